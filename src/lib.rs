@@ -1,0 +1,13 @@
+//! toolgate: real tools for language models behind one gate.
+
+pub mod audit;
+pub mod cli;
+pub mod filter;
+pub mod gate;
+pub mod manifest;
+pub mod model;
+pub mod policy;
+pub mod python;
+pub mod sandbox;
+pub mod server;
+pub mod tools;

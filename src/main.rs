@@ -1,0 +1,2 @@
+//! The command line of toolgate.
+fn main() {}
