@@ -1,0 +1,275 @@
+//! What policy says no with: a code from a closed list, a sentence, and one way on.
+
+use serde::Serialize;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+        /// The reason of a verdict or of a failed call, as scripts and models see it. Names are promises.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Code { $($(#[$doc])* $variant,)* }
+
+        impl Code {
+            /// Every code, in the order of the decision.
+            pub const ALL: &[Code] = &[$(Code::$variant),*];
+
+            /// The code as it is written in answers and records.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Code::$variant => $text),* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// Allowed without asking.
+    Ok = "ok",
+    /// Allowed by a live grant.
+    Remembered = "remembered",
+    /// Allowed by an answer.
+    Approved = "approved",
+    /// A person is asked once.
+    NeedsFirst = "needs_first",
+    /// A person is asked every time.
+    NeedsEvery = "needs_every",
+    /// An operator is asked.
+    NeedsOperator = "needs_operator",
+    /// A further, different operator is needed.
+    MoreApprovers = "more_approvers",
+    /// The manifest is not valid.
+    PolicyInvalid = "policy_invalid",
+    /// The kill switch is on.
+    Killed = "killed",
+    /// The audit log cannot be written.
+    AuditUnavailable = "audit_unavailable",
+    /// The caller maps to no profile.
+    NoProfile = "no_profile",
+    /// The session is suspended.
+    Suspended = "suspended",
+    /// No such tool.
+    UnknownTool = "unknown_tool",
+    /// Too many calls in 60 s.
+    RateLimited = "rate_limited",
+    /// A budget is used up.
+    Quota = "quota",
+    /// The profile denies the tool.
+    ToolDenied = "tool_denied",
+    /// The profile does not list the tool.
+    ToolNotAllowed = "tool_not_allowed",
+    /// A permission flag is missing.
+    PermissionMissing = "permission_missing",
+    /// An argument name the tool does not have.
+    UnknownArgument = "unknown_argument",
+    /// An argument of the wrong type or form.
+    ArgumentInvalid = "argument_invalid",
+    /// An argument value the manifest does not list.
+    ArgumentNotAllowed = "argument_not_allowed",
+    /// A path that is not well formed.
+    PathMalformed = "path_malformed",
+    /// A path in no root.
+    PathOutsideRoots = "path_outside_roots",
+    /// A root the profile does not have.
+    RootNotInProfile = "root_not_in_profile",
+    /// A change in a read-only root.
+    RootReadOnly = "root_read_only",
+    /// A symbolic link on the way.
+    Symlink = "symlink",
+    /// A file with more than one name.
+    Hardlink = "hardlink",
+    /// A device, pipe, socket, or a folder where a file is wanted.
+    NotARegularFile = "not_a_regular_file",
+    /// A denied pattern matches.
+    PathDenied = "path_denied",
+    /// No allowed pattern matches.
+    PathNotAllowed = "path_not_allowed",
+    /// The root folder itself.
+    RootItself = "root_itself",
+    /// Over `max_file_size`.
+    FileTooLarge = "file_too_large",
+    /// A URL that is not well formed.
+    UrlMalformed = "url_malformed",
+    /// Credentials in a URL.
+    UrlUserinfo = "url_userinfo",
+    /// A scheme that is not listed, or a downgrade.
+    SchemeNotAllowed = "scheme_not_allowed",
+    /// An address written as a number.
+    IpLiteral = "ip_literal",
+    /// A denied domain.
+    DomainDenied = "domain_denied",
+    /// A domain that is not listed.
+    DomainNotAllowed = "domain_not_allowed",
+    /// A port that is not listed.
+    PortNotAllowed = "port_not_allowed",
+    /// A name that leads to a private address.
+    InternalAddress = "internal_address",
+    /// An import that is not listed.
+    ImportNotAllowed = "import_not_allowed",
+    /// A construct the static check refuses.
+    CodeForbidden = "code_forbidden",
+    /// Source that does not parse.
+    SyntaxError = "syntax_error",
+    /// A reviewer said no.
+    ReviewDenied = "review_denied",
+    /// The level is closed.
+    LevelDenied = "level_denied",
+    /// Nobody can be asked.
+    NoApprovalChannel = "no_approval_channel",
+    /// The person said no.
+    ApprovalRefused = "approval_refused",
+    /// A yes without the explicit content.
+    ApprovalNotExplicit = "approval_not_explicit",
+    /// The answer came too late.
+    ApprovalExpired = "approval_expired",
+    /// The answer is for something else.
+    ApprovalMismatch = "approval_mismatch",
+    /// The answer was used before.
+    ApprovalReplayed = "approval_replayed",
+    /// The answer belongs to somebody else.
+    ApprovalWrongPrincipal = "approval_wrong_principal",
+    /// The answer came over a channel that does not count.
+    ApprovalWrongChannel = "approval_wrong_channel",
+    /// A Python root whose denied entries cannot be walled off.
+    RootNotEnforceable = "root_not_enforceable",
+    /// A write that would store a mask in place of a secret.
+    MaskedContent = "masked_content",
+    /// The path does not exist.
+    NotFound = "not_found",
+    /// The target exists already.
+    AlreadyExists = "already_exists",
+    /// A folder where a file is wanted.
+    IsADirectory = "is_a_directory",
+    /// A file where a folder is wanted.
+    NotADirectory = "not_a_directory",
+    /// A folder that still has entries.
+    DirectoryNotEmpty = "directory_not_empty",
+    /// Text was wanted and the file is not UTF-8.
+    NotText = "not_text",
+    /// The file changed since it was read (`expected_sha256`), or while it was being judged.
+    Conflict = "conflict",
+    /// `old_text` is not in the file, or is in it more than once.
+    EditMismatch = "edit_mismatch",
+    /// The call ran out of its time.
+    Timeout = "timeout",
+    /// The client cancelled the call.
+    Cancelled = "cancelled",
+    /// The remote host failed or answered with an error.
+    FetchFailed = "fetch_failed",
+    /// The response is larger than `max_response`.
+    ResponseTooLarge = "response_too_large",
+    /// `robots.txt` disallows it.
+    RobotsDisallowed = "robots_disallowed",
+    /// More redirects than `max_redirects`.
+    TooManyRedirects = "too_many_redirects",
+    /// The sandbox cannot hold what `require` asks for.
+    SandboxUnavailable = "sandbox_unavailable",
+    /// A Python session that does not exist or is not the caller's.
+    SessionUnknown = "session_unknown",
+    /// The disk or the root's quota is full.
+    NoSpace = "no_space",
+    /// The program failed, was stopped or hit a limit; the answer says how.
+    ProgramFailed = "program_failed",
+    /// Our own fault; the log knows more under the call id.
+    Internal = "internal",
+}
+
+impl Code {
+    /// The code written as `text`, if there is one.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == text)
+    }
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A no that is safe to show the model: what was wrong, which rule, what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// The reason.
+    pub code: Code,
+    /// What was wrong, in one sentence without a final stop. Holds no host path outside the roots and no secret.
+    pub message: String,
+    /// One safe next step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The rule of the manifest that decided, e.g. `files.denied_paths[0]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Whole seconds until a repeat can succeed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_s: Option<u64>,
+}
+
+impl Refusal {
+    /// A refusal with its sentence.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, rule: None, retry_after_s: None }
+    }
+
+    /// Adds one safe next step.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Names the rule of the manifest that decided.
+    #[must_use]
+    pub fn rule(mut self, rule: impl Into<String>) -> Self {
+        self.rule = Some(rule.into());
+        self
+    }
+
+    /// Says when a repeat can succeed, in whole seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    /// One line for the model: `message (code, rule); hint`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({}", self.message, self.code)?;
+        if let Some(rule) = &self.rule {
+            write!(f, ", rule `{rule}`")?;
+        }
+        f.write_str(")")?;
+        if let Some(seconds) = self.retry_after_s {
+            write!(f, "; try again in {seconds} s, not earlier")?;
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_reads_back_from_its_text() {
+        for code in Code::ALL {
+            assert_eq!(Code::parse(code.as_str()), Some(*code));
+        }
+        assert_eq!(Code::parse("no_such_code"), None);
+    }
+
+    #[test]
+    fn a_refusal_reads_as_what_which_rule_what_to_do() {
+        let refusal = Refusal::new(Code::PathDenied, "`work/.env` is denied").rule("files.denied_paths[0]").hint("leave it out");
+        assert_eq!(refusal.to_string(), "`work/.env` is denied (path_denied, rule `files.denied_paths[0]`); leave it out");
+    }
+}
