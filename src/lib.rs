@@ -10,4 +10,5 @@ pub mod policy;
 pub mod python;
 pub mod sandbox;
 pub mod server;
+pub mod tool;
 pub mod tools;

@@ -1,1 +1,5 @@
-//! Floor of `manifest`.
+//! Floor 1: `tools.toml` as types.
+
+/// The manifest.
+#[derive(Debug)]
+pub struct Manifest {}

@@ -1,7 +1,28 @@
 //! Floor 0: the words of the house. No I/O, no clock, no async.
 
+mod action;
 mod bytes;
+mod call;
+mod facts;
+mod flags;
+mod level;
+mod opened;
+mod output;
+mod path;
 mod refusal;
+mod spec;
 
-pub use bytes::Bytes;
+pub use action::{
+    Access, Action, CreateDirectory, DeleteFile, Edit, EditFile, Encoding, Fetch, FileInfo, Format, ListDirectory, MoveFile, ReadFile,
+    RunPython, SearchFiles, Touch, WriteFile, WriteMode,
+};
+pub use bytes::{Bytes, BytesFault};
+pub use call::{Caller, Channel, ClientLabel, Repeat, ToolCall};
+pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact};
+pub use flags::{Flag, Flags};
+pub use level::Level;
+pub use opened::Opened;
+pub use output::{Block, Failure, Field, Origin, Output};
+pub use path::{CallPath, RelPath, Target};
 pub use refusal::{Code, Refusal};
+pub use spec::{Argument, ToolSpec};

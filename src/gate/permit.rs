@@ -1,0 +1,77 @@
+//! The permit: a yes that holds what it is a yes to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::manifest::Manifest;
+use crate::model::{Action, Bytes, Code, Failure, Opened};
+
+/// The terms of a yes: the limits in force and the manifest it was given under.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// The manifest that was judged by.
+    pub manifest: Arc<Manifest>,
+    /// The caller's profile.
+    pub profile: String,
+    /// The tool's name.
+    pub tool: &'static str,
+    /// The caller's session, for what hangs on it (session roots, Python handles).
+    pub session: String,
+    /// The caller's identity, for what hangs on it.
+    pub principal: String,
+    /// Largest file that is read whole or written: the smallest of `[files]`, the profile and the tool.
+    pub max_file_size: Bytes,
+    /// Longest answer.
+    pub max_answer: Bytes,
+    /// Longest run time.
+    pub timeout: Duration,
+}
+
+/// The right to do one action once, on the very objects it was judged on.
+///
+/// INVARIANT: only the gate makes one, it is neither `Clone` nor `Default`, and every verb of the sandbox takes it by value.
+#[derive(Debug)]
+pub struct Permit<A> {
+    action: A,
+    opened: Vec<Opened>,
+    terms: Arc<Terms>,
+}
+
+impl<A> Permit<A> {
+    /// Made by the gate alone, from an allowed verdict.
+    pub(in crate::gate) fn new(action: A, opened: Vec<Opened>, terms: Arc<Terms>) -> Self {
+        Self { action, opened, terms }
+    }
+
+    /// What may be done.
+    pub fn action(&self) -> &A {
+        &self.action
+    }
+
+    /// The terms it was given under.
+    pub fn terms(&self) -> &Arc<Terms> {
+        &self.terms
+    }
+
+    /// The objects it was given for, one for each touched path, in order.
+    pub fn opened(&self) -> &[Opened] {
+        &self.opened
+    }
+
+    /// Spends the permit.
+    pub(crate) fn spend(self) -> (A, Vec<Opened>, Arc<Terms>) {
+        (self.action, self.opened, self.terms)
+    }
+}
+
+impl Permit<Action> {
+    /// The same permit as one for this kind of action.
+    /// # Errors  `internal` when it was given for another kind: a tool asked for what it did not plan.
+    pub fn narrow<A: TryFrom<Action>>(self) -> Result<Permit<A>, Failure> {
+        let Self { action, opened, terms } = self;
+        match A::try_from(action) {
+            Ok(action) => Ok(Permit { action, opened, terms }),
+            Err(_) => Err(Failure::new(Code::Internal, "the permit is for another action")),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! What a call would do, as values: arguments after strict parsing, before anybody has looked at the world.
+
+use std::collections::BTreeMap;
+
+use super::{Bytes, CallPath};
+
+/// One planned action. A new kind is one struct and one variant; the compiler lists every rule that must answer it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Read one file.
+    ReadFile(ReadFile),
+    /// Create, replace or lengthen one file.
+    WriteFile(WriteFile),
+    /// Replace exact passages of one file.
+    EditFile(EditFile),
+    /// List a folder.
+    ListDirectory(ListDirectory),
+    /// Search names or contents below a folder.
+    SearchFiles(SearchFiles),
+    /// Facts about one path.
+    FileInfo(FileInfo),
+    /// Create a folder and the missing ones above it.
+    CreateDirectory(CreateDirectory),
+    /// Rename a file or folder.
+    MoveFile(MoveFile),
+    /// Delete a file or folder.
+    DeleteFile(DeleteFile),
+    /// Fetch a URL.
+    Fetch(Fetch),
+    /// Run a Python program.
+    RunPython(RunPython),
+}
+
+macro_rules! parts {
+    ($($kind:ident),*) => {
+        $(impl TryFrom<Action> for $kind {
+            type Error = Action;
+
+            /// The action as this kind; any other kind comes back as it was.
+            fn try_from(action: Action) -> Result<Self, Action> {
+                match action {
+                    Action::$kind(part) => Ok(part),
+                    other => Err(other),
+                }
+            }
+        })*
+    };
+}
+
+parts!(ReadFile, WriteFile, EditFile, ListDirectory, SearchFiles, FileInfo, CreateDirectory, MoveFile, DeleteFile, Fetch, RunPython);
+
+/// How file contents travel in JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// As text.
+    #[default]
+    Utf8,
+    /// As base64 (RFC 4648 section 4).
+    Base64,
+}
+
+/// `read_file`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadFile {
+    /// The file.
+    pub path: CallPath,
+    /// First line, from 1.
+    pub offset: u64,
+    /// Most lines; all when absent.
+    pub limit: Option<u64>,
+    /// How the content is sent.
+    pub encoding: Encoding,
+}
+
+/// What a write does with an existing file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WriteMode {
+    /// Replaces it.
+    #[default]
+    Overwrite,
+    /// Fails when it exists.
+    Create,
+    /// Adds to its end.
+    Append,
+}
+
+/// `write_file`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteFile {
+    /// The file.
+    pub path: CallPath,
+    /// The bytes to write, decoded.
+    pub content: Vec<u8>,
+    /// What happens with an existing file.
+    pub mode: WriteMode,
+    /// The digest the existing file must have (64 lower-case hex digits).
+    pub expected_sha256: Option<String>,
+}
+
+/// One exact replacement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The passage, exactly once in the file unless `replace_all`.
+    pub old_text: String,
+    /// What takes its place.
+    pub new_text: String,
+    /// Replace every occurrence.
+    pub replace_all: bool,
+}
+
+/// `edit_file`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditFile {
+    /// The file.
+    pub path: CallPath,
+    /// The replacements, applied in order, all or none.
+    pub edits: Vec<Edit>,
+    /// Only show the diff.
+    pub dry_run: bool,
+}
+
+/// `list_directory`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListDirectory {
+    /// The folder.
+    pub path: CallPath,
+    /// How many folders deep, from 1.
+    pub depth: u32,
+    /// Only entries whose path below `path` matches.
+    pub glob: Option<String>,
+    /// Most entries.
+    pub limit: u32,
+}
+
+/// `search_files`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchFiles {
+    /// The folder.
+    pub path: CallPath,
+    /// A regular expression for lines; names alone are listed when absent.
+    pub query: Option<String>,
+    /// Only files whose path below `path` matches.
+    pub glob: Option<String>,
+    /// Lines around each match, 0 to 20.
+    pub context_lines: u32,
+    /// Most results.
+    pub max_results: u32,
+}
+
+/// `file_info`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileInfo {
+    /// The path.
+    pub path: CallPath,
+}
+
+/// `create_directory`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateDirectory {
+    /// The folder.
+    pub path: CallPath,
+}
+
+/// `move_file`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoveFile {
+    /// What is moved.
+    pub from: CallPath,
+    /// Its new name.
+    pub to: CallPath,
+}
+
+/// `delete_file`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeleteFile {
+    /// What is deleted.
+    pub path: CallPath,
+    /// Also a folder with what is below it.
+    pub recursive: bool,
+}
+
+/// The form in which a page is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// The main content as Markdown.
+    #[default]
+    Markdown,
+    /// The main content as plain text.
+    Text,
+    /// The source as it came.
+    Html,
+    /// JSON, indented.
+    Json,
+}
+
+/// `fetch`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetch {
+    /// The URL as the caller wrote it; the judge parses it.
+    pub url: String,
+    /// `GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`.
+    pub method: String,
+    /// Request headers by lower-case name.
+    pub headers: BTreeMap<String, String>,
+    /// The body to send.
+    pub body: Option<String>,
+    /// The form of the answer.
+    pub format: Format,
+    /// First character of the answer, from 0.
+    pub start_index: u64,
+    /// Most characters of the answer; the manifest's `max_answer` bounds it as well.
+    pub max_length: Option<u64>,
+    /// A file in a root that takes the body instead.
+    pub save_to: Option<CallPath>,
+}
+
+/// `run_python`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPython {
+    /// The program.
+    pub code: String,
+    /// `new`, or the handle of a living interpreter.
+    pub session: Option<String>,
+    /// What the program reads from standard input.
+    pub stdin: String,
+    /// Wall-clock limit in seconds, at most the manifest's.
+    pub timeout_s: Option<u64>,
+    /// A cold interpreter that shares nothing with earlier calls.
+    pub fresh: bool,
+}
+
+/// What an action wants with one path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Read the content of a regular file.
+    Read,
+    /// See the entries of a folder; entries that are not allowed are left out.
+    List,
+    /// See type, size and times.
+    Stat,
+    /// Put this many bytes into a file.
+    Write(Bytes),
+    /// Read and replace the content of an existing file.
+    Edit,
+    /// Make a folder.
+    CreateDirectory,
+    /// Take the path away, with all below it, to a new name.
+    MoveFrom,
+    /// Give the new name.
+    MoveTo,
+    /// Remove the path, with all below it where asked.
+    Delete {
+        /// Whether a folder's content goes too.
+        recursive: bool,
+    },
+}
+
+impl Access {
+    /// Whether the access changes anything.
+    pub fn writes(self) -> bool {
+        !matches!(self, Access::Read | Access::List | Access::Stat)
+    }
+}
+
+/// One path of an action and what is wanted with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touch {
+    /// The path as the caller wrote it.
+    pub path: CallPath,
+    /// What is wanted with it.
+    pub access: Access,
+}
+
+impl Action {
+    /// Every path the action touches, in the order in which facts about them are given. Python's roots come from the
+    /// manifest, not from the action.
+    pub fn touches(&self) -> Vec<Touch> {
+        let one = |path: &CallPath, access| vec![Touch { path: path.clone(), access }];
+        match self {
+            Action::ReadFile(a) => one(&a.path, Access::Read),
+            Action::WriteFile(a) => one(&a.path, Access::Write(Bytes(a.content.len() as u64))),
+            Action::EditFile(a) if a.dry_run => one(&a.path, Access::Read),
+            Action::EditFile(a) => one(&a.path, Access::Edit),
+            Action::ListDirectory(a) => one(&a.path, Access::List),
+            Action::SearchFiles(a) => one(&a.path, Access::List),
+            Action::FileInfo(a) => one(&a.path, Access::Stat),
+            Action::CreateDirectory(a) => one(&a.path, Access::CreateDirectory),
+            Action::MoveFile(a) => {
+                vec![Touch { path: a.from.clone(), access: Access::MoveFrom }, Touch { path: a.to.clone(), access: Access::MoveTo }]
+            }
+            Action::DeleteFile(a) => one(&a.path, Access::Delete { recursive: a.recursive }),
+            // The size is not known before the response is read; the writer holds the file limit.
+            Action::Fetch(a) => a.save_to.iter().map(|path| Touch { path: path.clone(), access: Access::Write(Bytes(0)) }).collect(),
+            Action::RunPython(_) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What the sandbox saw before the judgement: values only, so that an invented world serves as well as the real one.
+
+use std::net::IpAddr;
+
+use super::RelPath;
+
+/// What a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing is there.
+    Absent,
+    /// A regular file.
+    File,
+    /// A folder.
+    Directory,
+    /// A symbolic link, when it is judged as the entry it is (below a moved or deleted folder).
+    Symlink,
+    /// A device, pipe or socket.
+    Other,
+}
+
+/// Whether a symbolic link lay on the way, the last name included.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Link {
+    /// None did.
+    #[default]
+    None,
+    /// One did and it was not followed.
+    OnTheWay,
+    /// It was followed and leads to this path of the same root.
+    Leads(RelPath),
+    /// It leads out of the root.
+    Outside,
+}
+
+/// What makes a file that file and no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+    /// Last change of the content, nanoseconds since 1970.
+    pub mtime_ns: i128,
+}
+
+/// One entry below a folder that is to be moved or deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path below the root.
+    pub path: RelPath,
+    /// What it is.
+    pub kind: Kind,
+    /// Whether it is the manifest, the state folder or on the way to one.
+    pub protected: bool,
+}
+
+/// What was seen at one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathFact {
+    /// What is there.
+    pub kind: Kind,
+    /// Whether a link lay on the way.
+    pub link: Link,
+    /// Size in bytes; 0 when absent.
+    pub size: u64,
+    /// Number of names of the file (`st_nlink`); 0 when absent.
+    pub names: u64,
+    /// Which object it is; none when absent or invented.
+    pub identity: Option<Identity>,
+    /// Whether it is the manifest, the state folder, inside it, or on the way to one that a change would carry along.
+    pub protected: bool,
+    /// Every entry below a folder that is to be moved or deleted.
+    pub below: Vec<Entry>,
+    /// Whether `below` was cut because there were too many entries.
+    pub cut: bool,
+}
+
+impl PathFact {
+    /// Nothing is there.
+    pub const ABSENT: PathFact = PathFact {
+        kind: Kind::Absent,
+        link: Link::None,
+        size: 0,
+        names: 0,
+        identity: None,
+        protected: false,
+        below: Vec::new(),
+        cut: false,
+    };
+
+    /// A plain fact of this kind.
+    pub fn of(kind: Kind) -> Self {
+        Self { kind, names: u64::from(kind != Kind::Absent), ..Self::ABSENT }
+    }
+}
+
+/// All that was seen for one action.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// One for each of the action's touches, in order.
+    pub paths: Vec<PathFact>,
+    /// What the URL's host resolved to; empty without a URL.
+    pub addresses: Vec<IpAddr>,
+    /// Redirects known beforehand: each hop and the addresses of its host. Only an invented world knows them; the real one judges each hop as it comes.
+    pub redirects: Vec<(String, Vec<IpAddr>)>,
+}

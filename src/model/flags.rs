@@ -1,0 +1,133 @@
+//! Permission flags of a profile and the flags a tool needs.
+
+use std::fmt;
+
+/// One thing a profile may be trusted with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Flag {
+    /// `READ_FILE`
+    ReadFile,
+    /// `WRITE_FILE`
+    WriteFile,
+    /// `EXECUTE_CODE`
+    ExecuteCode,
+    /// `NETWORK_ACCESS`
+    NetworkAccess,
+    /// `DATABASE_READ`
+    DatabaseRead,
+    /// `DATABASE_WRITE`
+    DatabaseWrite,
+    /// `SEND_EMAIL`
+    SendEmail,
+}
+
+impl Flag {
+    /// Every flag.
+    pub const ALL: [Flag; 7] =
+        [Flag::ReadFile, Flag::WriteFile, Flag::ExecuteCode, Flag::NetworkAccess, Flag::DatabaseRead, Flag::DatabaseWrite, Flag::SendEmail];
+
+    /// The flag as the manifest writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Flag::ReadFile => "READ_FILE",
+            Flag::WriteFile => "WRITE_FILE",
+            Flag::ExecuteCode => "EXECUTE_CODE",
+            Flag::NetworkAccess => "NETWORK_ACCESS",
+            Flag::DatabaseRead => "DATABASE_READ",
+            Flag::DatabaseWrite => "DATABASE_WRITE",
+            Flag::SendEmail => "SEND_EMAIL",
+        }
+    }
+}
+
+/// A set of flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+    /// `READONLY`: `READ_FILE` and `DATABASE_READ`.
+    pub const READONLY: Flags = Flags::of(&[Flag::ReadFile, Flag::DatabaseRead]);
+    /// `STANDARD`: `READONLY`, `WRITE_FILE` and `NETWORK_ACCESS`.
+    pub const STANDARD: Flags = Flags(Flags::READONLY.0 | Flags::of(&[Flag::WriteFile, Flag::NetworkAccess]).0);
+    /// `FULL`: every flag.
+    pub const FULL: Flags = Flags::of(&Flag::ALL);
+    /// The names that a manifest may write: each flag, then the sets.
+    pub const NAMES: [&'static str; 10] = [
+        "READ_FILE",
+        "WRITE_FILE",
+        "EXECUTE_CODE",
+        "NETWORK_ACCESS",
+        "DATABASE_READ",
+        "DATABASE_WRITE",
+        "SEND_EMAIL",
+        "READONLY",
+        "STANDARD",
+        "FULL",
+    ];
+
+    /// The set of these flags.
+    pub const fn of(mut flags: &[Flag]) -> Self {
+        let mut bits = 0;
+        while let [first, rest @ ..] = flags {
+            bits |= 1 << (*first as u8);
+            flags = rest;
+        }
+        Self(bits)
+    }
+
+    /// Reads one name of a manifest: a flag or a set.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "READONLY" => Some(Self::READONLY),
+            "STANDARD" => Some(Self::STANDARD),
+            "FULL" => Some(Self::FULL),
+            _ => Flag::ALL.iter().find(|flag| flag.as_str() == name).map(|flag| Self::of(&[*flag])),
+        }
+    }
+
+    /// Both sets together.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether every flag of `other` is in this set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The flags of this set that `other` lacks, in order.
+    pub fn missing_from(self, other: Self) -> impl Iterator<Item = Flag> {
+        Flag::ALL.into_iter().filter(move |flag| self.contains(Self::of(&[*flag])) && !other.contains(Self::of(&[*flag])))
+    }
+}
+
+impl fmt::Display for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.missing_from(Self::NONE).map(Flag::as_str).collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sets_hold_what_the_contract_says() {
+        assert_eq!(Flags::STANDARD.to_string(), "READ_FILE, WRITE_FILE, NETWORK_ACCESS, DATABASE_READ");
+        assert_eq!(Flags::READONLY.to_string(), "READ_FILE, DATABASE_READ");
+        assert!(Flags::NAMES.iter().all(|name| Flags::parse(name).is_some()));
+        assert_eq!(Flags::parse("READ_FILES"), None);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let needed = Flags::of(&[Flag::ReadFile, Flag::WriteFile]);
+        assert_eq!(needed.missing_from(Flags::READONLY).collect::<Vec<_>>(), [Flag::WriteFile]);
+        assert!(!Flags::READONLY.contains(needed));
+        assert!(Flags::FULL.contains(needed));
+    }
+}

@@ -1,0 +1,21 @@
+//! A place in a root as it was opened before the judgement: what was judged is what is acted on.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use super::{PathFact, Target};
+
+/// One touched path with the descriptors that were held while it was judged.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// Where it is, as answers speak of it.
+    pub target: Target,
+    /// What was seen there.
+    pub fact: PathFact,
+    /// The root's own folder.
+    pub root: Arc<OwnedFd>,
+    /// The folder that holds the last name, where it exists.
+    pub folder: Option<Arc<OwnedFd>>,
+    /// The object itself, opened for what the access needs, where it exists.
+    pub object: Option<Arc<OwnedFd>>,
+}

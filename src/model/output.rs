@@ -1,0 +1,97 @@
+//! What a tool gives back, before the filter.
+
+use serde_json::{Map, Value};
+
+use super::{Code, Refusal};
+
+/// Where a text comes from, which decides how it is filtered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Our own words.
+    Own,
+    /// The content of a file.
+    File,
+    /// A page of the web.
+    Page,
+    /// The output of a program.
+    Program,
+}
+
+/// One piece of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block {
+    /// Text for the model.
+    Text {
+        /// The text.
+        text: String,
+        /// Where it comes from.
+        origin: Origin,
+    },
+    /// A picture.
+    Image {
+        /// Its bytes.
+        data: Vec<u8>,
+        /// Its media type, e.g. `image/png`.
+        mime_type: String,
+    },
+}
+
+/// One value of the structured answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Field {
+    /// A fact of ours: numbers, names of the house, paths in roots.
+    Fact(Value),
+    /// Text from outside.
+    Text(String, Origin),
+}
+
+/// What a tool gives back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Output {
+    /// The pieces in order.
+    pub blocks: Vec<Block>,
+    /// The structured answer; none for tools whose answer is the text itself.
+    pub structured: Option<Vec<(&'static str, Field)>>,
+    /// Facts about the answer, by their key in `_meta` (e.g. `toolgate/file`).
+    pub meta: Map<String, Value>,
+    /// Whether the model is told that the tool failed (a program that ended with an exception).
+    pub is_error: bool,
+    /// The code that the record of a failed answer carries.
+    pub code: Option<Code>,
+    /// Bytes written to roots, for budgets and records.
+    pub bytes_written: u64,
+    /// Bytes sent out, for budgets and records.
+    pub bytes_sent: u64,
+}
+
+impl Output {
+    /// An answer of one text of ours.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { blocks: vec![Block::Text { text: text.into(), origin: Origin::Own }], ..Self::default() }
+    }
+
+    /// Adds a fact to the structured answer.
+    #[must_use]
+    pub fn fact(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        self.structured.get_or_insert_default().push((key, Field::Fact(value.into())));
+        self
+    }
+}
+
+/// The tool tried and the world said no. The model sees it like a refusal; the record tells them apart.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Failure(pub Refusal);
+
+impl Failure {
+    /// A failure with its sentence.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self(Refusal::new(code, message))
+    }
+
+    /// Adds one safe next step.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self(self.0.hint(hint))
+    }
+}

@@ -1,0 +1,23 @@
+//! What every floor must know of a tool without knowing the tool.
+
+use super::Flags;
+
+/// One argument of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Argument {
+    /// Its name in calls and in `allowed_arguments`.
+    pub name: &'static str,
+    /// The value an absent argument takes, as JSON text, where it has one.
+    pub default: Option<&'static str>,
+}
+
+/// The name of a tool, the flags it needs and the arguments it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolSpec {
+    /// Its name, 1 to 128 of `[A-Za-z0-9_.-]`.
+    pub name: &'static str,
+    /// The permission flags every call of it needs.
+    pub flags: Flags,
+    /// Its arguments.
+    pub arguments: &'static [Argument],
+}
