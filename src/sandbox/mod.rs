@@ -4,4 +4,7 @@ pub mod root;
 
 /// The world as tools may reach it, each part behind verbs that ask for a permit.
 #[derive(Debug)]
-pub struct Sandbox {}
+pub struct Sandbox {
+    /// Files.
+    pub roots: root::Roots,
+}
