@@ -1,1 +1,6 @@
 //! Floor of `policy`.
+
+pub mod address;
+pub mod network;
+pub mod paths;
+pub mod request;

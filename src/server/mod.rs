@@ -1,1 +1,4 @@
-//! Floor of `server`.
+//! Floor 7: the only code that names rmcp.
+
+mod strict;
+mod transport;

@@ -1,0 +1,337 @@
+//! The stdio wire: lines in, lines out, with the strictness and the bounds rmcp's own transport does not have.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::strict::{self, Oddity};
+
+/// What the wire noticed of a message and the handler must answer for; travels in the request's extensions.
+#[derive(Debug, Clone)]
+pub(super) struct Malformed(pub(super) String);
+
+/// Bounds of the wire.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Longest line in bytes; longer ones are answered with an error and never held in memory.
+    pub(super) line: usize,
+    /// Bytes of answers that may wait for a slow reader before no further request is taken.
+    pub(super) queue: usize,
+    /// How long closing waits for a reader that does not read.
+    pub(super) close: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { line: 16 << 20, queue: 32 << 20, close: Duration::from_millis(500) }
+    }
+}
+
+/// A transport over a byte stream and a byte sink.
+#[derive(Debug)]
+pub(super) struct Wire<R> {
+    reader: BufReader<R>,
+    line: Vec<u8>,
+    /// Bytes of an over-long line seen so far, while the rest of it is thrown away.
+    overlong: Option<usize>,
+    /// Whether a first request was seen: stray notifications before it would end rmcp's session.
+    begun: bool,
+    out: Outbox,
+    writer: Option<JoinHandle<()>>,
+    bounds: Bounds,
+    ended: CancellationToken,
+}
+
+/// The sending end: answers wait here for the writer.
+#[derive(Debug, Clone)]
+struct Outbox {
+    lines: mpsc::UnboundedSender<Vec<u8>>,
+    state: Arc<OutboxState>,
+}
+
+#[derive(Debug, Default)]
+struct OutboxState {
+    queued: AtomicUsize,
+    broken: AtomicBool,
+    drained: Notify,
+}
+
+impl<R: AsyncRead + Send + Unpin> Wire<R> {
+    /// A wire over `reader` and `writer`; `ended` is cancelled when the input ends.
+    pub(super) fn new(reader: R, writer: impl AsyncWrite + Send + Unpin + 'static, bounds: Bounds, ended: CancellationToken) -> Self {
+        let (lines, waiting) = mpsc::unbounded_channel();
+        let state = Arc::new(OutboxState::default());
+        let task = tokio::spawn(write_lines(waiting, writer, Arc::clone(&state)));
+        Self {
+            reader: BufReader::with_capacity(64 << 10, reader),
+            line: Vec::new(),
+            overlong: None,
+            begun: false,
+            out: Outbox { lines, state },
+            writer: Some(task),
+            bounds,
+            ended,
+        }
+    }
+
+    /// One line without its end, or nothing at the end of the input. Cancel-safe: what was read stays in `self`.
+    async fn next_line(&mut self) -> io::Result<bool> {
+        loop {
+            let chunk = self.reader.fill_buf().await?;
+            if chunk.is_empty() {
+                return Ok(false);
+            }
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(chunk.len(), |at| at + 1);
+            let body = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or_default();
+            if let Some(seen) = &mut self.overlong {
+                *seen += body.len();
+            } else if self.line.len() + body.len() > self.bounds.line {
+                self.overlong = Some(self.line.len() + body.len());
+                self.line.truncate(4096);
+                if self.line.is_empty() {
+                    self.line.extend_from_slice(body.get(..body.len().min(4096)).unwrap_or_default());
+                }
+            } else {
+                self.line.extend_from_slice(body);
+            }
+            self.reader.consume(taken);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Reads the line as a message; whatever is wrong with it is answered here.
+    fn read_message(&mut self) -> Option<ClientJsonRpcMessage> {
+        let text = self.line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.line);
+        if let Some(length) = self.overlong.take() {
+            let limit = self.bounds.line;
+            let why = format!("the message has {length} bytes, more than the {limit} that are read; send less at once");
+            self.out.error(strict::salvage_id(text), -32600, &why);
+            return None;
+        }
+        if text.iter().all(u8::is_ascii_whitespace) {
+            return None;
+        }
+        let oddity = strict::inspect(text);
+        if let Some(Oddity::Unreadable(why)) = &oddity {
+            self.out.error(strict::salvage_id(text), -32700, &format!("the message is no JSON that can be read: {why}"));
+            return None;
+        }
+        let mut message = match parse(text) {
+            Ok(message) => message,
+            Err(why) => {
+                // A notification or response that cannot be read has nobody waiting for an answer.
+                if let Some(id) = strict::salvage_id(text) {
+                    self.out.error(Some(id), -32600, &why);
+                } else if text.first() == Some(&b'[') {
+                    self.out.error(None, -32600, "batches are not taken; send one message a line");
+                }
+                return None;
+            }
+        };
+        match &mut message {
+            JsonRpcMessage::Request(request) => {
+                self.begun = true;
+                if let Some(Oddity::DuplicateKey(key)) = oddity
+                    && let ClientRequest::CallToolRequest(call) = &mut request.request
+                {
+                    call.extensions.insert(Malformed(format!("the name `{key}` occurs twice in one object")));
+                }
+            }
+            _ if !self.begun => return None,
+            _ => {}
+        }
+        Some(message)
+    }
+}
+
+/// Reads one message. Tool calls, by far the most frequent, skip rmcp's trial of every message type in turn.
+fn parse(text: &[u8]) -> Result<ClientJsonRpcMessage, String> {
+    #[derive(Deserialize)]
+    struct Head<'a> {
+        #[serde(borrow)]
+        jsonrpc: Option<Cow<'a, str>>,
+        id: Option<rmcp::model::RequestId>,
+        #[serde(borrow)]
+        method: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        params: Option<&'a serde_json::value::RawValue>,
+    }
+    if let Ok(Head { jsonrpc: Some(version), id: Some(id), method: Some(method), params: Some(params) }) = serde_json::from_slice(text)
+        && version == "2.0"
+        && method == "tools/call"
+        && let Ok(params) = serde_json::from_str(params.get())
+    {
+        return Ok(JsonRpcMessage::request(ClientRequest::CallToolRequest(rmcp::model::Request::new(params)), id));
+    }
+    serde_json::from_slice(text).map_err(|_| "the message is no JSON-RPC 2.0 request, response or notification".to_owned())
+}
+
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
+    type Error = io::Error;
+
+    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let sent = self.out.message(&message);
+        std::future::ready(sent)
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            // INVARIANT: a client that does not read its answers gets no further request served.
+            loop {
+                let drained = self.out.state.drained.notified();
+                if self.out.state.queued.load(Ordering::Acquire) <= self.bounds.queue {
+                    break;
+                }
+                drained.await;
+            }
+            let more = match self.next_line().await {
+                Ok(more) => more && !self.out.state.broken.load(Ordering::Acquire),
+                Err(fault) => {
+                    tracing::warn!(%fault, "the input failed");
+                    false
+                }
+            };
+            if !more && self.line.is_empty() {
+                self.ended.cancel();
+                return None;
+            }
+            let message = self.read_message();
+            self.line.clear();
+            // One huge message must not hold its memory for the rest of the session.
+            self.line.shrink_to(1 << 20);
+            if let Some(message) = message {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        let (lines, _) = mpsc::unbounded_channel();
+        // Dropping the last sender lets the writer finish what is queued and end.
+        self.out.lines = lines;
+        if let Some(mut writer) = self.writer.take()
+            && tokio::time::timeout(self.bounds.close, &mut writer).await.is_err()
+        {
+            writer.abort();
+        }
+        Ok(())
+    }
+}
+
+impl Outbox {
+    fn message(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
+        let mut line = Vec::with_capacity(512);
+        serde_json::to_writer(&mut line, message)?;
+        self.line(line)
+    }
+
+    fn error(&self, id: Option<Value>, code: i32, message: &str) {
+        let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
+        if let Err(fault) = self.line(answer.to_string().into_bytes()) {
+            tracing::warn!(%fault, "an error could not be answered");
+        }
+    }
+
+    fn line(&self, mut line: Vec<u8>) -> io::Result<()> {
+        line.push(b'\n');
+        self.state.queued.fetch_add(line.len(), Ordering::AcqRel);
+        self.lines.send(line).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+}
+
+/// Writes queued lines, as many at once as wait.
+async fn write_lines(mut lines: mpsc::UnboundedReceiver<Vec<u8>>, mut writer: impl AsyncWrite + Unpin, state: Arc<OutboxState>) {
+    while let Some(mut batch) = lines.recv().await {
+        // Small lines go out in one write; a big one goes as it is.
+        while batch.len() < 32 << 10
+            && let Ok(more) = lines.try_recv()
+        {
+            batch.extend_from_slice(&more);
+        }
+        let written = match writer.write_all(&batch).await {
+            Ok(()) => writer.flush().await,
+            Err(fault) => Err(fault),
+        };
+        state.queued.fetch_sub(batch.len(), Ordering::AcqRel);
+        state.drained.notify_waiters();
+        if let Err(fault) = written {
+            tracing::info!(%fault, "the output is closed");
+            state.broken.store(true, Ordering::Release);
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    async fn feed(input: &[u8], bounds: Bounds) -> (Vec<String>, String) {
+        let (mut far, near) = tokio::io::duplex(1 << 20);
+        let (reader, writer) = tokio::io::split(near);
+        let mut wire = Wire::new(reader, writer, bounds, CancellationToken::new());
+        far.write_all(input).await.unwrap();
+        let (mut answers, sink) = tokio::io::split(far);
+        // Half of a split stream does not close alone; the newline-terminated lines below are all that is read.
+        drop(sink);
+        let mut seen = Vec::new();
+        let lines = input.iter().filter(|b| **b == b'\n').count();
+        while let Ok(Some(message)) = tokio::time::timeout(Duration::from_millis(200), wire.receive()).await {
+            seen.push(serde_json::to_string(&message).unwrap());
+            if seen.len() == lines {
+                break;
+            }
+        }
+        wire.close().await.unwrap();
+        drop(wire);
+        let mut text = String::new();
+        answers.read_to_string(&mut text).await.unwrap();
+        (seen, text)
+    }
+
+    #[tokio::test]
+    async fn an_over_long_line_is_answered_and_the_next_one_is_served() {
+        let long = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(100_000));
+        let input = format!("{long}\n{}\n", r#"{"jsonrpc":"2.0","id":6,"method":"ping"}"#);
+        let (seen, answers) = feed(input.as_bytes(), Bounds { line: 10_000, ..Bounds::default() }).await;
+        assert_eq!(seen, [r#"{"jsonrpc":"2.0","id":6,"method":"ping"}"#]);
+        assert!(answers.starts_with(r#"{"error":{"code":-32600"#) && answers.contains(r#""id":5"#), "{answers}");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_json_is_answered_and_a_stray_notification_is_dropped() {
+        let input = concat!(
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n",
+            "not json\n\n",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",
+        );
+        let (seen, answers) = feed(input.as_bytes(), Bounds::default()).await;
+        assert_eq!(seen, [r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#]);
+        assert!(answers.contains("-32700"), "{answers}");
+    }
+
+    #[test]
+    fn a_tool_call_reads_the_same_on_the_short_way() {
+        let text =
+            br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1},"_meta":{"progressToken":3}}}"#;
+        let long: ClientJsonRpcMessage = serde_json::from_slice(text).unwrap();
+        assert_eq!(serde_json::to_value(parse(text).unwrap()).unwrap(), serde_json::to_value(long).unwrap());
+    }
+}
