@@ -1,6 +1,6 @@
 //! `toolgate check`: every fault of a manifest with its line, and the manifest's own tests.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -72,7 +72,7 @@ pub fn failed_tests(tools: &[&'static dyn Tool], manifest: &Manifest) -> Vec<Fai
 pub fn pretty(file: &str, text: &str, faults: &[Fault]) -> String {
     let mut out = String::new();
     for fault in faults {
-        out.push_str(&format!("{file}:{fault}\n"));
+        let _ = writeln!(out, "{file}:{fault}");
         let Some(place) = fault.location else { continue };
         let Some(line) = text.lines().nth(place.line.saturating_sub(1)) else { continue };
         let number = place.line.to_string();
@@ -81,7 +81,7 @@ pub fn pretty(file: &str, text: &str, faults: &[Fault]) -> String {
         let rest = line.chars().count().saturating_sub(place.column.saturating_sub(1)).max(1);
         let mark = "^".repeat(fault.width.clamp(1, rest));
         let gutter = " ".repeat(number.len());
-        out.push_str(&format!("{gutter} |\n{number} | {}\n{gutter} | {before}{mark}\n", crate::cli::escape_shown(line)));
+        let _ = writeln!(out, "{gutter} |\n{number} | {}\n{gutter} | {before}{mark}", crate::filter::escape_line(line));
     }
     out
 }

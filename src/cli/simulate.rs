@@ -126,9 +126,11 @@ fn load(tools: &[&'static dyn Tool], policy: &Value, twice: Option<&String>) -> 
     }
 }
 
+/// The longest text that is really made for a `{"len": N}`, in bytes.
+const MOST: u64 = 64 << 20;
+
 /// A text longer than every limit of the manifest is judged as any longer one.
 fn longest(manifest: &Manifest) -> u64 {
-    const MOST: u64 = 64 << 20;
     let lengths = manifest.tools.values().flat_map(|tool| tool.arguments.values()).map(|rule| match rule {
         ArgumentRule::Length { min, max } => max.or(*min).unwrap_or(0),
         ArgumentRule::Listed(_) | ArgumentRule::Range { .. } => 0,

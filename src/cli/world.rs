@@ -34,7 +34,7 @@ struct Found {
     link: Link,
 }
 
-/// As many links as a kernel follows before it gives up (path_resolution(7)).
+/// As many links as a kernel follows before it gives up (`path_resolution(7)`).
 const MAX_LINKS: usize = 40;
 
 /// The one public address of every host that the case does not list.
@@ -106,11 +106,7 @@ impl World {
                     None => return Found { at, link: Link::Outside },
                 }
             }
-            let link = if links == 0 {
-                Link::None
-            } else {
-                RelPath::parse(&rest.join("/")).map_or(Link::Outside, Link::Leads)
-            };
+            let link = if links == 0 { Link::None } else { RelPath::parse(&rest.join("/")).map_or(Link::Outside, Link::Leads) };
             return Found { at, link };
         }
     }

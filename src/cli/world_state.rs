@@ -135,7 +135,13 @@ fn answer(value: &Value, now: Moment) -> Answer {
             },
         },
         response,
-        approvers: field("approvers").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
+        approvers: field("approvers")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
         code: field("code").and_then(Value::as_str).map(str::to_owned),
         binding: field("binding").unwrap_or(&Value::Null).to_string(),
         binding_now: field("binding_now").or(field("binding")).unwrap_or(&Value::Null).to_string(),
