@@ -15,7 +15,7 @@ mod source;
 mod tables;
 mod walk;
 
-pub use hook::import_hook;
+pub use hook::{EVENTS, import_hook};
 pub use report::{Finding, MAX_FINDINGS, Report, Severity, Verdict};
 pub use rules::{Check, Imports, Rules, Version, VersionFault};
 pub use source::MAX_SOURCE;

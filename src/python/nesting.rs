@@ -6,12 +6,10 @@
 use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::{Mode, lexer};
 
-/// Open brackets, f-string fields included.
+/// Open brackets. Fields of f-strings count, since parsing format specifications inside each other is quadratic.
 const MAX_BRACKETS: usize = 200;
 /// Indents (CPython: 100).
 const MAX_INDENTS: usize = 100;
-/// Format specifications inside format specifications; parsing them is quadratic.
-const MAX_FIELDS: usize = 40;
 /// Levels of the tree that one statement may have.
 const MAX_DEPTH: usize = 1000;
 
@@ -21,7 +19,7 @@ pub(super) fn measure(source: &str) -> Result<usize, &'static str> {
     let mut open: Vec<Level> = Vec::new();
     let mut here = Level::default();
     // Sum over `open`.
-    let (mut below, mut indents, mut fields, mut deepest) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let (mut below, mut indents, mut deepest) = (0_usize, 0_usize, 0_usize);
     loop {
         let kind = lexer.next_token();
         match kind {
@@ -32,24 +30,15 @@ pub(super) fn measure(source: &str) -> Result<usize, &'static str> {
             TokenKind::Lpar | TokenKind::Lsqb | TokenKind::Lbrace | TokenKind::FStringStart | TokenKind::TStringStart => {
                 here.chain += 1;
                 below += here.depth();
-                let in_string = here.string;
                 open.push(here);
-                here = Level {
-                    string: matches!(kind, TokenKind::FStringStart | TokenKind::TStringStart),
-                    field: in_string,
-                    ..Level::default()
-                };
-                fields += usize::from(in_string);
+                here = Level::default();
             }
             TokenKind::Rpar | TokenKind::Rsqb | TokenKind::Rbrace | TokenKind::FStringEnd | TokenKind::TStringEnd => {
                 if let Some(outer) = open.pop() {
-                    fields -= usize::from(here.field);
                     below -= outer.depth();
                     here = outer;
                 }
             }
-            // The text of a format specification inside a field: the level is a string again until the field closes.
-            TokenKind::FStringMiddle | TokenKind::TStringMiddle => here.string = true,
             TokenKind::Comma => here.chain = 0,
             TokenKind::Newline | TokenKind::Semi if open.is_empty() => here = Level::default(),
             TokenKind::Lambda | TokenKind::Yield => here.sticky += 1,
@@ -81,9 +70,6 @@ pub(super) fn measure(source: &str) -> Result<usize, &'static str> {
         if indents > MAX_INDENTS {
             return Err("blocks");
         }
-        if fields > MAX_FIELDS {
-            return Err("replacement fields");
-        }
         let depth = below + here.depth() + indents;
         if depth > MAX_DEPTH {
             return Err("an expression");
@@ -99,10 +85,6 @@ struct Level {
     chain: usize,
     /// What a comma does not end.
     sticky: usize,
-    /// Inside the quotes of an f-string, where a brace opens a field.
-    string: bool,
-    /// This level is a replacement field.
-    field: bool,
 }
 
 impl Level {
@@ -126,8 +108,8 @@ mod tests {
             ("lambda a, b: ".repeat(5_000), "an expression"),
             ("1 if 1 else ".repeat(5_000), "an expression"),
             (format!("f{}", "(x)".repeat(50_000)), "an expression"),
-            ("f'{x:{x:".repeat(100), "replacement fields"),
-            (format!("f'{}", "{x:".repeat(10_000)), "replacement fields"),
+            ("f'{x:{x:".repeat(100), "brackets"),
+            (format!("f'{}", "{x:".repeat(10_000)), "brackets"),
             ((0..200).map(|n| format!("{}if 1:\n", " ".repeat(n))).collect(), "blocks"),
         ];
         for (source, what) in cases {

@@ -87,6 +87,11 @@ pub(in crate::python) fn is_risky_module(name: &str) -> bool {
     RISKY.contains(&name.trim_start_matches('_'))
 }
 
+/// Every harmless submodule and its package.
+pub(in crate::python) fn implied() -> impl Iterator<Item = (&'static str, &'static str)> {
+    IMPLIED.iter().copied()
+}
+
 /// The package whose listing covers this harmless submodule.
 pub(in crate::python) fn implied_parent(module: &str) -> Option<&'static str> {
     IMPLIED.iter().find(|(name, _)| *name == module).map(|(_, parent)| *parent)
