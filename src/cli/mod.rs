@@ -12,3 +12,6 @@ pub mod world;
 pub mod world_state;
 
 pub use change::Change;
+//! Floor of `cli`.
+
+pub mod lint;
