@@ -1,1 +1,5 @@
-//! Floor of `filter`.
+//! Floor 1, `filter`: what untrusted text may not do to a reader. Values in, values out: no I/O, no clock.
+
+mod escape;
+
+pub use escape::{escape, escape_line, is_shown_as_is};

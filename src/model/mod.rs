@@ -11,6 +11,7 @@ mod output;
 mod path;
 mod refusal;
 mod spec;
+mod url;
 
 pub use action::{
     Access, Action, CreateDirectory, DeleteFile, Edit, EditFile, Encoding, Fetch, FileInfo, Format, ListDirectory, MoveFile, ReadFile,
@@ -26,3 +27,4 @@ pub use output::{Block, Failure, Field, Origin, Output};
 pub use path::{CallPath, RelPath, Target};
 pub use refusal::{Code, Refusal};
 pub use spec::{Argument, ToolSpec};
+pub use url::{Host, HttpUrl, Scheme};

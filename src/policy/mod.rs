@@ -1,1 +1,5 @@
 //! Floor of `policy`.
+
+pub mod address;
+pub mod network;
+pub mod request;

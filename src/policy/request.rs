@@ -1,0 +1,120 @@
+//! What a caller may say in a request beside its URL: methods and headers. Pure.
+
+use crate::model::{Code, Refusal};
+
+/// The methods a request may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Reads the headers alone.
+    Head,
+    /// Sends.
+    Post,
+    /// Replaces.
+    Put,
+    /// Changes.
+    Patch,
+    /// Deletes.
+    Delete,
+}
+
+impl Method {
+    /// Every method, reading ones first.
+    pub const ALL: [Self; 6] = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete];
+
+    /// Reads a method as it stands in a request, upper case.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.as_str() == text)
+    }
+
+    /// The method as it stands in a request.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// True for GET and HEAD, which change nothing (RFC 9110, section 9.2.1).
+    pub const fn is_read(self) -> bool {
+        matches!(self, Self::Get | Self::Head)
+    }
+}
+
+/// Judges one header a caller wants to send. Only listed names pass: framing, hop-by-hop, proxy, cookie and cloud metadata headers are ours or nobody's.
+///
+/// # Errors
+/// `argument_not_allowed` for a name that is not listed, `argument_invalid` for a value over 8 KiB or with a control character.
+pub fn judge_header(name: &str, value: &str) -> Result<(), Refusal> {
+    let lower = name.to_ascii_lowercase();
+    if !ALLOWED.contains(&lower.as_str()) {
+        let shown: String = name.chars().filter(char::is_ascii_graphic).take(64).collect();
+        return Err(Refusal::new(Code::ArgumentNotAllowed, format!("the header `{shown}` may not be set"))
+            .hint(format!("headers that may be set: {}", ALLOWED.join(", "))));
+    }
+    // RFC 9110 section 5.5: a field value has no CR, LF or NUL; other controls have no use either.
+    if value.len() > 8 * 1024 || value.chars().any(|c| c.is_control() && c != '\t') {
+        return Err(Refusal::new(
+            Code::ArgumentInvalid,
+            format!("the value of the header `{lower}` is too long or has control characters"),
+        ));
+    }
+    Ok(())
+}
+
+const ALLOWED: [&str; 16] = [
+    "accept",
+    "accept-language",
+    "authorization",
+    "cache-control",
+    "content-language",
+    "content-type",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-unmodified-since",
+    "prefer",
+    "range",
+    "user-agent",
+    "x-api-key",
+    "x-github-api-version",
+    "x-requested-with",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listed_headers_without_controls_are_sent() {
+        let code = |name: &str, value: &str| judge_header(name, value).map_err(|refusal| refusal.code);
+        assert_eq!(code("Accept-Language", "de, en;q=0.5"), Ok(()));
+        for name in [
+            "Host",
+            "Connection",
+            "Content-Length",
+            "Transfer-Encoding",
+            "Proxy-Authorization",
+            "Cookie",
+            "Metadata-Flavor",
+            "X-aws-ec2-metadata-token",
+            "X-Forwarded-For",
+            "",
+            "accept ",
+        ] {
+            assert_eq!(code(name, "x"), Err(Code::ArgumentNotAllowed), "{name}");
+        }
+        assert_eq!(code("accept", "a\r\nHost: b"), Err(Code::ArgumentInvalid));
+    }
+
+    #[test]
+    fn methods_are_read_exactly() {
+        assert_eq!(Method::parse("GET"), Some(Method::Get));
+        assert_eq!(["get", "CONNECT", "TRACE", "PURGE", ""].map(Method::parse), [None; 5]);
+    }
+}
