@@ -2,4 +2,4 @@
 
 mod state;
 
-pub use state::{StateDir, StateFault};
+pub use state::{StateDir, StateFault, random, token};
