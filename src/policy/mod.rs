@@ -2,4 +2,5 @@
 
 pub mod address;
 pub mod network;
+pub mod paths;
 pub mod request;
