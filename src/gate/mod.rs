@@ -5,5 +5,5 @@ mod question;
 mod rates;
 
 pub use permit::{Permit, Terms};
-pub use question::{Preview, Question};
+pub use question::Preview;
 pub use rates::{Budget, Millis, Rates};
