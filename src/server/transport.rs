@@ -329,7 +329,8 @@ mod tests {
 
     #[test]
     fn a_tool_call_reads_the_same_on_the_short_way() {
-        let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1},"_meta":{"progressToken":3}}}"#;
+        let text =
+            br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1},"_meta":{"progressToken":3}}}"#;
         let long: ClientJsonRpcMessage = serde_json::from_slice(text).unwrap();
         assert_eq!(serde_json::to_value(parse(text).unwrap()).unwrap(), serde_json::to_value(long).unwrap());
     }
