@@ -15,7 +15,7 @@ pub(super) struct Decoder {
 }
 
 /// A body that was read to its end or to the limit.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Read {
     pub(super) bytes: Vec<u8>,
     pub(super) truncated: bool,
@@ -54,7 +54,7 @@ impl Decoder {
 
     /// True when nothing more is wanted.
     pub(super) fn is_full(&self) -> bool {
-        self.sink().is_some_and(|sink| sink.stop.is_some())
+        self.sink().stop.is_some()
     }
 
     /// Takes one piece.
@@ -67,9 +67,7 @@ impl Decoder {
             return Err(bomb());
         }
         let allowed = usize::try_from(self.wire).unwrap_or(usize::MAX).saturating_mul(RATIO).max(FREE);
-        if let Some(sink) = self.sink_mut() {
-            sink.ratio_limit = allowed;
-        }
+        self.sink_mut().ratio_limit = allowed;
         let written = match &mut self.coding {
             Coding::Identity(sink) => {
                 sink.ratio_limit = usize::MAX;
@@ -101,13 +99,8 @@ impl Decoder {
             self.check(ended)?;
         }
         let wire = self.wire;
-        let sink = self.sink_mut().map(std::mem::take).unwrap_or_default();
+        let sink = std::mem::take(self.sink_mut());
         Ok(Read { truncated: sink.stop.is_some(), bytes: sink.bytes, wire })
-    }
-
-    /// The answer to HEAD.
-    pub(super) fn empty(self) -> Read {
-        Read { bytes: Vec::new(), truncated: false, wire: 0 }
     }
 
     fn choose(&mut self) -> Result<(), Failure> {
@@ -125,29 +118,29 @@ impl Decoder {
     }
 
     fn check(&self, written: io::Result<()>) -> Result<(), Failure> {
-        match (self.sink().and_then(|sink| sink.stop), written) {
+        match (self.sink().stop, written) {
             (Some(Stop::Ratio), _) => Err(bomb()),
             (Some(Stop::Limit), _) | (None, Ok(())) => Ok(()),
             (None, Err(_)) => Err(broken("the response's compressed body is broken")),
         }
     }
 
-    fn sink(&self) -> Option<&Sink> {
-        Some(match &self.coding {
+    fn sink(&self) -> &Sink {
+        match &self.coding {
             Coding::Identity(sink) | Coding::Unknown(_, sink) => sink,
             Coding::Gzip(decoder) => decoder.get_ref(),
             Coding::Zlib(decoder) => decoder.get_ref(),
             Coding::Bare(decoder) => decoder.get_ref(),
-        })
+        }
     }
 
-    fn sink_mut(&mut self) -> Option<&mut Sink> {
-        Some(match &mut self.coding {
+    fn sink_mut(&mut self) -> &mut Sink {
+        match &mut self.coding {
             Coding::Identity(sink) | Coding::Unknown(_, sink) => sink,
             Coding::Gzip(decoder) => decoder.get_mut(),
             Coding::Zlib(decoder) => decoder.get_mut(),
             Coding::Bare(decoder) => decoder.get_mut(),
-        })
+        }
     }
 }
 

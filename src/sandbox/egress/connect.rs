@@ -12,7 +12,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 use tokio::time::timeout;
 
-use super::body::Decoder;
+use super::body::{Decoder, Read};
 use super::request::{Hop, Outgoing, Overflow, Page};
 use crate::model::{Bytes, Code, Failure, HttpUrl, Scheme};
 use crate::policy::request::Method;
@@ -158,7 +158,7 @@ impl Sent {
             let Some(chunk) = chunk else { break };
             decoder.feed(&chunk)?;
         }
-        let read = if head { decoder.empty() } else { decoder.finish()? };
+        let read = if head { Read::default() } else { decoder.finish()? };
         if read.truncated && overflow == Overflow::Refuse {
             return Err(too_large(&final_url, limit, None));
         }
