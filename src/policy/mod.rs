@@ -4,3 +4,4 @@ pub mod address;
 pub mod network;
 pub mod paths;
 pub mod request;
+pub mod words;

@@ -215,7 +215,7 @@ fn one_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
 /// From 2026-07-28 every result names its server (basic/index, `_meta`).
 fn stamp(meta: &mut Option<MetaObject>, context: &RequestContext<RoleServer>) {
     if is_modern(context) {
-        meta.get_or_insert_default().set_server_info(Handler::this_server());
+        meta.get_or_insert_default().0.insert("io.modelcontextprotocol/serverInfo".to_owned(), json!(Handler::this_server()));
     }
 }
 
