@@ -1,1 +1,31 @@
-//! Floor of `audit`.
+//! Floor 2: the log. A record is in the kernel, or on disk, before what it announces happens; each follows from the one before it by its hash.
+
+mod chain;
+mod commit;
+mod escape;
+mod fault;
+mod folder;
+mod heads;
+mod hex;
+mod keeper;
+mod line;
+mod log;
+mod medium;
+mod record;
+mod recover;
+mod redact;
+mod retain;
+mod scan;
+mod segment;
+mod settings;
+mod under_way;
+mod verify;
+
+pub use chain::Receipt;
+pub use escape::{is_hidden, plain};
+pub use fault::Fault;
+pub use log::{Clock, Log};
+pub use record::{Client, Event, Record};
+pub use redact::Redacted;
+pub use settings::{Durability, Reach, Settings, Sync};
+pub use verify::{Broken, FileReport, Report, verify};
