@@ -1,1 +1,3 @@
 //! Floor of `sandbox`.
+
+pub mod jail;
