@@ -12,6 +12,7 @@ mod path;
 mod question;
 mod refusal;
 mod spec;
+mod stage;
 mod url;
 
 pub use action::{
@@ -29,4 +30,5 @@ pub use path::{CallPath, RelPath, Target};
 pub use question::{Asker, Question};
 pub use refusal::{Code, Refusal};
 pub use spec::{Argument, ToolSpec};
+pub use stage::{Progress, Stage};
 pub use url::{Host, HttpUrl, Scheme};
