@@ -75,3 +75,28 @@ impl Permit<Action> {
         }
     }
 }
+
+#[cfg(test)]
+impl<A> Permit<A> {
+    /// A permit that no gate gave, for tests of the sandbox's verbs alone.
+    pub(crate) fn for_test(action: A, opened: Vec<Opened>, terms: Arc<Terms>) -> Self {
+        Self { action, opened, terms }
+    }
+}
+
+#[cfg(test)]
+impl Terms {
+    /// Terms with room for everything, of the session `s`.
+    pub(crate) fn for_test() -> Self {
+        Self {
+            manifest: Arc::new(Manifest {}),
+            profile: "p".to_owned(),
+            tool: "test",
+            session: "s".to_owned(),
+            principal: "test".to_owned(),
+            max_file_size: Bytes::mib(64),
+            max_answer: Bytes::mib(64),
+            timeout: Duration::from_secs(10),
+        }
+    }
+}

@@ -72,4 +72,6 @@ impl Sandbox {
         self.python.end_session(session).await;
         self.roots.end_session(session);
     }
+    /// Files.
+    pub roots: root::Roots,
 }
