@@ -22,7 +22,8 @@ use root::{Links, Roots};
 /// The world as tools may reach it, each part behind verbs that ask for a permit.
 #[derive(Debug)]
 pub struct Sandbox {
-    roots: Arc<Roots>,
+    /// The files, whose verbs each spend a permit.
+    pub roots: Arc<Roots>,
     egress: Egress,
     python: Room,
 }
@@ -48,11 +49,6 @@ impl Sandbox {
     /// # Errors  `fetch_failed`, `timeout`: the name does not resolve.
     pub async fn resolve(&self, url: &HttpUrl) -> Result<Vec<IpAddr>, Failure> {
         self.egress.resolve(url).await
-    }
-
-    /// The files, whose verbs each spend a permit.
-    pub fn roots(&self) -> &Roots {
-        &self.roots
     }
 
     /// Fetches what the permit names.
