@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::Permit;
+use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
-use crate::model::{Access, Failure, Fetch, HttpUrl, Opened, RunPython, Stage, Target};
+use crate::model::{Access, Action, Failure, Fetch, HttpUrl, Opened, RunPython, Stage, Target};
 use egress::{Egress, Page};
 use jail::Outcome;
 use python::Room;
@@ -49,6 +49,11 @@ impl Sandbox {
     /// # Errors  `fetch_failed`, `timeout`: the name does not resolve.
     pub async fn resolve(&self, url: &HttpUrl) -> Result<Vec<IpAddr>, Failure> {
         self.egress.resolve(url).await
+    }
+
+    /// What a person is shown of a change before they are asked.
+    pub fn preview(&self, action: &Action, opened: &[Opened]) -> Preview {
+        root::preview::preview(action, opened)
     }
 
     /// Fetches what the permit names.
