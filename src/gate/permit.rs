@@ -96,7 +96,7 @@ impl Terms {
     /// Terms with room for everything, of the session `s`.
     pub(crate) fn for_test() -> Self {
         Self {
-            manifest: Arc::new(Manifest {}),
+            manifest: Arc::new(Manifest::default()),
             profile: "p".to_owned(),
             tool: "test",
             session: "s".to_owned(),

@@ -21,7 +21,7 @@ pub use action::{
 };
 pub use bytes::{Bytes, BytesFault};
 pub use call::{Caller, Channel, ClientLabel, Repeat, ToolCall};
-pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact, Visible};
+pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact};
 pub use flags::{Flag, Flags};
 pub use level::Level;
 pub use opened::Opened;

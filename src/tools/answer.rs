@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 
 use crate::gate::Permit;
-use crate::manifest::Manifest;
-use crate::model::{CallPath, Kind, RelPath, Visible};
+use crate::model::{CallPath, Kind};
 use crate::sandbox::root::Stop;
 use crate::tool::Stage;
 
@@ -23,11 +22,6 @@ pub(super) fn heavy<T>(is_heavy: bool, work: impl FnOnce() -> T) -> T {
 /// When the verb for this permit must end.
 pub(super) fn stop<A>(stage: &Stage, permit: &Permit<A>) -> Stop {
     Stop::new(stage.cancel.clone(), permit.terms().timeout)
-}
-
-/// Whether the manifest lets an entry be seen.
-pub(super) fn visible(_manifest: &Manifest, _root: &str, _path: &RelPath, _is_folder: bool) -> Visible {
-    Visible::No
 }
 
 /// A time in RFC 3339, to the second.

@@ -1,5 +1,6 @@
 //! `list_directory`: the entries of a folder.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use futures::future::BoxFuture;
@@ -7,10 +8,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::{heavy, kind, left_out, name, stop, visible};
+use super::answer::{heavy, kind, left_out, name, stop};
 use super::schema;
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, Bytes, CallPath, Failure, Flag, Flags, Kind, Output, Refusal, RelPath, Target, ToolSpec};
+use crate::policy::paths::visible;
 use crate::sandbox::Sandbox;
 use crate::sandbox::root::{Listing, Pattern};
 use crate::tool::{Card, Stage, Tool};
@@ -114,25 +116,27 @@ fn answer(listing: &Listing, most: Bytes) -> Output {
             break;
         }
         text.push_str(&shown);
-        let mut fact = json!({"path": full.to_string(), "kind": kind(entry.kind)});
+        let mut fact = Map::new();
+        fact.insert("path".to_owned(), full.to_string().into());
+        fact.insert("kind".to_owned(), kind(entry.kind).into());
         match entry.kind {
             Kind::Directory => text.push('/'),
             Kind::File => {
-                text.push_str(&format!("  {}", Bytes(entry.size)));
-                fact["size"] = entry.size.into();
+                let _ = write!(text, "  {}", Bytes(entry.size));
+                fact.insert("size".to_owned(), entry.size.into());
             }
-            _ => text.push_str(&format!("  ({})", kind(entry.kind))),
+            _ => drop(write!(text, "  ({})", kind(entry.kind))),
         }
         text.push('\n');
-        entries.push(fact);
+        entries.push(Value::Object(fact));
     }
     if entries.is_empty() {
-        text.push_str(&format!("nothing to show in `{}`\n", name(&target)));
+        let _ = write!(text, "nothing to show in `{}`\n", name(&target));
     }
     text.push_str(&left_out(listing.left_out));
     if cut {
         let why = if listing.late { "the time was up" } else { "there are more entries" };
-        text.push_str(&format!("[cut: {why}; go on in a folder below, with a glob, or with a higher limit]\n"));
+        let _ = write!(text, "[cut: {why}; go on in a folder below, with a glob, or with a higher limit]\n");
     }
     Output::text(text).fact("path", target).fact("entries", entries).fact("left_out", listing.left_out).fact("truncated", cut)
 }

@@ -12,7 +12,8 @@ use super::replace::is_temporary;
 use super::roots::Roots;
 use super::stop::Stop;
 use crate::gate::Permit;
-use crate::model::{Code, Failure, Kind, Link, ListDirectory, Opened, RelPath, Target, Visible};
+use crate::model::{Code, Failure, Kind, Link, ListDirectory, Opened, RelPath, Target};
+use crate::policy::paths::Visible;
 
 /// Decides for each entry, by its path below the root and whether it is a folder, whether it may be seen.
 pub type Judge<'a> = &'a dyn Fn(&RelPath, bool) -> Visible;

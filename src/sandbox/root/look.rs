@@ -15,24 +15,15 @@ use super::resolve::{Led, follow, open_file, open_folder, step};
 use super::roots::{Root, Roots};
 use super::seen::Seen;
 use super::session::PLACE;
+use crate::manifest::Symlinks;
 use crate::model::{Access, Code, Failure, Kind, Link, Opened, PathFact, RelPath, Target};
-
-/// What happens with a symbolic link on the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Links {
-    /// It is not followed (`symlinks = "deny"`).
-    #[default]
-    Deny,
-    /// It is followed while it stays in its root, and judged by where it leads (`symlinks = "inside"`).
-    Inside,
-}
 
 impl Roots {
     /// Opens what the targets lead to, each for what is wanted with it. What is missing, a link or a device is a fact, not an error.
     ///
     /// # Errors
     /// `path_not_allowed` where the operating system refuses; `internal`.
-    pub fn look(&self, session: &str, targets: &[Target], accesses: &[Access], links: Links) -> Result<Vec<Opened>, Failure> {
+    pub fn look(&self, session: &str, targets: &[Target], accesses: &[Access], links: Symlinks) -> Result<Vec<Opened>, Failure> {
         if targets.len() != accesses.len() {
             return Err(Failure::new(Code::Internal, "one access is wanted for each target"));
         }
@@ -48,7 +39,7 @@ impl Roots {
     }
 }
 
-fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, links: Links) -> Result<Opened, Errno> {
+fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, links: Symlinks) -> Result<Opened, Errno> {
     let opened = |fact, held: Option<Held>| {
         let (folder, object) = held.map_or((None, None), |held| (held.folder, held.object.map(Arc::new)));
         Opened { target: target.clone(), fact, root: root.folder.clone(), folder, object }
@@ -58,7 +49,7 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
     let mut held = Held::open(root, &path)?;
     // What removes or gives a name acts on the link itself, never on what it leads to.
     let by_name = matches!(access, Access::MoveFrom | Access::MoveTo | Access::Delete { .. });
-    if links == Links::Inside && held.is_link() {
+    if links == Symlinks::Inside && held.is_link() {
         match follow(root.folder.as_fd(), &root.place, &path, !by_name) {
             Ok(Led::To(to)) if to != path => {
                 path = to;

@@ -22,10 +22,9 @@ mod write;
 
 pub use edit::Edited;
 pub use list::{Judge, Listed, Listing};
-pub use look::Links;
 pub use pattern::{Pattern, line_matcher};
 pub use read::{Content, Reading};
-pub use roots::{Place, Quota, Roots, Where};
+pub use roots::{Place, Roots, Where};
 pub use session::SessionFolders;
 pub use stop::Stop;
 pub use write::Written;

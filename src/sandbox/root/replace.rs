@@ -74,9 +74,9 @@ fn attempt(
         fsync(&temporary.file)?;
     }
     if judged.kind == Kind::File {
-        temporary.exchange(name, judged)?
+        temporary.exchange(name, judged)?;
     } else {
-        temporary.place(name)?
+        temporary.place(name)?;
     }
     if durable {
         fsync(open_folder(folder)?)?;
@@ -123,13 +123,12 @@ impl<'a> Temporary<'a> {
 
     /// Changes places with the file of that name, looks at what came out, and changes back if it is not what was judged.
     fn exchange(&mut self, name: &str, judged: &PathFact) -> Result<(), Unplaced> {
-        let own = match &self.name {
-            Some(own) => own.clone(),
-            None => {
-                let own = temporary_name()?;
-                self.link(&own)?;
-                self.name.insert(own).clone()
-            }
+        let own = if let Some(own) = &self.name {
+            own.clone()
+        } else {
+            let own = temporary_name()?;
+            self.link(&own)?;
+            self.name.insert(own).clone()
         };
         match renameat_with(self.folder, own.as_str(), self.folder, name, RenameFlags::EXCHANGE) {
             Ok(()) => {}

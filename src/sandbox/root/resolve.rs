@@ -167,5 +167,5 @@ fn led(names: impl Iterator<Item = String>) -> Led {
 
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// As many as the kernel follows (path_resolution(7)).
+/// As many as the kernel follows (`path_resolution(7)`).
 const MOST_LINKS: usize = 40;

@@ -13,7 +13,8 @@ use super::replace::Leftovers;
 use super::resolve::Resolver;
 use super::seen::Seen;
 use super::session::SessionFolders;
-use crate::model::{Bytes, Code, Failure, Target};
+use crate::manifest::Quota;
+use crate::model::{Code, Failure, Target};
 
 /// One root of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,15 +34,6 @@ pub enum Where {
     Folder(PathBuf),
     /// A private folder for each session.
     Session,
-}
-
-/// What a session root may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quota {
-    /// Bytes of all files together.
-    pub bytes: Bytes,
-    /// Files and folders together.
-    pub files: u64,
 }
 
 /// All roots, opened once.

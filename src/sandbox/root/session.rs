@@ -10,8 +10,9 @@ use rustix::io::Errno;
 
 use super::below::wipe;
 use super::resolve::{Resolver, open_folder};
-use super::roots::{Quota, Root};
+use super::roots::Root;
 use super::seen::Seen;
+use crate::manifest::Quota;
 
 /// Every session's folders, below one folder of the state directory.
 #[derive(Debug)]

@@ -112,9 +112,13 @@ pub(super) fn unplaced(why: Unplaced, target: &Target) -> Failure {
 /// Whether a root with a quota takes this much more.
 pub(super) fn make_room(root: &Root, target: &Target, more_bytes: u64, more_files: u64) -> Result<(), Failure> {
     let Some(quota) = root.quota else { return Ok(()) };
-    let (bytes, files) = usage(root.folder.as_fd(), quota.files);
-    if bytes.saturating_add(more_bytes) > quota.bytes.0 || files.saturating_add(more_files) > quota.files {
-        let full = format!("`{target}` does not fit: the root `{}` may hold {} in {} files", target.root, quota.bytes, quota.files);
+    let most = quota.files.unwrap_or(u64::MAX);
+    let (bytes, files) = usage(root.folder.as_fd(), most);
+    let room = quota.bytes.unwrap_or(Bytes(u64::MAX));
+    if bytes.saturating_add(more_bytes) > room.0 || files.saturating_add(more_files) > most {
+        let bounds = [quota.bytes.map(|bytes| bytes.to_string()), quota.files.map(|files| format!("{files} files"))];
+        let bounds = bounds.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+        let full = format!("`{target}` does not fit: the root `{}` may hold {bounds}", target.root);
         return Err(Failure::new(Code::NoSpace, full).hint("delete what is not needed any more"));
     }
     Ok(())
