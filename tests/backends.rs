@@ -2,8 +2,9 @@
 //! the tests and, where that is root, as an ordinary user as well.
 
 mod backends {
-    pub mod harness;
-    pub mod table;
+    pub(crate) mod calls;
+    pub(crate) mod harness;
+    pub(crate) mod table;
 }
 
 use backends::harness::{self, World};
@@ -30,5 +31,5 @@ fn an_ordinary_user_has_the_same_walls() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    harness::again_as_ordinary_user("every_attack_fails_and_its_ordinary_counterpart_works");
+    harness::again_as_ordinary_user();
 }

@@ -1,3 +1,4 @@
 //! Floor of `cli`.
 
 pub mod audit;
+pub mod doctor;

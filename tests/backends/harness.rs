@@ -1,4 +1,5 @@
 //! Runs rows of the table.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot be set up fails loudly, and says what it ran")]
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate::sandbox::jail::{Jail, JailRoot, JailSpec, Limit, NoRun, Outcome, Settings, Status};
 
 /// What must come of a program.
-pub enum Expect {
+pub(crate) enum Expect {
     /// It ends well, and this is what it prints.
     Out(&'static str),
     /// It ends well, and its output has this in it.
@@ -23,29 +24,29 @@ pub enum Expect {
 }
 
 /// An attack and the ordinary use beside it.
-pub struct Row {
-    pub name: &'static str,
-    pub attack: String,
-    pub expect: Expect,
-    pub ordinary: String,
-    pub works: Expect,
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) attack: String,
+    pub(crate) expect: Expect,
+    pub(crate) ordinary: String,
+    pub(crate) works: Expect,
     /// Changes the limits of both.
-    pub limits: fn(&mut JailSpec),
+    pub(crate) limits: fn(&mut JailSpec),
 }
 
-pub struct World {
+pub(crate) struct World {
     runtime: tokio::runtime::Runtime,
     jail: Jail,
     /// A folder that Python may write to.
-    pub work: tempfile::TempDir,
+    pub(crate) work: tempfile::TempDir,
     /// A folder that it may read, with something in it that it may not.
-    pub shelf: tempfile::TempDir,
+    pub(crate) shelf: tempfile::TempDir,
 }
 
-pub const HELPER: &str = env!("CARGO_BIN_EXE_toolgate");
+pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_toolgate");
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let settings = Settings { helper: helper(), interpreter: interpreter(), ..Settings::default() };
         let jail = runtime.block_on(Jail::new(settings)).unwrap();
@@ -58,12 +59,12 @@ impl World {
         Self { runtime, jail, work, shelf }
     }
 
-    pub fn backend(&self) -> &'static str {
+    pub(crate) fn backend(&self) -> &'static str {
         self.jail.backend()
     }
 
     /// The call that rows make: both folders, small limits.
-    pub fn spec(&self, program: &str) -> JailSpec {
+    pub(crate) fn spec(&self, program: &str) -> JailSpec {
         let mut spec = JailSpec::new(program);
         spec.roots = vec![
             JailRoot { name: "work".to_owned(), dir: open(self.work.path()), writable: true, masked: Vec::new() },
@@ -78,11 +79,16 @@ impl World {
         spec
     }
 
-    pub fn run(&self, spec: &JailSpec) -> Result<Outcome, NoRun> {
+    pub(crate) fn run(&self, spec: &JailSpec) -> Result<Outcome, NoRun> {
         self.runtime.block_on(self.jail.run(spec, &CancellationToken::new(), None))
     }
 
-    pub fn run_cancelled(&self, spec: &JailSpec, after: Duration) -> Result<Outcome, NoRun> {
+    pub(crate) fn run_all(&self, specs: &[JailSpec]) -> Vec<Result<Outcome, NoRun>> {
+        let cancel = CancellationToken::new();
+        self.runtime.block_on(futures::future::join_all(specs.iter().map(|spec| self.jail.run(spec, &cancel, None))))
+    }
+
+    pub(crate) fn run_cancelled(&self, spec: &JailSpec, after: Duration) -> Result<Outcome, NoRun> {
         let cancel = CancellationToken::new();
         self.runtime.block_on(async {
             let canceller = cancel.clone();
@@ -95,7 +101,7 @@ impl World {
     }
 
     /// What went wrong in a row.
-    pub fn check(&self, row: &Row) -> Vec<String> {
+    pub(crate) fn check(&self, row: &Row) -> Vec<String> {
         let mut wrong = Vec::new();
         for (kind, program, expect) in [("attack", &row.attack, &row.expect), ("ordinary", &row.ordinary, &row.works)] {
             let mut spec = self.spec(program);
@@ -128,22 +134,22 @@ fn fits(got: &Result<Outcome, NoRun>, expect: &Expect) -> Result<(), String> {
 }
 
 /// Our program.
-pub fn helper() -> PathBuf {
+pub(crate) fn helper() -> PathBuf {
     std::env::var_os("TOOLGATE_HELPER").map_or_else(|| PathBuf::from(HELPER), PathBuf::from)
 }
 
 /// The search path's interpreter where its files are open to this user, else the system's.
-pub fn interpreter() -> PathBuf {
+pub(crate) fn interpreter() -> PathBuf {
     if rustix::process::geteuid().is_root() { PathBuf::from("python3") } else { PathBuf::from("/usr/bin/python3") }
 }
 
-pub fn open(path: &std::path::Path) -> Arc<OwnedFd> {
+pub(crate) fn open(path: &std::path::Path) -> Arc<OwnedFd> {
     use rustix::fs::{Mode, OFlags};
     Arc::new(rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).unwrap())
 }
 
-/// Runs one test of this very file again, as a user who owns nothing.
-pub fn again_as_ordinary_user(test: &str) {
+/// Runs every test of this very file again, as a user who owns nothing.
+pub(crate) fn again_as_ordinary_user() {
     use std::os::unix::process::CommandExt;
     let folder = tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777)).tempdir().unwrap();
     // The build folder may be closed to other users.
@@ -151,7 +157,7 @@ pub fn again_as_ordinary_user(test: &str) {
         std::fs::copy(from, folder.path().join(to)).unwrap();
     }
     let output = std::process::Command::new(folder.path().join("tests"))
-        .args(["--exact", test, "--nocapture"])
+        .arg("--nocapture")
         .env("TOOLGATE_HELPER", folder.path().join("toolgate"))
         .uid(65_534)
         .gid(65_534)

@@ -69,6 +69,8 @@ pub struct Listed {
 }
 
 /// Every backend, strongest first.
-pub const BACKENDS: &[Listed] = &[
-    Listed { name: "native", by_name_only: false, make: |settings, interpreter| Arc::new(Native::new(settings, interpreter, Way::Native)) },
-];
+pub const BACKENDS: &[Listed] = &[Listed {
+    name: "native",
+    by_name_only: false,
+    make: |settings, interpreter| Arc::new(Native::new(settings, interpreter, Way::Native)),
+}];

@@ -64,7 +64,9 @@ pub(super) fn sealed(parts: &[&[u8]]) -> Result<OwnedFd, NoRun> {
     let fault = |e: &dyn std::fmt::Display| NoRun::fault("making an input file", e);
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 do not know the flag that also takes the right to execute away.
-    let fd = rustix::fs::memfd_create("input", flags | MemfdFlags::NOEXEC_SEAL).or_else(|_| rustix::fs::memfd_create("input", flags)).map_err(|e| fault(&e))?;
+    let fd = rustix::fs::memfd_create("input", flags | MemfdFlags::NOEXEC_SEAL)
+        .or_else(|_| rustix::fs::memfd_create("input", flags))
+        .map_err(|e| fault(&e))?;
     let mut file = std::fs::File::from(fd);
     for part in parts {
         file.write_all(part).map_err(|e| fault(&e))?;

@@ -81,7 +81,9 @@ impl Interpreter {
                 _ => want(library),
             }
         }
-        EXTRAS.iter().for_each(|extra| want(extra));
+        for extra in EXTRAS {
+            want(extra);
+        }
         let needs = without_nested(&wanted);
         let links = links(&told.executable, &needs);
         Self {

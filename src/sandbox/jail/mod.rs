@@ -36,7 +36,8 @@ impl Jail {
     /// [`NoRun::Unavailable`] when there is no interpreter or no backend; a backend that was named is never replaced by a weaker one.
     pub async fn new(settings: Settings) -> Result<Self, NoRun> {
         let name = settings.interpreter.clone();
-        let found = tokio::task::spawn_blocking(move || Interpreter::detect(&name)).await.map_err(|e| NoRun::fault("looking for Python", e))?;
+        let found =
+            tokio::task::spawn_blocking(move || Interpreter::detect(&name)).await.map_err(|e| NoRun::fault("looking for Python", e))?;
         let interpreter = Arc::new(found?);
         let mut reasons = Vec::new();
         for listed in BACKENDS {

@@ -56,7 +56,9 @@ impl Native {
         let verdict = verdict::judge(&end, stop.as_ref(), &report, &spec.limits);
         let mut found = harvest::Harvest::default();
         if let Some(root) = spec.first_writable().cloned() {
-            found = tokio::task::spawn_blocking(move || harvest::gather(&root.name, &root.dir, since)).await.map_err(|e| NoRun::fault("looking at files", e))?;
+            found = tokio::task::spawn_blocking(move || harvest::gather(&root.name, &root.dir, since))
+                .await
+                .map_err(|e| NoRun::fault("looking at files", e))?;
         }
         let ((stdout, cut_output), (stderr, cut_error)) = (output.text(), error.text());
         let mut pictures = report.pictures;
@@ -103,7 +105,8 @@ impl Native {
     }
 
     fn order(&self, spec: &JailSpec) -> Order {
-        let roots = spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable, masked: root.masked.clone() });
+        let roots =
+            spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable, masked: root.masked.clone() });
         Order {
             interpreter: Interpreter::clone(&self.interpreter),
             limits: spec.limits,
@@ -205,7 +208,11 @@ struct Flood {
 
 impl Flood {
     fn new(kept: u64) -> Self {
-        Self { most: kept.saturating_mul(64).max(4 * 1024 * 1024), seen: std::sync::atomic::AtomicU64::new(0), over: CancellationToken::new() }
+        Self {
+            most: kept.saturating_mul(64).max(4 * 1024 * 1024),
+            seen: std::sync::atomic::AtomicU64::new(0),
+            over: CancellationToken::new(),
+        }
     }
 
     fn count(&self, bytes: usize) {
@@ -220,7 +227,13 @@ impl Flood {
     }
 }
 
-async fn collect(from: &mut Receiver, stream: Stream, most: u64, flood: &Flood, progress: Option<&tokio::sync::mpsc::Sender<Chunk>>) -> Kept {
+async fn collect(
+    from: &mut Receiver,
+    stream: Stream,
+    most: u64,
+    flood: &Flood,
+    progress: Option<&tokio::sync::mpsc::Sender<Chunk>>,
+) -> Kept {
     let mut kept = Kept::new(most);
     let mut buffer = vec![0_u8; 16 * 1024];
     while let Ok(count) = from.read(&mut buffer).await {

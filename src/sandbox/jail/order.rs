@@ -112,7 +112,8 @@ pub(crate) fn send<T: Serialize>(socket: BorrowedFd<'_>, value: &T, fds: &[Borro
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err("too many descriptors for one message".to_owned());
     }
-    let sent = rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)).map_err(|e| e.to_string())?;
+    let sent = rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL))
+        .map_err(|e| e.to_string())?;
     if sent == text.len() { Ok(()) } else { Err("a message was cut".to_owned()) }
 }
 
@@ -124,10 +125,8 @@ pub(crate) fn receive<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) ->
     let mut text = vec![0_u8; LARGEST];
     let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let got = rustix::io::retry_on_intr(|| {
-        recvmsg(socket, &mut [IoSliceMut::new(&mut text)], &mut control, RecvFlags::CMSG_CLOEXEC)
-    })
-    .map_err(|e| e.to_string())?;
+    let got = rustix::io::retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(&mut text)], &mut control, RecvFlags::CMSG_CLOEXEC))
+        .map_err(|e| e.to_string())?;
     let mut fds = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {

@@ -146,7 +146,9 @@ impl JailSpec {
 
     /// Where the program starts.
     pub fn start(&self) -> String {
-        self.start_dir.clone().unwrap_or_else(|| self.first_writable().map_or_else(|| "/tmp".to_owned(), |root| format!("/roots/{}", root.name)))
+        self.start_dir
+            .clone()
+            .unwrap_or_else(|| self.first_writable().map_or_else(|| "/tmp".to_owned(), |root| format!("/roots/{}", root.name)))
     }
 }
 

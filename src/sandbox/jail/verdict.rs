@@ -129,7 +129,12 @@ mod tests {
     use super::*;
 
     fn judged(end: &End, stop: Option<&Stop>, raised: Option<(&str, Option<i32>, Option<u64>)>) -> (Status, Option<Limit>) {
-        let raised = raised.map(|(class, errno, tasks)| Raised { class: class.to_owned(), errno, tasks, message: "can't start new thread".to_owned() });
+        let raised = raised.map(|(class, errno, tasks)| Raised {
+            class: class.to_owned(),
+            errno,
+            tasks,
+            message: "can't start new thread".to_owned(),
+        });
         let verdict = judge(end, stop, &Report { raised, pictures: Vec::new() }, &Limits::default());
         (verdict.status, verdict.limit)
     }

@@ -3,7 +3,7 @@
 //! Three processes per call. The *supervisor* takes the order, enters new namespaces and keeps the clock; it dies with the
 //! server because it holds one end of a socket to it. *Init* is pid 1 of the new process namespace: it builds the root, watches
 //! memory and processor time, reaps. The *program* is pid 2: it takes on the last walls and becomes Python. When init dies,
-//! the kernel kills whatever else is in the namespace (pid_namespaces(7)).
+//! the kernel kills whatever else is in the namespace (`pid_namespaces(7)`).
 
 mod init;
 mod layers;

@@ -10,10 +10,7 @@ use crate::sandbox::jail::order::{self, Order, Word};
 
 /// Becomes the program; comes back only when that failed.
 pub(super) fn run(order: &Order, handed: Handed, mut built: Built, inside: &OwnedFd) -> ExitCode {
-    let channel = match rustix::io::fcntl_dupfd_cloexec(inside, HIGH) {
-        Ok(channel) => channel,
-        Err(_) => return ExitCode::FAILURE,
-    };
+    let Ok(channel) = rustix::io::fcntl_dupfd_cloexec(inside, HIGH) else { return ExitCode::FAILURE };
     let word = match become_program(order, handed, &mut built, &channel) {
         Ok(never) => match never {},
         Err(word) => word,

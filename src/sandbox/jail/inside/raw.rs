@@ -22,7 +22,7 @@ pub(super) fn fork() -> Result<Option<Pid>, String> {
     }
 }
 
-/// Attributes of a mount (mount_setattr(2)).
+/// Attributes of a mount (`mount_setattr(2)`).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Attributes<'a> {
     /// No writing.
@@ -93,7 +93,8 @@ pub(super) fn place(fd: RawFd, at: RawFd) -> Result<(), nix::Error> {
 /// # Errors
 /// The error number; on success it does not return.
 pub(super) fn execute(program: &str, arguments: &[String], environment: &[String]) -> Result<std::convert::Infallible, String> {
-    let text = |words: &[String]| words.iter().map(|word| CString::new(word.as_str())).collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string());
+    let text =
+        |words: &[String]| words.iter().map(|word| CString::new(word.as_str())).collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string());
     let program = CString::new(program).map_err(|e| e.to_string())?;
     nix::unistd::execve(&program, &text(arguments)?, &text(environment)?).map_err(|e| e.to_string())
 }

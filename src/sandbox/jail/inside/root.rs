@@ -5,8 +5,8 @@ use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, open, openat2, symlinkat};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change, mount_remount, move_mount, open_tree,
-    unmount,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change, mount_remount, move_mount,
+    open_tree, unmount,
 };
 
 use super::layers::Built;
@@ -60,7 +60,12 @@ fn furnish(order: &Order, built: &mut Built) -> Result<(), Word> {
         parents(&format!("{place}/x")).map_err(Word::Fault)?;
         mount("scratch", place, "tmpfs", safe, Some(options.as_c_str())).map_err(fault("mounting scratch space"))?;
     }
-    for (path, target) in [("dev/fd", "/proc/self/fd"), ("dev/stdin", "/proc/self/fd/0"), ("dev/stdout", "/proc/self/fd/1"), ("dev/stderr", "/proc/self/fd/2")] {
+    for (path, target) in [
+        ("dev/fd", "/proc/self/fd"),
+        ("dev/stdin", "/proc/self/fd/0"),
+        ("dev/stdout", "/proc/self/fd/1"),
+        ("dev/stderr", "/proc/self/fd/2"),
+    ] {
         symlinkat(target, CWD, path).map_err(fault("linking `/dev`"))?;
     }
     mkdirat(CWD, "proc", Mode::from_raw_mode(0o555)).map_err(fault("making `/proc`"))?;
@@ -115,7 +120,10 @@ fn mask(root: &RootOrder) -> Result<(), String> {
         return Ok(());
     }
     if root.masked.len() > MOST_MASKS {
-        return Err(format!("{} entries are denied in it, {MOST_MASKS} can be covered; leave the root out of `[python] roots`", root.masked.len()));
+        return Err(format!(
+            "{} entries are denied in it, {MOST_MASKS} can be covered; leave the root out of `[python] roots`",
+            root.masked.len()
+        ));
     }
     let base = open(format!("roots/{}", root.name), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?;
     for path in &root.masked {

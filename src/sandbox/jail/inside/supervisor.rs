@@ -30,10 +30,7 @@ pub(super) fn serve() -> ExitCode {
     }
     // A terminal's interrupt is for the server; the server then ends its jails itself.
     let _ = rustix::process::setsid();
-    let server = match rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) {
-        Ok(server) => server,
-        Err(_) => return ExitCode::from(70),
-    };
+    let Ok(server) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { return ExitCode::from(70) };
     match order::receive::<Order>(server.as_fd()) {
         Ok(Some((order, fds))) => call(&server, &order, fds),
         Ok(None) => ExitCode::SUCCESS,
@@ -50,11 +47,9 @@ fn tell(server: &OwnedFd, word: &Word) -> ExitCode {
 
 fn call(server: &OwnedFd, order: &Order, fds: Vec<OwnedFd>) -> ExitCode {
     let mut fds = fds.into_iter();
-    let program: [Option<OwnedFd>; 5] = std::array::from_fn(|_| fds.next());
-    let [Some(a), Some(b), Some(c), Some(d), Some(e)] = program else {
-        return tell(server, &Word::Fault("descriptors are missing".to_owned()));
-    };
-    let handed = Handed { program: [a, b, c, d, e], roots: fds.collect() };
+    let program: Vec<OwnedFd> = fds.by_ref().take(5).collect();
+    let Ok(program) = program.try_into() else { return tell(server, &Word::Fault("descriptors are missing".to_owned())) };
+    let handed = Handed { program, roots: fds.collect() };
     let mut built = Built::default();
     let shown = match enter(order, &handed, &mut built) {
         Ok(shown) => shown,
@@ -87,11 +82,13 @@ fn enter(order: &Order, handed: &Handed, built: &mut Built) -> Result<trees::Sho
     if privileged {
         let user = dedicated_user();
         shown = Some(trees::make(order, &handed.roots, trees::Eyes::Other(user, user))?);
-        become_user(user).map_err(|e| Word::Unavailable { layer: "processes".to_owned(), reason: format!("no other user can be taken on ({e})") })?;
+        become_user(user)
+            .map_err(|e| Word::Unavailable { layer: "processes".to_owned(), reason: format!("no other user can be taken on ({e})") })?;
     }
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     nix::sched::unshare(CloneFlags::CLONE_NEWUSER).map_err(|e| no_namespace("user", e))?;
-    map_self(user, group).map_err(|e| Word::Unavailable { layer: "processes".to_owned(), reason: format!("the user namespace takes no map ({e})") })?;
+    map_self(user, group)
+        .map_err(|e| Word::Unavailable { layer: "processes".to_owned(), reason: format!("the user namespace takes no map ({e})") })?;
     built.on("user_namespace");
     for (name, flag) in NAMESPACES {
         nix::sched::unshare(flag).map_err(|e| no_namespace(name, e))?;
@@ -151,7 +148,7 @@ fn become_user(user: u32) -> Result<(), nix::Error> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable).map_err(|e| nix::Error::from_raw(e.raw_os_error()))
 }
 
-/// Maps one user and one group, to numbers that are not 0, and gives up other groups (user_namespaces(7)).
+/// Maps one user and one group, to numbers that are not 0, and gives up other groups (`user_namespaces(7)`).
 fn map_self(user: u32, group: u32) -> std::io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("1000 {user} 1"))?;
@@ -207,7 +204,7 @@ fn attend(server: &OwnedFd, inner: &OwnedFd, child: Pid, wall: Duration) -> Exit
             // INVARIANT: the flag is set before the kill, and wins over every guess from the way it ended.
             stopped = Some((Limit::Wall, format!("still running after {} ms", wall.as_millis())));
             kill();
-            deadline = Instant::now() + Duration::from_secs(3600);
+            deadline = Instant::now() + Duration::from_hours(1);
         }
     }
     let _ = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(child), WaitOptions::empty()));

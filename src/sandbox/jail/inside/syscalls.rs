@@ -81,7 +81,14 @@ const NAMESPACE_FLAGS: [u64; 7] = [0x1000_0000, 0x0002_0000, 0x0200_0000, 0x0400
 
 /// Answered as if the kernel did not have them, so that callers fall back: `clone3` hides its flags behind a pointer that no filter
 /// can follow; the memory of a `memfd` belongs to no process that could be counted.
-const ABSENT: &[i64] = &[libc::SYS_clone3, libc::SYS_memfd_create, libc::SYS_memfd_secret, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+const ABSENT: &[i64] = &[
+    libc::SYS_clone3,
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
 
 /// Refused whatever the arguments are.
 const REFUSED: &[i64] = &[

@@ -51,7 +51,8 @@ pub(super) fn make(order: &Order, dirs: &[OwnedFd], eyes: Eyes) -> Result<Shown,
         shown.parts.push(tree(need, &found, attributes).map_err(|e| fault(&e))?);
     }
     for device in DEVICES {
-        let found = open(device, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| Word::Fault(format!("opening `{device}`: {e}")))?;
+        let found =
+            open(device, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| Word::Fault(format!("opening `{device}`: {e}")))?;
         let attributes = Attributes { devices: true, no_exec: true, ..Attributes::default() };
         shown.parts.push(tree(device, &found, attributes).map_err(|e| Word::Fault(format!("showing `{device}`: {e}")))?);
     }
@@ -77,7 +78,8 @@ fn tree(at: &str, found: &OwnedFd, attributes: Attributes<'_>) -> Result<Tree, S
 
 fn detach(found: BorrowedFd<'_>) -> Result<OwnedFd, String> {
     // Recursive, because a user namespace may not uncover what is mounted below (mount_namespaces(7), locked mounts).
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::AT_RECURSIVE;
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::AT_RECURSIVE;
     open_tree(found, "", flags).map_err(|e| e.to_string())
 }
 
@@ -147,7 +149,7 @@ fn reap(child: Pid) {
 
 /// Opens the same folder as it stands in this mount namespace.
 ///
-/// A descriptor from outside names a mount of another namespace, which may not be copied from here (open_tree(2)), so the folder
+/// A descriptor from outside names a mount of another namespace, which may not be copied from here (`open_tree(2)`), so the folder
 /// is found again by its path, and taken only if it is the very same inode.
 fn reopen(dir: &OwnedFd) -> Result<OwnedFd, String> {
     use std::os::fd::AsRawFd;
@@ -155,5 +157,9 @@ fn reopen(dir: &OwnedFd) -> Result<OwnedFd, String> {
     let again = openat(CWD, &path, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
         .map_err(|e| format!("it cannot be opened again ({e})"))?;
     let (before, now) = (fstat(dir).map_err(|e| e.to_string())?, fstat(&again).map_err(|e| e.to_string())?);
-    if (before.st_dev, before.st_ino) == (now.st_dev, now.st_ino) { Ok(again) } else { Err("it was moved while it was being opened".to_owned()) }
+    if (before.st_dev, before.st_ino) == (now.st_dev, now.st_ino) {
+        Ok(again)
+    } else {
+        Err("it was moved while it was being opened".to_owned())
+    }
 }

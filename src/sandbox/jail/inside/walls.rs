@@ -1,8 +1,8 @@
 //! The walls that a process puts around itself: limits, capabilities, Landlock.
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
-    Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus, Scope,
 };
 use nix::sys::resource::{Resource, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -38,7 +38,7 @@ pub(super) fn limit(limits: &Limits) -> Result<(), nix::Error> {
 
 /// The supervisor and init.
 const OWN_PROCESSES: u64 = 2;
-/// Each thread reserves this much address space (pthread_create(3)); 8 MiB would let 14 threads into 512 MiB. CPython's own bound
+/// Each thread reserves this much address space (`pthread_create(3)`); 8 MiB would let 14 threads into 512 MiB. Python's own bound
 /// on recursion is reached far below it.
 const STACK: u64 = 4 * 1024 * 1024;
 
@@ -53,10 +53,9 @@ pub(super) fn drop_privileges(built: &mut Built) -> Result<(), String> {
         let one = CapabilitySet::from_bits_retain(1 << bit);
         match rustix::thread::remove_capability_from_bounding_set(one) {
             Ok(()) => {}
-            // The first number that the kernel does not know ends the list.
-            Err(rustix::io::Errno::INVAL) => break,
-            // Without the capability to do it there is nothing in the permitted set either.
-            Err(rustix::io::Errno::PERM) => break,
+            // The first number that the kernel does not know ends the list; without the capability to shorten it, there is
+            // nothing in the permitted set either.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::PERM) => break,
             Err(e) => return Err(e.to_string()),
         }
     }

@@ -75,7 +75,7 @@ fn reaped_ticks(ticks_per_second: u64) -> u64 {
     micros.unsigned_abs().saturating_mul(ticks_per_second) / 1_000_000
 }
 
-/// Reads a line of `/proc/PID/stat` (proc_pid_stat(5)); the name in brackets may hold anything, so fields count from the last `)`.
+/// Reads a line of `/proc/PID/stat` (`proc_pid_stat(5)`); the name in brackets may hold anything, so fields count from the last `)`.
 fn parse(line: &str) -> Option<Process> {
     let (_, rest) = line.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
