@@ -3,6 +3,8 @@
 mod chain;
 mod commit;
 mod escape;
+#[cfg(test)]
+mod failing;
 mod fault;
 mod filter;
 mod folder;
