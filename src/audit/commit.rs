@@ -139,11 +139,6 @@ impl Commit {
         self.work.notify_all();
     }
 
-    /// Why the disk failed, if it did.
-    pub(crate) fn failed(&self) -> Option<Fault> {
-        self.lock().failed.clone()
-    }
-
     fn tell(&self, change: impl FnOnce(&mut Progress)) {
         let mut progress = self.lock();
         change(&mut progress);

@@ -1,5 +1,7 @@
 //! Signed ends of the files, kept apart from them: a chain alone cannot show that its last records were cut off.
 
+use std::sync::OnceLock;
+
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,13 +11,14 @@ use super::fault::Fault;
 use super::folder::{Folder, Place};
 use super::hex;
 use super::line;
+use super::redact::Secret;
 
 /// The keys of this installation.
 #[derive(Debug)]
 pub(crate) struct Keys {
     signing: Ed25519KeyPair,
     /// The key of the keyed hashes.
-    pub(crate) secret: [u8; 32],
+    pub(crate) secret: Secret,
 }
 
 impl Keys {
@@ -25,7 +28,7 @@ impl Keys {
     pub(crate) fn load(folder: &Folder) -> Result<Self, Fault> {
         let seed = load(folder, SIGNING)?;
         let signing = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| Fault::Key { name: SIGNING })?;
-        Ok(Self { signing, secret: load(folder, SECRET)? })
+        Ok(Self { signing, secret: Secret::new(&load(folder, SECRET)?) })
     }
 
     /// The verifying key as 64 hexadecimal digits.
@@ -43,6 +46,16 @@ impl Keys {
         let text = serde_json::to_string(&head).unwrap_or_default();
         folder.replace(Place::Heads, &name(id), format!("{text}\n").as_bytes())
     }
+}
+
+/// Keys that are read when they are first needed.
+pub(crate) type LazyKeys = OnceLock<Result<Keys, Fault>>;
+
+/// The keys, read or made now if nobody did before.
+/// # Errors
+/// As `Keys::load`; the first fault stays.
+pub(crate) fn lazy<'k>(keys: &'k LazyKeys, folder: &Folder) -> Result<&'k Keys, Fault> {
+    keys.get_or_init(|| Keys::load(folder)).as_ref().map_err(Clone::clone)
 }
 
 /// A signed statement: this file has at least this many records, and this is the hash of the last.

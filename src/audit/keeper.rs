@@ -13,7 +13,10 @@ use super::retain;
 
 /// Works until the log closes.
 pub(crate) fn run(shared: &Shared) {
-    let mut keeper = Keeper { shared, named: false, signed: Instant::now(), unsigned: None };
+    if let Err(fault) = shared.keys() {
+        shared.broke(&fault);
+    }
+    let mut keeper = Keeper { shared, named: false, expired: String::new(), signed: Instant::now(), unsigned: None };
     loop {
         let look = shared.is_full().then(|| Instant::now() + LOOK_AGAIN);
         let head = keeper.unsigned.is_some().then(|| keeper.signed + BETWEEN_HEADS);
@@ -40,6 +43,8 @@ struct Keeper<'a> {
     shared: &'a Shared,
     /// The file's name is durable, too.
     named: bool,
+    /// The file after whose beginning old ones were removed last.
+    expired: String,
     signed: Instant,
     unsigned: Option<End>,
 }
@@ -62,10 +67,12 @@ impl Keeper<'_> {
             self.shared.folder.sync(Place::Audit)?;
         }
         self.shared.commit.reached(end.last.seq);
-        self.unsigned = Some(end);
-        if !std::mem::replace(&mut self.named, true) {
-            retain::expire(self.shared);
+        self.named = true;
+        if self.expired != end.id {
+            end.id.clone_into(&mut self.expired);
+            retain::expire(self.shared)?;
         }
+        self.unsigned = Some(end);
         Ok(())
     }
 

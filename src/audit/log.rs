@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::chain::{Chain, Receipt};
 use super::commit::Commit;
 use super::fault::Fault;
 use super::folder::{Folder, Place};
-use super::heads::Keys;
+use super::heads::{self, Keys, LazyKeys};
 use super::medium::Disk;
 use super::record::{Event, Record};
 use super::redact::{Redacted, Redactor};
@@ -44,11 +44,11 @@ impl Log {
     /// As `open`, on disks that `wrap` makes of the files.
     pub(crate) fn open_on(state: &Path, settings: Settings, clock: Clock, wrap: Wrap) -> Result<Self, Fault> {
         let folder = Folder::create(state)?;
-        let keys = Keys::load(&folder)?;
+        let keys = OnceLock::new();
         let found = recover::all(&folder, &keys, &clock)?;
         let chain = segment::fresh_chain(&folder, clock(), &wrap)?;
         let id = chain.id.clone();
-        let redactor = Redactor::new(&settings, &keys.secret);
+        let redactor = Redactor::new(&settings);
         let writer = Writer { chain, number: 1, under_way: UnderWay::default(), latest: found.latest.unwrap_or(Timestamp::UNIX_EPOCH) };
         let shared = Arc::new(Shared {
             folder,
@@ -60,6 +60,7 @@ impl Log {
             writer: Mutex::new(writer),
             commit: Commit::default(),
             state: AtomicU8::new(HEALTHY),
+            fault: OnceLock::new(),
             open_id: Mutex::new(id),
         });
         shared.begin(found)?;
@@ -96,12 +97,14 @@ impl Log {
 
     /// The form of `args` that may be recorded.
     pub fn redact(&self, args: &Map<String, Value>) -> Redacted {
-        self.shared.redactor.redact(args)
+        self.shared.redactor.redact(args, &|| self.shared.keys().ok().map(|keys| &keys.secret))
     }
 
     /// The keyed hash that stands for a secret `value` in the log, for looking it up.
-    pub fn keyed(&self, value: &str) -> String {
-        self.shared.redactor.keyed(value.as_bytes())
+    /// # Errors
+    /// `Fault::Key` where the installation's key cannot be read.
+    pub fn keyed(&self, value: &str) -> Result<String, Fault> {
+        Ok(self.shared.keys()?.secret.keyed(value.as_bytes()))
     }
 
     /// What the manifest says about the log.
@@ -137,7 +140,7 @@ impl Drop for Log {
 /// What the callers and the keeper share.
 pub(crate) struct Shared {
     pub(crate) folder: Folder,
-    pub(crate) keys: Keys,
+    keys: LazyKeys,
     pub(crate) settings: Settings,
     pub(crate) clock: Clock,
     pub(crate) commit: Commit,
@@ -145,6 +148,8 @@ pub(crate) struct Shared {
     redactor: Redactor,
     writer: Mutex<Writer>,
     state: AtomicU8,
+    /// Why the log failed, once it has.
+    fault: OnceLock<Fault>,
     /// The file whose head may still move.
     open_id: Mutex<String>,
 }
@@ -165,8 +170,15 @@ pub(crate) struct Writer {
 }
 
 impl Shared {
+    /// The keys of this installation: read, or made, when they are first needed, so that a start does not wait for the disk.
+    /// # Errors
+    /// `Fault::Folder`, `Fault::Key`.
+    pub(crate) fn keys(&self) -> Result<&Keys, Fault> {
+        heads::lazy(&self.keys, &self.folder)
+    }
+
     /// Hands a record to the kernel.
-    fn hand(&self, record: &Record<'_>) -> Result<Receipt, Fault> {
+    pub(crate) fn hand(&self, record: &Record<'_>) -> Result<Receipt, Fault> {
         let mut body = Vec::with_capacity(512);
         record.write_body(&mut body);
         if body.len() > LONGEST {
@@ -190,7 +202,7 @@ impl Shared {
             CLOSED => return Err(Fault::Closed),
             // The file may have lost pages, so nothing new is begun; what ends is still worth handing over.
             FAILED if event.is_essential() => return Ok(()),
-            FAILED => return Err(self.commit.failed().unwrap_or(Fault::Closed)),
+            FAILED => return Err(self.fault.get().cloned().unwrap_or(Fault::Closed)),
             HEALTHY if self.is_due(writer, length) => self.rotate(writer).inspect_err(|fault| self.broke(fault))?,
             _ => {}
         }
@@ -226,8 +238,10 @@ impl Shared {
             // The keeper looks for room from now on.
             self.commit.touch();
         } else {
-            self.commit.fail(fault);
+            // In this order: whoever is told of the fault finds the log failed, and whoever finds it failed finds the fault.
+            let fault = self.fault.get_or_init(|| fault.clone());
             self.state.store(FAILED, Ordering::Release);
+            self.commit.fail(fault);
         }
     }
 
@@ -298,7 +312,7 @@ impl Shared {
         if open.as_str() != id {
             return Ok(());
         }
-        let signed = self.keys.sign(&self.folder, id, end, size, (self.clock)());
+        let signed = self.keys()?.sign(&self.folder, id, end, size, (self.clock)());
         next.unwrap_or(id).clone_into(&mut open);
         match signed {
             Err(Fault::Folder { source: Errno::NOSPC | Errno::DQUOT, .. }) => Ok(()),
@@ -310,7 +324,7 @@ impl Shared {
     fn end(&self) -> Result<(), Fault> {
         let before = self.state.swap(CLOSED, Ordering::AcqRel);
         if before == FAILED {
-            return Err(self.commit.failed().unwrap_or(Fault::Closed));
+            return Err(self.fault.get().cloned().unwrap_or(Fault::Closed));
         }
         self.with_writer(|writer| {
             let now = (self.clock)();

@@ -5,6 +5,8 @@ mod chain;
 mod commit;
 mod entry;
 mod escape;
+#[cfg(test)]
+mod failing;
 mod fault;
 mod filter;
 mod folder;

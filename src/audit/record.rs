@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::escape;
+use super::hex;
 use super::redact::Redacted;
 
 macro_rules! events {
@@ -222,9 +223,9 @@ impl Record<'_> {
         if let Some(Client { name: client, version }) = self.client {
             name(out, "client");
             out.extend_from_slice(b"{\"name\":");
-            escape::string(out, client);
+            short(out, client);
             out.extend_from_slice(b",\"version\":");
-            escape::string(out, version);
+            short(out, version);
             out.push(b'}');
         }
         text(out, "tool", self.tool);
@@ -240,9 +241,21 @@ fn name(out: &mut Vec<u8>, name: &str) {
 fn text(out: &mut Vec<u8>, field: &str, value: Option<&str>) {
     if let Some(value) = value {
         name(out, field);
-        escape::string(out, value);
+        short(out, value);
     }
 }
+
+/// Writes a text, cut where it is longer than `LONGEST` characters.
+fn short(out: &mut Vec<u8>, value: &str) {
+    // The length in bytes first: most texts are short, and need not be walked.
+    let end = if value.len() > LONGEST { value.char_indices().nth(LONGEST) } else { None };
+    let Some((end, _)) = end else { return escape::string(out, value) };
+    let (head, _) = value.split_at_checked(end).unwrap_or_default();
+    escape::string(out, &format!("{head}… ({} bytes, sha256 {})", value.len(), hex::text(&hex::sha256(value.as_bytes()))));
+}
+
+/// Longer texts are cut, with length and digest: a name the client invents (a tool, its own name) may have any length.
+const LONGEST: usize = 1024;
 
 /// The names no extra field may have.
 const RESERVED: [&str; 23] = [

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::chain::{Chain, Receipt};
 use super::fault::Fault;
 use super::folder::{self, Folder, Lock, Place};
-use super::heads::{Head, Keys};
+use super::heads::{self, Head, LazyKeys};
 use super::hex;
 use super::line::Sealed;
 use super::log::Clock;
@@ -39,7 +39,7 @@ pub(crate) struct Found {
 /// Puts in order what dead processes left, and links to what is there.
 /// # Errors
 /// `Fault::Folder`, and whatever a record of the recovery cannot be written for.
-pub(crate) fn all(folder: &Folder, keys: &Keys, clock: &Clock) -> Result<Found, Fault> {
+pub(crate) fn all(folder: &Folder, keys: &LazyKeys, clock: &Clock) -> Result<Found, Fault> {
     let names: BTreeSet<String> = folder.names(Place::Audit)?.into_iter().collect();
     let mut found = Found::default();
     let mut living = BTreeSet::new();
@@ -71,7 +71,7 @@ enum Outcome {
     Gone,
 }
 
-fn one(folder: &Folder, keys: &Keys, clock: &Clock, id: &str, found: &mut Found) -> Result<Outcome, Fault> {
+fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Found) -> Result<Outcome, Fault> {
     let file = match folder.append(Place::Audit, &segment::name(id)) {
         Ok(file) => file,
         Err(Fault::Folder { source: Errno::NOENT, .. }) => {
@@ -97,6 +97,7 @@ fn one(folder: &Folder, keys: &Keys, clock: &Clock, id: &str, found: &mut Found)
         event = sealed.event().map(str::to_owned);
         found.latest = found.latest.max(sealed.time());
     });
+    let keys = heads::lazy(keys, folder)?;
     let size = reader.metadata().map_or(0, |data| data.len());
     if size == 0 {
         segment::discard(folder, id);

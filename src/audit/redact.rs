@@ -27,35 +27,50 @@ impl Redacted {
     }
 }
 
-/// Knows which arguments are secret, and the key of this installation.
+/// The key of this installation's keyed hashes.
+#[derive(Clone)]
+pub(crate) struct Secret(Hmac<Sha256>);
+
+impl std::fmt::Debug for Secret {
+    /// Shows nothing of the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Secret {
+    pub(crate) fn new(key: &[u8; 32]) -> Self {
+        // RFC 2104 allows a key of any length, so the construction cannot fail; were it to, an all-zero key still hides the value's form.
+        Self(Hmac::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&[0; 64].into())))
+    }
+
+    /// The keyed hash that stands for `text` in the log.
+    pub(crate) fn keyed(&self, text: &[u8]) -> String {
+        let mut key = self.0.clone();
+        key.update(text);
+        hex::text(&hex::encode(&key.finalize().into_bytes().into()))
+    }
+}
+
+/// Knows which arguments are secret.
+#[derive(Debug)]
 pub(crate) struct Redactor {
     hash_args: Vec<String>,
     redact: Vec<Vec<String>>,
-    key: Hmac<Sha256>,
-}
-
-impl std::fmt::Debug for Redactor {
-    /// The key is left out.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Redactor").field("hash_args", &self.hash_args).field("redact", &self.redact).finish_non_exhaustive()
-    }
 }
 
 impl Redactor {
-    pub(crate) fn new(settings: &Settings, key: &[u8; 32]) -> Self {
-        // RFC 2104 allows a key of any length, so the construction cannot fail; were it to, an all-zero key still hides the value's form.
-        let key = Hmac::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&[0; 64].into()));
+    pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             hash_args: settings.hash_args.iter().map(|name| name.to_lowercase()).collect(),
             redact: settings.redact.iter().map(|name| words(name)).filter(|words| !words.is_empty()).collect(),
-            key,
         }
     }
 
-    /// The form of `args` that may be recorded.
-    pub(crate) fn redact(&self, args: &Map<String, Value>) -> Redacted {
+    /// The form of `args` that may be recorded. `secret` gives the key where a secret is found; without a key nothing of the secret is kept.
+    pub(crate) fn redact<'k>(&self, args: &Map<String, Value>, secret: &dyn Fn() -> Option<&'k Secret>) -> Redacted {
         let mut out = Vec::with_capacity(256);
-        self.object(&mut out, args);
+        self.object(&mut out, args, secret);
         if out.len() > LARGEST {
             let whole = std::mem::take(&mut out);
             digest(&mut out, &whole);
@@ -65,18 +80,11 @@ impl Redactor {
         Redacted { json: String::from_utf8_lossy(&out).into_owned(), sha256 }
     }
 
-    /// The keyed hash that stands for `text` in the log, for looking a known value up.
-    pub(crate) fn keyed(&self, text: &[u8]) -> String {
-        let mut key = self.key.clone();
-        key.update(text);
-        hex::text(&hex::encode(&key.finalize().into_bytes().into()))
+    fn object<'k>(&self, out: &mut Vec<u8>, map: &Map<String, Value>, secret: &dyn Fn() -> Option<&'k Secret>) {
+        escape::object(out, map, |out, key, item| self.item(out, Some(key), item, secret));
     }
 
-    fn object(&self, out: &mut Vec<u8>, map: &Map<String, Value>) {
-        escape::object(out, map, |out, key, item| self.item(out, Some(key), item));
-    }
-
-    fn item(&self, out: &mut Vec<u8>, key: Option<&str>, item: &Value) {
+    fn item<'k>(&self, out: &mut Vec<u8>, key: Option<&str>, item: &Value, secret: &dyn Fn() -> Option<&'k Secret>) {
         let bytes = || match item {
             Value::String(text) => text.clone().into_bytes(),
             other => {
@@ -87,21 +95,21 @@ impl Redactor {
         };
         if key.is_some_and(|key| self.is_secret(key)) {
             out.extend_from_slice(b"{\"hmac\":\"");
-            out.extend_from_slice(self.keyed(&bytes()).as_bytes());
+            out.extend_from_slice(secret().map(|secret| secret.keyed(&bytes())).unwrap_or_default().as_bytes());
             out.extend_from_slice(b"\"}");
         } else if key.is_some_and(|key| self.hash_args.iter().any(|name| name.eq_ignore_ascii_case(key))) {
             digest(out, &bytes());
         } else {
             match item {
                 Value::String(text) if text.len() > LONG => digest(out, text.as_bytes()),
-                Value::Object(map) => self.object(out, map),
+                Value::Object(map) => self.object(out, map, secret),
                 Value::Array(items) => {
                     out.push(b'[');
                     for (place, item) in items.iter().enumerate() {
                         if place > 0 {
                             out.push(b',');
                         }
-                        self.item(out, key, item);
+                        self.item(out, key, item, secret);
                     }
                     out.push(b']');
                 }
@@ -158,7 +166,8 @@ mod tests {
     use super::*;
 
     fn redacted(args: &Value) -> Value {
-        let redacted = Redactor::new(&Settings::default(), &[7; 32]).redact(args.as_object().unwrap());
+        let secret = Secret::new(&[7; 32]);
+        let redacted = Redactor::new(&Settings::default()).redact(args.as_object().unwrap(), &|| Some(&secret));
         assert_eq!(redacted.sha256(), hex::text(&hex::sha256(redacted.json().as_bytes())));
         serde_json::from_str(redacted.json()).unwrap()
     }
@@ -203,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_keyed_hash_depends_on_the_installation_s_key() {
-        let of = |key: u8| Redactor::new(&Settings::default(), &[key; 32]).keyed(b"secret");
+        let of = |key: u8| Secret::new(&[key; 32]).keyed(b"secret");
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
         assert_eq!(redacted(&json!({"token": "secret"})), json!({"token": {"hmac": of(7)}}));
