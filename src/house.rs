@@ -54,7 +54,7 @@ impl House {
     /// The tools a profile could ever use, by name.
     pub fn tools_for(&self, profile: Option<&str>) -> Vec<&'static dyn Tool> {
         let manifest = self.gate.manifest();
-        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| policy::may_ever_use(&manifest, profile, tool.spec()));
+        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| policy::could_use(&manifest, profile, tool.spec()));
         self.tools.iter().copied().filter(usable).collect()
     }
 
@@ -100,9 +100,10 @@ impl House {
     }
 
     /// Records what the manifest is that this server judges by.
-    pub fn manifest_loaded(&self, sha256: &str, place: &str) {
+    pub fn manifest_loaded(&self, place: &str) {
+        let door = self.gate.door();
         let mut record = Record::new(Event::ManifestLoaded);
-        record.manifest_sha256 = Some(sha256);
+        record.manifest_sha256 = Some(door.manifest_sha256());
         record.extra = Map::from_iter([("from".to_owned(), json!(place))]);
         self.record(&record);
     }

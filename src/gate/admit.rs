@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::door::{Door, lock};
-use super::rates::{Budget, Millis, Rates};
+use super::rates::{Budget, HOUR, MINUTE, Millis, Rates};
 use crate::audit::{Entry, Event, Status};
 use crate::manifest::{Bounds, Manifest};
 use crate::model::{Code, Refusal, ToolCall, ToolSpec};
@@ -25,14 +25,12 @@ impl Door {
                 egress: rates.used(&caller.principal, Budget::Egress, now),
                 cpu: std::time::Duration::from_millis(rates.used(&caller.principal, Budget::Cpu, now)),
             };
-            let (least, tool_least) = self.least_rates(caller.profile.as_deref(), tool);
-            let (calls_at, tool_calls_at) = if repeats {
-                (Vec::new(), Vec::new())
-            } else {
-                (moments(&mut rates, &key, None, now, least), moments(&mut rates, &key, tool, now, tool_least))
-            };
+            let (own, of_tool) = self.reins(caller.profile.as_deref(), tool);
+            let (mut calls_at, mut tool_calls_at) = (Vec::new(), Vec::new());
             if !repeats {
-                rates.count(&key, tool, now, usize::try_from(least.max(tool_least)).unwrap_or(usize::MAX));
+                calls_at = moments(&mut rates, &key, None, now, &own);
+                tool_calls_at = moments(&mut rates, &key, tool, now, &of_tool);
+                rates.count(&key, tool, now, usize::try_from(own.most.max(of_tool.most)).unwrap_or(usize::MAX));
             }
             State {
                 killed: self.is_killed(),
@@ -48,16 +46,13 @@ impl Door {
         policy::admit(&self.manifest, caller, &call.tool, spec, &state, &mut Trace::off())
     }
 
-    /// The smallest rates that could refuse a call of this profile, and of this tool; so that a long list of past calls is only looked at
-    /// when it can matter.
-    fn least_rates(&self, profile: Option<&str>, tool: Option<&str>) -> (u64, u64) {
+    /// The limits of rate that hold for a profile, and for a tool.
+    fn reins(&self, profile: Option<&str>, tool: Option<&str>) -> (Rein, Rein) {
         let manifest: &Manifest = &self.manifest;
-        let smallest = |bounds: &Bounds| bounds.rate_per_minute.into_iter().chain(bounds.rate_per_hour).min();
-        let profile = profile.and_then(|name| manifest.profiles.get(name)).and_then(|profile| smallest(&profile.bounds));
-        let everyone = smallest(&manifest.limits.bounds);
-        let least = profile.into_iter().chain(everyone).min().unwrap_or(manifest.limits.default_rate);
-        let tool = tool.and_then(|name| manifest.tools.get(name)).and_then(|rules| smallest(&rules.bounds));
-        (least, tool.unwrap_or(u64::MAX))
+        let profile = profile.and_then(|name| manifest.profiles.get(name)).map(|profile| &profile.bounds);
+        let own = Rein::of([Some(&manifest.limits.bounds), profile].into_iter().flatten(), Some(manifest.limits.default_rate));
+        let rules = tool.and_then(|name| manifest.tools.get(name)).map(|rules| &rules.bounds);
+        (own, Rein::of(rules.into_iter(), None))
     }
 
     /// Takes note of how a call was refused: enough denials in a row suspend the session.
@@ -85,10 +80,40 @@ impl Door {
     }
 }
 
-/// Past calls as moments; none where fewer than `least` cannot refuse anything.
-fn moments(rates: &mut Rates, key: &str, tool: Option<&'static str>, now: Millis, least: u64) -> Vec<Moment> {
-    let calls = rates.calls(key, tool, now);
-    if (calls.len() as u64) < least { Vec::new() } else { calls.iter().map(|at| moment(*at)).collect() }
+/// The limits of rate of one list of past calls.
+#[derive(Debug)]
+struct Rein {
+    /// Fewer calls than this refuse nothing.
+    least: u64,
+    /// More calls than this say nothing new.
+    most: u64,
+    /// How far back a limit looks.
+    span: Millis,
+}
+
+impl Rein {
+    fn of<'a>(bounds: impl Iterator<Item = &'a Bounds>, fallback: Option<u64>) -> Self {
+        let mut rein = Self { least: u64::MAX, most: fallback.unwrap_or(0), span: MINUTE };
+        for bounds in bounds {
+            for limit in [bounds.rate_per_minute, bounds.rate_per_hour].into_iter().flatten() {
+                rein.least = rein.least.min(limit);
+                rein.most = rein.most.max(limit);
+            }
+            if bounds.rate_per_hour.is_some() {
+                rein.span = HOUR;
+            }
+        }
+        if rein.least == u64::MAX {
+            rein.least = fallback.unwrap_or(u64::MAX);
+        }
+        rein
+    }
+}
+
+/// Past calls as moments; none where there are too few to refuse anything, so that a long list is only looked at when it can matter.
+fn moments(rates: &mut Rates, key: &str, tool: Option<&'static str>, now: Millis, rein: &Rein) -> Vec<Moment> {
+    let calls = rates.calls(key, tool, now, rein.span);
+    if (calls.len() as u64) < rein.least { Vec::new() } else { calls.iter().map(|at| moment(*at)).collect() }
 }
 
 pub(super) fn moment(at: Millis) -> Moment {

@@ -5,8 +5,10 @@ use std::collections::{HashMap, VecDeque};
 /// Milliseconds of the server's own clock, which never runs backwards.
 pub type Millis = u64;
 
-const MINUTE: Millis = 60_000;
-const HOUR: Millis = 3_600_000;
+/// The span of `rate_limit_per_minute`.
+pub const MINUTE: Millis = 60_000;
+/// The span of budgets and of `rate_limit_per_hour`.
+pub const HOUR: Millis = 3_600_000;
 
 /// What a call can use up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,11 +31,11 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Times of the calls of the last 60 s: of the principal, or of one tool.
-    pub fn calls(&mut self, principal: &str, tool: Option<&'static str>, now: Millis) -> &VecDeque<Millis> {
+    /// Times of the calls of the last `span` (60 s or an hour): of the principal, or of one tool.
+    pub fn calls(&mut self, principal: &str, tool: Option<&'static str>, now: Millis, span: Millis) -> &VecDeque<Millis> {
         let calls = self.calls.entry((principal.to_owned(), tool)).or_default();
-        // A call counts for the 60 s that follow it: at exactly 60 s it no longer does.
-        while calls.front().is_some_and(|at| now.saturating_sub(*at) >= MINUTE) {
+        // A call counts for the span that follows it: at exactly its end it no longer does.
+        while calls.front().is_some_and(|at| now.saturating_sub(*at) >= span) {
             calls.pop_front();
         }
         calls
@@ -116,10 +118,10 @@ mod tests {
             rates.count("p", Some("fetch"), at, 100);
         }
         rates.count("p", Some("read_file"), 30, 100);
-        assert_eq!(rates.calls("p", None, 59_999).len(), 4);
-        assert_eq!(rates.calls("p", None, 60_010), &VecDeque::from([20, 30]));
-        assert_eq!(rates.calls("p", Some("fetch"), 60_010), &VecDeque::from([20]));
-        assert!(rates.calls("q", None, 1).is_empty(), "another principal has its own count");
+        assert_eq!(rates.calls("p", None, 59_999, MINUTE).len(), 4);
+        assert_eq!(rates.calls("p", None, 60_010, MINUTE), &VecDeque::from([20, 30]));
+        assert_eq!(rates.calls("p", Some("fetch"), 60_010, MINUTE), &VecDeque::from([20]));
+        assert!(rates.calls("q", None, 1, MINUTE).is_empty(), "another principal has its own count");
     }
 
     #[test]

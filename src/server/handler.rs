@@ -20,7 +20,8 @@ use super::asker::{APPROVAL, ClientAsker, channel, input_required};
 use super::transport::Malformed;
 use crate::audit::{Answer, Reply};
 use crate::model::{Block, Caller, ClientLabel, Code, Refusal, Repeat, ToolCall};
-use crate::pipeline::{self, House};
+use crate::house::House;
+use crate::pipeline;
 use crate::tool::{Progress, Stage, Tool};
 
 /// Who is on the other end, as the transport established it.

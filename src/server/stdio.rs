@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::handler::{Handler, Peer};
 use super::transport::{Bounds, Wire};
 use crate::audit::token;
-use crate::pipeline::House;
+use crate::house::House;
 
 /// How long calls under way may go on once the input has ended: a script that pipes its requests in gets its answers, a
 /// client that went away does not leave work behind.
