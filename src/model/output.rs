@@ -43,6 +43,8 @@ pub enum Field {
     Fact(Value),
     /// Text from outside.
     Text(String, Origin),
+    /// A list of objects that hold such values (the matches of a search).
+    List(Vec<Vec<(&'static str, Field)>>),
 }
 
 /// What a tool gives back.
