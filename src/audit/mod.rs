@@ -28,7 +28,7 @@ mod under_way;
 mod verify;
 
 pub use chain::Receipt;
-pub use escape::{is_hidden, plain};
+pub use escape::{is_hidden, json, plain};
 pub use fault::Fault;
 pub use filter::{Filter, FilterFault};
 pub use follow::Follower;
