@@ -90,6 +90,13 @@ pub fn plain(text: &str) -> String {
     shown
 }
 
+/// `value` as one line of compact JSON in which nothing is hidden.
+pub fn json(value: &Value) -> String {
+    let mut out = Vec::new();
+    self::value(&mut out, value);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// Whether a reader would not see `letter`, or would see the text around it in another order: control characters, bidirectional marks, zero-width
 /// and filler characters, line separators, tag characters and the variation selectors that carry hidden text.
 /// # Source

@@ -181,8 +181,8 @@ fn a_record_too_long_for_the_reserve_loses_its_extra_fields_not_its_place() {
     let state = tempfile::tempdir().unwrap();
     let (log, _) = open(state.path());
     let extra = json!({"status": "x".repeat(1 << 20)}).as_object().unwrap().clone();
-    let long = "t".repeat(1 << 20);
-    log.append(&Record { extra, tool: Some(&long), ..Record::new(Event::CallFinished) }, Sync::Handed).unwrap();
+    let name = "t".repeat(1 << 20);
+    log.append(&Record { extra, tool: Some(&name), ..Record::new(Event::CallFinished) }, Sync::Handed).unwrap();
     log.close().unwrap();
     let report = verify(state.path(), None).unwrap();
     assert_eq!((report.records, report.broken()), (3, None));

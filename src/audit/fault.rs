@@ -53,3 +53,10 @@ pub enum Fault {
     #[error("the audit log is closed")]
     Closed,
 }
+
+impl Fault {
+    /// Whether the system said that there is no room.
+    pub(crate) const fn is_no_room(&self) -> bool {
+        matches!(self, Self::Full | Self::Folder { source: Errno::NOSPC | Errno::DQUOT, .. })
+    }
+}

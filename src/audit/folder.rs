@@ -225,6 +225,12 @@ pub(crate) fn try_lock(file: &impl AsFd, how: Lock) -> Result<bool, Errno> {
     }
 }
 
+/// Gives a lock back, for all copies of the descriptor.
+pub(crate) fn unlock(file: &impl AsFd) {
+    // Unlocking an open file cannot fail.
+    let _ = rustix::fs::flock(file.as_fd(), FlockOperation::Unlock);
+}
+
 /// How a file is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lock {

@@ -1,9 +1,11 @@
 //! Signed ends of the files, kept apart from them: a chain alone cannot show that its last records were cut off.
 
+use std::io::Read as _;
 use std::sync::OnceLock;
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use jiff::Timestamp;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::chain::Receipt;
@@ -49,13 +51,18 @@ impl Keys {
 }
 
 /// Keys that are read when they are first needed.
-pub(crate) type LazyKeys = OnceLock<Result<Keys, Fault>>;
+pub(crate) type LazyKeys = OnceLock<Keys>;
 
 /// The keys, read or made now if nobody did before.
 /// # Errors
-/// As `Keys::load`; the first fault stays.
+/// As `Keys::load`. A fault is not kept: a full disk may have room the next time.
 pub(crate) fn lazy<'k>(keys: &'k LazyKeys, folder: &Folder) -> Result<&'k Keys, Fault> {
-    keys.get_or_init(|| Keys::load(folder)).as_ref().map_err(Clone::clone)
+    if let Some(keys) = keys.get() {
+        return Ok(keys);
+    }
+    // Two threads at once read the same files, so it does not matter whose keys are kept.
+    let loaded = Keys::load(folder)?;
+    Ok(keys.get_or_init(|| loaded))
 }
 
 /// A signed statement: this file has at least this many records, and this is the hash of the last.
@@ -77,8 +84,8 @@ impl Head {
     /// Why it cannot be trusted.
     pub(crate) fn read(folder: &Folder, id: &str, key: Option<&str>) -> Result<Option<Self>, &'static str> {
         match folder.read(Place::Heads, &name(id)) {
-            Ok(file) => Self::from_text(&std::io::read_to_string(file).map_err(|_| "its signed head cannot be read")?, id, key).map(Some),
-            Err(Fault::Folder { source: rustix::io::Errno::NOENT, .. }) => Ok(None),
+            Ok(file) => Self::from_text(&text(file).map_err(|_| "its signed head cannot be read")?, id, key).map(Some),
+            Err(Fault::Folder { source: Errno::NOENT, .. }) => Ok(None),
             Err(_) => Err("its signed head cannot be read"),
         }
     }
@@ -109,8 +116,8 @@ impl Head {
 
 /// The verifying key of this installation, if it has one.
 pub(crate) fn public(folder: &Folder) -> Option<String> {
-    folder.read(Place::Keys, SIGNING).ok()?;
-    Keys::load(folder).ok().map(|keys| keys.public())
+    let seed = read(folder, SIGNING).ok()?;
+    Ed25519KeyPair::from_seed_unchecked(&seed).ok().map(|pair| hex::long(pair.public_key().as_ref()))
 }
 
 /// The name of a file's head.
@@ -119,18 +126,25 @@ pub(crate) fn name(id: &str) -> String {
 }
 
 fn load(folder: &Folder, name: &'static str) -> Result<[u8; 32], Fault> {
-    let read = || folder.read(Place::Keys, name);
-    let file = match read() {
-        Err(Fault::Folder { source: rustix::io::Errno::NOENT, .. }) => {
+    match read(folder, name) {
+        Err(Fault::Folder { source: Errno::NOENT, .. }) => {
             let mut fresh = [0; 32];
             getrandom::fill(&mut fresh).map_err(|_| Fault::Key { name })?;
             folder.put_new(Place::Keys, name, format!("{}\n", hex::text(&hex::encode(&fresh))).as_bytes())?;
-            read()?
+            read(folder, name)
         }
-        other => other?,
-    };
-    let text = std::io::read_to_string(file).map_err(|_| Fault::Key { name })?;
+        other => other,
+    }
+}
+
+fn read(folder: &Folder, name: &'static str) -> Result<[u8; 32], Fault> {
+    let text = text(folder.read(Place::Keys, name)?).map_err(|_| Fault::Key { name })?;
     hex::decode(text.trim_end()).and_then(|bytes| bytes.try_into().ok()).ok_or(Fault::Key { name })
+}
+
+/// A small file's text; what is longer than any head or key is cut.
+fn text(file: std::fs::File) -> std::io::Result<String> {
+    std::io::read_to_string(file.take(4096))
 }
 
 const SIGNING: &str = "audit-sign.key";

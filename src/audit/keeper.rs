@@ -13,7 +13,10 @@ use super::retain;
 
 /// Works until the log closes.
 pub(crate) fn run(shared: &Shared) {
-    if let Err(fault) = shared.keys() {
+    // On a full disk they are made later; without them there are no heads, but the records are kept.
+    if let Err(fault) = shared.keys()
+        && !fault.is_no_room()
+    {
         shared.broke(&fault);
     }
     let mut keeper = Keeper { shared, named: false, expired: String::new(), signed: Instant::now(), unsigned: None };

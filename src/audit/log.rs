@@ -312,10 +312,10 @@ impl Shared {
         if open.as_str() != id {
             return Ok(());
         }
-        let signed = self.keys()?.sign(&self.folder, id, end, size, (self.clock)());
+        let signed = self.keys().and_then(|keys| keys.sign(&self.folder, id, end, size, (self.clock)()));
         next.unwrap_or(id).clone_into(&mut open);
         match signed {
-            Err(Fault::Folder { source: Errno::NOSPC | Errno::DQUOT, .. }) => Ok(()),
+            Err(fault) if fault.is_no_room() => Ok(()),
             other => other,
         }
     }

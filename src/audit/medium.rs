@@ -20,9 +20,16 @@ pub(crate) trait Medium: Send + Sync + fmt::Debug {
     fn truncate(&self, length: u64) -> Result<(), Errno>;
 }
 
-/// A real file, opened for appending. Its lock goes when it is dropped.
+/// A real file, opened for appending. Its lock goes with it.
 #[derive(Debug)]
 pub(crate) struct Disk(pub(crate) OwnedFd);
+
+impl Drop for Disk {
+    /// Gives the lock back by name: a child between fork(2) and execve(2) holds a copy of the descriptor, and closing ours alone would leave it locked.
+    fn drop(&mut self) {
+        folder::unlock(&self.0);
+    }
+}
 
 impl Medium for Disk {
     fn append(&self, bytes: &[u8]) -> Result<(), Errno> {

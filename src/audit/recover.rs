@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -72,22 +71,22 @@ enum Outcome {
 }
 
 fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Found) -> Result<Outcome, Fault> {
-    let file = match folder.append(Place::Audit, &segment::name(id)) {
-        Ok(file) => file,
+    let disk = match folder.append(Place::Audit, &segment::name(id)) {
+        Ok(file) => Disk(file),
         Err(Fault::Folder { source: Errno::NOENT, .. }) => {
             // Its process is just being born between marker and file, or died there. An old marker alone does no harm.
             return Ok(Outcome::Gone);
         }
         Err(fault) => return Err(fault),
     };
-    if !folder::try_lock(&file, Lock::Exclusive).map_err(|source| folder::folder_fault("lock", id, source))? {
+    if !folder::try_lock(&disk.0, Lock::Exclusive).map_err(|source| folder::folder_fault("lock", id, source))? {
         return Ok(Outcome::Lives);
     }
     // Another recovery may have ended it between the listing and the lock.
     if !folder.exists(Place::Audit, &segment::marker(id)) {
         return Ok(Outcome::Gone);
     }
-    let copy = file.try_clone().map_err(|_| folder::folder_fault("open", id, Errno::MFILE))?;
+    let copy = disk.0.try_clone().map_err(|_| folder::folder_fault("open", id, Errno::MFILE))?;
     let mut reader = File::from(copy);
     let mut under_way = UnderWay::default();
     let mut event = None;
@@ -117,7 +116,7 @@ fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Fo
         segment::seal(folder, id)?;
         return Ok(Outcome::Recovered);
     }
-    let mut chain = mend(folder, id, file, &mut reader, &scanned.rest, scanned.last, scanned.good)?;
+    let mut chain = mend(folder, id, disk, &mut reader, &scanned.rest, scanned.last, scanned.good)?;
     let ended = is_end(event.as_deref()) && (event.as_deref() != Some(Event::LogRotated.as_str()) || has_next(folder, id));
     if !ended {
         let dropped = folder.length(Place::Audit, &segment::torn(id));
@@ -160,8 +159,7 @@ fn is_broken(file: &mut File, good: u64, rest: Rest) -> bool {
 }
 
 /// Makes the file end with its last whole record. What is cut off is kept beside it first.
-fn mend(folder: &Folder, id: &str, file: OwnedFd, reader: &mut File, rest: &Rest, last: Receipt, good: u64) -> Result<Chain, Fault> {
-    let disk = Disk(file);
+fn mend(folder: &Folder, id: &str, disk: Disk, reader: &mut File, rest: &Rest, last: Receipt, good: u64) -> Result<Chain, Fault> {
     let write = |source| Fault::Write { source };
     let (last, size) = match rest {
         Rest::Nothing | Rest::Unreadable => (last, good),

@@ -240,10 +240,19 @@ fn wrong(rest: Rest, live: bool, file: &std::fs::File) -> Option<&'static str> {
         Rest::Wrong(why) => Some(why),
         Rest::Unreadable => Some("it cannot be read"),
         // Its process may be in the middle of writing it.
-        Rest::Unended(_) | Rest::Part if live && folder::try_lock(file, Lock::Shared) == Ok(false) => None,
+        Rest::Unended(_) | Rest::Part if live && is_held(file) => None,
         Rest::Unended(_) | Rest::Part if live => Some("the record is torn; its process died, and the next start puts it in order"),
         Rest::Unended(_) | Rest::Part => Some("the record is torn"),
     }
+}
+
+/// Whether the process that writes the file lives.
+fn is_held(file: &std::fs::File) -> bool {
+    let free = folder::try_lock(file, Lock::Shared) == Ok(true);
+    if free {
+        folder::unlock(file);
+    }
+    !free
 }
 
 fn names_itself(line: &[u8], id: &str) -> bool {

@@ -39,7 +39,7 @@ pub fn verify(state: &Path, key: Option<&str>, form: Form, out: &mut dyn Write) 
     if form == Form::Json {
         let first = report.broken().map(|(file, broken)| serde_json::json!({"file": file, "seq": broken.seq, "why": broken.why}));
         let answer = serde_json::json!({"ok": whole, "records": report.records, "broken": first, "files": report.files});
-        writeln!(out, "{answer}")?;
+        writeln!(out, "{}", audit::json(&answer))?;
         return Ok(whole);
     }
     for file in &report.files {
@@ -128,7 +128,7 @@ pub fn report(state: &Path, filter: &Filter, form: Form, out: &mut dyn Write) ->
     let mut records = Records::open(state)?;
     let tally = Tally::of(records.by_ref().filter(|record| filter.admits(record)));
     if form == Form::Json {
-        writeln!(out, "{}", serde_json::to_string(&tally).unwrap_or_default())?;
+        writeln!(out, "{}", audit::json(&serde_json::to_value(&tally).unwrap_or_default()))?;
         return Ok(());
     }
     let time = |time: &Option<String>| time.as_deref().map_or("-".to_owned(), plain);
@@ -207,7 +207,7 @@ fn one_line(record: &Stored) -> String {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => plain(text),
-        other => plain(&other.to_string()),
+        other => audit::json(other),
     }
 }
 
