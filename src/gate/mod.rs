@@ -1,9 +1,13 @@
 //! Floor 3: a judgement becomes a permit here, and nowhere else.
 
+mod grants;
+mod pending;
 mod permit;
 mod question;
 mod rates;
 
+pub use grants::{GrantKey, Grants};
+pub use pending::{Bound, Pending, code, hex};
 pub use permit::{Permit, Terms};
-pub use question::{Preview, Question};
+pub use question::Preview;
 pub use rates::{Budget, Millis, Rates};

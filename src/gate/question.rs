@@ -8,17 +8,6 @@ use similar::{ChangeTag, TextDiff};
 use crate::filter::escape_line;
 use crate::model::{Action, Fetch, Kind, Level, Opened, RunPython, WriteMode};
 
-/// A question with what an answer must hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    /// The approval's unguessable id.
-    pub id: String,
-    /// What the person reads.
-    pub text: String,
-    /// The code that must be typed, from level 3 on.
-    pub code: Option<String>,
-}
-
 /// What the object looks like now and would look like then, as far as it can be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Preview {

@@ -2,4 +2,6 @@
 
 pub mod address;
 pub mod network;
+pub mod paths;
 pub mod request;
+pub mod words;
