@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::common::{BINARY, Home, repository};
+use crate::home::{BINARY, Home, repository};
 use crate::scenarios::Scenario;
 
 /// A client of one package in one mode of negotiation.

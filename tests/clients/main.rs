@@ -4,8 +4,8 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a client that does not play its script must fail the test")]
 
-#[path = "../common/mod.rs"]
-mod common;
+#[path = "../home/mod.rs"]
+mod home;
 mod drivers;
 mod scenarios;
 

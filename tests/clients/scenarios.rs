@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Home, Policy};
+use crate::home::{Home, Policy};
 use crate::drivers::{Client, Told};
 
 /// One script and what must come of it.
