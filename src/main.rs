@@ -1,2 +1,10 @@
 //! The command line of toolgate.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(code) = toolgate::sandbox::jail::enter_if_asked() {
+        return code;
+    }
+    ExitCode::SUCCESS
+}

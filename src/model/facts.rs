@@ -44,6 +44,17 @@ pub struct Identity {
     pub mtime_ns: i128,
 }
 
+/// Whether a listing or search may show an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visible {
+    /// It may be read.
+    Yes,
+    /// It is a folder on the way to something that may be read: its name is shown, what is below is judged on its own.
+    OnTheWay,
+    /// It is left out and counted.
+    No,
+}
+
 /// One entry below a folder that is to be moved or deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {

@@ -12,6 +12,7 @@ mod path;
 mod question;
 mod refusal;
 mod spec;
+mod stage;
 mod url;
 
 pub use action::{
@@ -20,7 +21,7 @@ pub use action::{
 };
 pub use bytes::{Bytes, BytesFault};
 pub use call::{Caller, Channel, ClientLabel, Repeat, ToolCall};
-pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact};
+pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact, Visible};
 pub use flags::{Flag, Flags};
 pub use level::Level;
 pub use opened::Opened;
@@ -29,4 +30,5 @@ pub use path::{CallPath, RelPath, Target};
 pub use question::{Asker, Question};
 pub use refusal::{Code, Refusal};
 pub use spec::{Argument, ToolSpec};
+pub use stage::{Progress, Stage};
 pub use url::{Host, HttpUrl, Scheme};

@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::answer::{heavy, stop};
 use super::schema;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Argument, Block, CallPath, Failure, Field, Flag, Flags, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::tool::{Card, Stage, Tool};
 
@@ -91,8 +92,27 @@ impl Tool for EditFile {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let _ = (permit.narrow::<model::EditFile>()?, sandbox, stage);
-            Err(Failure::new(model::Code::Internal, "not built yet"))
+            let permit = permit.narrow::<model::EditFile>()?;
+            stop(&stage, &permit).check()?;
+            let edited = heavy(true, || sandbox.roots.edit(permit))?;
+            let target = edited.target.to_string();
+            let dry_run = edited.identity.is_none();
+            let done = if dry_run { "would change; nothing was written" } else { "changed" };
+            let passages = if edited.replacements == 1 { "1 passage" } else { &format!("{} passages", edited.replacements) };
+            let mut output = Output::text(format!("`{target}` {done}: {passages}"))
+                .fact("path", target)
+                .fact("replacements", edited.replacements)
+                .fact("dry_run", dry_run)
+                .fact("size", edited.size)
+                .fact("sha256", edited.sha256);
+            output.blocks.push(Block::Text { text: edited.diff.clone(), origin: Origin::File });
+            if edited.diff_cut {
+                let note = "[the diff is longer; read the file to see the rest]".to_owned();
+                output.blocks.push(Block::Text { text: note, origin: Origin::Own });
+            }
+            output.structured.get_or_insert_default().push(("diff", Field::Text(edited.diff, Origin::File)));
+            output.bytes_written = if dry_run { 0 } else { edited.size };
+            Ok(output)
         })
     }
 }

@@ -7,11 +7,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::answer::{heavy, kind, left_out, name, stop, visible};
 use super::schema;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Argument, Bytes, CallPath, Failure, Flag, Flags, Kind, Output, Refusal, RelPath, Target, ToolSpec};
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::Pattern;
+use crate::sandbox::root::{Listing, Pattern};
 use crate::tool::{Card, Stage, Tool};
 
 /// `list_directory`
@@ -89,8 +90,49 @@ impl Tool for ListDirectory {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let _ = (permit.narrow::<model::ListDirectory>()?, sandbox, stage);
-            Err(Failure::new(model::Code::Internal, "not built yet"))
+            let permit = permit.narrow::<model::ListDirectory>()?;
+            let (stop, terms) = (stop(&stage, &permit), permit.terms().clone());
+            let root = permit.opened().first().map(|opened| opened.target.root.clone()).unwrap_or_default();
+            let seen = |path: &RelPath, is_folder| visible(&terms.manifest, &root, path, is_folder);
+            let listing = heavy(true, || sandbox.roots.list(permit, &seen, &stop))?;
+            Ok(answer(&listing, terms.max_answer))
         })
     }
+}
+
+fn answer(listing: &Listing, most: Bytes) -> Output {
+    let target = listing.target.to_string();
+    let mut text = String::new();
+    let mut entries = Vec::with_capacity(listing.entries.len());
+    let mut cut = listing.truncated || listing.late;
+    for entry in &listing.entries {
+        let full = Target { root: listing.target.root.clone(), path: entry.path.clone() };
+        let shown = name(&full.to_string());
+        // The text and the facts say the same twice.
+        if text.len() + shown.len() > most.as_usize() / 2 {
+            cut = true;
+            break;
+        }
+        text.push_str(&shown);
+        let mut fact = json!({"path": full.to_string(), "kind": kind(entry.kind)});
+        match entry.kind {
+            Kind::Directory => text.push('/'),
+            Kind::File => {
+                text.push_str(&format!("  {}", Bytes(entry.size)));
+                fact["size"] = entry.size.into();
+            }
+            _ => text.push_str(&format!("  ({})", kind(entry.kind))),
+        }
+        text.push('\n');
+        entries.push(fact);
+    }
+    if entries.is_empty() {
+        text.push_str(&format!("nothing to show in `{}`\n", name(&target)));
+    }
+    text.push_str(&left_out(listing.left_out));
+    if cut {
+        let why = if listing.late { "the time was up" } else { "there are more entries" };
+        text.push_str(&format!("[cut: {why}; go on in a folder below, with a glob, or with a higher limit]\n"));
+    }
+    Output::text(text).fact("path", target).fact("entries", entries).fact("left_out", listing.left_out).fact("truncated", cut)
 }

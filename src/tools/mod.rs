@@ -1,5 +1,6 @@
 //! The tools, one file each, and their registry. No tool knows another; none knows the wire.
 
+mod answer;
 mod create_directory;
 mod delete_file;
 mod edit_file;

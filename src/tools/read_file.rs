@@ -7,10 +7,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::answer::{LARGE, heavy, stop, time};
 use super::schema;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, CallPath, Encoding, Failure, Flag, Flags, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Argument, Block, CallPath, Encoding, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
+use crate::sandbox::root::{Content, Reading};
 use crate::tool::{Card, Stage, Tool};
 
 /// `read_file`
@@ -76,8 +78,50 @@ impl Tool for ReadFile {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let _ = (permit.narrow::<model::ReadFile>()?, sandbox, stage);
-            Err(Failure::new(model::Code::Internal, "not built yet"))
+            let permit = permit.narrow::<model::ReadFile>()?;
+            stop(&stage, &permit).check()?;
+            let large = permit.opened().first().is_some_and(|opened| opened.fact.size > LARGE);
+            let reading = heavy(large, || sandbox.roots.read(permit))?;
+            Ok(answer(reading))
         })
     }
+}
+
+fn answer(reading: Reading) -> Output {
+    let mut facts = Map::new();
+    facts.insert("path".to_owned(), reading.target.to_string().into());
+    facts.insert("size".to_owned(), reading.size.into());
+    facts.insert("modified".to_owned(), time(reading.modified_ns).into());
+    for (key, value) in [
+        ("sha256", reading.sha256.map(Value::from)),
+        ("lines", reading.lines.map(Value::from)),
+        ("next_offset", reading.next.map(Value::from)),
+    ] {
+        if let Some(value) = value {
+            facts.insert(key.to_owned(), value);
+        }
+    }
+    let cut = reading.next.is_some() || reading.cut_inside;
+    facts.insert("truncated".to_owned(), cut.into());
+    let mut blocks = vec![match reading.content {
+        Content::Text(text) => Block::Text { text, origin: Origin::File },
+        Content::Base64(text) => {
+            facts.insert("encoding".to_owned(), "base64".into());
+            Block::Text { text, origin: Origin::File }
+        }
+        Content::Image { data, mime_type } => {
+            facts.insert("mime_type".to_owned(), mime_type.into());
+            Block::Image { data, mime_type: mime_type.to_owned() }
+        }
+    }];
+    if cut {
+        let last = reading.first + reading.shown.max(1) - 1;
+        let of = reading.lines.map(|lines| format!(" of {lines}")).unwrap_or_default();
+        let inside = if reading.cut_inside { format!("; line {last} is longer than an answer may be and is cut") } else { String::new() };
+        let on = reading.next.map(|next| format!("; go on with offset {next}")).unwrap_or_default();
+        blocks.push(Block::Text { text: format!("[lines {} to {last}{of}{inside}{on}]", reading.first), origin: Origin::Own });
+    }
+    let mut output = Output { blocks, ..Output::default() };
+    output.meta.insert("toolgate/file".to_owned(), Value::Object(facts));
+    output
 }

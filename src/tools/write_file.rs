@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::answer::{heavy, stop};
 use super::schema;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, CallPath, Encoding, Failure, Flag, Flags, Output, Refusal, ToolSpec, WriteMode};
+use crate::model::{self, Action, Argument, Bytes, CallPath, Encoding, Failure, Flag, Flags, Output, Refusal, ToolSpec, WriteMode};
 use crate::sandbox::Sandbox;
 use crate::tool::{Card, Stage, Tool};
 
@@ -86,8 +87,18 @@ impl Tool for WriteFile {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let _ = (permit.narrow::<model::WriteFile>()?, sandbox, stage);
-            Err(Failure::new(model::Code::Internal, "not built yet"))
+            let permit = permit.narrow::<model::WriteFile>()?;
+            stop(&stage, &permit).check()?;
+            let written = heavy(true, || sandbox.roots.write(permit))?;
+            let (target, size) = (written.target.to_string(), Bytes(written.size));
+            let done = if written.created { "created" } else { "written" };
+            let mut output = Output::text(format!("`{target}` {done}: {size}, sha256 {}", written.sha256))
+                .fact("path", target)
+                .fact("created", written.created)
+                .fact("size", written.size)
+                .fact("sha256", written.sha256);
+            output.bytes_written = written.size;
+            Ok(output)
         })
     }
 }
