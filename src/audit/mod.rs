@@ -32,7 +32,6 @@ mod verify;
 
 pub use chain::Receipt;
 pub use entry::{Answer, Decision, Entry, Reply, Status};
-pub use escape::{is_hidden, plain};
 pub use escape::{is_hidden, json, plain};
 pub use fault::Fault;
 pub use filter::{Filter, FilterFault};
