@@ -1,5 +1,18 @@
 //! Floor 3: a judgement becomes a permit here, and nowhere else.
 
+mod admit;
+mod door;
+mod grants;
+mod pending;
 mod permit;
+mod question;
+mod rates;
+mod settle;
 
+pub use door::{Door, Gate};
+pub use grants::{GrantKey, Grants};
+pub use pending::{Bound, Pending, code, hex};
 pub use permit::{Permit, Terms};
+pub use question::Preview;
+pub use rates::{Budget, Millis, Rates};
+pub use settle::{Case, Granted, Settled};

@@ -1,5 +1,6 @@
 //! The permit: a yes that holds what it is a yes to.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,13 +35,14 @@ pub struct Terms {
 pub struct Permit<A> {
     action: A,
     opened: Vec<Opened>,
+    addresses: Vec<IpAddr>,
     terms: Arc<Terms>,
 }
 
 impl<A> Permit<A> {
     /// Made by the gate alone, from an allowed verdict.
-    pub(in crate::gate) fn new(action: A, opened: Vec<Opened>, terms: Arc<Terms>) -> Self {
-        Self { action, opened, terms }
+    pub(in crate::gate) fn new(action: A, opened: Vec<Opened>, addresses: Vec<IpAddr>, terms: Arc<Terms>) -> Self {
+        Self { action, opened, addresses, terms }
     }
 
     /// What may be done.
@@ -58,6 +60,11 @@ impl<A> Permit<A> {
         &self.opened
     }
 
+    /// The addresses its URL was judged on: the only ones its first connection may go to.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
     /// Spends the permit.
     pub(crate) fn spend(self) -> (A, Vec<Opened>, Arc<Terms>) {
         (self.action, self.opened, self.terms)
@@ -68,9 +75,9 @@ impl Permit<Action> {
     /// The same permit as one for this kind of action.
     /// # Errors  `internal` when it was given for another kind: a tool asked for what it did not plan.
     pub fn narrow<A: TryFrom<Action>>(self) -> Result<Permit<A>, Failure> {
-        let Self { action, opened, terms } = self;
+        let Self { action, opened, addresses, terms } = self;
         match A::try_from(action) {
-            Ok(action) => Ok(Permit { action, opened, terms }),
+            Ok(action) => Ok(Permit { action, opened, addresses, terms }),
             Err(_) => Err(Failure::new(Code::Internal, "the permit is for another action")),
         }
     }

@@ -16,9 +16,10 @@ mod screen;
 mod state;
 mod verdict;
 mod window;
+pub mod words;
 
 pub use approval::mode;
-pub use capability::{Capability, admit, may_ever_use};
+pub use capability::{Capability, admit, could_use};
 pub use judge::judge;
 pub use program::Program;
 pub use screen::Screened;

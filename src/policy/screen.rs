@@ -18,6 +18,17 @@ pub struct Screened {
     pub program: Option<Program>,
 }
 
+impl Screened {
+    /// The action with exactly the program that was judged: what runs is what was read.
+    #[must_use]
+    pub fn as_judged(&self, mut action: Action) -> Action {
+        if let (Action::RunPython(run), Some(program)) = (&mut action, &self.program) {
+            run.code.clone_from(&program.source);
+        }
+        action
+    }
+}
+
 impl Capability {
     /// Judges the text of paths, URL, headers and program.
     ///

@@ -24,6 +24,11 @@ pub(super) fn stop<A>(stage: &Stage, permit: &Permit<A>) -> Stop {
     Stop::new(stage.cancel.clone(), permit.terms().timeout)
 }
 
+/// The first path the permit is for, as answers speak of it.
+pub(super) fn first_target<A>(permit: &Permit<A>) -> String {
+    permit.opened().first().map(|opened| opened.target.to_string()).unwrap_or_default()
+}
+
 /// A time in RFC 3339, to the second.
 pub(super) fn time(nanoseconds: i128) -> String {
     let seconds = i64::try_from(nanoseconds.div_euclid(1_000_000_000)).unwrap_or_default();

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::answer::{first_target, heavy, stop};
 use super::schema;
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
@@ -57,8 +58,16 @@ impl Tool for CreateDirectory {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let _ = (permit.narrow::<model::CreateDirectory>()?, sandbox, stage);
-            Err(Failure::new(model::Code::Internal, "not built yet"))
+            let permit = permit.narrow::<model::CreateDirectory>()?;
+            stop(&stage, &permit).check()?;
+            let target = first_target(&permit);
+            let made = heavy(false, || sandbox.roots.create_directory(permit))?;
+            let done = match made {
+                0 => "is there already",
+                1 => "created",
+                _ => "created with the folders above it",
+            };
+            Ok(Output::text(format!("`{target}` {done}")).fact("path", target).fact("created", made))
         })
     }
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::answer::{first_target, heavy, stop};
 use super::schema;
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
@@ -62,8 +63,12 @@ impl Tool for DeleteFile {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let _ = (permit.narrow::<model::DeleteFile>()?, sandbox, stage);
-            Err(Failure::new(model::Code::Internal, "not built yet"))
+            let permit = permit.narrow::<model::DeleteFile>()?;
+            stop(&stage, &permit).check()?;
+            let target = first_target(&permit);
+            let deleted = heavy(permit.action().recursive, || sandbox.roots.delete(permit))?;
+            let with = if deleted > 1 { format!(" with the {} entries below it", deleted - 1) } else { String::new() };
+            Ok(Output::text(format!("`{target}` deleted{with}")).fact("path", target).fact("deleted", deleted))
         })
     }
 }

@@ -1,5 +1,6 @@
 //! `file_info`: facts about one path.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use futures::future::BoxFuture;
@@ -7,10 +8,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::answer::{LARGE, heavy, kind, stop, time};
 use super::schema;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Argument, Block, Bytes, CallPath, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
+use crate::sandbox::root::Info;
 use crate::tool::{Card, Stage, Tool};
 
 /// `file_info`
@@ -63,8 +66,29 @@ impl Tool for FileInfo {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let _ = (permit.narrow::<model::FileInfo>()?, sandbox, stage);
-            Err(Failure::new(model::Code::Internal, "not built yet"))
+            let permit = permit.narrow::<model::FileInfo>()?;
+            stop(&stage, &permit).check()?;
+            let large = permit.opened().first().is_some_and(|opened| opened.fact.size > LARGE);
+            let info = heavy(large, || sandbox.roots.info(permit))?;
+            Ok(answer(info))
         })
     }
+}
+
+fn answer(info: Info) -> Output {
+    let target = info.target.to_string();
+    let (kind, modified, mode) = (kind(info.kind), time(info.modified_ns), format!("{:04o}", info.mode));
+    let mut text = format!("`{target}`: {kind}, {}, modified {modified}, mode {mode}", Bytes(info.size));
+    let mut output =
+        Output::default().fact("path", target).fact("kind", kind).fact("size", info.size).fact("modified", modified).fact("mode", mode);
+    if let Some(content) = info.content {
+        let lines = content.lines.map(|lines| format!(", {lines} lines")).unwrap_or_default();
+        let _ = write!(text, ", {}{lines}, sha256 {}", content.mime_type, content.sha256);
+        output = output.fact("sha256", content.sha256).fact("mime_type", content.mime_type);
+        if let Some(lines) = content.lines {
+            output = output.fact("lines", lines);
+        }
+    }
+    output.blocks.push(Block::Text { text, origin: Origin::Own });
+    output
 }

@@ -131,12 +131,12 @@ fn answer(listing: &Listing, most: Bytes) -> Output {
         entries.push(Value::Object(fact));
     }
     if entries.is_empty() {
-        let _ = write!(text, "nothing to show in `{}`\n", name(&target));
+        let _ = writeln!(text, "nothing to show in `{}`", name(&target));
     }
     text.push_str(&left_out(listing.left_out));
     if cut {
         let why = if listing.late { "the time was up" } else { "there are more entries" };
-        let _ = write!(text, "[cut: {why}; go on in a folder below, with a glob, or with a higher limit]\n");
+        let _ = writeln!(text, "[cut: {why}; go on in a folder below, with a glob, or with a higher limit]");
     }
     Output::text(text).fact("path", target).fact("entries", entries).fact("left_out", listing.left_out).fact("truncated", cut)
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::answer::{heavy, stop};
 use super::schema;
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
@@ -63,8 +64,15 @@ impl Tool for MoveFile {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let _ = (permit.narrow::<model::MoveFile>()?, sandbox, stage);
-            Err(Failure::new(model::Code::Internal, "not built yet"))
+            let permit = permit.narrow::<model::MoveFile>()?;
+            stop(&stage, &permit).check()?;
+            let moved = heavy(true, || sandbox.roots.rename(permit))?;
+            let (from, to) = (moved.from.to_string(), moved.to.to_string());
+            let replaced = if moved.replaced { "; what stood there was replaced" } else { "" };
+            Ok(Output::text(format!("`{from}` moved to `{to}`{replaced}"))
+                .fact("from", from)
+                .fact("to", to)
+                .fact("replaced", moved.replaced))
         })
     }
 }

@@ -1,5 +1,6 @@
 //! `search_files`: names or lines below a folder.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use futures::future::BoxFuture;
@@ -7,11 +8,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::answer::{heavy, left_out, name, stop};
 use super::schema;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
+use crate::model::{
+    self, Action, Argument, Block, CallPath, Failure, Field, Flag, Flags, Origin, Output, Refusal, RelPath, Target, ToolSpec,
+};
+use crate::policy::paths::visible;
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::{Pattern, line_matcher};
+use crate::sandbox::root::{Ended, Found, MatchedLine, Pattern, line_matcher};
 use crate::tool::{Card, Stage, Tool};
 
 /// `search_files`
@@ -75,7 +80,6 @@ impl Tool for SearchFiles {
                 "files_searched": {"type": "integer"},
                 "left_out": {"type": "integer"},
                 "truncated": {"type": "boolean"},
-                "stopped": {"type": "string"},
             }))),
         }
     }
@@ -99,8 +103,71 @@ impl Tool for SearchFiles {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let _ = (permit.narrow::<model::SearchFiles>()?, sandbox, stage);
-            Err(Failure::new(model::Code::Internal, "not built yet"))
+            let permit = permit.narrow::<model::SearchFiles>()?;
+            let (stop, terms) = (stop(&stage, &permit), permit.terms().clone());
+            let root = permit.opened().first().map(|opened| opened.target.root.clone()).unwrap_or_default();
+            let seen = |path: &RelPath, is_folder| visible(&terms.manifest, &root, path, is_folder);
+            let found = heavy(true, || sandbox.roots.search(permit, &seen, &stop))?;
+            Ok(answer(found))
         })
+    }
+}
+
+fn answer(found: Found) -> Output {
+    let target = found.target.to_string();
+    let mut text = String::new();
+    let mut rows = Vec::with_capacity(found.matches.len());
+    let mut file = String::new();
+    let count = found.matches.len();
+    for hit in found.matches {
+        let path = Target { root: found.target.root.clone(), path: hit.path }.to_string();
+        if path != file {
+            let _ = writeln!(text, "{}", name(&path));
+            file.clone_from(&path);
+        }
+        let mut row = vec![("path", Field::Fact(path.into()))];
+        if let Some(line) = hit.line {
+            show(&mut text, &line);
+            row.push(("line", Field::Fact(line.number.into())));
+            row.push(("text", Field::Text(line.text, Origin::File)));
+            for (key, around) in [("before", line.before), ("after", line.after)] {
+                if !around.is_empty() {
+                    row.push((key, Field::Text(around.join("\n"), Origin::File)));
+                }
+            }
+        }
+        rows.push(row);
+    }
+    let mut note = match count {
+        0 => format!("nothing found in {} files below `{}`\n", found.files, name(&target)),
+        _ => String::new(),
+    };
+    note.push_str(&left_out(found.left_out));
+    match found.ended {
+        Some(Ended::Full) => note.push_str("[cut: there is more; narrow the query, the glob or the folder]\n"),
+        Some(Ended::Late) => note.push_str("[cut: the time was up; search a folder below or give a glob]\n"),
+        None => {}
+    }
+    let mut output = Output::default();
+    for (text, origin) in [(text, Origin::File), (note, Origin::Own)] {
+        if !text.is_empty() {
+            output.blocks.push(Block::Text { text, origin });
+        }
+    }
+    let cut = found.ended.is_some();
+    output = output.fact("path", target).fact("files_searched", found.files).fact("left_out", found.left_out).fact("truncated", cut);
+    output.structured.get_or_insert_default().push(("matches", Field::List(rows)));
+    output
+}
+
+/// One match as lines: `12: text`, those around it `11- text`.
+fn show(text: &mut String, line: &MatchedLine) {
+    let first = line.number.saturating_sub(line.before.len() as u64);
+    for (number, before) in (first..).zip(&line.before) {
+        let _ = writeln!(text, "{number}- {before}");
+    }
+    let _ = writeln!(text, "{}: {}", line.number, line.text);
+    for (number, after) in (line.number + 1..).zip(&line.after) {
+        let _ = writeln!(text, "{number}- {after}");
     }
 }

@@ -94,7 +94,7 @@ struct Held {
     folder: Option<Arc<OwnedFd>>,
     object: Option<OwnedFd>,
     seen: Option<Seen>,
-    /// The mount of the object, or of its folder where there is no object.
+    /// The mount of the object, or of its folder where there is no object; unknown where there is no folder.
     mount: Option<u64>,
     /// A link lay on the way to the folder.
     way: bool,
@@ -105,11 +105,13 @@ impl Held {
         let mut held = Self { folder: None, object: None, seen: None, mount: None, way: false };
         let Some((parent, name)) = path.split_last() else {
             let object = root.resolver.open(root.folder.as_fd(), path)?;
+            held.mount = Some(root.mount);
             held.seen = Some(Seen::of(&object)?);
             held.object = Some(object);
             return Ok(held);
         };
         let folder = if parent.is_root() {
+            held.mount = Some(root.mount);
             root.folder.clone()
         } else {
             let folder = match root.resolver.open(root.folder.as_fd(), &parent) {
@@ -198,7 +200,8 @@ impl<'a> Guard<'a> {
     /// Whether a folder on the way is protected. Walked only where it can be: a protected place lies in this root, or the way
     /// left the root's mount (a bind mount shows a folder under a second path).
     fn holds_way(&self, path: &RelPath, mount: Option<u64>) -> bool {
-        let elsewhere = mount.is_some_and(|mount| mount != self.root.mount);
+        // Unknown where a folder on the way is missing.
+        let elsewhere = mount != Some(self.root.mount);
         if self.root.protected.is_empty() && !elsewhere {
             return false;
         }

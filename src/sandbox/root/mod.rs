@@ -5,25 +5,36 @@ mod below;
 mod content;
 mod edit;
 mod fault;
+mod folder;
+mod ignored;
 mod list;
 mod look;
 mod passages;
 mod pattern;
+pub(super) mod preview;
 mod protect;
 mod read;
+mod rename;
 mod replace;
 mod resolve;
 mod roots;
+mod search;
 mod seen;
 mod session;
 mod stop;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use edit::Edited;
+pub use folder::{ContentInfo, Info};
 pub use list::{Judge, Listed, Listing};
 pub use pattern::{Pattern, line_matcher};
 pub use read::{Content, Reading};
+pub use rename::Moved;
 pub use roots::{Place, Roots, Where};
+pub use search::{Ended, Found, Match, MatchedLine};
 pub use session::SessionFolders;
 pub use stop::Stop;
 pub use write::Written;

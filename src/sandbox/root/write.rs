@@ -114,8 +114,8 @@ pub(super) fn make_room(root: &Root, target: &Target, more_bytes: u64, more_file
     let Some(quota) = root.quota else { return Ok(()) };
     let most = quota.files.unwrap_or(u64::MAX);
     let (bytes, files) = usage(root.folder.as_fd(), most);
-    let room = quota.bytes.unwrap_or(Bytes(u64::MAX));
-    if bytes.saturating_add(more_bytes) > room.0 || files.saturating_add(more_files) > most {
+    let most_bytes = quota.bytes.unwrap_or(Bytes(u64::MAX));
+    if bytes.saturating_add(more_bytes) > most_bytes.0 || files.saturating_add(more_files) > most {
         let bounds = [quota.bytes.map(|bytes| bytes.to_string()), quota.files.map(|files| format!("{files} files"))];
         let bounds = bounds.into_iter().flatten().collect::<Vec<_>>().join(" and ");
         let full = format!("`{target}` does not fit: the root `{}` may hold {bounds}", target.root);
