@@ -26,3 +26,4 @@ mod run;
 pub mod setup;
 
 pub use run::run;
+pub mod scan;
