@@ -1,5 +1,6 @@
 //! Floor 2: the log. A record is in the kernel, or on disk, before what it announces happens; each follows from the one before it by its hash.
 
+mod address;
 mod chain;
 mod commit;
 mod escape;
@@ -23,7 +24,9 @@ mod retain;
 mod scan;
 mod segment;
 mod settings;
+mod shared;
 mod tally;
+mod turn;
 mod under_way;
 mod verify;
 
@@ -32,7 +35,7 @@ pub use escape::{is_hidden, json, plain};
 pub use fault::Fault;
 pub use filter::{Filter, FilterFault};
 pub use follow::Follower;
-pub use log::{Clock, Log};
+pub use log::{Clock, Log, keyed};
 pub use read::{Records, Stored};
 pub use record::{Client, Event, Record};
 pub use redact::Redacted;
