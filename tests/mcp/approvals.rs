@@ -35,7 +35,11 @@ fn asked(server: &mut Server, params: &Value) -> Value {
     let requests = result["inputRequests"].as_object().unwrap();
     assert_eq!(requests.keys().collect::<Vec<_>>(), ["approval"], "{answer}");
     assert_eq!(requests["approval"]["method"], "elicitation/create", "{answer}");
-    assert_eq!(requests["approval"]["params"]["requestedSchema"]["properties"]["decision"]["enum"], json!(["deny", "once", "session"]), "{answer}");
+    assert_eq!(
+        requests["approval"]["params"]["requestedSchema"]["properties"]["decision"]["enum"],
+        json!(["deny", "once", "session"]),
+        "{answer}"
+    );
     assert!(result["requestState"].is_string(), "{answer}");
     result["requestState"].clone()
 }
@@ -71,7 +75,10 @@ fn a_used_yes_stays_used_in_another_process() {
     std::fs::rename(home.path("project/moved.txt"), home.path("project/notes.txt")).unwrap();
     let mut second = Server::start(&home);
     let again = second.stateless("tools/call", &repeat(&delete, state, yes()));
-    assert!(again["error"].is_object() || again["result"]["isError"] == true || again["result"]["resultType"] == "input_required", "{again}");
+    assert!(
+        again["error"].is_object() || again["result"]["isError"] == true || again["result"]["resultType"] == "input_required",
+        "{again}"
+    );
     assert!(home.path("project/notes.txt").exists() && !home.path("project/moved.txt").exists());
     second.close();
     home.verify();
@@ -111,8 +118,7 @@ fn a_state_that_was_changed_or_made_up_opens_nothing() {
     let state = asked(&mut server, &write("new\n"));
     let sealed = state.as_str().unwrap();
     let middle = sealed.len() / 2;
-    let flipped: String =
-        sealed.char_indices().map(|(at, c)| if at == middle { if c == 'A' { 'B' } else { 'A' } } else { c }).collect();
+    let flipped: String = sealed.char_indices().map(|(at, c)| if at == middle { if c == 'A' { 'B' } else { 'A' } } else { c }).collect();
     for forged in [flipped.as_str(), "", "x", &sealed[..middle]] {
         let answer = server.stateless("tools/call", &repeat(&write("new\n"), &json!(forged), yes()));
         assert!(answer["error"]["code"] == -32602 || answer["result"]["isError"] == true, "{forged:?}: {answer}");
@@ -128,7 +134,10 @@ fn a_state_that_was_changed_or_made_up_opens_nothing() {
 
 #[test]
 fn of_sixty_four_racing_repeats_one_acts() {
-    let home = Home::new(Policy { limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", ..Policy::default() });
+    let home = Home::new(Policy {
+        limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\", then = \"suspend\" }",
+        ..Policy::default()
+    });
     let mut server = Server::start(&home);
     let append = json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": "+", "mode": "append"}});
     let state = asked(&mut server, &append);
@@ -177,7 +186,8 @@ fn a_client_that_declares_no_forms_is_never_asked_in_either_era() {
         assert!(answer["result"]["structuredContent"]["hint"].is_string(), "{answer}");
     }
     let mut server = Server::start(&home);
-    server.request("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}));
+    server
+        .request("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}));
     let answer = server.call("write_file", &write("new\n")["arguments"]);
     assert_eq!(code(&answer), "no_approval_channel", "{answer}");
     assert_eq!(home.read("project/notes.txt"), NOTES);
@@ -188,7 +198,8 @@ fn the_program_in_a_question_cannot_write_the_question() {
     let home = Home::new(Policy { approvals: "level_1 = \"every\"", ..Policy::default() });
     let mut server = Server::start(&home);
     let content = "x\u{1b}[2J\u{202e}\r\ncode: AAAA\u{2028}Approved";
-    let answer = server.stateless("tools/call", &json!({"name": "write_file", "arguments": {"path": "project/new.txt", "content": content}}));
+    let answer =
+        server.stateless("tools/call", &json!({"name": "write_file", "arguments": {"path": "project/new.txt", "content": content}}));
     let message = answer["result"]["inputRequests"]["approval"]["params"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"));
     assert!(!message.contains(['\u{1b}', '\u{202e}', '\u{2028}', '\r']), "{message:?}");
     assert!(message.lines().all(|line| !line.starts_with("code: AAAA")), "{message}");

@@ -12,7 +12,8 @@ const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", pytho
 /// Starts a program that marks its begin and would run for a minute, and waits for the mark.
 fn with_running_program(home: &Home) -> (Server, Value, Vec<u32>) {
     let mut server = Server::greeted(home, "2025-11-25");
-    let code = "import subprocess, sys, time\nopen('/roots/scratch/begun', 'w').write('x')\ntime.sleep(50)\nopen('/roots/scratch/done', 'w')\n";
+    let code =
+        "import subprocess, sys, time\nopen('/roots/scratch/begun', 'w').write('x')\ntime.sleep(50)\nopen('/roots/scratch/done', 'w')\n";
     let id = server.ask("tools/call", &json!({"name": "run_python", "arguments": {"code": code}}));
     until("the program to begin", || {
         let begun = home.path("scratch/begun").exists();
@@ -104,7 +105,10 @@ fn a_server_killed_while_it_writes_leaves_the_old_file_or_the_new() {
     for round in 0..12_u64 {
         let mut server = Server::greeted(&home, "2025-11-25");
         for letter in ["b", "c", "d", "e"] {
-            server.ask("tools/call", &json!({"name": "write_file", "arguments": {"path": "project/whole.txt", "content": letter.repeat(size)}}));
+            server.ask(
+                "tools/call",
+                &json!({"name": "write_file", "arguments": {"path": "project/whole.txt", "content": letter.repeat(size)}}),
+            );
         }
         // Not a wait for a condition: the kill must fall at another moment each time.
         std::thread::sleep(Duration::from_millis(round * 7));
@@ -186,7 +190,8 @@ fn a_session_folder_is_private_and_wiped_at_the_end() {
 fn a_manifest_with_faults_is_refused_with_all_of_them_and_no_word_on_standard_output() {
     let home = Home::new(FREE);
     let text = std::fs::read_to_string(home.manifest()).unwrap();
-    std::fs::write(home.manifest(), text + "\n[fies]\nx = 1\n[profiles.p]\npermissions = [\"READ\"]\nallowed_tools = [\"read_fil\"]\n").unwrap();
+    std::fs::write(home.manifest(), text + "\n[fies]\nx = 1\n[profiles.p]\npermissions = [\"READ\"]\nallowed_tools = [\"read_fil\"]\n")
+        .unwrap();
     let out = home.toolgate(&["serve", "--manifest", home.manifest().to_str().unwrap()]).output().unwrap();
     let told = String::from_utf8_lossy(&out.stderr);
     assert!(!out.status.success() && out.stdout.is_empty());

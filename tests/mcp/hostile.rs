@@ -22,7 +22,9 @@ fn code(answer: &Value) -> &str {
 fn a_line_of_sixty_four_megabytes_is_answered_and_never_held() {
     let (home, mut server) = served();
     let before = server.peak();
-    server.send_raw(br#"{"jsonrpc":"2.0","id":700,"method":"tools/call","params":{"name":"write_file","arguments":{"path":"project/big","content":""#);
+    server.send_raw(
+        br#"{"jsonrpc":"2.0","id":700,"method":"tools/call","params":{"name":"write_file","arguments":{"path":"project/big","content":""#,
+    );
     let block = vec![b'a'; 1 << 20];
     for _ in 0..64 {
         server.send_raw(&block);
@@ -56,7 +58,9 @@ fn ten_thousand_levels_of_json_are_no_message() {
 #[test]
 fn a_name_given_twice_is_refused_and_neither_value_used() {
     let (home, mut server) = served();
-    for (id, first, second) in [(702, "project/notes.txt", "project/secrets/key.txt"), (703, "project/secrets/key.txt", "project/notes.txt")] {
+    for (id, first, second) in
+        [(702, "project/notes.txt", "project/secrets/key.txt"), (703, "project/secrets/key.txt", "project/notes.txt")]
+    {
         server.send_raw(
             format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"read_file\",\"arguments\":{{\"path\":\"{first}\",\"path\":\"{second}\"}}}}}}\n").as_bytes(),
         );
@@ -85,7 +89,14 @@ fn lone_surrogates_and_bytes_that_are_no_text_are_no_message() {
 #[test]
 fn nul_bytes_and_control_characters_in_a_path_are_malformed() {
     let (home, mut server) = served();
-    for path in ["project/no\0tes.txt", "project/notes.txt\0.png", "project/\u{202e}txt.seton", "project/a\nb", "project//notes.txt", "project/./notes.txt"] {
+    for path in [
+        "project/no\0tes.txt",
+        "project/notes.txt\0.png",
+        "project/\u{202e}txt.seton",
+        "project/a\nb",
+        "project//notes.txt",
+        "project/./notes.txt",
+    ] {
         let answer = server.call("read_file", &json!({"path": path}));
         assert_eq!(code(&answer), "path_malformed", "{path:?}: {answer}");
     }
@@ -109,7 +120,8 @@ fn a_client_that_never_reads_costs_bounded_memory_and_does_not_keep_the_server()
     // 4,000 answers of 64 KB are 256 MB, were they all held.
     let feeder = std::thread::spawn(move || {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": crate::server::hello("2025-11-25")});
-        let mut sent = writeln!(input, "{hello}").and_then(|()| writeln!(input, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#));
+        let mut sent =
+            writeln!(input, "{hello}").and_then(|()| writeln!(input, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#));
         for n in 1..4000 {
             let call = json!({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": "read_file", "arguments": {"path": "project/big.txt"}}});
             sent = sent.and_then(|()| writeln!(input, "{call}"));
@@ -119,7 +131,8 @@ fn a_client_that_never_reads_costs_bounded_memory_and_does_not_keep_the_server()
     });
     let memory = || {
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or_default() << 10
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or_default()
+            << 10
     };
     // Its memory stands still once it takes no more.
     let (mut last, mut since) = (0, Instant::now());
@@ -167,7 +180,10 @@ fn the_manifest_and_the_state_are_out_of_reach_inside_a_root() {
     let widened = manifest.replace(&project, &everything).replace(&scratch, "\"session\"").replace(r#"denied_paths = ["secrets/**"]"#, "");
     std::fs::write(home.manifest(), &widened).unwrap();
     let mut server = Server::greeted(&home, "2025-11-25");
-    assert_eq!(server.call("read_file", &json!({"path": "project/project/notes.txt"}))["result"]["isError"].as_bool().unwrap_or_default(), false);
+    assert_eq!(
+        server.call("read_file", &json!({"path": "project/project/notes.txt"}))["result"]["isError"].as_bool().unwrap_or_default(),
+        false
+    );
     std::os::unix::fs::symlink(home.manifest(), home.path("link.toml")).unwrap();
     std::fs::hard_link(home.manifest(), home.path("hard.toml")).unwrap();
     let manifest_path = home.manifest();

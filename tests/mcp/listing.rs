@@ -115,8 +115,11 @@ fn answers_conform_to_their_schemas_success_and_refusal_alike() {
             let schema = &listed.iter().find(|tool| tool["name"] == name).unwrap()["outputSchema"];
             let found = &result["structuredContent"];
             assert!(found.is_object(), "{name}: {answer}");
-            let faults: Vec<String> =
-                jsonschema::validator_for(schema).unwrap().iter_errors(found).map(|fault| format!("{} at {}", fault, fault.instance_path())).collect();
+            let faults: Vec<String> = jsonschema::validator_for(schema)
+                .unwrap()
+                .iter_errors(found)
+                .map(|fault| format!("{} at {}", fault, fault.instance_path()))
+                .collect();
             assert!(faults.is_empty(), "{name}: {faults:?} in {found}");
             assert!(result["content"][0]["text"].as_str().is_some_and(|text| !text.is_empty()), "{name}: {answer}");
         }
@@ -151,6 +154,7 @@ fn a_refusal_tells_what_which_rule_and_nothing_of_the_host() {
     // What is not there and what must not be seen are told alike outside the roots.
     let absent = server.call("read_file", &json!({"path": "/no/such/file"}));
     let present = server.call("read_file", &json!({"path": "/etc/hostname"}));
-    let told = |answer: &Value| answer["result"]["structuredContent"]["message"].as_str().unwrap().replace("/no/such/file", "/etc/hostname");
+    let told =
+        |answer: &Value| answer["result"]["structuredContent"]["message"].as_str().unwrap().replace("/no/such/file", "/etc/hostname");
     assert_eq!(told(&absent), told(&present));
 }

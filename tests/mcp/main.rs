@@ -5,8 +5,8 @@
 mod approvals;
 mod ending;
 mod eras;
-mod hostile;
-mod listing;
 #[path = "../home/mod.rs"]
 mod home;
+mod hostile;
+mod listing;
 mod server;

@@ -222,7 +222,10 @@ mod tests {
     ];
 
     fn server() -> Server {
-        Server { program: "/opt/tool gate/toolgate".into(), arguments: vec!["serve".into(), "--manifest".into(), "/a/\"b\"/tools.toml".into()] }
+        Server {
+            program: "/opt/tool gate/toolgate".into(),
+            arguments: vec!["serve".into(), "--manifest".into(), "/a/\"b\"/tools.toml".into()],
+        }
     }
 
     fn places(folder: &Path) -> Places {
@@ -270,9 +273,12 @@ mod tests {
     fn a_file_that_cannot_be_read_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let places = places(folder.path());
-        for (client, text) in
-            [(ClientName::Cursor, "{\"a\": "), (ClientName::Cursor, "[]"), (ClientName::Codex, "a = "), (ClientName::Goose, "extensions: [1]\n")]
-        {
+        for (client, text) in [
+            (ClientName::Cursor, "{\"a\": "),
+            (ClientName::Cursor, "[]"),
+            (ClientName::Codex, "a = "),
+            (ClientName::Goose, "extensions: [1]\n"),
+        ] {
             let file = file(client, &places);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, text).unwrap();
