@@ -177,7 +177,10 @@ pub(crate) fn impure(source: &Source) -> Vec<String> {
 /// Unsafe code, or an attribute that lets it in, outside the listed files.
 pub(crate) fn unlisted_unsafe(source: &Source) -> Vec<String> {
     let listed = UNSAFE_FILES.contains(&source.path.as_str());
-    (names::read(source).unsafe_code && !listed).then(|| format!("{}: unsafe code in a file that is not listed", source.path)).into_iter().collect()
+    (names::read(source).unsafe_code && !listed)
+        .then(|| format!("{}: unsafe code in a file that is not listed", source.path))
+        .into_iter()
+        .collect()
 }
 
 /// Longer than a file may be.

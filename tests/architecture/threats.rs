@@ -58,7 +58,9 @@ impl<'ast> Visit<'ast> for Tests {
         if item.path.is_ident("proptest") || item.path.is_ident("scenarios") {
             let function = regex::Regex::new(r"# \[test\](?:.|\n)*?fn (\w+)|scenario (\w+)").unwrap();
             let words = item.tokens.to_string().replace("#[", "# [").replace("[ test ]", "[test]");
-            let names = function.captures_iter(&words).filter_map(|found| found.iter().skip(1).flatten().next().map(|name| name.as_str().to_owned()));
+            let names = function
+                .captures_iter(&words)
+                .filter_map(|found| found.iter().skip(1).flatten().next().map(|name| name.as_str().to_owned()));
             self.0.extend(names);
         }
         visit::visit_macro(self, item);
@@ -72,7 +74,8 @@ pub(crate) fn without_test(rows: &[Row], known: &BTreeSet<String>) -> Vec<String
         if tests.is_empty() {
             faults.push(format!("`{attack}` names no test"));
         }
-        faults.extend(tests.iter().filter(|test| !known.contains(*test)).map(|test| format!("`{attack}` names `{test}`, which is no test")));
+        faults
+            .extend(tests.iter().filter(|test| !known.contains(*test)).map(|test| format!("`{attack}` names `{test}`, which is no test")));
     }
     faults
 }
@@ -80,10 +83,8 @@ pub(crate) fn without_test(rows: &[Row], known: &BTreeSet<String>) -> Vec<String
 #[test]
 fn a_threat_without_a_test_or_with_an_unknown_one_is_found() {
     let text = "| Attack | Answer | Test |\n|---|---|---|\n| a `\\|` b | no | `tests/x.rs::known` |\n| c | no | `gone`, `known` |\n| d | no | later |\n\n| Other | Table |\n|---|---|\n| x | y |\n";
-    let known = [Source {
-        path: "x.rs".into(),
-        text: "#[test] fn known() {} fn gone() {} proptest! { #[test] fn property(x in 0..1) {} }".into(),
-    }];
+    let known =
+        [Source { path: "x.rs".into(), text: "#[test] fn known() {} fn gone() {} proptest! { #[test] fn property(x in 0..1) {} }".into() }];
     let known = tests(known.iter());
     assert_eq!(known.iter().collect::<Vec<_>>(), ["known", "property"]);
     let rows = rows(text);

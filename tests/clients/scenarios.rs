@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
 use crate::drivers::{Client, Told};
+use crate::home::{Home, Policy};
 
 /// One script and what must come of it.
 pub(crate) struct Scenario {

@@ -73,7 +73,9 @@ struct Object {
 impl Object {
     /// The last value under this name, as readers take it.
     fn found(&self, text: &str, name: &str) -> Option<Range<usize>> {
-        let is = |place: &Range<usize>| text.get(place.clone()).and_then(|key| serde_json::from_str::<String>(key).ok()).as_deref() == Some(name);
+        let is = |place: &Range<usize>| {
+            text.get(place.clone()).and_then(|key| serde_json::from_str::<String>(key).ok()).as_deref() == Some(name)
+        };
         self.members.iter().rev().find(|(key, _)| is(key)).map(|(_, value)| value.clone())
     }
 }
@@ -95,7 +97,6 @@ fn members(text: &str, open: usize) -> Option<Object> {
                 at += 1;
                 if depth == 0 && key.is_none() {
                     key = Some(from..at);
-                    continue;
                 }
             }
             b':' if depth == 0 && value.is_none() => {
@@ -103,7 +104,6 @@ fn members(text: &str, open: usize) -> Option<Object> {
                     at += 1;
                 }
                 value = Some(at);
-                continue;
             }
             b'{' | b'[' => depth += 1,
             b'}' | b']' if depth > 0 => depth -= 1,
@@ -201,7 +201,9 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_told() {
-        for (before, why) in [("[1]", "top is no object"), ("{\"servers\": 1}", "`servers` in it is no object"), ("{\"a\" 1}", "expected `:`")] {
+        for (before, why) in
+            [("[1]", "top is no object"), ("{\"servers\": 1}", "`servers` in it is no object"), ("{\"a\" 1}", "expected `:`")]
+        {
             assert!(set(before).unwrap_err().contains(why), "{before}");
         }
     }

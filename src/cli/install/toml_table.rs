@@ -11,11 +11,7 @@ pub(super) fn section(name: &str, server: &Server, patience_s: u32) -> String {
     // A JSON text is a basic string of TOML (TOML 1.0.0, "String"), but for a bare DEL, which reading the result back would find.
     let text = |text: &str| serde_json::Value::from(text).to_string();
     let arguments: Vec<String> = server.arguments.iter().map(|argument| text(argument)).collect();
-    format!(
-        "[{TABLE}.{name}]\ncommand = {}\nargs = [{}]\ntool_timeout_sec = {patience_s}\n",
-        text(&server.program),
-        arguments.join(", ")
-    )
+    format!("[{TABLE}.{name}]\ncommand = {}\nargs = [{}]\ntool_timeout_sec = {patience_s}\n", text(&server.program), arguments.join(", "))
 }
 
 /// `before` with that table: at the place of an earlier one, else at the end.
