@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod explain;
 pub mod init;
 pub mod install;
+mod judging;
 pub mod lint;
 mod nearest;
 mod run;
