@@ -1,4 +1,5 @@
 //! Floor 7: the command line, one file for each command, and the one place that calls them.
+//! Floor 7, the command line: one file for each command, and the one place that calls them.
 
 pub mod arguments;
 pub mod audit;
@@ -15,6 +16,9 @@ pub mod lint;
 mod nearest;
 mod run;
 pub mod scan;
+pub mod lint;
+mod nearest;
+mod run;
 pub mod schema;
 pub mod setup;
 pub mod simulate;
