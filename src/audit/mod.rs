@@ -4,6 +4,7 @@ mod address;
 mod chain;
 mod commit;
 mod escape;
+mod export;
 #[cfg(test)]
 mod failing;
 mod fault;
@@ -32,6 +33,7 @@ mod verify;
 
 pub use chain::Receipt;
 pub use escape::{is_hidden, json, plain};
+pub use export::{Export, Format};
 pub use fault::Fault;
 pub use filter::{Filter, FilterFault};
 pub use follow::Follower;
