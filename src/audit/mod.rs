@@ -6,6 +6,7 @@ mod chain;
 mod commit;
 mod entry;
 mod escape;
+mod export;
 #[cfg(test)]
 mod failing;
 mod fault;
@@ -36,6 +37,7 @@ mod verify;
 pub use chain::Receipt;
 pub use entry::{Answer, Decision, Entry, Reply, Status};
 pub use escape::{is_hidden, json, plain};
+pub use export::{Export, Format};
 pub use fault::Fault;
 pub use filter::{Filter, FilterFault};
 pub use follow::Follower;
