@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // The jail is this very binary; it must be entered before a second thread exists.
     if let Some(code) = toolgate::sandbox::jail::enter_if_asked() {
         return code;
     }
-    ExitCode::SUCCESS
+    toolgate::cli::run()
 }

@@ -72,6 +72,7 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
 
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
     let screened = capability.screen(&action, &mut Trace::off())?;
+    let action = screened.as_judged(action);
     let (opened, facts) = look(house, door, &call.caller.session, &action, &screened).await?;
     let case = Case { call, capability: &capability, action: &action, screened: &screened, facts: &facts, opened: &opened };
     let preview = || house.sandbox().preview(&action, &opened);
@@ -97,13 +98,12 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
 
     // 8. Nothing from outside reaches the model unfiltered.
     let status = if output.is_error { Status::Error } else { Status::Success };
-    Ok(Turn::Answer(Filtered::of(output, &door.manifest().filters, entry.id())?, status))
+    Ok(Turn::Answer(Filtered::of(output)?, status))
 }
 
 fn plan(door: &Door, capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {
     let arguments = capability.check_arguments(&call.arguments, call.malformed.as_deref(), &mut Trace::off())?;
     let action = tool.plan(arguments)?;
-    door.refuse_masks(&action)?;
     Ok(action)
 }
 

@@ -36,7 +36,14 @@ pub(crate) fn fresh_chain(folder: &Folder, now: Timestamp, wrap: &Wrap) -> Resul
 pub(crate) fn create(folder: &Folder, id: &str, wrap: &Wrap) -> Result<Chain, Fault> {
     // The marker first: a file without one is taken for ended.
     drop(folder.create_new(Place::Audit, &marker(id))?);
-    let file = folder.create_new(Place::Audit, &name(id))?;
+    let file = match folder.create_new(Place::Audit, &name(id)) {
+        Ok(file) => file,
+        Err(fault) => {
+            // A marker alone means nothing; where it cannot be removed it stays so.
+            let _ = folder.remove(Place::Audit, &marker(id));
+            return Err(fault);
+        }
+    };
     let locked = folder::try_lock(&file, Lock::Exclusive).map_err(|source| folder::folder_fault("lock", id, source))?;
     // INVARIANT: whoever removes a file as empty holds its lock, so after the lock the names tell whether that happened.
     if !locked || !folder.is_named(Place::Audit, &name(id), &file) || !folder.exists(Place::Audit, &marker(id)) {

@@ -163,10 +163,6 @@ fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
     let mut places = Vec::new();
     let mut canonical = Vec::new();
     for (name, root) in &found.manifest.roots {
-        let quota = root.quota.map(|quota| root::Quota {
-            bytes: quota.bytes.unwrap_or(crate::model::Bytes(u64::MAX)),
-            files: quota.files.unwrap_or(u64::MAX),
-        });
         let at = match &root.place {
             Place::Session => Where::Session,
             Place::Path(_) => {
@@ -176,7 +172,7 @@ fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
                 Where::Folder(real)
             }
         };
-        places.push(root::Place { name: name.clone(), at, quota });
+        places.push(root::Place { name: name.clone(), at, quota: root.quota });
     }
     for (name, path) in canonical {
         found.manifest.add_root_path(&name, &path);

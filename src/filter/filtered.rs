@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::Settings;
 use crate::model::{Block, Code, Field, Output, Refusal};
 
 /// An answer that may be shown. Only the filter makes one.
@@ -31,16 +30,9 @@ pub struct Parts {
 impl Filtered {
     /// Cleans an output: every text by where it comes from.
     /// # Errors  When the manifest denies what was found.
-    pub fn of(output: Output, _settings: &Settings, _call: &str) -> Result<Self, Refusal> {
+    pub fn of(output: Output) -> Result<Self, Refusal> {
         let structured = output.structured.map(|fields| {
-            let clean = |(name, field): (&'static str, Field)| {
-                let value = match field {
-                    Field::Fact(value) => value,
-                    Field::Text(text, _) => Value::String(text),
-                };
-                (name.to_owned(), value)
-            };
-            fields.into_iter().map(clean).collect()
+            fields.into_iter().map(|(name, field)| (name.to_owned(), value(field))).collect()
         });
         Ok(Self(Parts {
             blocks: output.blocks,
@@ -61,6 +53,17 @@ impl Filtered {
     /// What it holds, to send.
     pub fn into_parts(self) -> Parts {
         self.0
+    }
+}
+
+fn value(field: Field) -> Value {
+    match field {
+        Field::Fact(value) => value,
+        Field::Text(text, _) => Value::String(text),
+        Field::List(items) => {
+            let object = |fields: Vec<(&'static str, Field)>| fields.into_iter().map(|(name, field)| (name.to_owned(), value(field))).collect();
+            Value::Array(items.into_iter().map(|fields| Value::Object(object(fields))).collect())
+        }
     }
 }
 

@@ -12,7 +12,7 @@ mod settle;
 pub use door::{Door, Gate};
 pub use grants::{GrantKey, Grants};
 pub use pending::{Bound, Pending, code, hex};
-pub use permit::{Permit, Terms};
+pub use permit::{Permit, Save, Terms};
 pub use question::Preview;
 pub use rates::{Budget, Millis, Rates};
 pub use settle::{Case, Granted, Settled};

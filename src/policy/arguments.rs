@@ -3,32 +3,19 @@
 use serde_json::{Map, Number, Value};
 
 use super::capability::{Capability, judge_flags};
-use super::verdict::Trace;
 use crate::manifest::ArgumentRule;
 use crate::model::{Code, Flag, Flags, Refusal};
 
 impl Capability {
-    /// Judges the arguments by the manifest: known names, listed values, ranges, lengths. Gives them back with what absent ones take.
-    ///
-    /// `malformed`: what the strict reader of the message found that JSON parsers differ on, such as a duplicate key.
+    /// Judges the arguments by the manifest: known names, listed values, ranges, lengths; for an absent one the value it would take.
     ///
     /// # Errors
-    /// `permission_missing` (a file to save to without the flag to write), `argument_invalid`, `unknown_argument`,
-    /// `argument_not_allowed`.
-    pub fn check_arguments(
-        &self,
-        arguments: &Map<String, Value>,
-        malformed: Option<&str>,
-        trace: &mut Trace,
-    ) -> Result<Map<String, Value>, Refusal> {
+    /// `permission_missing` (a file to save to without the flag to write), `unknown_argument`, `argument_not_allowed`.
+    pub fn check_arguments(&self, arguments: &Map<String, Value>) -> Result<(), Refusal> {
         if arguments.get("save_to").is_some_and(|value| !value.is_null()) && self.spec.arguments.iter().any(|known| known.name == "save_to")
         {
             let held = self.rules().map_or(Flags::NONE, |rules| rules.permissions);
             judge_flags(&self.profile, held, self.spec, Flags::of(&[Flag::WriteFile]))?;
-        }
-        if let Some(why) = malformed {
-            return Err(Refusal::new(Code::ArgumentInvalid, format!("the arguments are not well formed: {why}"))
-                .hint("send each argument once, as plain JSON"));
         }
         let rules = self.tool_rules();
         for name in arguments.keys() {
@@ -42,32 +29,36 @@ impl Capability {
                     .hint(format!("leave it out; open are: {}", listed.join(", "))));
             }
         }
-        let mut complete = arguments.clone();
         for (name, rule) in rules.iter().flat_map(|rules| &rules.arguments) {
-            self.check_one(name, rule, &mut complete)?;
+            self.check_one(name, rule, arguments.get(name))?;
         }
-        trace.pass(7, rules.map(|_| format!("tools.{}.allowed_arguments", self.spec.name)).as_deref(), || {
-            "every argument is known and within what is allowed".to_owned()
-        });
-        Ok(complete)
+        Ok(())
     }
 
-    fn check_one(&self, name: &str, rule: &ArgumentRule, arguments: &mut Map<String, Value>) -> Result<(), Refusal> {
-        let fallback = || {
-            let default = self.spec.arguments.iter().find(|known| known.name == name)?.default?;
-            serde_json::from_str::<Value>(default).ok()
-        };
-        let (given, shown) = match (rule, arguments.get(name)) {
-            (ArgumentRule::Listed(values), None) => {
-                if let Some(first) = values.first() {
-                    arguments.insert(name.to_owned(), first.clone());
-                }
-                return Ok(());
+    /// Gives absent arguments the first value the manifest lists for them.
+    pub fn fill_in(&self, arguments: &mut Map<String, Value>) {
+        for (name, rule) in self.tool_rules().iter().flat_map(|rules| &rules.arguments) {
+            if let ArgumentRule::Listed(values) = rule
+                && !arguments.contains_key(name)
+                && let Some(first) = values.first()
+            {
+                arguments.insert(name.clone(), first.clone());
             }
-            (_, Some(given)) => (Some(given.clone()), "is"),
-            (_, None) => (fallback(), "is absent and would be"),
+        }
+    }
+
+    fn check_one(&self, name: &str, rule: &ArgumentRule, given: Option<&Value>) -> Result<(), Refusal> {
+        let default = || {
+            let text = self.spec.arguments.iter().find(|known| known.name == name)?.default?;
+            serde_json::from_str::<Value>(text).ok()
         };
-        let Some(value) = given else { return Ok(()) };
+        let (value, shown) = match (rule, given) {
+            // An absent argument takes the first of the list.
+            (ArgumentRule::Listed(_), None) => return Ok(()),
+            (_, Some(given)) => (Some(given.clone()), "is"),
+            (_, None) => (default(), "is absent and would be"),
+        };
+        let Some(value) = value else { return Ok(()) };
         let Err(wanted) = fits(rule, &value) else { return Ok(()) };
         let text: String = value.to_string().chars().take(60).collect();
         Err(Refusal::new(Code::ArgumentNotAllowed, format!("`{name}` of `{}` {shown} `{text}`, which is not allowed", self.spec.name))

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::state::State;
-use super::verdict::Trace;
 use super::window::window_of;
 use crate::manifest::{Bounds, Manifest, Profile, ToolRules};
 use crate::model::{Bytes, Caller, Code, Flag, Flags, Refusal, ToolSpec};
@@ -42,7 +41,6 @@ pub fn admit(
     tool: &str,
     spec: Option<&'static ToolSpec>,
     state: &State,
-    trace: &mut Trace,
 ) -> Result<Capability, Refusal> {
     if state.killed {
         return Err(Refusal::new(Code::Killed, "the emergency stop is on: no call is made")
@@ -52,26 +50,20 @@ pub fn admit(
         return Err(Refusal::new(Code::AuditUnavailable, "the audit log cannot be written, and no call is made without its record")
             .hint("the operator sees the reason with `toolgate doctor`"));
     }
-    trace.pass(1, None, || "the manifest is valid, the emergency stop is off, the log can be written".to_owned());
     let (name, profile) = profile_of(manifest, caller)?;
     if state.suspended {
         return Err(Refusal::new(Code::Suspended, "this session is suspended after too many refused calls")
             .rule("limits.breaker")
             .hint("it ends by itself after 10 minutes, or when the operator resumes it"));
     }
-    trace.pass(2, Some(&format!("profiles.{name}")), || format!("the caller `{}` has the profile `{name}`", caller.principal));
     let Some(spec) = spec else {
         let shown: String = tool.chars().take(64).flat_map(char::escape_debug).collect();
         return Err(Refusal::new(Code::UnknownTool, format!("there is no tool `{shown}`")).hint("list the tools again"));
     };
-    trace.pass(3, None, || format!("`{}` is a tool", spec.name));
     let rules = manifest.tools.get(spec.name);
     count(manifest, name, profile, spec, rules, state)?;
-    trace.pass(4, None, || "within the limits of rate and the budgets".to_owned());
     judge_tool(name, profile, spec)?;
-    trace.pass(5, Some(&format!("profiles.{name}.allowed_tools")), || format!("`{}` is allowed and not denied", spec.name));
     judge_flags(name, profile.permissions, spec, spec.flags)?;
-    trace.pass(6, Some(&format!("profiles.{name}.permissions")), || format!("the profile holds {}", spec.flags));
     let least = |own: fn(&Bounds) -> Option<Bytes>, base: Bytes| {
         [own(&profile.bounds), rules.and_then(|rules| own(&rules.bounds))].into_iter().flatten().fold(base, Bytes::min)
     };
@@ -195,7 +187,7 @@ pub(super) fn judge_flags(name: &str, held: Flags, spec: &ToolSpec, needed: Flag
 }
 
 /// Whether a profile could ever use a tool: what it can never use is not listed.
-pub fn could_use(manifest: &Manifest, profile: &str, spec: &ToolSpec) -> bool {
+pub fn may_ever_use(manifest: &Manifest, profile: &str, spec: &ToolSpec) -> bool {
     manifest
         .profiles
         .get(profile)

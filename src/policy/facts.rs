@@ -131,7 +131,7 @@ fn judge_hops(capability: &Capability, url: &HttpUrl, facts: &Facts) -> Result<(
     judge_addresses(rules, url, &facts.addresses)?;
     let mut from = url.clone();
     for (hop, addresses) in facts.redirects.iter().take(rules.max_redirects as usize) {
-        let to = HttpUrl::parse(hop)?;
+        let to = from.join(hop)?;
         judge_redirect(&from, &to)?;
         judge_url(rules, &to)?;
         judge_addresses(rules, &to, addresses)?;

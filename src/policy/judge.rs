@@ -2,28 +2,22 @@
 
 use super::approval::{decide, grant_target};
 use super::capability::Capability;
-use super::effect::{self, meaning};
+use super::effect;
 use super::facts::judge_facts;
 use super::screen::Screened;
 use super::state::{Review, State};
-use super::verdict::{Trace, Verdict};
+use super::verdict::Verdict;
 use crate::model::{Action, Code, Facts, Level, Refusal};
 
 /// Judges an action whose text was screened, by what was seen of the world. Pure.
 ///
 /// Until an effect is made the verdict is only as good as the facts: it must act on the very handles they were read from.
-pub fn judge(capability: &Capability, action: &Action, screened: &Screened, facts: &Facts, state: &State, trace: &mut Trace) -> Verdict {
+pub fn judge(capability: &Capability, action: &Action, screened: &Screened, facts: &Facts, state: &State) -> Verdict {
     let targets = match judge_facts(capability, action, screened, facts) {
         Ok(targets) => targets,
         Err(refusal) => return Verdict::deny(refusal, None),
     };
-    if !targets.is_empty() {
-        trace.pass(8, None, || "no link on the way, one name, a regular file, small enough; nothing below is refused".to_owned());
-    }
-    if screened.url.is_some() {
-        trace.pass(9, Some("network.internal"), || "every resolved address and every known redirect is open".to_owned());
-    }
-    let (level, review_due) = match level_of(capability, action, screened, facts, state, trace) {
+    let (level, review_due) = match level_of(capability, action, screened, facts, state) {
         Ok(found) => found,
         Err((refusal, level)) => return Verdict::deny(refusal, Some(level)),
     };
@@ -39,7 +33,6 @@ fn level_of(
     screened: &Screened,
     facts: &Facts,
     state: &State,
-    trace: &mut Trace,
 ) -> Result<(Level, bool), (Refusal, Level)> {
     let manifest = &capability.manifest;
     let effect = effect::level(capability, action, &screened.targets, facts);
@@ -48,14 +41,6 @@ fn level_of(
     if state.untrusted && manifest.approvals.raise_after_untrusted && level >= Level::Change {
         level = level.raised();
     }
-    trace.pass(11, None, || {
-        let why = match (raised > effect, level > effect.max(raised)) {
-            (_, true) => "; raised because the session has read untrusted content",
-            (true, false) => "; raised by the tool's own rule",
-            (false, false) => "",
-        };
-        format!("level {}: it {}{why}", u8::from(level), meaning(effect))
-    });
     if level < manifest.review.from_level {
         return Ok((level, false));
     }

@@ -19,10 +19,10 @@ mod verdict;
 mod window;
 
 pub use approval::mode;
-pub use capability::{Capability, admit, could_use};
+pub use capability::{Capability, admit, may_ever_use};
 pub use judge::judge;
 pub use program::Program;
 pub use screen::Screened;
 pub use state::{Answer, AnswerChannel, Budgets, Channels, Grant, Response, Review, State};
-pub use verdict::{Decision, Step, Trace, Verdict, line_of};
+pub use verdict::{Decision, Verdict, line_of};
 pub use window::{Moment, window, window_of};

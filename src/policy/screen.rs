@@ -5,7 +5,6 @@ use super::network::judge_url;
 use super::paths::{judge_text, place};
 use super::program::{self, Program};
 use super::request::judge_header;
-use super::verdict::Trace;
 use crate::model::{Access, Action, Bytes, Code, HttpUrl, Refusal, Target};
 
 /// What an action means once its text was judged.
@@ -19,12 +18,23 @@ pub struct Screened {
     pub program: Option<Program>,
 }
 
+impl Screened {
+    /// The action with exactly the program that was judged: what runs is what was read.
+    #[must_use]
+    pub fn as_judged(&self, mut action: Action) -> Action {
+        if let (Action::RunPython(run), Some(program)) = (&mut action, &self.program) {
+            run.code.clone_from(&program.source);
+        }
+        action
+    }
+}
+
 impl Capability {
     /// Judges the text of paths, URL, headers and program.
     ///
     /// # Errors
     /// The codes of lines 8 to 10, and `argument_not_allowed` or `argument_invalid` for a header.
-    pub fn screen(&self, action: &Action, trace: &mut Trace) -> Result<Screened, Refusal> {
+    pub fn screen(&self, action: &Action) -> Result<Screened, Refusal> {
         let mut screened = Screened::default();
         for touch in action.touches() {
             let target = place(&self.manifest, &touch.path)?;
@@ -32,9 +42,6 @@ impl Capability {
             if let Access::Write(size) = touch.access {
                 self.judge_size(&target, size)?;
             }
-            trace.pass(8, Some(&format!("roots.{}.allowed_paths", target.root)), || {
-                format!("`{target}` is in a root of the profile, matches an allowed pattern and no denied one")
-            });
             screened.targets.push(target);
         }
         match action {
@@ -44,12 +51,10 @@ impl Capability {
                 for (name, value) in &fetch.headers {
                     judge_header(name, value)?;
                 }
-                trace.pass(9, Some("network"), || format!("the form, scheme, host and port of `{}` are open", url.origin()));
                 screened.url = Some(url);
             }
             Action::RunPython(run) => {
                 screened.program = Some(program::check(&self.manifest.python, &run.code)?);
-                trace.pass(10, Some("python.allowed_imports"), || "the static check finds nothing to refuse".to_owned());
             }
             Action::ReadFile(_)
             | Action::WriteFile(_)

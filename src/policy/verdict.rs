@@ -1,4 +1,4 @@
-//! What the judge says, and every step that led to it.
+//! What the judge says.
 
 use crate::model::{Code, Level, Refusal};
 
@@ -63,54 +63,6 @@ impl Verdict {
             rule: self.rule.clone(),
             retry_after_s: self.retry_after_s,
         })
-    }
-}
-
-/// One step of the decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// The line of the decision in the contract, 1 to 15.
-    pub line: u8,
-    /// Whether the call passed.
-    pub passed: bool,
-    /// What was looked at and found.
-    pub what: String,
-    /// The rule of the manifest that decided, where one did.
-    pub rule: Option<String>,
-}
-
-/// Collects steps, or nothing: the way of a live call has no use for them.
-#[derive(Debug, Default)]
-pub struct Trace(Option<Vec<Step>>);
-
-impl Trace {
-    /// Collects nothing.
-    pub const fn off() -> Self {
-        Self(None)
-    }
-
-    /// Collects every step.
-    pub const fn on() -> Self {
-        Self(Some(Vec::new()))
-    }
-
-    /// The steps so far.
-    pub fn steps(&self) -> &[Step] {
-        self.0.as_deref().unwrap_or_default()
-    }
-
-    pub(super) fn pass(&mut self, line: u8, rule: Option<&str>, what: impl FnOnce() -> String) {
-        if let Some(steps) = &mut self.0 {
-            steps.push(Step { line, passed: true, what: what(), rule: rule.map(str::to_owned) });
-        }
-    }
-
-    /// Notes the step at which a call was stopped.
-    pub fn stop(&mut self, verdict: &Verdict) {
-        if let Some(steps) = &mut self.0 {
-            let passed = verdict.decision == Decision::Allow;
-            steps.push(Step { line: line_of(verdict.code), passed, what: verdict.message.clone(), rule: verdict.rule.clone() });
-        }
     }
 }
 

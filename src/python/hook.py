@@ -31,6 +31,9 @@ def _make():
         return ImportError(f"`{name}` is not on the import allowlist; allowed modules: {shown}", name=name)
 
     def __import__(name, globals=None, locals=None, fromlist=(), level=0):
+        # C code (strptime, __reduce_ex__, numpy) imports through the frame it is called from, and passes a list; statements pass a tuple or None.
+        if type(fromlist) is list and not level:
+            return real_import(name, globals, locals, fromlist)
         if level or type(name) is not str:
             raise ImportError("a program has no package, so a relative import has nothing to start from; import by the module's full name")
         if not permitted(name):

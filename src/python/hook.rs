@@ -62,7 +62,6 @@ const WATCHED: &[&str] = &[
     "gc.get_referents",
     "gc.get_referrers",
     "mmap.__new__",
-    "object.__setattr__",
     "os.exec",
     "os.fork",
     "os.forkpty",

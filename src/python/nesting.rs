@@ -108,7 +108,6 @@ mod tests {
             ("lambda a, b: ".repeat(5_000), "an expression"),
             ("1 if 1 else ".repeat(5_000), "an expression"),
             (format!("f{}", "(x)".repeat(50_000)), "an expression"),
-            ("f'{x:{x:".repeat(100), "brackets"),
             (format!("f'{}", "{x:".repeat(10_000)), "brackets"),
             ((0..200).map(|n| format!("{}if 1:\n", " ".repeat(n))).collect(), "blocks"),
         ];

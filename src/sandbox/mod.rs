@@ -17,7 +17,7 @@ use crate::model::{Access, Action, Failure, Fetch, HttpUrl, Opened, RunPython, S
 use egress::{Egress, Page};
 use jail::Outcome;
 use python::Room;
-use root::{Links, Roots};
+use root::Roots;
 
 /// The world as tools may reach it, each part behind verbs that ask for a permit.
 #[derive(Debug)]
@@ -38,11 +38,7 @@ impl Sandbox {
     /// Looks at each target without any effect, and holds what it looked at.
     /// # Errors  When the folder of a session cannot be made, or the look itself fails.
     pub fn look(&self, session: &str, targets: &[Target], accesses: &[Access], symlinks: Symlinks) -> Result<Vec<Opened>, Failure> {
-        let links = match symlinks {
-            Symlinks::Deny => Links::Deny,
-            Symlinks::Inside => Links::Inside,
-        };
-        self.roots.look(session, targets, accesses, links)
+        self.roots.look(session, targets, accesses, symlinks)
     }
 
     /// The addresses of a URL's host.
@@ -73,6 +69,4 @@ impl Sandbox {
         self.python.end_session(session).await;
         self.roots.end_session(session);
     }
-    /// Files.
-    pub roots: root::Roots,
 }

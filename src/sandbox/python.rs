@@ -13,7 +13,7 @@ use super::view;
 use crate::gate::{Permit, Terms};
 use crate::manifest::{Manifest, RootMode};
 use crate::model::{Code, Failure, RunPython, Stage};
-use crate::policy::python_rules;
+use crate::policy::program;
 
 /// The jail of a server, found when the first program comes: a server that never runs one never starts an interpreter.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Room {
         }
         let wall = action.timeout_s.map_or(rules.timeout, |asked| rules.timeout.min(Duration::from_secs(asked)));
         let mut spec = JailSpec::new(action.code);
-        let checked = python_rules(manifest);
+        let checked = program::rules(rules);
         spec.prelude = Some(crate::python::import_hook(&checked));
         spec.stdin = action.stdin.into_bytes();
         spec.roots = rules.roots.iter().map(|name| self.root(manifest, name, &terms.session)).collect::<Result<_, _>>()?;

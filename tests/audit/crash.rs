@@ -98,6 +98,40 @@ fn a_crash_between_two_files_is_recovered() {
 }
 
 #[test]
+fn a_hole_that_a_loss_of_power_left_is_cut_off_with_what_follows() {
+    let state = scratch();
+    let log = open(state.path());
+    for number in 0..20 {
+        finish(&log, &format!("c{number}"));
+    }
+    let copy = crashed(state.path());
+    let file = files(copy.path()).remove(0);
+    let mut bytes = fs::read(&file).unwrap();
+    let kept = lines(&bytes[..2048]);
+    bytes[2048..3072].fill(0);
+    fs::write(&file, &bytes).unwrap();
+    open(copy.path()).close().unwrap();
+    assert_eq!((broken(copy.path()), records(&file).len()), (None, kept + 2));
+    let torn = fs::read(file.with_extension("torn")).unwrap();
+    assert!(bytes.ends_with(&torn), "what is cut off is kept beside the file");
+}
+
+#[test]
+fn a_changed_record_in_the_middle_of_a_dead_process_s_file_is_not_covered_up() {
+    let state = scratch();
+    let log = open(state.path());
+    start(&log, "c1", Sync::Handed);
+    finish(&log, "c2");
+    let copy = crashed(state.path());
+    let file = files(copy.path()).remove(0);
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("write_file", "read_file")).unwrap();
+    open(copy.path()).close().unwrap();
+    assert_eq!(broken(copy.path()), Some(2));
+    let opened = &records(files(copy.path()).iter().find(|other| **other != file).unwrap())[0];
+    assert_eq!(opened["broken"][0]["after_seq"], json!(1));
+}
+
+#[test]
 fn what_was_under_way_when_the_log_closes_is_unknown() {
     let state = scratch();
     let log = open(state.path());

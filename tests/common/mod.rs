@@ -1,5 +1,7 @@
 //! What the tests of the manifest and the judge share: the names, flags and arguments of the tools.
 
+pub(crate) mod stand_in;
+
 use toolgate::model::{Argument, Flag, Flags, ToolSpec};
 
 const fn argument(name: &'static str, default: Option<&'static str>) -> Argument {

@@ -10,6 +10,7 @@ mod robots;
 mod tests;
 mod verb;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
