@@ -7,7 +7,7 @@ use crate::filter::Filtered;
 use crate::gate::{Case, Door, Granted, Settled};
 use crate::house::House;
 use crate::model::{Action, Asker, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
-use crate::policy::{Capability, Screened, Trace};
+use crate::policy::{Capability, Screened};
 use crate::tool::{Stage, Tool};
 
 /// Answers one call.
@@ -68,10 +68,10 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
 
     // 5. Arguments become an action, or a refusal that names the argument. Pure.
-    let action = plan(door, &capability, tool, call)?;
+    let action = plan(&capability, tool, call)?;
 
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
-    let screened = capability.screen(&action, &mut Trace::off())?;
+    let screened = capability.screen(&action)?;
     let action = screened.as_judged(action);
     let (opened, facts) = look(house, door, &call.caller.session, &action, &screened).await?;
     let case = Case { call, capability: &capability, action: &action, screened: &screened, facts: &facts, opened: &opened };
@@ -98,13 +98,19 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
 
     // 8. Nothing from outside reaches the model unfiltered.
     let status = if output.is_error { Status::Error } else { Status::Success };
-    Ok(Turn::Answer(Filtered::of(output)?, status))
+    let settings = crate::filter::Settings::default();
+    Ok(Turn::Answer(Filtered::of(output, &settings, entry.id())?, status))
 }
 
-fn plan(door: &Door, capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {
-    let arguments = capability.check_arguments(&call.arguments, call.malformed.as_deref(), &mut Trace::off())?;
-    let action = tool.plan(arguments)?;
-    Ok(action)
+fn plan(capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {
+    if let Some(oddity) = &call.malformed {
+        let why = format!("the arguments cannot be read in one way only: {oddity}");
+        return Err(Refusal::new(Code::ArgumentInvalid, why).hint("send every name once"));
+    }
+    capability.check_arguments(&call.arguments)?;
+    let mut arguments = call.arguments.clone();
+    capability.fill_in(&mut arguments);
+    tool.plan(arguments)
 }
 
 async fn look(house: &House, door: &Door, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {

@@ -7,7 +7,7 @@ use super::rates::{Budget, HOUR, MINUTE, Millis, Rates};
 use crate::audit::{Entry, Event, Status};
 use crate::manifest::{Bounds, Manifest};
 use crate::model::{Code, Refusal, ToolCall, ToolSpec};
-use crate::policy::{self, Budgets, Capability, Moment, State, Trace};
+use crate::policy::{self, Budgets, Capability, Moment, State};
 
 impl Door {
     /// Admits a call to be looked at, and counts it unless it repeats one that was counted.
@@ -43,7 +43,7 @@ impl Door {
                 ..State::default()
             }
         };
-        policy::admit(&self.manifest, caller, &call.tool, spec, &state, &mut Trace::off())
+        policy::admit(&self.manifest, caller, &call.tool, spec, &state)
     }
 
     /// The limits of rate that hold for a profile, and for a tool.

@@ -13,7 +13,7 @@ use super::question::{self, Preview};
 use crate::audit::{self, Entry, Event, Reach, token};
 use crate::model::{Action, Asker, Caller, Channel, Code, Facts, Identity, Level, Opened, Question, Refusal, ToolCall};
 use crate::policy::{
-    Answer, AnswerChannel, Capability, Channels, Decision, Grant, Moment, Response, Screened, State, Trace, Verdict, effect, judge,
+    Answer, AnswerChannel, Capability, Channels, Decision, Grant, Moment, Response, Screened, State, Verdict, effect, judge,
 };
 
 /// What a call came to at the gate, when it was not refused.
@@ -110,7 +110,7 @@ impl Door {
         };
         let chosen = answer.response.as_ref().and_then(|response| response.content.get("decision")).cloned();
         state.answer = Some(answer);
-        let verdict = judge(case.capability, case.action, case.screened, case.facts, &state, &mut Trace::off());
+        let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
         let facts = json!({"decision": verdict.decision.as_str(), "reason": verdict.code, "answer": chosen});
         note_id(entry, Event::ApprovalAnswered, &id, facts);
         if verdict.decision != Decision::Allow {
@@ -150,7 +150,7 @@ impl Door {
 
     /// The first judgement, and a second one where a grant of this session fits the target as it is now.
     fn judge(&self, case: &Case<'_>, state: &mut State, answered: bool) -> Verdict {
-        let verdict = judge(case.capability, case.action, case.screened, case.facts, state, &mut Trace::off());
+        let verdict = judge(case.capability, case.action, case.screened, case.facts, state);
         if verdict.decision != Decision::Ask || answered {
             // Who comes with an answer can come: the judge hears it whatever this request declares.
             return verdict;
@@ -161,7 +161,7 @@ impl Door {
         }
         let GrantKey { principal, session, tool, target, manifest } = key;
         state.grants.push(Grant { principal, session, tool, target, policy: manifest, level: None, expires: None });
-        judge(case.capability, case.action, case.screened, case.facts, state, &mut Trace::off())
+        judge(case.capability, case.action, case.screened, case.facts, state)
     }
 
     fn grant_key(&self, case: &Case<'_>, verdict: &Verdict) -> Option<GrantKey> {
