@@ -103,14 +103,7 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
 }
 
 fn plan(capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {
-    if let Some(oddity) = &call.malformed {
-        let why = format!("the arguments cannot be read in one way only: {oddity}");
-        return Err(Refusal::new(Code::ArgumentInvalid, why).hint("send every name once"));
-    }
-    capability.check_arguments(&call.arguments)?;
-    let mut arguments = call.arguments.clone();
-    capability.fill_in(&mut arguments);
-    tool.plan(arguments)
+    tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref())?)
 }
 
 async fn look(house: &House, door: &Door, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {

@@ -49,7 +49,13 @@ pub(super) fn check(file: Option<PathBuf>, out: &mut dyn Write) -> Result<End, F
         writeln!(out, "{} of {} test(s) failed; nothing is served by this manifest", failed.len(), found.manifest.tests.len())?;
         return Ok(End::Negative);
     }
-    writeln!(out, "{name}: valid; {} root(s), {} profile(s), {} test(s) hold", found.manifest.roots.len(), found.manifest.profiles.len(), found.manifest.tests.len())?;
+    writeln!(
+        out,
+        "{name}: valid; {} root(s), {} profile(s), {} test(s) hold",
+        found.manifest.roots.len(),
+        found.manifest.profiles.len(),
+        found.manifest.tests.len()
+    )?;
     Ok(End::Done)
 }
 
@@ -65,7 +71,8 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
     let manifest = Arc::new(found.manifest);
     let call = Call { caller: operator(profile), tool, arguments, malformed: None };
     let state = State { channels: Channels { client: true, operator: true }, ..State::default() };
-    let explanation = explain::explain(tools::all(), &manifest, &call, &state, &|action, screened| look(&roots, &manifest, action, screened));
+    let explanation =
+        explain::explain(tools::all(), &manifest, &call, &state, &|action, screened| look(&roots, &manifest, action, screened));
     let allowed = explanation.verdict.decision != crate::policy::Decision::Deny;
     if as_json {
         writeln!(out, "{}", explanation.to_json())?;
@@ -132,10 +139,14 @@ pub(super) fn python(file: &Path, choice: &ManifestChoice, as_json: bool, out: &
     let (failed, text, facts) = match reply.into_answer() {
         Answer::Done { filtered, .. } => {
             let parts = filtered.into_parts();
-            let text: Vec<String> = parts.blocks.iter().filter_map(|block| match block {
-                Block::Text { text, .. } => Some(text.clone()),
-                Block::Image { .. } => None,
-            }).collect();
+            let text: Vec<String> = parts
+                .blocks
+                .iter()
+                .filter_map(|block| match block {
+                    Block::Text { text, .. } => Some(text.clone()),
+                    Block::Image { .. } => None,
+                })
+                .collect();
             (parts.is_error, text.join("\n"), parts.structured.map_or(Value::Null, Value::Object))
         }
         Answer::Refused { refusal, .. } => (true, refusal.to_string(), json!(refusal)),

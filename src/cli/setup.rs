@@ -175,7 +175,8 @@ pub(super) fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
             Place::Session => Where::Session,
             Place::Path(_) => {
                 let written = root.paths.first().map(|segments| format!("/{}", segments.join("/"))).unwrap_or_default();
-                let real = Path::new(&written).canonicalize().map_err(machine(format!("the root `{name}` at `{written}` cannot be found")))?;
+                let real =
+                    Path::new(&written).canonicalize().map_err(machine(format!("the root `{name}` at `{written}` cannot be found")))?;
                 canonical.push((name.clone(), real.to_string_lossy().into_owned()));
                 Where::Folder(real)
             }

@@ -78,5 +78,3 @@ fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_key(|finding| (finding.start, finding.end, finding.kind));
     findings
 }
-pub use escape::{escape, escape_line, is_shown_as_is};
-pub use filtered::{Filtered, Parts};
