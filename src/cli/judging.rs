@@ -14,9 +14,10 @@ use super::decide::Call;
 use super::run::{End, Fault, reader};
 use super::{check, explain, setup, simulate};
 use crate::audit::Answer;
+use crate::gate::Asker;
 use crate::manifest::Manifest;
 use crate::model::{
-    Action, Asker, Block, Caller, Channel, ClientLabel, Facts, Host, Opened, PathFact, Progress, Question, Refusal, Stage, ToolCall,
+    Action, Block, Caller, Channel, ClientLabel, Facts, Host, Opened, PathFact, Progress, Question, Refusal, Stage, ToolCall,
 };
 use crate::pipeline;
 use crate::policy::{Channels, Screened, State};
