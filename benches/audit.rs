@@ -29,6 +29,7 @@ fn main() {
     println!("redact:                   {:>9.2} µs", micros(redact) / 10_000.0);
 
     for callers in [1_u32, 16, 64] {
+        let before = append(&log, Sync::Durable);
         let took = timed(|| {
             std::thread::scope(|scope| {
                 for _ in 0..callers {
@@ -41,16 +42,18 @@ fn main() {
                 }
             });
         });
-        let seq = append(&log, Sync::Handed);
-        println!("durable, {callers:>2} callers:      seq {seq} after {took:?}");
+        println!("durable, {callers:>2} callers:      {:>9.0} records/s", rate(append(&log, Sync::Durable) - before, took));
     }
     log.close().unwrap();
     let begun = Instant::now();
     let report = verify(state.path(), None).unwrap();
     assert_eq!(report.broken(), None);
-    #[expect(clippy::cast_precision_loss, reason = "a rate for a person")]
-    let rate = report.records as f64 / begun.elapsed().as_secs_f64();
-    println!("verify:                   {rate:>9.0} records/s over {} records", report.records);
+    println!("verify:                   {:>9.0} records/s over {} records", rate(report.records, begun.elapsed()), report.records);
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate for a person")]
+fn rate(count: u64, took: Duration) -> f64 {
+    count as f64 / took.as_secs_f64()
 }
 
 fn append(log: &Log, sync: Sync) -> u64 {

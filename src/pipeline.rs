@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::audit::{Entry, Reply, Status};
-use crate::filter::Filtered;
-use crate::gate::{Case, Door, Granted, Settled};
+use crate::filter::{Filtered, holds_mask};
+use crate::gate::{Asker, Case, Door, Granted, Settled};
 use crate::house::House;
-use crate::model::{Action, Asker, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
+use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
 use crate::policy::{Capability, Screened};
 use crate::tool::{Stage, Tool};
 
@@ -68,7 +68,7 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
 
     // 5. Arguments become an action, or a refusal that names the argument. Pure.
-    let action = plan(door, &capability, tool, call)?;
+    let action = plan(&capability, tool, call)?;
 
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
     let screened = capability.screen(&action)?;
@@ -98,13 +98,29 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
 
     // 8. Nothing from outside reaches the model unfiltered.
     let status = if output.is_error { Status::Error } else { Status::Success };
-    Ok(Turn::Answer(Filtered::of(output)?, status))
+    let settings = crate::filter::Settings::default();
+    Ok(Turn::Answer(Filtered::of(output, &settings, entry.id())?, status))
 }
 
-fn plan(door: &Door, capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {
-    let arguments = capability.check_arguments(&call.arguments, call.malformed.as_deref())?;
-    let action = tool.plan(arguments)?;
+fn plan(capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {
+    let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref())?)?;
+    refuse_masks(&action)?;
     Ok(action)
+}
+
+/// A text that was masked on its way to the model must not come back and take the place of what was masked.
+fn refuse_masks(action: &Action) -> Result<(), Refusal> {
+    let masked = match action {
+        Action::WriteFile(write) => std::str::from_utf8(&write.content).is_ok_and(holds_mask),
+        Action::EditFile(edit) => edit.edits.iter().any(|edit| holds_mask(&edit.new_text)),
+        _ => false,
+    };
+    if masked {
+        return Err(Refusal::new(Code::MaskedContent, "the content holds the mask of a secret, which would overwrite the secret itself")
+            .rule("filters.secrets")
+            .hint("change the file with edit_file around the masked part, and leave that part alone"));
+    }
+    Ok(())
 }
 
 async fn look(house: &House, door: &Door, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {

@@ -120,6 +120,13 @@ pub(crate) fn public(folder: &Folder) -> Option<String> {
     Ed25519KeyPair::from_seed_unchecked(&seed).ok().map(|pair| hex::long(pair.public_key().as_ref()))
 }
 
+/// The key of this installation's keyed hashes, where it has one.
+/// # Errors
+/// `Fault::Folder`, `Fault::Key`.
+pub(crate) fn secret(folder: &Folder) -> Result<Secret, Fault> {
+    read(folder, SECRET).map(|key| Secret::new(&key))
+}
+
 /// The name of a file's head.
 pub(crate) fn name(id: &str) -> String {
     format!("{id}.head")

@@ -7,9 +7,9 @@ use super::chain::Receipt;
 use super::commit::Job;
 use super::fault::Fault;
 use super::folder::Place;
-use super::log::{LOOK_AGAIN, Shared};
 use super::medium::Medium;
 use super::retain;
+use super::shared::{LOOK_AGAIN, Shared};
 
 /// Works until the log closes.
 pub(crate) fn run(shared: &Shared) {
@@ -19,7 +19,7 @@ pub(crate) fn run(shared: &Shared) {
     {
         shared.broke(&fault);
     }
-    let mut keeper = Keeper { shared, named: false, expired: String::new(), signed: Instant::now(), unsigned: None };
+    let mut keeper = Keeper::new(shared);
     loop {
         let look = shared.is_full().then(|| Instant::now() + LOOK_AGAIN);
         let head = keeper.unsigned.is_some().then(|| keeper.signed + BETWEEN_HEADS);
@@ -59,7 +59,11 @@ struct End {
     size: u64,
 }
 
-impl Keeper<'_> {
+impl<'a> Keeper<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Self { shared, named: false, expired: String::new(), signed: Instant::now(), unsigned: None }
+    }
+
     fn sync(&mut self) -> Result<(), Fault> {
         let (medium, end): (Arc<dyn Medium>, End) = self.shared.with_writer(|writer| {
             let chain = &writer.chain;
@@ -91,3 +95,36 @@ impl Keeper<'_> {
 }
 
 const BETWEEN_HEADS: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::super::{Event, Log, Record, Settings, Sync, verify};
+    use super::*;
+
+    #[test]
+    fn after_ten_seconds_the_end_that_is_on_disk_is_signed_and_a_cut_behind_it_is_noticed() {
+        let state = tempfile::tempdir().unwrap();
+        let log = Log::open(state.path(), Settings::default(), Arc::new(Timestamp::now)).unwrap();
+        let append = || log.append(&Record::new(Event::KillOn), Sync::Durable).unwrap().seq;
+        append();
+        let mut keeper = Keeper::new(log.shared());
+        keeper.sync().unwrap();
+        let signed = |state: &std::path::Path| verify(state, None).unwrap().files[0].signed_seq;
+        keeper.sign_when_due().unwrap();
+        assert_eq!(signed(state.path()), None, "not yet");
+        keeper.signed -= BETWEEN_HEADS;
+        append();
+        keeper.sign_when_due().unwrap();
+        assert_eq!(signed(state.path()), Some(2), "the end that was synced, not the newest");
+        assert_eq!(verify(state.path(), None).unwrap().broken(), None);
+        log.close().unwrap();
+        keeper.unsigned = Some(End {
+            id: log.shared().with_writer(|writer| writer.chain.id.clone()).unwrap(),
+            last: Receipt::new(1, super::super::hex::NONE),
+            size: 1,
+        });
+        assert_eq!(signed(state.path()), Some(4));
+    }
+}

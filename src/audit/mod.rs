@@ -1,10 +1,12 @@
 //! Floor 2: the log, and the state folder it lies in. A record is in the kernel, or on disk, before what it announces happens; each follows from the
 //! one before it by its hash.
 
+mod address;
 mod chain;
 mod commit;
 mod entry;
 mod escape;
+mod export;
 #[cfg(test)]
 mod failing;
 mod fault;
@@ -25,18 +27,21 @@ mod retain;
 mod scan;
 mod segment;
 mod settings;
+mod shared;
 mod state;
 mod tally;
+mod turn;
 mod under_way;
 mod verify;
 
 pub use chain::Receipt;
 pub use entry::{Answer, Decision, Entry, Reply, Status};
 pub use escape::{is_hidden, json, plain};
+pub use export::{Export, Format};
 pub use fault::Fault;
 pub use filter::{Filter, FilterFault};
 pub use follow::Follower;
-pub use log::{Clock, Log};
+pub use log::{Clock, Log, keyed};
 pub use read::{Records, Stored};
 pub use record::{Client, Event, Record};
 pub use redact::Redacted;

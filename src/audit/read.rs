@@ -88,6 +88,8 @@ impl Records {
     fn push(&mut self, mut lines: Lines<File>, file: &str) {
         loop {
             match lines.next() {
+                // The last line may still be being written.
+                Ok(Some(line)) if !line.ended => return,
                 Ok(Some(line)) => match Stored::read(file, line.bytes) {
                     Some(record) => return self.reading.push(Reverse(Next { record, lines })),
                     None => self.damaged = self.damaged.saturating_add(1),

@@ -4,6 +4,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Map, Value};
 use sha2::Sha256;
 
+use super::address;
 use super::escape;
 use super::hex;
 use super::settings::Settings;
@@ -102,6 +103,10 @@ impl Redactor {
         } else {
             match item {
                 Value::String(text) if text.len() > LONG => digest(out, text.as_bytes()),
+                Value::String(text) if address::has_parts(text) => {
+                    let keyed = |part: &str| secret().map(|secret| secret.keyed(part.as_bytes())).unwrap_or_default();
+                    escape::string(out, &address::redact(text, &|name| self.is_secret(name), &keyed));
+                }
                 Value::Object(map) => self.object(out, map, secret),
                 Value::Array(items) => {
                     out.push(b'[');
@@ -208,6 +213,21 @@ mod tests {
         for name in ["max_tokens", "author", "path", "passwords_file"] {
             assert_eq!(redacted(&json!({name: "seen"})), json!({name: "seen"}));
         }
+    }
+
+    #[test]
+    fn an_address_keeps_its_form_and_loses_its_secrets() {
+        let hmac = Secret::new(&[7; 32]).keyed(b"canary-123");
+        let shown = |url: &str| redacted(&json!({"url": url}))["url"].as_str().unwrap().to_owned();
+        assert_eq!(
+            shown("https://a.example/p?page=2&access_token=canary-123#top"),
+            format!("https://a.example/p?page=2&access_token=hmac:{hmac}#top")
+        );
+        assert_eq!(shown("HTTPS://canary-123@a.example/"), format!("HTTPS://hmac:{hmac}@a.example/"));
+        assert_eq!(shown("https://a.example/?to%6ben=canary-123"), format!("https://a.example/?to%6ben=hmac:{hmac}"));
+        assert_eq!(shown("https://a.example/#token=canary-123"), format!("https://a.example/#token=hmac:{hmac}"));
+        assert_eq!(shown("https://a.example/p?page=2"), "https://a.example/p?page=2");
+        assert_eq!(redacted(&json!({"query": "a?b=token@x"})), json!({"query": "a?b=token@x"}));
     }
 
     #[test]

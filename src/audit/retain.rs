@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::fault::Fault;
 use super::folder::Place;
-use super::log::Shared;
 use super::record::{Event, Record};
+use super::shared::Shared;
 use super::{heads, recover, segment};
 
 /// Removes ended files whose last record is older than `keep`. What is removed is recorded, on disk, before it goes: `verify` misses every other file.

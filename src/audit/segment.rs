@@ -21,7 +21,7 @@ pub(crate) type Wrap = Arc<dyn Fn(OwnedFd) -> Arc<dyn Medium> + Send + Sync>;
 pub(crate) fn fresh_chain(folder: &Folder, now: Timestamp, wrap: &Wrap) -> Result<Chain, Fault> {
     let mut tries = 0;
     loop {
-        let id = format!("{}-{}.0001", now.strftime("%Y%m%dT%H%M%SZ"), folder::random()?);
+        let id = format!("{}-{}.000001", now.strftime("%Y%m%dT%H%M%SZ"), folder::random()?);
         match create(folder, &id, wrap) {
             // Someone who looks for dead files held it for a moment and threw it away as empty.
             Err(Fault::Folder { source: Errno::WOULDBLOCK, .. }) if tries < 16 => tries += 1,
@@ -36,7 +36,14 @@ pub(crate) fn fresh_chain(folder: &Folder, now: Timestamp, wrap: &Wrap) -> Resul
 pub(crate) fn create(folder: &Folder, id: &str, wrap: &Wrap) -> Result<Chain, Fault> {
     // The marker first: a file without one is taken for ended.
     drop(folder.create_new(Place::Audit, &marker(id))?);
-    let file = folder.create_new(Place::Audit, &name(id))?;
+    let file = match folder.create_new(Place::Audit, &name(id)) {
+        Ok(file) => file,
+        Err(fault) => {
+            // A marker alone means nothing; where it cannot be removed it stays so.
+            let _ = folder.remove(Place::Audit, &marker(id));
+            return Err(fault);
+        }
+    };
     let locked = folder::try_lock(&file, Lock::Exclusive).map_err(|source| folder::folder_fault("lock", id, source))?;
     // INVARIANT: whoever removes a file as empty holds its lock, so after the lock the names tell whether that happened.
     if !locked || !folder.is_named(Place::Audit, &name(id), &file) || !folder.exists(Place::Audit, &marker(id)) {
@@ -61,7 +68,7 @@ pub(crate) fn seal(folder: &Folder, id: &str) -> Result<(), Fault> {
 
 /// A chain's file with another number.
 pub(crate) fn id_of(id: &str, number: u32) -> String {
-    format!("{}.{number:04}", chain_of(id))
+    format!("{}.{number:06}", chain_of(id))
 }
 
 /// The chain a file belongs to, and its number in it.

@@ -1,3 +1,4 @@
+//! Floor 7: the command line, one file for each command, and the one place that calls them.
 //! Floor 7, the command line: one file for each command, and the one place that calls them.
 
 pub mod arguments;
@@ -10,9 +11,11 @@ pub mod doctor;
 pub mod explain;
 pub mod init;
 pub mod install;
+mod judging;
 pub mod lint;
 mod nearest;
 mod run;
+pub mod scan;
 pub mod schema;
 pub mod setup;
 pub mod simulate;

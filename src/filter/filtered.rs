@@ -1,8 +1,9 @@
 //! The second token: an answer that has been through the filter, and nothing else.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::model::{Block, Code, Field, Output, Refusal};
+use super::{Cleaned, Count, Origin, Settings, clean};
+use crate::model::{Block, Code, Field, Origin as Source, Output, Refusal};
 
 /// An answer that may be shown. Only the filter makes one.
 #[derive(Debug)]
@@ -28,19 +29,25 @@ pub struct Parts {
 }
 
 impl Filtered {
-    /// Cleans an output: every text by where it comes from.
+    /// Cleans an output: every text by where it comes from. `delimiter`: fresh random letters and digits that no text can know.
     /// # Errors  When the manifest denies what was found.
-    pub fn of(output: Output) -> Result<Self, Refusal> {
-        let structured = output.structured.map(|fields| fields.into_iter().map(|(name, field)| (name.to_owned(), value(field))).collect());
-        Ok(Self(Parts {
-            blocks: output.blocks,
-            structured,
-            meta: output.meta,
-            is_error: output.is_error,
-            code: output.code,
-            bytes_written: output.bytes_written,
-            bytes_sent: output.bytes_sent,
-        }))
+    pub fn of(output: Output, settings: &Settings, delimiter: &str) -> Result<Self, Refusal> {
+        let mut filter = Filter { settings, delimiter, found: Vec::new() };
+        let mut blocks = Vec::with_capacity(output.blocks.len());
+        for block in output.blocks {
+            blocks.push(match block {
+                Block::Text { text, origin } => Block::Text { text: filter.clean(text, origin)?, origin },
+                image @ Block::Image { .. } => image,
+            });
+        }
+        let structured = output.structured.map(|fields| filter.object(fields)).transpose()?;
+        let mut meta = output.meta;
+        if !filter.found.is_empty() {
+            meta.insert("toolgate/filter".to_owned(), json!({"found": filter.found}));
+        }
+        let Output { is_error, code, bytes_written, bytes_sent, .. } =
+            Output { blocks: Vec::new(), structured: None, meta: Map::new(), ..output };
+        Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent }))
     }
 
     /// What it holds, to look at.
@@ -54,15 +61,44 @@ impl Filtered {
     }
 }
 
-fn value(field: Field) -> Value {
-    match field {
-        Field::Fact(value) => value,
-        Field::Text(text, _) => Value::String(text),
-        Field::List(items) => {
-            let object =
-                |fields: Vec<(&'static str, Field)>| fields.into_iter().map(|(name, field)| (name.to_owned(), value(field))).collect();
-            Value::Array(items.into_iter().map(|fields| Value::Object(object(fields))).collect())
+/// The cleaning of one answer.
+struct Filter<'a> {
+    settings: &'a Settings,
+    delimiter: &'a str,
+    found: Vec<Count>,
+}
+
+impl Filter<'_> {
+    /// Our own words and names pass; the bytes of a file change only where a secret is masked; what strangers wrote is marked as theirs.
+    fn clean(&mut self, text: String, origin: Source) -> Result<String, Refusal> {
+        let origin = match origin {
+            Source::Own => return Ok(text),
+            // The output of a program is its caller's own, unless the program was told to read what others wrote; secrets are masked in both.
+            Source::File | Source::Program => Origin::File,
+            Source::Page => Origin::Untrusted { source: "a page of the web", delimiter: self.delimiter },
+        };
+        let Cleaned { text: cleaned, found, masked, denied } = clean(&text, self.settings, origin);
+        if let Some(refusal) = denied {
+            return Err(refusal);
         }
+        self.found.extend(found);
+        // A text that nothing was done to goes on as it came.
+        Ok(if masked || matches!(origin, Origin::Untrusted { .. }) { cleaned } else { text })
+    }
+
+    fn object(&mut self, fields: Vec<(&'static str, Field)>) -> Result<Map<String, Value>, Refusal> {
+        fields.into_iter().map(|(name, field)| Ok((name.to_owned(), self.value(field)?))).collect()
+    }
+
+    fn value(&mut self, field: Field) -> Result<Value, Refusal> {
+        Ok(match field {
+            Field::Fact(value) => value,
+            Field::Text(text, origin) => Value::String(self.clean(text, origin)?),
+            Field::List(items) => {
+                let items: Result<_, Refusal> = items.into_iter().map(|fields| self.object(fields).map(Value::Object)).collect();
+                Value::Array(items?)
+            }
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::manifest::Manifest;
-use crate::model::{Action, Bytes, Code, Failure, Opened};
+use crate::model::{Action, Bytes, CallPath, Code, Failure, Fetch, Opened, WriteFile, WriteMode};
 
 /// The terms of a yes: the limits in force and the manifest it was given under.
 #[derive(Debug, Clone)]
@@ -105,5 +105,30 @@ impl Terms {
             max_answer: Bytes::mib(64),
             timeout: Duration::from_secs(10),
         }
+    }
+}
+
+/// The part of a permitted fetch that puts the body into a file.
+#[derive(Debug)]
+pub struct Save {
+    path: CallPath,
+}
+
+impl Permit<Fetch> {
+    /// Splits the file to save to off the request; what was judged for it goes with it.
+    pub fn split_save(mut self) -> (Self, Option<Permit<Save>>) {
+        let save = self.action.save_to.clone().map(|path| {
+            let opened = std::mem::take(&mut self.opened);
+            Permit { action: Save { path }, opened, addresses: Vec::new(), terms: Arc::clone(&self.terms) }
+        });
+        (self, save)
+    }
+}
+
+impl Permit<Save> {
+    /// The right to put this body into the judged file; its size is bound by the terms, as for any write.
+    pub fn of(self, content: Vec<u8>) -> Permit<WriteFile> {
+        let action = WriteFile { path: self.action.path, content, mode: WriteMode::Overwrite, expected_sha256: None };
+        Permit { action, opened: self.opened, addresses: self.addresses, terms: self.terms }
     }
 }

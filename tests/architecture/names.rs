@@ -1,5 +1,7 @@
 //! Every path a source names, outside its tests: imports, expressions, types, and the words inside macros.
 
+use std::sync::LazyLock;
+
 use syn::visit::{self, Visit};
 
 use crate::Source;
@@ -106,8 +108,7 @@ impl<'ast> Visit<'ast> for Names {
 
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
         let words = item.tokens.to_string();
-        let path = regex::Regex::new(r"[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)+").unwrap();
-        for found in path.find_iter(&words) {
+        for found in PATH.find_iter(&words) {
             self.note(found.as_str().split("::").map(|word| word.trim().to_owned()).collect());
         }
         let has = |word| words.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word);
@@ -148,3 +149,6 @@ impl<'ast> Visit<'ast> for Names {
         visit::visit_expr_await(self, item);
     }
 }
+
+/// A path as the tokens of a macro are printed.
+static PATH: LazyLock<regex::Regex> = LazyLock::new(|| regex::Regex::new(r"[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)+").unwrap());

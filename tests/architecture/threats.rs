@@ -1,6 +1,7 @@
 //! docs/threats.md: a table of attacks, each with the test that shows it refused.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use syn::visit::{self, Visit};
 
@@ -56,9 +57,8 @@ impl<'ast> Visit<'ast> for Tests {
 
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
         if item.path.is_ident("proptest") || item.path.is_ident("scenarios") {
-            let function = regex::Regex::new(r"# \[test\](?:.|\n)*?fn (\w+)|scenario (\w+)").unwrap();
             let words = item.tokens.to_string().replace("#[", "# [").replace("[ test ]", "[test]");
-            let names = function
+            let names = FUNCTION
                 .captures_iter(&words)
                 .filter_map(|found| found.iter().skip(1).flatten().next().map(|name| name.as_str().to_owned()));
             self.0.extend(names);
@@ -66,6 +66,9 @@ impl<'ast> Visit<'ast> for Tests {
         visit::visit_macro(self, item);
     }
 }
+
+/// A test as the tokens of a macro are printed.
+static FUNCTION: LazyLock<regex::Regex> = LazyLock::new(|| regex::Regex::new(r"# \[test\](?:.|\n)*?fn (\w+)|scenario (\w+)").unwrap());
 
 /// Rows without a test, or with one that is nowhere.
 pub(crate) fn without_test(rows: &[Row], known: &BTreeSet<String>) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
@@ -98,6 +98,40 @@ fn a_crash_between_two_files_is_recovered() {
 }
 
 #[test]
+fn a_hole_that_a_loss_of_power_left_is_cut_off_with_what_follows() {
+    let state = scratch();
+    let log = open(state.path());
+    for number in 0..20 {
+        finish(&log, &format!("c{number}"));
+    }
+    let copy = crashed(state.path());
+    let file = files(copy.path()).remove(0);
+    let mut bytes = fs::read(&file).unwrap();
+    let kept = lines(&bytes[..2048]);
+    bytes[2048..3072].fill(0);
+    fs::write(&file, &bytes).unwrap();
+    open(copy.path()).close().unwrap();
+    assert_eq!((broken(copy.path()), records(&file).len()), (None, kept + 2));
+    let torn = fs::read(file.with_extension("torn")).unwrap();
+    assert!(bytes.ends_with(&torn), "what is cut off is kept beside the file");
+}
+
+#[test]
+fn a_changed_record_in_the_middle_of_a_dead_process_s_file_is_not_covered_up() {
+    let state = scratch();
+    let log = open(state.path());
+    start(&log, "c1", Sync::Handed);
+    finish(&log, "c2");
+    let copy = crashed(state.path());
+    let file = files(copy.path()).remove(0);
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("write_file", "read_file")).unwrap();
+    open(copy.path()).close().unwrap();
+    assert_eq!(broken(copy.path()), Some(2));
+    let opened = &records(files(copy.path()).iter().find(|other| **other != file).unwrap())[0];
+    assert_eq!(opened["broken"][0]["after_seq"], json!(1));
+}
+
+#[test]
 fn what_was_under_way_when_the_log_closes_is_unknown() {
     let state = scratch();
     let log = open(state.path());
@@ -167,7 +201,8 @@ fn a_process_that_appends_until_it_is_killed() {
 
 #[test]
 fn a_killed_process_loses_no_record_it_handed_over() {
-    for round in 0..12 {
+    let rounds = std::env::var("TOOLGATE_TEST_KILLS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(12);
+    for round in 0..rounds {
         let state = scratch();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "crash::a_process_that_appends_until_it_is_killed", "--nocapture"])
@@ -182,7 +217,7 @@ fn a_killed_process_loses_no_record_it_handed_over() {
                 told = seq.parse().unwrap();
                 heard += 1;
             }
-            if heard == 1 + round * 37 {
+            if heard == 1 + round * 37 % 500 {
                 child.kill().unwrap();
             }
         }
@@ -220,14 +255,25 @@ fn a_process_beside_ours_keeps_its_file_until_it_dies() {
 
 #[test]
 fn on_a_full_disk_calls_are_refused_and_ends_still_fit() {
+    // A small disk of another kind may be given by its path.
+    if let Some(place) = std::env::var_os("TOOLGATE_TEST_SMALL_DISK") {
+        return fill_up(&PathBuf::from(place));
+    }
     let place = tempfile::tempdir().unwrap();
     let options = Some("size=6m,mode=0700");
     if let Err(why) = nix::mount::mount(Some("none"), place.path(), Some("tmpfs"), nix::mount::MsFlags::empty(), options) {
         eprintln!("skipped: a small file system cannot be mounted here ({why})");
         return;
     }
-    let log = open(place.path());
-    let mut filler = fs::File::create(place.path().join("filler")).unwrap();
+    let place_again = place.path().to_owned();
+    let done = std::panic::catch_unwind(move || fill_up(&place_again));
+    nix::mount::umount(place.path()).unwrap();
+    done.unwrap();
+}
+
+fn fill_up(place: &Path) {
+    let log = open(place);
+    let mut filler = fs::File::create(place.join("filler")).unwrap();
     while filler.write_all(&[0; 4096]).is_ok() {}
     let mut begun = 0_u64;
     let refused = loop {
@@ -240,11 +286,8 @@ fn on_a_full_disk_calls_are_refused_and_ends_still_fit() {
     let ends: Vec<_> = (0..500).map(|_| finish(&log, "c1").seq).collect();
     let killed = log.append(&Record::new(Event::KillOn), Sync::Durable);
     let closed = log.close();
-    let report = verify(place.path(), None);
-    drop((log, filler));
-    nix::mount::umount(place.path()).unwrap();
+    let report = verify(place, None).unwrap();
     assert_eq!((refused, ends.len(), killed.is_ok(), closed), (Fault::Full, 500, true, Ok(())));
-    let report = report.unwrap();
     assert_eq!((report.records, report.broken()), (begun + 503, None));
 }
 

@@ -2,7 +2,13 @@
 //!
 //! `./check --setup` installs them. A client that is not installed is told as ignored, never as passed; with `CI=true` it fails.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a client that does not play its script must fail the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a client that does not play its script must fail the test"
+)]
 
 mod drivers;
 #[path = "../home/mod.rs"]
@@ -26,12 +32,12 @@ fn main() {
             let name = format!("{}::{}", client.name, scenario.name);
             let (missing, client): (_, &'static Client) = (missing.clone(), client);
             let ignored = missing.is_some() && !strict;
-            let play = move || match missing {
-                Some(why) => Err(why.into()),
-                None => {
-                    scenario.play(client);
-                    Ok(())
+            let play = move || {
+                if let Some(why) = missing {
+                    return Err(why.into());
                 }
+                scenario.play(client);
+                Ok(())
             };
             trials.push(Trial::test(name, play).with_ignored_flag(ignored));
         }

@@ -39,7 +39,7 @@ impl Home {
     }
 
     fn toml(&self, Policy { approvals, limits, python }: Policy) -> String {
-        let root = |name: &str| toml::Value::String(self.path(name).to_str().unwrap().to_owned());
+        let root = |name: &str| Value::from(self.path(name).to_str().unwrap()).to_string();
         format!(
             r#"version = 1
 [clients]

@@ -97,7 +97,6 @@ fn members(text: &str, open: usize) -> Option<Object> {
                 at += 1;
                 if depth == 0 && key.is_none() {
                     key = Some(from..at);
-                    continue;
                 }
             }
             b':' if depth == 0 && value.is_none() => {
@@ -105,7 +104,6 @@ fn members(text: &str, open: usize) -> Option<Object> {
                     at += 1;
                 }
                 value = Some(at);
-                continue;
             }
             b'{' | b'[' => depth += 1,
             b'}' | b']' if depth > 0 => depth -= 1,

@@ -233,9 +233,30 @@ mod tests {
     }
 
     #[test]
-    fn every_client_gets_the_command_in_its_own_words() {
-        let all: Vec<String> = ALL.iter().map(|client| format!("{client:?}\n{}", snippet(*client, &server()))).collect();
-        insta::assert_snapshot!(all.join("\n"));
+    fn the_examples_are_what_install_prints() {
+        let server =
+            Server { program: "toolgate".into(), arguments: vec!["serve".into(), "--manifest".into(), "/path/to/tools.toml".into()] };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/clients");
+        for (client, name) in ALL.into_iter().zip([
+            "claude-code.mcp.json",
+            "claude-desktop.json",
+            "vscode.mcp.json",
+            "cursor.mcp.json",
+            "codex.toml",
+            "gemini.json",
+            "zed.json",
+            "goose.yaml",
+        ]) {
+            assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap_or_default(), snippet(client, &server), "{name}");
+        }
+    }
+
+    #[test]
+    fn quotes_and_spaces_in_a_path_stay_one_argument() {
+        for client in ALL {
+            let text = snippet(client, &server());
+            assert!(text.contains(r#""/opt/tool gate/toolgate""#) && text.contains(r#""/a/\"b\"/tools.toml""#), "{text}");
+        }
     }
 
     #[test]

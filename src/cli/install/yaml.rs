@@ -17,8 +17,8 @@ pub(super) fn block(name: &str, server: &Server, patience_s: u32, indent: &str) 
         "enabled: true".to_owned(),
         format!("timeout: {patience_s}"),
     ];
-    let inner: String = lines.iter().map(|line| format!("{indent}  {line}\n")).collect();
-    format!("{indent}{name}:\n{inner}")
+    let gap = format!("\n{indent}  ");
+    format!("{indent}{name}:{gap}{}\n", lines.join(&gap))
 }
 
 /// `before` with that block as the first extension, an earlier one of the name taken out.
