@@ -5,6 +5,7 @@ mod collect;
 mod harvest;
 mod inside;
 mod interpreter;
+mod link;
 mod native;
 mod order;
 mod outcome;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -10,14 +9,13 @@ use futures::future::BoxFuture;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
-use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::backend::{Backend, Chunk, Probe, Progress, Stream};
 use super::collect::{Kept, sealed};
 use super::harvest;
-use super::inside::JAIL_ARGUMENT;
 use super::interpreter::Interpreter;
+use super::link::{self, Link};
 use super::order::{self, End, Order, RootOrder, Way, Word};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::spec::{JailSpec, Layers, Settings};
@@ -26,7 +24,8 @@ use super::verdict::{self, Stop};
 /// Runs programs in the jail process, one process tree per call.
 #[derive(Debug)]
 pub(super) struct Native {
-    helper: std::path::PathBuf,
+    spawner: Link,
+    preload: Vec<String>,
     interpreter: Arc<Interpreter>,
     way: Way,
 }
@@ -34,12 +33,12 @@ pub(super) struct Native {
 impl Native {
     /// A backend over one interpreter.
     pub(super) fn new(settings: &Settings, interpreter: &Arc<Interpreter>, way: Way) -> Self {
-        Self { helper: settings.helper.clone(), interpreter: Arc::clone(interpreter), way }
+        Self { spawner: Link::new(settings.helper.clone()), preload: settings.preload.clone(), interpreter: Arc::clone(interpreter), way }
     }
 
     async fn call(&self, spec: &JailSpec, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
         let (began, since) = (Instant::now(), harvest::now());
-        let mut call = self.start(spec)?;
+        let mut call = self.start(spec).await?;
         let (flood, stop) = (Flood::new(spec.limits.output), Mutex::new(None));
         let (told, output, error, report) = tokio::join!(
             call.words.listen(&flood, cancel, &stop),
@@ -47,8 +46,6 @@ impl Native {
             collect(&mut call.error, Stream::Error, spec.limits.output, &flood, progress.as_ref()),
             read_capped(&mut call.report),
         );
-        // The jail process is gone when its channel is closed; waiting here only takes its number back.
-        let _ = call.child.wait().await;
         let (end, layers) = told?;
         let duration = began.elapsed();
         let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -82,26 +79,20 @@ impl Native {
         })
     }
 
-    /// Starts the jail process and hands it the order.
-    fn start(&self, spec: &JailSpec) -> Result<Call, NoRun> {
+    /// Hands the order to the spawner.
+    async fn start(&self, spec: &JailSpec) -> Result<Call, NoRun> {
         let fault = |doing: &'static str| move |e: &dyn std::fmt::Display| NoRun::fault(doing, e);
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| fault("making a pipe")(&e));
         let ((output, output_end), (error, error_end), (report, report_end)) = (pipe()?, pipe()?, pipe()?);
         let stdin = sealed(&[&spec.stdin])?;
         let program = program_file(&self.interpreter, spec)?;
         let (ours, theirs) = order::channel().map_err(|e| fault("making a channel")(&e))?;
-        let mut command = Command::new(&self.helper);
-        command.arg(JAIL_ARGUMENT).env_clear().current_dir("/").stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|e| fault("starting the jail process")(&e))?;
-        drop(command);
-        let mut fds = vec![stdin.as_fd(), output_end.as_fd(), error_end.as_fd(), program.as_fd(), report_end.as_fd()];
+        let mut fds = vec![theirs.as_fd(), stdin.as_fd(), output_end.as_fd(), error_end.as_fd(), program.as_fd(), report_end.as_fd()];
         fds.extend(spec.roots.iter().map(|root| root.dir.as_fd()));
-        order::send(ours.as_fd(), &self.order(spec), &fds).map_err(|e| fault("handing over the order")(&e))?;
+        self.spawner.send(&self.order(spec), &fds).await?;
         let reader = |fd: OwnedFd| Receiver::from_owned_fd(fd).map_err(|e| fault("reading a pipe")(&e));
-        let socket = std::os::unix::net::UnixDatagram::from(ours);
-        socket.set_nonblocking(true).map_err(|e| fault("reading the channel")(&e))?;
-        let socket = tokio::net::UnixDatagram::from_std(socket).map_err(|e| fault("reading the channel")(&e))?;
-        Ok(Call { child, words: Words { socket }, output: reader(output)?, error: reader(error)?, report: reader(report)? })
+        let socket = link::asynchronous(ours).map_err(|e| fault("reading the channel")(&e))?;
+        Ok(Call { words: Words { socket }, output: reader(output)?, error: reader(error)?, report: reader(report)? })
     }
 
     fn order(&self, spec: &JailSpec) -> Order {
@@ -115,6 +106,8 @@ impl Native {
             roots: roots.collect(),
             start_dir: spec.start(),
             way: self.way,
+            preload: self.preload.clone(),
+            fresh: spec.fresh,
         }
     }
 }
@@ -132,6 +125,7 @@ impl Backend for Native {
         Box::pin(async {
             let mut spec = JailSpec::new("print(6 * 7)");
             spec.require.clear();
+            spec.fresh = true;
             match self.call(&spec, &CancellationToken::new(), None).await {
                 Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
                 Ok(outcome) => Probe {
@@ -149,10 +143,9 @@ impl Backend for Native {
     }
 }
 
-/// One running jail process. Dropping it closes the channel, and the jail process kills everything and goes.
+/// One running call. Dropping it closes the channel, and the supervisor of the call kills everything and goes.
 #[derive(Debug)]
 struct Call {
-    child: Child,
     words: Words,
     output: Receiver,
     error: Receiver,
@@ -184,6 +177,7 @@ impl Words {
                         Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
                         Word::Fault(what) => return Err(NoRun::Fault(what)),
+                        Word::Built | Word::Seated | Word::Forked(_) | Word::Taken(_) => {}
                     }
                     continue;
                 }
@@ -193,7 +187,8 @@ impl Words {
             // INVARIANT: the reason is noted before the kill.
             stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
             stopping = true;
-            let _ = self.socket.send(b"stop").await;
+            // Closing our half is the word for it; a message that nobody reads would cost us the last word of the other side (unix(7)).
+            let _ = self.socket.shutdown(std::net::Shutdown::Write);
         }
     }
 }

@@ -1,5 +1,6 @@
 # Runs the program that comes over descriptor 3 as a notebook would, and reports over descriptor 4.
-def _toolgate():
+def _toolgate(leave=None):
+    # `leave` ends a process that was forked from a waiting interpreter; without it the interpreter ends by itself.
     import builtins
     import posix
     import sys
@@ -24,6 +25,7 @@ def _toolgate():
         at += size
     path, prelude, source = texts
     sys.path[:] = path.split("\n")
+    sys.argv[:] = ["<program>"]
     posix.set_inheritable(4, False)
 
     try:
@@ -85,8 +87,6 @@ def _toolgate():
         except BaseException:
             # No memory, or a broken interpreter: the bare line still says what it was.
             sys.stderr.write("%s: %s\n" % (fields[0], fields[3]))
-        code = 1
-        raise SystemExit(code)
 
     def show(value):
         picture = getattr(type(value), "_repr_png_", None)
@@ -114,6 +114,11 @@ def _toolgate():
         except Exception:
             pass
 
+    def done(status):
+        if leave is not None:
+            leave(status, names)
+        raise SystemExit(status)
+
     module = type(sys)("__main__")
     module.__builtins__ = builtins
     module.__file__ = "<program>"
@@ -136,19 +141,23 @@ def _toolgate():
     except BaseException as error:
         # A program that does not parse, or one so deep that it cannot be compiled.
         failed(error.with_traceback(None))
+        return done(1)
     try:
         exec(code, names)
         if last is not None:
             value = eval(last, names)
             if value is not None:
                 show(value)
-    except SystemExit:
+    except SystemExit as error:
         figures()
-        raise
+        status = error.code
+        if status is None or isinstance(status, int):
+            return done((status or 0) & 0xFF)
+        print(status, file=sys.stderr)
+        return done(1)
     except BaseException as error:
         figures()
         failed(error)
+        return done(1)
     figures()
-
-
-_toolgate()
+    return done(0)
