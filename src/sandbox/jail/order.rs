@@ -94,7 +94,7 @@ pub(crate) enum Word {
 }
 
 /// How the program ended, as the jail saw it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct End {
     /// The number it left with.
     pub(crate) exit: Option<i32>,
@@ -157,8 +157,8 @@ fn receive_with<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>, flags: R
     let mut text = vec![0_u8; LARGEST];
     let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let got = rustix::io::retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(&mut text)], &mut control, flags))
-        .map_err(|e| e.to_string())?;
+    let got =
+        rustix::io::retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(&mut text)], &mut control, flags)).map_err(|e| e.to_string())?;
     let mut fds = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {

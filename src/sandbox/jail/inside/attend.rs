@@ -41,10 +41,11 @@ pub(super) fn attend(mut master: Master, inner: &OwnedFd, child: Pid) -> ExitCod
     };
     let (mut end, mut stopped, mut refused) = (None, None, None);
     // Building the walls has a bound of its own, so that a hanging file system cannot hold the call for ever.
-    let mut deadline = Instant::now() + match master {
-        Master::Call(..) => Duration::from_secs(20),
-        Master::Seat(_) => FOR_EVER,
-    };
+    let mut deadline = Instant::now()
+        + match master {
+            Master::Call(..) => Duration::from_secs(20),
+            Master::Seat(_) => FOR_EVER,
+        };
     let mut seat = None;
     let (mut started, mut server_open, mut inner_open) = (false, true, true);
     loop {
@@ -118,7 +119,10 @@ pub(super) fn attend(mut master: Master, inner: &OwnedFd, child: Pid) -> ExitCod
 
 /// What the spawner said of a program that joined from outside.
 fn last_word(seat: &OwnedFd) -> Option<End> {
-    wait([(Interest::Words, seat.as_fd()), (Interest::Nothing, seat.as_fd()), (Interest::Nothing, seat.as_fd())], Duration::from_millis(50));
+    wait(
+        [(Interest::Words, seat.as_fd()), (Interest::Nothing, seat.as_fd()), (Interest::Nothing, seat.as_fd())],
+        Duration::from_millis(50),
+    );
     match order::receive_now::<Word>(seat.as_fd()) {
         Ok(Some((Word::Ended(end), _))) => Some(end),
         _ => None,

@@ -137,7 +137,8 @@ impl Pool {
 
     /// When something is to be done without anything being said.
     pub(super) fn due(&self) -> Option<Instant> {
-        let short = self.zygote_ready && self.count(State::Ready) + self.count(State::Building) < READY && self.count(State::Building) < BUILDING;
+        let short =
+            self.zygote_ready && self.count(State::Ready) + self.count(State::Building) < READY && self.count(State::Building) < BUILDING;
         (short || self.zygote.is_none()).then(|| self.last_call + QUIET)
     }
 
@@ -207,7 +208,8 @@ impl Pool {
             return Step::None;
         }
         let (ready, building) = (self.count(State::Ready), self.count(State::Building));
-        let wanted = if self.queue.is_empty() { usize::from(quiet && ready + building < READY) } else { self.queue.len().saturating_sub(building) };
+        let wanted =
+            if self.queue.is_empty() { usize::from(quiet && ready + building < READY) } else { self.queue.len().saturating_sub(building) };
         if self.zygote_ready && wanted > 0 && building < BUILDING { Step::Cell } else { Step::None }
     }
 

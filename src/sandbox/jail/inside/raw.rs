@@ -1,5 +1,8 @@
 //! The system calls of the jail process that no safe interface offers.
-#![expect(unsafe_code, reason = "fork, mount_setattr, close_range, wait4 and dup2 have no safe wrapper that fits; each is one call with checked arguments")]
+#![expect(
+    unsafe_code,
+    reason = "fork, mount_setattr, close_range, wait4 and dup2 have no safe wrapper that fits; each is one call with checked arguments"
+)]
 
 use std::ffi::CString;
 use std::mem::MaybeUninit;

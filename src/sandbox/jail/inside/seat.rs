@@ -33,7 +33,12 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
 /// In the order in which they are entered: the user namespace first, it gives the right to enter the others.
 const NAMESPACES: [&str; 7] = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
 
-fn prepare(order: &Order, shown: trees::Shown, built: &mut Built, seat: &OwnedFd) -> Result<(nix::sys::signalfd::SignalFd, OwnedFd), String> {
+fn prepare(
+    order: &Order,
+    shown: trees::Shown,
+    built: &mut Built,
+    seat: &OwnedFd,
+) -> Result<(nix::sys::signalfd::SignalFd, OwnedFd), String> {
     let mut namespaces = Vec::new();
     for name in NAMESPACES {
         namespaces.push(open(format!("/proc/self/ns/{name}"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?);

@@ -49,7 +49,8 @@ pub(super) fn serve() -> ExitCode {
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
         return ExitCode::from(70);
     }
-    let mut spawner = Spawner { server: Some(server), workshop: enter::enter_workshop().is_ok(), pools: Vec::new(), retired: Vec::new(), signals };
+    let mut spawner =
+        Spawner { server: Some(server), workshop: enter::enter_workshop().is_ok(), pools: Vec::new(), retired: Vec::new(), signals };
     loop {
         match spawner.turn() {
             Turn::Spawner => {}

@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
-    RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use nix::sys::resource::{Resource, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -33,7 +33,8 @@ fn seconds(limits: &Limits) -> u64 {
 /// The same bounds as lines `number bound`, for a process that is to take them on itself; the hard bound of processor time is one more.
 pub(super) fn limit_lines(limits: &Limits) -> String {
     let cpu = (Resource::RLIMIT_CPU, seconds(limits));
-    let lines: Vec<String> = bounds(limits).into_iter().chain([cpu]).map(|(resource, bound)| format!("{} {bound}", resource as u32)).collect();
+    let lines: Vec<String> =
+        bounds(limits).into_iter().chain([cpu]).map(|(resource, bound)| format!("{} {bound}", resource as u32)).collect();
     lines.join("\n")
 }
 
