@@ -1,1 +1,3 @@
 //! Floor of `cli`.
+
+pub mod extract;

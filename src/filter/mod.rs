@@ -1,1 +1,3 @@
 //! Floor of `filter`.
+
+pub mod reader;
