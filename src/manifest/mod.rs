@@ -1,5 +1,92 @@
-//! Floor 1: `tools.toml` as types.
+//! Floor 1: `tools.toml` as types. What is not written is denied; every fault is fatal, and all are told at once.
 
-/// The manifest.
-#[derive(Debug)]
-pub struct Manifest {}
+mod fault;
+mod pattern;
+mod raw;
+mod read;
+mod roots;
+mod schema;
+mod segment;
+mod shape;
+mod text;
+mod tree;
+mod types;
+pub mod units;
+
+use std::collections::BTreeMap;
+
+pub use fault::{Fault, Location, Spans};
+pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};
+pub use read::{parse, parse_json};
+pub use schema::schema;
+pub use text::fold;
+pub use types::{
+    Approvals, ArgumentRule, AuditRules, Bounds, Breaker, Check, Clients, Durability, Files, Limits, Mode, NoClientChannel, OAuth, Place,
+    Profile, Python, Quota, Remember, ReviewRules, Reviewer, Root, RootMode, Symlinks, Test, Token, ToolRules,
+};
+
+use crate::model::Flags;
+use crate::policy::network::NetworkRules;
+
+/// A valid manifest.
+#[derive(Debug, Clone, Default)]
+pub struct Manifest {
+    /// Who gets which profile.
+    pub clients: Clients,
+    /// Named folders.
+    pub roots: BTreeMap<String, Root>,
+    /// Rules of every root.
+    pub files: Files,
+    /// Which web addresses are open.
+    pub network: NetworkRules,
+    /// The walls of Python.
+    pub python: Python,
+    /// What each kind of caller may do.
+    pub profiles: BTreeMap<String, Profile>,
+    /// Tightening of single tools.
+    pub tools: BTreeMap<String, ToolRules>,
+    /// Who decides on which level.
+    pub approvals: Approvals,
+    /// Limits of every session.
+    pub limits: Limits,
+    /// Who looks at calls before they are decided.
+    pub review: ReviewRules,
+    /// What is recorded, and how durably.
+    pub audit: AuditRules,
+    /// The state folder; none: the environment's.
+    pub state_dir: Option<String>,
+    /// Calls that are judged at every load.
+    pub tests: Vec<Test>,
+    /// SHA-256 of its text.
+    pub sha256: [u8; 32],
+    /// Where each key stands in the text.
+    pub spans: Spans,
+}
+
+impl Manifest {
+    /// What holds without a file: a scratch folder for each session, and Python that sees it; no folder of the machine, no network.
+    pub fn builtin() -> Self {
+        let work = Root {
+            place: Place::Session,
+            mode: RootMode::ReadWrite,
+            allowed: vec![AllowPattern::everything()],
+            denied: Vec::new(),
+            quota: Some(Quota { bytes: Some(crate::model::Bytes::mib(200)), files: Some(2000) }),
+            paths: Vec::new(),
+        };
+        let standard = Profile {
+            permissions: Flags::STANDARD.union(Flags::of(&[crate::model::Flag::ExecuteCode])),
+            allowed_tools: vec![NamePattern::new("*")],
+            denied_tools: Vec::new(),
+            roots: None,
+            bounds: Bounds::default(),
+        };
+        Self {
+            clients: Clients { stdio: Some("standard".to_owned()), ..Clients::default() },
+            roots: BTreeMap::from([("work".to_owned(), work)]),
+            python: Python { roots: vec!["work".to_owned()], ..Python::default() },
+            profiles: BTreeMap::from([("standard".to_owned(), standard)]),
+            ..Self::default()
+        }
+    }
+}

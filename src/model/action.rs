@@ -50,12 +50,14 @@ macro_rules! parts {
 parts!(ReadFile, WriteFile, EditFile, ListDirectory, SearchFiles, FileInfo, CreateDirectory, MoveFile, DeleteFile, Fetch, RunPython);
 
 /// How file contents travel in JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
 pub enum Encoding {
     /// As text.
     #[default]
+    #[serde(rename = "utf-8")]
     Utf8,
     /// As base64 (RFC 4648 section 4).
+    #[serde(rename = "base64")]
     Base64,
 }
 
@@ -73,7 +75,8 @@ pub struct ReadFile {
 }
 
 /// What a write does with an existing file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum WriteMode {
     /// Replaces it.
     #[default]
@@ -180,7 +183,8 @@ pub struct DeleteFile {
 }
 
 /// The form in which a page is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// The main content as Markdown.
     #[default]

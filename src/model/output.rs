@@ -43,6 +43,8 @@ pub enum Field {
     Fact(Value),
     /// Text from outside.
     Text(String, Origin),
+    /// A list of objects that hold such values (the matches of a search).
+    List(Vec<Vec<(&'static str, Field)>>),
 }
 
 /// What a tool gives back.
@@ -62,6 +64,8 @@ pub struct Output {
     pub bytes_written: u64,
     /// Bytes sent out, for budgets and records.
     pub bytes_sent: u64,
+    /// Processor time of a program, for budgets.
+    pub cpu_ms: u64,
 }
 
 impl Output {

@@ -8,7 +8,9 @@ mod resolve;
 mod robots;
 #[cfg(test)]
 mod tests;
+mod verb;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -171,19 +173,27 @@ impl Egress {
             .into())
     }
 
-    /// One judged connection and one exchange over it.
-    async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Sent, Denied> {
-        let url = &outgoing.url;
-        judge_url(rules, url)?;
-        let addresses = match url.host() {
-            Host::Address(address) => vec![address],
+    /// The addresses of a URL's host; an address written as a number is its own.
+    ///
+    /// # Errors
+    /// `fetch_failed`, `timeout`: the name does not resolve.
+    pub(crate) async fn resolve(&self, url: &HttpUrl) -> Result<Vec<IpAddr>, Failure> {
+        match url.host() {
+            Host::Address(address) => Ok(vec![address]),
             Host::Name(name) => timeout(self.settings.lookup, self.resolver.lookup(name))
                 .await
                 .map_err(|_| Failure::new(Code::Timeout, format!("the name `{name}` took too long to resolve")))?
                 .map_err(|_| {
                     Failure::new(Code::FetchFailed, format!("the name `{name}` does not resolve")).hint("check the host's spelling")
-                })?,
-        };
+                }),
+        }
+    }
+
+    /// One judged connection and one exchange over it.
+    async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Sent, Denied> {
+        let url = &outgoing.url;
+        judge_url(rules, url)?;
+        let addresses = if outgoing.pinned.is_empty() { self.resolve(url).await? } else { outgoing.pinned.clone() };
         judge_addresses(rules, url, &addresses)?;
         resolve::refuse_own_addresses(rules, url, &addresses)?;
         Ok(self.connector.send(outgoing, &addresses, self.settings.headers).await?)

@@ -1,7 +1,7 @@
 //! What goes out and what comes back, as values.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -22,6 +22,8 @@ pub struct EgressRequest {
     pub headers: Vec<(String, String)>,
     /// The body to send.
     pub body: Option<Vec<u8>>,
+    /// What the first URL's name was already resolved to and judged on; it is not resolved again. Empty: resolve it.
+    pub pinned: Vec<IpAddr>,
     /// What the manifest allows.
     pub rules: Arc<NetworkRules>,
     /// When the whole request, redirects and body included, must be over.
@@ -77,6 +79,7 @@ pub struct Hop {
 #[derive(Debug, Clone)]
 pub(super) struct Outgoing {
     pub(super) url: HttpUrl,
+    pub(super) pinned: Vec<IpAddr>,
     pub(super) method: Method,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Option<Vec<u8>>,
@@ -84,12 +87,18 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     pub(super) fn new(request: EgressRequest) -> Self {
-        Self { url: request.url.without_fragment(), method: request.method, headers: request.headers, body: request.body }
+        Self {
+            url: request.url.without_fragment(),
+            pinned: request.pinned,
+            method: request.method,
+            headers: request.headers,
+            body: request.body,
+        }
     }
 
     /// A GET without anything of the caller's.
     pub(super) fn plain(url: HttpUrl) -> Self {
-        Self { url: url.without_fragment(), method: Method::Get, headers: Vec::new(), body: None }
+        Self { url: url.without_fragment(), pinned: Vec::new(), method: Method::Get, headers: Vec::new(), body: None }
     }
 
     /// The exchange that a redirect asks for.
@@ -111,6 +120,7 @@ impl Outgoing {
             }
             self.headers.retain(|(name, _)| TRAVELS.iter().any(|travels| name.eq_ignore_ascii_case(travels)));
         }
+        self.pinned.clear();
         self.url = next.without_fragment();
         Ok(self)
     }

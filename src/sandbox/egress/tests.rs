@@ -99,6 +99,7 @@ fn redirect(status: u16, to: &str) -> Vec<u8> {
 
 fn request(url: HttpUrl, rules: NetworkRules) -> EgressRequest {
     EgressRequest {
+        pinned: Vec::new(),
         url,
         method: Method::Get,
         headers: Vec::new(),

@@ -1,0 +1,94 @@
+//! Contents of regular files, capped by the bytes that come and not by the size that is told.
+
+use std::os::fd::AsFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, pread};
+use sha2::{Digest, Sha256};
+
+use crate::model::Bytes;
+
+/// A content, or the news that there is more than the cap.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Whole {
+    Bytes(Vec<u8>),
+    TooLarge,
+}
+
+/// Reads a whole file of about `size` bytes in one buffer. A file that grows, or tells no size, is read until the cap is passed.
+pub(super) fn read_whole(file: impl AsFd, size: u64, cap: Bytes) -> Result<Whole, Errno> {
+    let cap = cap.as_usize();
+    let told = usize::try_from(size).unwrap_or(usize::MAX);
+    if told > cap {
+        return Ok(Whole::TooLarge);
+    }
+    // One byte more than told: the read that finds it empty is the end of the file.
+    let mut bytes = Vec::with_capacity(told.saturating_add(1));
+    loop {
+        let before = bytes.len();
+        match pread(&file, spare_capacity(&mut bytes), before as u64) {
+            Ok(0) => return Ok(Whole::Bytes(bytes)),
+            Ok(_) if bytes.len() > cap => return Ok(Whole::TooLarge),
+            Ok(_) if bytes.len() == bytes.capacity() => bytes.reserve(64 * 1024),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// SHA-256 in lower-case hexadecimal.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Line ends, and the rest after the last as one more line.
+pub(super) fn count_lines(bytes: &[u8]) -> u64 {
+    // Summed in small steps, which the compiler turns into vector instructions.
+    let ends: u64 = bytes.chunks(255).map(|chunk| u64::from(chunk.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>())).sum();
+    ends + u64::from(bytes.last().is_some_and(|byte| *byte != b'\n'))
+}
+
+/// The media type of pictures that models can see, by their first bytes.
+pub(super) fn picture(bytes: &[u8]) -> Option<&'static str> {
+    let riff = |kind: &[u8]| bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(kind);
+    match () {
+        () if bytes.starts_with(b"\x89PNG\r\n\x1a\n") => Some("image/png"),
+        () if bytes.starts_with(b"\xff\xd8\xff") => Some("image/jpeg"),
+        () if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") => Some("image/gif"),
+        () if riff(b"WEBP") => Some("image/webp"),
+        () => None,
+    }
+}
+
+/// Why bytes are no text, as a clause with the byte where it shows; nothing for text.
+pub(super) fn why_no_text(bytes: &[u8]) -> Option<String> {
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Some("it is UTF-16".to_owned());
+    }
+    if let Some(at) = bytes.iter().take(8192).position(|byte| *byte == 0) {
+        return Some(format!("it is binary (a NUL at byte {at})"));
+    }
+    std::str::from_utf8(bytes).err().map(|fault| format!("it is not UTF-8 (byte {})", fault.valid_up_to()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_as_an_editor_shows_them() {
+        assert_eq!(["", "a", "a\n", "a\nb", "\n\n"].map(|text| count_lines(text.as_bytes())), [0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn pictures_are_known_by_their_first_bytes_alone() {
+        assert_eq!(picture(b"\x89PNG\r\n\x1a\nrest"), Some("image/png"));
+        assert_eq!(picture(b"RIFF\0\0\0\0WEBPVP8 "), Some("image/webp"));
+        assert_eq!(picture(b"RIFF\0\0\0\0WAVE"), None);
+        assert_eq!(picture(b"<svg>"), None);
+    }
+}

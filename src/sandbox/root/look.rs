@@ -1,0 +1,220 @@
+//! Looking: from targets to facts and held objects, before anything is judged. It changes nothing and wakes nothing: pipes,
+//! devices and sockets are never opened, only regular files and folders are.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::below::Below;
+use super::fault::fault;
+use super::protect::{Nearness, Objects, nearness};
+use super::resolve::{Led, follow, open_file, open_folder, step};
+use super::roots::{Root, Roots};
+use super::seen::Seen;
+use super::session::PLACE;
+use crate::manifest::Symlinks;
+use crate::model::{Access, Code, Failure, Kind, Link, Opened, PathFact, RelPath, Target};
+
+impl Roots {
+    /// Opens what the targets lead to, each for what is wanted with it. What is missing, a link or a device is a fact, not an error.
+    ///
+    /// # Errors
+    /// `path_not_allowed` where the operating system refuses; `internal`.
+    pub fn look(&self, session: &str, targets: &[Target], accesses: &[Access], links: Symlinks) -> Result<Vec<Opened>, Failure> {
+        if targets.len() != accesses.len() {
+            return Err(Failure::new(Code::Internal, "one access is wanted for each target"));
+        }
+        targets
+            .iter()
+            .zip(accesses)
+            .map(|(target, access)| {
+                let root = self.find(session, &target.root)?;
+                let guard = Guard::new(self, &root);
+                look_at(&root, &guard, target, *access, links).map_err(|errno| fault(errno, target, "looked at"))
+            })
+            .collect()
+    }
+}
+
+fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, links: Symlinks) -> Result<Opened, Errno> {
+    let opened = |fact, held: Option<Held>| {
+        let (folder, object) = held.map_or((None, None), |held| (held.folder, held.object.map(Arc::new)));
+        Opened { target: target.clone(), fact, root: root.folder.clone(), folder, object }
+    };
+    let mut path = target.path.clone();
+    let mut link = Link::None;
+    let mut held = Held::open(root, &path)?;
+    // What removes or gives a name acts on the link itself, never on what it leads to.
+    let by_name = matches!(access, Access::MoveFrom | Access::MoveTo | Access::Delete { .. });
+    if links == Symlinks::Inside && held.is_link() {
+        match follow(root.folder.as_fd(), &root.place, &path, !by_name) {
+            Ok(Led::To(to)) if to != path => {
+                path = to;
+                held = Held::open(root, &path)?;
+                link = Link::Leads(path.clone());
+            }
+            Ok(Led::To(_)) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+            Ok(Led::Out) => return Ok(opened(PathFact { link: Link::Outside, ..PathFact::of(Kind::Symlink) }, None)),
+            Err(errno) => return Err(errno),
+        }
+    }
+    if held.is_link() {
+        let kind = if held.object.is_some() { Kind::Symlink } else { Kind::Absent };
+        return Ok(opened(PathFact { link: Link::OnTheWay, ..PathFact::of(kind) }, None));
+    }
+    let Some(seen) = held.seen else {
+        let protected = guard.holds_place(&path, by_name) || guard.holds_way(&path, held.mount);
+        return Ok(opened(PathFact { link, protected, ..PathFact::ABSENT }, Some(held)));
+    };
+    let mut fact = PathFact {
+        link,
+        size: seen.size,
+        names: seen.names,
+        identity: Some(seen.identity),
+        protected: guard.holds(&path, &seen) || guard.holds_place(&path, by_name) || guard.holds_way(&path, held.mount),
+        ..PathFact::of(seen.kind)
+    };
+    if !fact.protected {
+        held.open_for(access, &path)?;
+        let whole = matches!(access, Access::MoveFrom | Access::Delete { recursive: true });
+        if let (true, Kind::Directory, Some(object)) = (whole, seen.kind, &held.object) {
+            let below = Below::of(object.as_fd(), &path, guard)?;
+            fact.protected = below.entries.iter().any(|entry| entry.protected);
+            (fact.below, fact.cut) = (below.entries, below.cut);
+        }
+    }
+    Ok(opened(fact, Some(held)))
+}
+
+/// What a path led to, before it is opened for anything.
+struct Held {
+    folder: Option<Arc<OwnedFd>>,
+    object: Option<OwnedFd>,
+    seen: Option<Seen>,
+    /// The mount of the object, or of its folder where there is no object; unknown where there is no folder.
+    mount: Option<u64>,
+    /// A link lay on the way to the folder.
+    way: bool,
+}
+
+impl Held {
+    fn open(root: &Root, path: &RelPath) -> Result<Self, Errno> {
+        let mut held = Self { folder: None, object: None, seen: None, mount: None, way: false };
+        let Some((parent, name)) = path.split_last() else {
+            let object = root.resolver.open(root.folder.as_fd(), path)?;
+            held.mount = Some(root.mount);
+            held.seen = Some(Seen::of(&object)?);
+            held.object = Some(object);
+            return Ok(held);
+        };
+        let folder = if parent.is_root() {
+            held.mount = Some(root.mount);
+            root.folder.clone()
+        } else {
+            let folder = match root.resolver.open(root.folder.as_fd(), &parent) {
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(held),
+                Err(Errno::LOOP) => return Ok(Self { way: true, ..held }),
+                answer => answer?,
+            };
+            let seen = Seen::of(&folder)?;
+            match seen.kind {
+                Kind::Directory => held.mount = Some(seen.mount),
+                Kind::Symlink => return Ok(Self { way: true, ..held }),
+                _ => return Ok(held),
+            }
+            Arc::new(folder)
+        };
+        match step(&folder, name) {
+            Ok(object) => {
+                let seen = Seen::of(&object)?;
+                (held.mount, held.seen, held.object) = (Some(seen.mount), Some(seen), Some(object));
+            }
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
+        held.folder = Some(folder);
+        Ok(held)
+    }
+
+    fn is_link(&self) -> bool {
+        self.way || self.seen.is_some_and(|seen| seen.kind == Kind::Symlink)
+    }
+
+    /// Opens a regular file or a folder for reading where the access needs its content.
+    fn open_for(&mut self, access: Access, path: &RelPath) -> Result<(), Errno> {
+        let (Some(seen), Some(object)) = (self.seen, &self.object) else { return Ok(()) };
+        let opened = match (seen.kind, access) {
+            (Kind::Directory, Access::List) => open_folder(object),
+            // A second name of a file may be one that is denied; it stays closed.
+            (Kind::File, Access::Read | Access::Stat | Access::Edit | Access::Write(_)) if seen.names == 1 => {
+                match (&self.folder, path.segments().last()) {
+                    (Some(folder), Some(name)) => open_file(object, folder, name.as_str()),
+                    _ => return Ok(()),
+                }
+            }
+            _ => return Ok(()),
+        };
+        match opened {
+            Ok(opened) => self.object = Some(opened),
+            // It can still be judged; the verb says that the system refuses.
+            Err(Errno::ACCESS | Errno::PERM) => {}
+            Err(errno) => return Err(errno),
+        }
+        Ok(())
+    }
+}
+
+/// Knows for one root what is protected, by text and by object.
+pub(super) struct Guard<'a> {
+    roots: &'a Roots,
+    root: &'a Root,
+    objects: Objects,
+    /// Everything in the protected folders; collected only when another mount is met.
+    everything: OnceCell<Option<HashSet<(u64, u64)>>>,
+}
+
+impl<'a> Guard<'a> {
+    pub(super) fn new(roots: &'a Roots, root: &'a Root) -> Self {
+        Self { roots, root, objects: roots.protected.objects(), everything: OnceCell::new() }
+    }
+
+    /// Whether the object at this path is protected or lies in something protected.
+    pub(super) fn holds(&self, path: &RelPath, seen: &Seen) -> bool {
+        self.objects.hold(seen.object())
+            || nearness(&self.root.protected, path) == Nearness::Within
+            || (seen.mount != self.root.mount && self.holds_elsewhere(seen.object()))
+    }
+
+    /// Whether the text of the path alone says so; for what takes the path away, also when something protected lies below.
+    fn holds_place(&self, path: &RelPath, takes_away: bool) -> bool {
+        match nearness(&self.root.protected, path) {
+            Nearness::Within => true,
+            Nearness::Above => takes_away,
+            Nearness::Apart => false,
+        }
+    }
+
+    /// Whether a folder on the way is protected. Walked only where it can be: a protected folder lies in this root, or the way
+    /// left the root's mount (a bind mount shows a folder under a second path).
+    fn holds_way(&self, path: &RelPath, mount: Option<u64>) -> bool {
+        // Unknown where a folder on the way is missing.
+        let elsewhere = mount != Some(self.root.mount);
+        if !self.root.protected_folder && !elsewhere {
+            return false;
+        }
+        path.ancestors().skip(1).any(|folder| {
+            let handle = self.root.resolver.open(self.root.folder.as_fd(), &folder);
+            let Ok(seen) = handle.and_then(Seen::of) else { return false };
+            self.objects.hold(seen.object()) || (seen.mount != self.root.mount && self.holds_elsewhere(seen.object()))
+        })
+    }
+
+    fn holds_elsewhere(&self, object: (u64, u64)) -> bool {
+        let everything = self.everything.get_or_init(|| self.roots.protected.everything(PLACE));
+        // Too much to compare: then it counts as protected.
+        everything.as_ref().is_none_or(|all| all.contains(&object))
+    }
+}

@@ -1,0 +1,40 @@
+//! Files: roots held as directory handles, and everything below them reached through descriptors, never through a path
+//! that was judged before.
+
+mod below;
+mod content;
+mod edit;
+mod fault;
+mod folder;
+mod ignored;
+mod list;
+mod look;
+mod passages;
+mod pattern;
+pub(super) mod preview;
+mod protect;
+mod read;
+mod rename;
+mod replace;
+mod resolve;
+mod roots;
+mod search;
+mod seen;
+mod session;
+mod stop;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use edit::{Edited, preview_edit, unified_diff};
+pub use folder::{ContentInfo, Info};
+pub use list::{Judge, Listed, Listing};
+pub use pattern::{Pattern, line_matcher};
+pub use read::{Content, Reading};
+pub use rename::Moved;
+pub use roots::{Place, Roots, Where};
+pub use search::{Ended, Found, Match, MatchedLine};
+pub use session::SessionFolders;
+pub use stop::Stop;
+pub use write::{Written, content_of};

@@ -1,0 +1,159 @@
+//! What no call may read or change wherever it lies: the manifest and the state folder, known by place and by inode.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Dir, Mode, OFlags, open};
+use rustix::io::Errno;
+
+use super::resolve::{open_folder, step};
+use super::seen::Seen;
+use crate::model::{Kind, RelPath};
+
+/// The protected places. They need not exist: a manifest that is made later is protected as well.
+#[derive(Debug, Default)]
+pub(super) struct Protected {
+    places: Vec<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    /// The canonical path, as text: only compared, never opened again.
+    path: PathBuf,
+    /// The folder that holds it and its name there, while that folder exists.
+    folder: Option<(OwnedFd, OsString)>,
+    /// Which object it was at the start; a manifest replaced by an editor keeps both inodes protected.
+    first: Option<(u64, u64)>,
+}
+
+/// How a path of a root relates to what is protected, by its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nearness {
+    /// It has nothing to do with it.
+    Apart,
+    /// A protected place lies below it: what moves or deletes it carries that along.
+    Above,
+    /// It is a protected place or lies in one.
+    Within,
+}
+
+impl Protected {
+    /// The protected places, by their canonical paths (the last names may be missing).
+    pub(super) fn open(paths: &[PathBuf]) -> Result<Self, Errno> {
+        let places = paths.iter().map(|path| {
+            let folder = match (path.parent(), path.file_name()) {
+                (Some(parent), Some(name)) => match open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+                    Ok(folder) => Some((folder, name.to_owned())),
+                    Err(Errno::NOENT) => None,
+                    Err(errno) => return Err(errno),
+                },
+                _ => None,
+            };
+            let mut place = Place { path: path.clone(), folder, first: None };
+            place.first = place.now();
+            Ok(place)
+        });
+        Ok(Self { places: places.collect::<Result<_, _>>()? })
+    }
+
+    /// The protected objects as they are now.
+    pub(super) fn objects(&self) -> Objects {
+        let ids = self.places.iter().flat_map(|place| [place.first, place.now()]).flatten().collect();
+        Objects { ids }
+    }
+
+    /// The protected places that lie in the root at `root`, relative to it and folded.
+    pub(super) fn inside(&self, root: &Path) -> Vec<Vec<String>> {
+        let below = self.places.iter().filter_map(|place| place.path.strip_prefix(root).ok());
+        below.map(|rest| rest.iter().map(|name| fold(&name.to_string_lossy())).collect()).collect()
+    }
+
+    /// Whether a protected folder lies in the root at `root`, so that what lies below it has to be looked for on the way.
+    pub(super) fn has_folder_inside(&self, root: &Path) -> bool {
+        let is_folder = |place: &Place| {
+            let (folder, name) = place.folder.as_ref()?;
+            Seen::at(folder, name.as_os_str()).ok().map(|seen| seen.kind == Kind::Directory)
+        };
+        self.places.iter().any(|place| place.path.starts_with(root) && is_folder(place).unwrap_or(false))
+    }
+
+    /// Whether a folder is a protected place or lies in one, so that it can be no root.
+    pub(super) fn holds_folder(&self, folder: &Path) -> bool {
+        self.places.iter().any(|place| folder.starts_with(&place.path))
+    }
+
+    /// Every object in the protected folders, for what is reached over another mount. Bounded; nothing when there is too much.
+    pub(super) fn everything(&self, except: &str) -> Option<HashSet<(u64, u64)>> {
+        let mut found: HashSet<(u64, u64)> = self.objects().ids.into_iter().collect();
+        for (folder, name) in self.places.iter().filter_map(|place| place.folder.as_ref()) {
+            let Ok(handle) = step(folder, name.as_os_str()) else { continue };
+            if Seen::of(&handle).is_ok_and(|seen| seen.kind == Kind::Directory) {
+                collect(handle.as_fd(), except, 0, &mut found)?;
+            }
+        }
+        Some(found)
+    }
+}
+
+impl Place {
+    fn now(&self) -> Option<(u64, u64)> {
+        let (folder, name) = self.folder.as_ref()?;
+        Seen::at(folder, name.as_os_str()).ok().map(|seen| seen.object())
+    }
+}
+
+/// Device and inode of each protected object.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    ids: Vec<(u64, u64)>,
+}
+
+impl Objects {
+    pub(super) fn hold(&self, object: (u64, u64)) -> bool {
+        self.ids.contains(&object)
+    }
+}
+
+/// How a path stands to these places, which come from [`Protected::inside`]. Compared without upper and lower case, so that
+/// it holds on a folder that folds case.
+pub(super) fn nearness(places: &[Vec<String>], path: &RelPath) -> Nearness {
+    if places.is_empty() {
+        return Nearness::Apart;
+    }
+    let path: Vec<String> = path.segments().iter().map(|name| fold(name)).collect();
+    places.iter().fold(Nearness::Apart, |nearest, place| match nearest {
+        Nearness::Within => nearest,
+        _ if path.starts_with(place) => Nearness::Within,
+        _ if place.starts_with(&path) => Nearness::Above,
+        _ => nearest,
+    })
+}
+
+fn fold(name: &str) -> String {
+    name.to_lowercase()
+}
+
+fn collect(folder: BorrowedFd<'_>, except: &str, depth: usize, found: &mut HashSet<(u64, u64)>) -> Option<()> {
+    let Ok(readable) = open_folder(folder) else { return Some(()) };
+    let Ok(entries) = Dir::read_from(&readable) else { return Some(()) };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") || (depth == 0 && name.to_bytes() == except.as_bytes()) {
+            continue;
+        }
+        if found.len() > MOST_OBJECTS || depth > 64 {
+            return None;
+        }
+        let Ok(handle) = step(&readable, name) else { continue };
+        let Ok(seen) = Seen::of(&handle) else { continue };
+        found.insert(seen.object());
+        if seen.kind == Kind::Directory {
+            collect(handle.as_fd(), except, depth + 1, found)?;
+        }
+    }
+    Some(())
+}
+
+const MOST_OBJECTS: usize = 100_000;

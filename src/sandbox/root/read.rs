@@ -1,0 +1,250 @@
+//! `read`: the content of the file that was judged.
+
+use std::ops::Range;
+use std::os::fd::AsFd;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustix::io::{Errno, pread};
+
+use super::content::{Whole, count_lines, digest, picture, read_whole, why_no_text};
+use super::fault::{fault, missing};
+use super::roots::Roots;
+use super::seen::Seen;
+use super::stop::Stop;
+use crate::gate::{Permit, Terms};
+use crate::model::{Bytes, Code, Encoding, Failure, Kind, Opened, ReadFile, Refusal, Target};
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// The file.
+    pub target: Target,
+    /// The content, or the asked lines of it.
+    pub content: Content,
+    /// Size of the whole file in bytes.
+    pub size: u64,
+    /// Nanoseconds since 1970 of its last change.
+    pub modified_ns: i128,
+    /// Digest of the whole file; only where the whole file was read.
+    pub sha256: Option<String>,
+    /// Lines of the whole file; only where the whole file was read.
+    pub lines: Option<u64>,
+    /// First line shown, from 1.
+    pub first: u64,
+    /// Lines shown, a line cut inside counted.
+    pub shown: u64,
+    /// The offset to go on with, where there is more.
+    pub next: Option<u64>,
+    /// Whether the last shown line was longer than the answer may be, so that its end is not shown.
+    pub cut_inside: bool,
+}
+
+/// A content as it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// UTF-8, every byte as it is in the file.
+    Text(String),
+    /// Bytes in base64.
+    Base64(String),
+    /// A picture.
+    Image {
+        /// Its bytes.
+        data: Vec<u8>,
+        /// Its media type.
+        mime_type: &'static str,
+    },
+}
+
+impl Roots {
+    /// Reads the file the permit names. Whole files are capped by `max_file_size`, answers by `max_answer`: cut after a line
+    /// where one fits, else inside a line between two characters.
+    ///
+    /// # Errors
+    /// `not_found`, `is_a_directory`, `not_a_regular_file`, `file_too_large`, `not_text`, `argument_invalid` (an offset past the end),
+    /// `timeout` (looking for a line in a huge file), `cancelled`.
+    pub fn read(&self, permit: Permit<ReadFile>, stop: &Stop) -> Result<Reading, Failure> {
+        let (action, opened, terms) = permit.spend();
+        let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
+        let file = regular(&opened)?;
+        let seen = Seen::of(file).map_err(|errno| fault(errno, &opened.target, "read"))?;
+        let partial = action.offset > 1 || action.limit.is_some();
+        let window = if partial && seen.size > STREAM_ABOVE {
+            stream(file, &opened.target, &action, &terms, stop)?
+        } else {
+            match read_whole(file, seen.size, terms.max_file_size).map_err(|errno| fault(errno, &opened.target, "read"))? {
+                Whole::Bytes(bytes) => Window { bytes, start: 1, whole: true, more: false },
+                Whole::TooLarge => return Err(too_large(&opened.target, terms.max_file_size)),
+            }
+        };
+        let mut reading = Reading {
+            target: opened.target.clone(),
+            content: Content::Text(String::new()),
+            size: if window.whole { window.bytes.len() as u64 } else { seen.size },
+            modified_ns: seen.identity.mtime_ns,
+            sha256: window.whole.then(|| digest(&window.bytes)),
+            lines: window.whole.then(|| count_lines(&window.bytes)),
+            first: action.offset,
+            shown: 0,
+            next: None,
+            cut_inside: false,
+        };
+        if action.encoding == Encoding::Utf8
+            && !partial
+            && let Some(mime_type) = picture(&window.bytes)
+        {
+            reading.content = Content::Image { data: window.bytes, mime_type };
+            return Ok(reading);
+        }
+        reading.show(window, &action, &terms)?;
+        Ok(reading)
+    }
+}
+
+impl Reading {
+    fn show(&mut self, window: Window, action: &ReadFile, terms: &Terms) -> Result<(), Failure> {
+        let Window { bytes, start, more, whole } = window;
+        // Base64 is a third longer than what it holds.
+        let room = match action.encoding {
+            Encoding::Utf8 => terms.max_answer.as_usize(),
+            Encoding::Base64 => terms.max_answer.as_usize() / 4 * 3,
+        };
+        let asked = lines_of(&bytes, action.offset - start, action.limit);
+        if asked.is_empty() && action.offset > 1 {
+            let last = if whole { count_lines(&bytes) } else { start - 1 };
+            return Err(Failure::new(
+                Code::ArgumentInvalid,
+                format!("`{}` has {last} lines; line {} is past its end", self.target, action.offset),
+            ));
+        }
+        let slice = bytes.get(asked.clone()).unwrap_or_default();
+        let kept = cut(slice, room, action.encoding == Encoding::Utf8);
+        let shown = slice.get(..kept).unwrap_or_default();
+        self.shown = count_lines(shown);
+        self.cut_inside = kept < slice.len() && !shown.ends_with(b"\n");
+        let end = asked.start + kept;
+        // The rest of a line that was cut inside has no number to go on from; the line after it has.
+        let after = if self.cut_inside { lines_of(bytes.get(end..).unwrap_or_default(), 1, None).start + end } else { end };
+        self.next = (more || after < bytes.len()).then_some(action.offset + self.shown);
+        self.content = match action.encoding {
+            Encoding::Base64 => Content::Base64(STANDARD.encode(shown)),
+            Encoding::Utf8 => {
+                if is_binary(&bytes) {
+                    return Err(no_text(&self.target, &bytes));
+                }
+                if asked == (0..bytes.len()) && kept == bytes.len() {
+                    Content::Text(String::from_utf8(bytes).map_err(|fault| no_text(&self.target, fault.as_bytes()))?)
+                } else {
+                    Content::Text(std::str::from_utf8(shown).map_err(|_| no_text(&self.target, shown))?.to_owned())
+                }
+            }
+        };
+        Ok(())
+    }
+}
+
+/// The judged regular file, open for reading.
+pub(super) fn regular(opened: &Opened) -> Result<&std::os::fd::OwnedFd, Failure> {
+    let target = &opened.target;
+    match (opened.fact.kind, &opened.object) {
+        (Kind::File, Some(file)) => Ok(file),
+        (Kind::Absent, _) => Err(missing(target)),
+        (Kind::Directory, _) => Err(Failure::new(Code::IsADirectory, format!("`{target}` is a folder")).hint("use list_directory")),
+        _ => Err(Failure::new(Code::NotARegularFile, format!("`{target}` is no regular file"))),
+    }
+}
+
+pub(super) fn too_large(target: &Target, most: Bytes) -> Failure {
+    let refusal = Refusal::new(Code::FileTooLarge, format!("`{target}` is larger than {most}"));
+    Failure(refusal.rule("files.max_file_size"))
+}
+
+/// Bytes of a file from the beginning of line `start` on.
+struct Window {
+    bytes: Vec<u8>,
+    start: u64,
+    /// They are the whole file.
+    whole: bool,
+    /// The file goes on after them.
+    more: bool,
+}
+
+/// Reads a window of lines without what is before and after it in memory.
+fn stream(file: impl AsFd, target: &Target, action: &ReadFile, terms: &Terms, stop: &Stop) -> Result<Window, Failure> {
+    let room = terms.max_answer.as_usize().saturating_add(4);
+    let (mut buffer, mut at) = (vec![0u8; 256 * 1024], 0u64);
+    let mut window = Window { bytes: Vec::new(), start: 1, whole: false, more: false };
+    let mut lines = 0;
+    loop {
+        stop.check()?;
+        if stop.is_late() {
+            let failure = Failure::new(Code::Timeout, format!("the time was up before line {} of `{target}` was found", action.offset));
+            return Err(failure.hint("use search_files to find the place"));
+        }
+        let count = match pread(&file, &mut buffer[..], at) {
+            Ok(0) => return Ok(window),
+            Err(Errno::INTR) => continue,
+            answer => answer.map_err(|errno| fault(errno, target, "read"))?,
+        };
+        let mut rest = buffer.get(..count).unwrap_or_default();
+        if at == 0 && action.encoding == Encoding::Utf8 && is_binary(rest) {
+            return Err(no_text(target, rest));
+        }
+        at += count as u64;
+        while window.start < action.offset {
+            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+                rest = &[];
+                break;
+            };
+            window.start += 1;
+            rest = rest.get(end + 1..).unwrap_or_default();
+        }
+        for line in rest.split_inclusive(|byte| *byte == b'\n') {
+            if action.limit.is_some_and(|limit| lines >= limit) || window.bytes.len() > room {
+                window.more = true;
+                return Ok(window);
+            }
+            let fitting = line.len().min(room.saturating_add(1).saturating_sub(window.bytes.len()));
+            window.bytes.extend_from_slice(line.get(..fitting).unwrap_or_default());
+            lines += u64::from(line.ends_with(b"\n"));
+        }
+    }
+}
+
+/// The bytes of `limit` lines after `skip` lines.
+fn lines_of(bytes: &[u8], skip: u64, limit: Option<u64>) -> Range<usize> {
+    let end_of = |from: usize, count: u64| {
+        let mut at = from;
+        for _ in 0..count {
+            match bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n')) {
+                Some(end) => at += end + 1,
+                None => return bytes.len(),
+            }
+        }
+        at
+    };
+    let start = end_of(0, skip);
+    start..limit.map_or(bytes.len(), |limit| end_of(start, limit))
+}
+
+/// How many bytes fit into `room`: up to the end of a line where one fits, else up to the end of a character.
+fn cut(bytes: &[u8], room: usize, text: bool) -> usize {
+    let Some(fitting) = bytes.get(..room).filter(|_| bytes.len() > room) else { return bytes.len() };
+    match fitting.iter().rposition(|byte| *byte == b'\n') {
+        Some(end) => end + 1,
+        None if text => (0..=room).rev().find(|at| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80)).unwrap_or(room),
+        None => room,
+    }
+}
+
+fn no_text(target: &Target, bytes: &[u8]) -> Failure {
+    let why = why_no_text(bytes).unwrap_or_else(|| "it is not UTF-8".to_owned());
+    Failure::new(Code::NotText, format!("`{target}` is no text: {why}")).hint("read it with encoding `base64`")
+}
+
+fn is_binary(bytes: &[u8]) -> bool {
+    bytes.iter().take(8192).any(|byte| *byte == 0)
+}
+
+/// Files above this size are not read whole for a few of their lines.
+const STREAM_ABOVE: u64 = 1 << 20;

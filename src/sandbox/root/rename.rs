@@ -1,0 +1,271 @@
+//! `move` and `delete`: names taken from what was judged, and from nothing else.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, flock, fsync, openat, renameat, renameat_with, unlinkat};
+use rustix::io::Errno;
+
+use super::below::{Below, usage, wipe};
+use super::content::{Whole, read_whole};
+use super::fault::{changed, fault, missing};
+use super::look::Guard;
+use super::read::too_large;
+use super::replace::{put, rename_to_new, temporary_name};
+use super::resolve::{open_file, open_folder, step};
+use super::roots::{Root, Roots};
+use super::seen::Seen;
+use super::write::{make_room, place, unplaced};
+use crate::gate::{Permit, Terms};
+use crate::model::{Code, DeleteFile, Failure, Kind, MoveFile, Opened, RelPath, Target};
+
+/// What was moved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Its old place.
+    pub from: Target,
+    /// Its new place.
+    pub to: Target,
+    /// Whether a file was replaced.
+    pub replaced: bool,
+}
+
+impl Roots {
+    /// Moves what the permit names. A file in the new place is replaced only where it stood there when the move was judged, and
+    /// only if it is still that file; a folder is moved only with the very entries that were judged.
+    ///
+    /// # Errors
+    /// `not_found`, `already_exists`, `conflict`, `argument_invalid` (a folder into itself), `no_space`, `root_itself`.
+    pub fn rename(&self, permit: Permit<MoveFile>) -> Result<Moved, Failure> {
+        let (_, opened, terms) = permit.spend();
+        let mut opened = opened.into_iter();
+        let (Some(from), Some(to)) = (opened.next(), opened.next()) else {
+            return Err(Failure::new(Code::Internal, "the permit holds no two objects"));
+        };
+        if from.fact.kind == Kind::Absent {
+            return Err(missing(&from.target));
+        }
+        let (old_folder, old_name) = place(&from)?;
+        let (new_folder, new_name) = place(&to)?;
+        if from.fact.identity.map(|id| (id.device, id.inode)) == to.fact.identity.map(|id| (id.device, id.inode)) {
+            return Err(Failure::new(Code::AlreadyExists, format!("`{}` and `{}` are the same", from.target, to.target)));
+        }
+        let replaced = match (from.fact.kind, to.fact.kind) {
+            (_, Kind::Absent) => false,
+            (Kind::File, Kind::File) => true,
+            _ => {
+                return Err(Failure::new(Code::AlreadyExists, format!("`{}` exists", to.target))
+                    .hint("give the whole new path, or delete what stands there first"));
+            }
+        };
+        let (old_root, new_root) = (self.find(&terms.session, &from.target.root)?, self.find(&terms.session, &to.target.root)?);
+        let way = Way { from: &from, to: &to, old_folder, old_name: &old_name, new_folder, new_name: &new_name };
+        way.is_unchanged(&Guard::new(self, &old_root))?;
+        if from.target.root != to.target.root && new_root.quota.is_some() {
+            let (bytes, files) = way.amount();
+            make_room(&new_root, &to.target, bytes, files)?;
+        }
+        self.leftovers.clean(new_folder);
+        match if replaced { way.exchange() } else { way.give_name(&Guard::new(self, &new_root)) } {
+            Ok(()) => {}
+            Err(Stuck::Errno(Errno::XDEV)) => way.carry(&terms, &new_root)?,
+            Err(Stuck::Errno(Errno::INVAL)) => {
+                return Err(Failure::new(Code::ArgumentInvalid, format!("`{}` cannot be moved into itself", from.target)));
+            }
+            Err(Stuck::Errno(Errno::EXIST) | Stuck::Changed) => return Err(changed(&from.target)),
+            Err(Stuck::Errno(errno)) => return Err(fault(errno, &from.target, "moved")),
+        }
+        for (root, folder) in [(&old_root, old_folder), (&new_root, new_folder)] {
+            if !root.scratch {
+                // The move has happened; that it is not on disk yet is no reason to report it as failed.
+                let _ = open_folder(folder).and_then(fsync);
+            }
+        }
+        Ok(Moved { from: from.target.clone(), to: to.target.clone(), replaced })
+    }
+
+    /// Deletes what the permit names, with all below it where it says so, and gives the number of entries deleted. What is
+    /// deleted is first given a name that nobody knows, and looked at there: what was not judged goes back untouched.
+    ///
+    /// # Errors
+    /// `not_found`, `directory_not_empty`, `conflict`, `root_itself`.
+    pub fn delete(&self, permit: Permit<DeleteFile>) -> Result<u64, Failure> {
+        let (action, opened, terms) = permit.spend();
+        let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
+        let target = &opened.target;
+        let (folder, name) = place(&opened)?;
+        let root = self.find(&terms.session, &target.root)?;
+        let is_folder = match opened.fact.kind {
+            Kind::Absent => return Err(missing(target)),
+            kind => kind == Kind::Directory,
+        };
+        let failed = |errno| fault(errno, target, "deleted");
+        if !Seen::at(folder, name.as_str()).is_ok_and(|seen| seen.is_as_judged(&opened.fact)) {
+            return Err(changed(target));
+        }
+        if is_folder && !action.recursive {
+            // The kernel itself refuses one that is not empty, and an empty folder is like every other.
+            unlinkat(folder, name.as_str(), AtFlags::REMOVEDIR).map_err(|errno| {
+                let failure = failed(errno);
+                if errno == Errno::NOTEMPTY { failure.hint("set recursive to delete it with all below it") } else { failure }
+            })?;
+            return Ok(1);
+        }
+        self.leftovers.clean(folder);
+        let hidden = temporary_name().map_err(failed)?;
+        // Held while it is deleted, so that a server that cleans up leftovers sees that this one is at work.
+        let lock = lock(folder, &name, is_folder);
+        rename_to_new(folder, &name, folder, &hidden).map_err(failed)?;
+        let back = || rename_to_new(folder, &hidden, folder, &name).map_or_else(failed, |()| changed(target));
+        if !Seen::at(folder, hidden.as_str()).is_ok_and(|seen| seen.is_as_judged(&opened.fact)) {
+            return Err(back());
+        }
+        let mut deleted = 1;
+        if is_folder {
+            let inner = step(folder, hidden.as_str()).map_err(failed)?;
+            let path = judged_path(&opened);
+            let now = Below::of(inner.as_fd(), &path, &Guard::new(self, &root));
+            if !now.is_ok_and(|now| now.is_same(&opened.fact.below, &path, &path) && !now.entries.iter().any(|entry| entry.protected)) {
+                return Err(back());
+            }
+            deleted += wipe(&inner);
+        }
+        unlinkat(folder, hidden.as_str(), if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() }).map_err(|errno| {
+            // Something was put in while it was emptied, or could not be removed: what is left is shown again.
+            let _ = rename_to_new(folder, &hidden, folder, &name);
+            Failure::new(Code::Conflict, format!("`{target}` could not be deleted whole ({errno}); {} entries are gone", deleted - 1))
+        })?;
+        drop(lock);
+        if !root.scratch {
+            let _ = open_folder(folder).and_then(fsync);
+        }
+        Ok(deleted)
+    }
+}
+
+/// The path that was judged: the one asked for, or where a link led.
+fn judged_path(opened: &Opened) -> RelPath {
+    match &opened.fact.link {
+        crate::model::Link::Leads(path) => path.clone(),
+        _ => opened.target.path.clone(),
+    }
+}
+
+fn lock(folder: &OwnedFd, name: &str, is_folder: bool) -> Option<OwnedFd> {
+    if !is_folder {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let lock = openat(folder, name, flags, Mode::empty()).ok()?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).ok().map(|()| lock)
+}
+
+/// Why a name was not given. Everything is as it was.
+enum Stuck {
+    Changed,
+    Errno(Errno),
+}
+
+impl From<Errno> for Stuck {
+    fn from(errno: Errno) -> Self {
+        Self::Errno(errno)
+    }
+}
+
+/// A move from one held place to another.
+struct Way<'a> {
+    from: &'a Opened,
+    to: &'a Opened,
+    old_folder: &'a OwnedFd,
+    old_name: &'a str,
+    new_folder: &'a OwnedFd,
+    new_name: &'a str,
+}
+
+impl Way<'_> {
+    /// Both ends are still what was judged.
+    fn is_unchanged(&self, guard: &Guard<'_>) -> Result<(), Failure> {
+        if !Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact)) {
+            return Err(changed(&self.from.target));
+        }
+        let path = judged_path(self.from);
+        if self.from.fact.kind == Kind::Directory && !self.holds_the_judged(self.old_folder, self.old_name, &path, guard) {
+            return Err(changed(&self.from.target));
+        }
+        let there = Seen::at(self.new_folder, self.new_name);
+        let same = match self.to.fact.kind {
+            Kind::Absent => there == Err(Errno::NOENT),
+            _ => there.is_ok_and(|seen| seen.is_as_judged(&self.to.fact)),
+        };
+        if same { Ok(()) } else { Err(changed(&self.to.target)) }
+    }
+
+    fn holds_the_judged(&self, folder: &OwnedFd, name: &str, path: &RelPath, guard: &Guard<'_>) -> bool {
+        let now = step(folder, name).and_then(|inner| Below::of(inner.as_fd(), path, guard));
+        now.is_ok_and(|now| {
+            now.is_same(&self.from.fact.below, &judged_path(self.from), path) && !now.entries.iter().any(|entry| entry.protected)
+        })
+    }
+
+    /// Renames to a name that nothing has, looks at what came along, and goes back if it was not judged.
+    fn give_name(&self, guard: &Guard<'_>) -> Result<(), Stuck> {
+        rename_to_new(self.old_folder, self.old_name, self.new_folder, self.new_name)?;
+        let is_judged = Seen::at(self.new_folder, self.new_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact))
+            && (self.from.fact.kind != Kind::Directory
+                || self.holds_the_judged(self.new_folder, self.new_name, &judged_path(self.to), guard));
+        if is_judged {
+            return Ok(());
+        }
+        rename_to_new(self.new_folder, self.new_name, self.old_folder, self.old_name)?;
+        Err(Stuck::Changed)
+    }
+
+    /// Changes places with the file that is to be replaced, and removes that under the old name.
+    fn exchange(&self) -> Result<(), Stuck> {
+        let swap = || renameat_with(self.old_folder, self.old_name, self.new_folder, self.new_name, RenameFlags::EXCHANGE);
+        match swap() {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Err(Stuck::Changed),
+            // A file system without the exchange: both were looked at just before.
+            Err(Errno::INVAL | Errno::NOSYS) => return Ok(renameat(self.old_folder, self.old_name, self.new_folder, self.new_name)?),
+            Err(errno) => return Err(errno.into()),
+        }
+        let judged = Seen::at(self.new_folder, self.new_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact))
+            && Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged(&self.to.fact));
+        if !judged {
+            swap()?;
+            return Err(Stuck::Changed);
+        }
+        unlinkat(self.old_folder, self.old_name, AtFlags::empty())?;
+        Ok(())
+    }
+
+    /// Bytes and entries that the move brings along.
+    fn amount(&self) -> (u64, u64) {
+        match (self.from.fact.kind, &self.from.object) {
+            (Kind::Directory, Some(folder)) => {
+                let (bytes, entries) = usage(folder, u64::MAX);
+                (bytes, entries + 1)
+            }
+            _ => (self.from.fact.size, 1),
+        }
+    }
+
+    /// Carries a file to another file system: written there whole, then deleted here.
+    fn carry(&self, terms: &Terms, new_root: &Root) -> Result<(), Failure> {
+        let (from, to) = (&self.from.target, &self.to.target);
+        let Some(object) = self.from.object.as_ref().filter(|_| self.from.fact.kind == Kind::File) else {
+            let failure = Failure::new(Code::Conflict, format!("`{from}` and `{to}` are on different file systems"));
+            return Err(failure.hint("move the files one by one"));
+        };
+        let file = open_file(object, self.old_folder, self.old_name).map_err(|errno| fault(errno, from, "read"))?;
+        let bytes = match read_whole(&file, self.from.fact.size, terms.max_file_size).map_err(|errno| fault(errno, from, "read"))? {
+            Whole::Bytes(bytes) => bytes,
+            Whole::TooLarge => return Err(too_large(from, terms.max_file_size)),
+        };
+        put(self.new_folder, self.new_name, &self.to.fact, &bytes, !new_root.scratch).map_err(|why| unplaced(why, to))?;
+        if !Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact)) {
+            return Err(Failure::new(Code::Conflict, format!("`{to}` was written, but `{from}` changed meanwhile and stays")));
+        }
+        unlinkat(self.old_folder, self.old_name, AtFlags::empty()).map_err(|errno| fault(errno, from, "deleted"))
+    }
+}

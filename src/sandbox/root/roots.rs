@@ -1,0 +1,149 @@
+//! The roots of the manifest as handles.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+
+use super::protect::Protected;
+use super::replace::Leftovers;
+use super::resolve::Resolver;
+use super::seen::Seen;
+use super::session::SessionFolders;
+use crate::manifest::Quota;
+use crate::model::{Code, Failure, Target};
+
+/// One root of the manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub at: Where,
+    /// What it may hold; only session roots have one.
+    pub quota: Option<Quota>,
+}
+
+/// Where a root is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Where {
+    /// A folder, by its canonical path.
+    Folder(PathBuf),
+    /// A private folder for each session.
+    Session,
+}
+
+/// All roots, opened once.
+///
+/// INVARIANT: no verb opens a path from `/`; all begin at a handle held here.
+#[derive(Debug)]
+pub struct Roots {
+    fixed: BTreeMap<String, Arc<Root>>,
+    sessions: BTreeMap<String, Option<Quota>>,
+    folders: Option<SessionFolders>,
+    pub(super) protected: Protected,
+    pub(super) leftovers: Leftovers,
+}
+
+/// One root as a handle.
+#[derive(Debug)]
+pub(super) struct Root {
+    pub folder: Arc<OwnedFd>,
+    pub resolver: Resolver,
+    /// The names of its canonical path: text to read absolute links by.
+    pub place: Vec<String>,
+    pub mount: u64,
+    /// The protected places below it, folded.
+    pub protected: Vec<Vec<String>>,
+    /// Whether one of them is a folder.
+    pub protected_folder: bool,
+    pub quota: Option<Quota>,
+    /// Its content dies with the session, so it need not be on disk.
+    pub scratch: bool,
+}
+
+impl Roots {
+    /// Opens every root once. `protected` are the canonical paths of what no call may touch (the manifest, and where it could
+    /// be made; their last names may be missing); the state folder is one of them and holds the session folders.
+    ///
+    /// # Errors
+    /// What the kernel said of the first root or protected place that cannot be opened, with its path: for the operator.
+    pub fn open(places: &[Place], protected: &[PathBuf], state: Option<&Path>) -> Result<Self, (PathBuf, Errno)> {
+        let guarded: Vec<PathBuf> = protected.iter().cloned().chain(state.map(Path::to_owned)).collect();
+        let protected = Protected::open(&guarded).map_err(|errno| (guarded.first().cloned().unwrap_or_default(), errno))?;
+        let mut roots =
+            Self { fixed: BTreeMap::new(), sessions: BTreeMap::new(), folders: None, protected, leftovers: Leftovers::default() };
+        for place in places {
+            match &place.at {
+                Where::Folder(path) => {
+                    let root = roots.root(path, place.quota).map_err(|errno| (path.clone(), errno))?;
+                    roots.fixed.insert(place.name.clone(), Arc::new(root));
+                }
+                Where::Session => {
+                    roots.sessions.insert(place.name.clone(), place.quota);
+                }
+            }
+        }
+        if let Some(state) = state.filter(|_| !roots.sessions.is_empty()) {
+            roots.folders = Some(SessionFolders::open(state).map_err(|errno| (state.to_owned(), errno))?);
+        }
+        Ok(roots)
+    }
+
+    fn root(&self, path: &Path, quota: Option<Quota>) -> Result<Root, Errno> {
+        if self.protected.holds_folder(path) {
+            return Err(Errno::PERM);
+        }
+        let folder = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let place = path.to_string_lossy().split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        Ok(Root {
+            resolver: Resolver::detect(&folder),
+            place,
+            mount: Seen::of(&folder)?.mount,
+            protected: self.protected.inside(path),
+            protected_folder: self.protected.has_folder_inside(path),
+            quota,
+            scratch: false,
+            folder: Arc::new(folder),
+        })
+    }
+
+    /// The folder of a root, for what mounts it whole; a session's folder is made when it is first asked for.
+    ///
+    /// # Errors
+    /// `internal` for a root that is not in the manifest or a session folder that cannot be made.
+    pub fn folder(&self, session: &str, root: &str) -> Result<Arc<OwnedFd>, Failure> {
+        self.find(session, root).map(|root| root.folder.clone())
+    }
+
+    /// Wipes what the session had in session roots.
+    pub fn end_session(&self, session: &str) {
+        if let Some(folders) = &self.folders {
+            folders.end(session);
+        }
+    }
+
+    pub(super) fn find(&self, session: &str, name: &str) -> Result<Arc<Root>, Failure> {
+        if let Some(root) = self.fixed.get(name) {
+            return Ok(root.clone());
+        }
+        let quota = self.sessions.get(name).ok_or_else(|| Failure::new(Code::Internal, format!("there is no root `{name}`")))?;
+        let folders = self.folders.as_ref().ok_or_else(|| Failure::new(Code::Internal, "there is no state folder for session roots"))?;
+        folders
+            .root(session, name, *quota)
+            .map_err(|errno| super::fault::fault(errno, &Target { root: name.to_owned(), path: crate::model::RelPath::ROOT }, "made"))
+    }
+
+    /// For races with many rounds: nothing waits for the disk.
+    #[cfg(test)]
+    pub(super) fn without_sync(&mut self) {
+        for root in self.fixed.values_mut() {
+            if let Some(root) = Arc::get_mut(root) {
+                root.scratch = true;
+            }
+        }
+    }
+}

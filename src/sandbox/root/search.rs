@@ -1,0 +1,305 @@
+//! `search`: names or lines below the judged folder. Our own walk over opened folders; of the search crates only the parts
+//! that know nothing of paths on disk.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+use grep_regex::RegexMatcher;
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
+use rustix::io::Errno;
+
+use super::below::{DEEPEST, MOST_AT_ONCE, entries};
+use super::fault::fault;
+use super::ignored::Ignored;
+use super::list::{Judge, below, directory, glob};
+use super::look::Guard;
+use super::pattern::{Pattern, line_matcher};
+use super::replace::is_temporary;
+use super::resolve::{open_file, step};
+use super::roots::Roots;
+use super::seen::Seen;
+use super::stop::Stop;
+use crate::gate::Permit;
+use crate::model::{Code, Failure, Kind, RelPath, SearchFiles, Target};
+use crate::policy::paths::Visible;
+
+/// One line, or one file where only names are searched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// The file, below the root.
+    pub path: RelPath,
+    /// The line, where lines are searched.
+    pub line: Option<MatchedLine>,
+}
+
+/// A matching line with those around it. Bytes that are no UTF-8 are shown as U+FFFD, long lines are cut.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MatchedLine {
+    /// Its number, from 1.
+    pub number: u64,
+    /// The line without its end.
+    pub text: String,
+    /// Lines before it that no earlier match shows.
+    pub before: Vec<String>,
+    /// Lines after it.
+    pub after: Vec<String>,
+}
+
+/// Why a search ended before everything was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// There are more results than asked for, or than an answer may hold.
+    Full,
+    /// The time was up.
+    Late,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The folder.
+    pub target: Target,
+    /// The matches, file by file in order of their paths.
+    pub matches: Vec<Match>,
+    /// Files whose content was searched, or whose name was compared.
+    pub files: u64,
+    /// Entries that were met and may not be seen.
+    pub left_out: u64,
+    /// Why it ended early.
+    pub ended: Option<Ended>,
+}
+
+impl Roots {
+    /// Searches below the folder the permit names. Skips what `.gitignore` files name, `.git`, binary files, links and files
+    /// with a second name. Ends at `max_results`, at `max_answer` or near the end of its time, and says so.
+    ///
+    /// # Errors
+    /// `not_found`, `not_a_directory`, `cancelled`, `argument_invalid` (the expression or glob).
+    pub fn search(&self, permit: Permit<SearchFiles>, judge: Judge<'_>, stop: &Stop) -> Result<Found, Failure> {
+        let (action, opened, terms) = permit.spend();
+        let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
+        let root = self.find(&terms.session, &opened.target.root)?;
+        let (folder, top) = directory(&opened)?;
+        let invalid = |why| Failure::new(Code::ArgumentInvalid, why);
+        let lines = action.query.as_deref().map(line_matcher).transpose().map_err(invalid)?;
+        let context = usize::try_from(action.context_lines).unwrap_or(usize::MAX);
+        let mut search = Search {
+            judge,
+            stop,
+            guard: Guard::new(self, &root),
+            glob: glob(action.glob.as_deref())?,
+            lines: lines.map(Rc::new),
+            searcher: SearcherBuilder::new()
+                .binary_detection(BinaryDetection::quit(0))
+                .before_context(context)
+                .after_context(context)
+                .heap_limit(Some(LONGEST_LINE))
+                .build(),
+            ignored: Ignored::default(),
+            top: top.clone(),
+            most: usize::try_from(action.max_results).unwrap_or(usize::MAX),
+            // The text and the facts say the same twice.
+            room: terms.max_answer.as_usize() / 2,
+            found: Found { target: opened.target.clone(), matches: Vec::new(), files: 0, left_out: 0, ended: None },
+        };
+        search.ignored.enter_above(root.resolver, root.folder.as_fd(), &top);
+        search
+            .folder(folder, &top, 0)
+            .map_err(|end| match end {
+                End::Failure(failure) => Some(failure),
+                End::Errno(errno) => Some(fault(errno, &opened.target, "searched")),
+                End::Early(why) => {
+                    search.found.ended = Some(why);
+                    None
+                }
+            })
+            .or_else(|failure| failure.map_or(Ok(()), Err))?;
+        Ok(search.found)
+    }
+}
+
+/// Why a walk stops.
+enum End {
+    Early(Ended),
+    Failure(Failure),
+    Errno(Errno),
+}
+
+struct Search<'a> {
+    judge: Judge<'a>,
+    stop: &'a Stop,
+    guard: Guard<'a>,
+    glob: Option<Pattern>,
+    lines: Option<Rc<RegexMatcher>>,
+    searcher: Searcher,
+    ignored: Ignored,
+    top: RelPath,
+    most: usize,
+    room: usize,
+    found: Found,
+}
+
+impl Search<'_> {
+    fn folder(&mut self, folder: &OwnedFd, path: &RelPath, depth: usize) -> Result<(), End> {
+        let (mut inside, more) = match entries(folder, MOST_AT_ONCE) {
+            Ok(inside) => inside,
+            Err(errno) if depth == 0 => return Err(End::Errno(errno)),
+            // A folder below that went away or that the system keeps closed holds nothing for this caller.
+            Err(_) => return Ok(()),
+        };
+        if more {
+            self.found.ended = Some(Ended::Full);
+        }
+        inside.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let entered = self.ignored.enter(folder, path, inside.iter().any(|(name, seen)| name == ".gitignore" && seen.kind == Kind::File));
+        for (name, seen) in inside {
+            self.go_on()?;
+            if is_temporary(name.as_encoded_bytes()) || name == ".git" {
+                continue;
+            }
+            let path = path.join(&name.to_string_lossy());
+            let is_folder = seen.kind == Kind::Directory;
+            if self.ignored.names(&path, is_folder) {
+                continue;
+            }
+            let visible = (self.judge)(&path, is_folder);
+            if self.guard.holds(&path, &seen) || visible == Visible::No || (!is_folder && visible == Visible::OnTheWay) {
+                self.found.left_out += 1;
+                continue;
+            }
+            if is_folder {
+                if depth < DEEPEST
+                    && let Ok(inner) = step(folder, name.as_os_str())
+                {
+                    self.folder(&inner, &path, depth + 1)?;
+                }
+            } else if seen.kind == Kind::File && self.wants(&path) {
+                self.file(folder, name.as_os_str(), &path)?;
+            }
+        }
+        if entered {
+            self.ignored.leave();
+        }
+        Ok(())
+    }
+
+    fn wants(&self, path: &RelPath) -> bool {
+        self.glob.as_ref().is_none_or(|glob| below(path, &self.top).is_some_and(|path| glob.matches(&path)))
+    }
+
+    fn go_on(&self) -> Result<(), End> {
+        self.stop.check().map_err(End::Failure)?;
+        if self.stop.is_late() { Err(End::Early(Ended::Late)) } else { Ok(()) }
+    }
+
+    fn file(&mut self, folder: &OwnedFd, name: &std::ffi::OsStr, path: &RelPath) -> Result<(), End> {
+        let Some(lines) = self.lines.clone() else {
+            self.found.files += 1;
+            return self.add(Match { path: path.clone(), line: None });
+        };
+        let Ok(handle) = step(folder, name) else { return Ok(()) };
+        let Ok(seen) = Seen::of(&handle) else { return Ok(()) };
+        // What stands there now decides: a regular file with one name that is not protected.
+        if seen.kind != Kind::File || seen.names != 1 || self.guard.holds(path, &seen) {
+            self.found.left_out += 1;
+            return Ok(());
+        }
+        let Ok(file) = open_file(&handle, folder, name) else { return Ok(()) };
+        self.found.files += 1;
+        let mut sink = Lines { most: self.most - self.found.matches.len(), found: Vec::new(), before: Vec::new(), binary: false };
+        let reader = Watched { file, at: 0, stop: self.stop };
+        let searched = self.searcher.search_reader(&*lines, reader, &mut sink);
+        if !sink.binary {
+            for line in sink.found {
+                self.add(Match { path: path.clone(), line: Some(line) })?;
+            }
+        }
+        match searched {
+            Err(_) => self.go_on(),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn add(&mut self, found: Match) -> Result<(), End> {
+        let line =
+            found.line.as_ref().map_or(0, |line| line.text.len() + line.before.iter().chain(&line.after).map(String::len).sum::<usize>());
+        let size = found.path.to_string().len() + line + 16;
+        if self.found.matches.len() >= self.most || self.room < size {
+            return Err(End::Early(Ended::Full));
+        }
+        self.room -= size;
+        self.found.matches.push(found);
+        Ok(())
+    }
+}
+
+/// A file's bytes as long as somebody waits and there is time.
+struct Watched<'a> {
+    file: OwnedFd,
+    at: u64,
+    stop: &'a Stop,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_cancelled() || self.stop.is_late() {
+            return Err(io::Error::other("stopped"));
+        }
+        let count = rustix::io::pread(&self.file, buffer, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// Collects matching lines of one file; one more than asked for, which tells that there are more.
+struct Lines {
+    most: usize,
+    found: Vec<MatchedLine>,
+    before: Vec<String>,
+    binary: bool,
+}
+
+impl Sink for Lines {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        let text = shown(found.bytes());
+        self.found.push(MatchedLine {
+            number: found.line_number().unwrap_or_default(),
+            text,
+            before: std::mem::take(&mut self.before),
+            after: Vec::new(),
+        });
+        Ok(self.found.len() <= self.most)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
+        match (context.kind(), self.found.last_mut()) {
+            (SinkContextKind::After, Some(last)) => last.after.push(shown(context.bytes())),
+            (SinkContextKind::Before, _) => self.before.push(shown(context.bytes())),
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _: &Searcher, _: u64) -> Result<bool, io::Error> {
+        self.binary = true;
+        Ok(false)
+    }
+}
+
+/// A line as it is shown, without its end, cut after [`LONGEST_SHOWN`] characters.
+fn shown(line: &[u8]) -> String {
+    let line = line.get(..LONGEST_SHOWN * 4).unwrap_or(line);
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_end_matches(['\n', '\r']);
+    match text.char_indices().nth(LONGEST_SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+const LONGEST_SHOWN: usize = 500;
+/// A line that does not fit is no line of a text; the file is then skipped from there.
+const LONGEST_LINE: usize = 4 << 20;

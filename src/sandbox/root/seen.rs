@@ -1,0 +1,74 @@
+//! What the kernel says of one object.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, statx};
+use rustix::io::Errno;
+
+use crate::model::{Identity, Kind, PathFact};
+
+/// Facts of one object, from one `statx(2)` on a descriptor or on a name in a held folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub kind: Kind,
+    pub size: u64,
+    pub names: u64,
+    pub identity: Identity,
+    /// Permission bits, owner and group.
+    pub mode: u32,
+    pub owner: (u32, u32),
+    /// The mount it is on; 0 where the kernel does not tell (before 5.8).
+    pub mount: u64,
+}
+
+impl Seen {
+    /// The object that the descriptor holds.
+    pub(super) fn of(object: impl AsFd) -> Result<Self, Errno> {
+        statx(object, c"", AtFlags::EMPTY_PATH, WANTED).map(|facts| Self::from_statx(&facts))
+    }
+
+    /// The object of this name in a held folder; a link is seen as a link.
+    pub(super) fn at(folder: impl AsFd, name: impl rustix::path::Arg) -> Result<Self, Errno> {
+        statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, WANTED).map(|facts| Self::from_statx(&facts))
+    }
+
+    fn from_statx(facts: &Statx) -> Self {
+        let kind = match FileType::from_raw_mode(facts.stx_mode.into()) {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            FileType::Symlink => Kind::Symlink,
+            _ => Kind::Other,
+        };
+        let told = facts.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+        Self {
+            kind,
+            size: facts.stx_size,
+            names: u64::from(facts.stx_nlink),
+            identity: Identity {
+                device: rustix::fs::makedev(facts.stx_dev_major, facts.stx_dev_minor),
+                inode: facts.stx_ino,
+                mtime_ns: i128::from(facts.stx_mtime.tv_sec) * 1_000_000_000 + i128::from(facts.stx_mtime.tv_nsec),
+            },
+            mode: u32::from(facts.stx_mode) & 0o7777,
+            owner: (facts.stx_uid, facts.stx_gid),
+            mount: if told { facts.stx_mnt_id } else { 0 },
+        }
+    }
+
+    /// Device and inode: the object, whatever its content.
+    pub(super) fn object(&self) -> (u64, u64) {
+        (self.identity.device, self.identity.inode)
+    }
+
+    /// Whether it is the very object, unchanged, that was judged.
+    pub(super) fn is_as_judged(&self, fact: &PathFact) -> bool {
+        let same_content = self.kind != Kind::File || (self.size == fact.size && self.names == fact.names);
+        // A folder's time changes with its entries, which are compared one by one.
+        let same = |judged: Identity| {
+            if self.kind == Kind::File { judged == self.identity } else { (judged.device, judged.inode) == self.object() }
+        };
+        self.kind == fact.kind && same_content && fact.identity.is_some_and(same)
+    }
+}
+
+const WANTED: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::MNT_ID);

@@ -1,0 +1,164 @@
+//! `read` and `list`: contents, windows, cuts.
+
+use super::*;
+
+#[test]
+fn a_file_comes_back_as_it_is() {
+    let house = House::new();
+    house.put("work/a.txt", "one\r\ntwo\u{e9}\n");
+    let reading = house.read("work/a.txt").unwrap();
+    assert_eq!(reading.content, Content::Text("one\r\ntwo\u{e9}\n".to_owned()));
+    assert_eq!((reading.size, reading.lines, reading.shown, reading.next, reading.cut_inside), (11, Some(2), 2, None, false));
+    assert_eq!(reading.sha256.unwrap().len(), 64);
+    assert_eq!(text(house.read("work/a.txt")), "one\r\ntwo\u{e9}\n");
+    house.put("work/empty", "");
+    assert_eq!(text(house.read("work/empty")), "");
+}
+
+#[test]
+fn lines_are_read_by_offset_and_limit() {
+    let house = House::new();
+    house.put("work/a", "1\n2\n3\n4\n5");
+    for (offset, limit, expected, next) in [
+        (1, Some(2), "1\n2\n", Some(3)),
+        (3, Some(1), "3\n", Some(4)),
+        (4, None, "4\n5", None),
+        (5, Some(9), "5", None),
+        (1, Some(5), "1\n2\n3\n4\n5", None),
+    ] {
+        let reading = house.read_lines("work/a", offset, limit).unwrap();
+        assert_eq!((reading.content, reading.next), (Content::Text(expected.to_owned()), next), "{offset} {limit:?}");
+    }
+    assert_eq!(code(house.read_lines("work/a", 6, None)), Code::ArgumentInvalid);
+}
+
+#[test]
+fn a_window_of_a_large_file_is_read_without_the_rest_and_answers_alike() {
+    let mut house = House::new();
+    let lines: String = (1..=300_000).flat_map(|n| ["line ".to_owned(), n.to_string(), "\n".to_owned()]).collect();
+    house.put("work/log", &lines);
+    house.terms.max_file_size = Bytes::mib(1);
+    let reading = house.read_lines("work/log", 299_999, Some(5)).unwrap();
+    assert_eq!((reading.content, reading.next, reading.sha256), (Content::Text("line 299999\nline 300000\n".to_owned()), None, None));
+    let reading = house.read_lines("work/log", 150_000, Some(2)).unwrap();
+    assert_eq!((reading.content, reading.next), (Content::Text("line 150000\nline 150001\n".to_owned()), Some(150_002)));
+    assert_eq!(code(house.read_lines("work/log", 300_001, Some(1))), Code::ArgumentInvalid);
+    house.terms.max_answer = Bytes(30);
+    let reading = house.read_lines("work/log", 10, None).unwrap();
+    assert_eq!((reading.content, reading.next), (Content::Text("line 10\nline 11\nline 12\n".to_owned()), Some(13)));
+    assert_eq!(code(house.read("work/log")), Code::FileTooLarge);
+}
+
+#[test]
+fn a_long_answer_is_cut_after_a_line_and_says_how_to_go_on() {
+    let mut house = House::new();
+    house.terms.max_answer = Bytes(10);
+    house.put("work/a", "1234\n5678\n9");
+    let reading = house.read("work/a").unwrap();
+    assert_eq!((reading.content, reading.next, reading.cut_inside), (Content::Text("1234\n5678\n".to_owned()), Some(3), false));
+    house.put("work/b", "12345678\u{e9}\u{e9}\u{e9}\nnext\n");
+    let reading = house.read("work/b").unwrap();
+    assert_eq!((reading.content, reading.next, reading.cut_inside), (Content::Text("12345678\u{e9}".to_owned()), Some(2), true));
+    house.put("work/c", "123456789\u{e9}");
+    let reading = house.read("work/c").unwrap();
+    assert_eq!((reading.content, reading.next, reading.cut_inside), (Content::Text("123456789".to_owned()), None, true));
+}
+
+#[test]
+fn a_single_line_of_20_mb_is_cut_and_not_lost() {
+    let mut house = House::new();
+    house.terms.max_answer = Bytes::kib(64);
+    house.put("work/a", "x".repeat(20_000_000));
+    let reading = house.read("work/a").unwrap();
+    assert_eq!((reading.content, reading.next, reading.cut_inside), (Content::Text("x".repeat(65_536)), None, true));
+}
+
+#[test]
+fn what_is_no_text_is_said_so_and_comes_as_base64_on_demand() {
+    let house = House::new();
+    house.put("work/latin1", b"caf\xe9\n");
+    house.put("work/bin", b"a\0b");
+    house.put("work/utf16", b"\xff\xfea\0");
+    for (path, why) in [("work/latin1", "byte 3"), ("work/bin", "NUL at byte 1"), ("work/utf16", "UTF-16")] {
+        let failure = house.read(path).unwrap_err().0;
+        assert_eq!(failure.code, Code::NotText);
+        assert!(failure.message.contains(why), "{failure}");
+    }
+    let action = ReadFile { path: call_path("work/bin"), offset: 1, limit: None, encoding: Encoding::Base64 };
+    let reading = house.roots.read(house.permit(action, vec![house.look("work/bin", Access::Read)]), &stop()).unwrap();
+    assert_eq!(reading.content, Content::Base64("YQBi".to_owned()));
+}
+
+#[test]
+fn a_picture_comes_as_a_picture() {
+    let house = House::new();
+    let png = b"\x89PNG\r\n\x1a\n\0\0rest";
+    house.put("work/a.png", png);
+    assert_eq!(house.read("work/a.png").unwrap().content, Content::Image { data: png.to_vec(), mime_type: "image/png" });
+}
+
+#[test]
+fn a_folder_is_listed_sorted_and_only_as_deep_as_asked() {
+    let house = House::new();
+    for file in ["work/b.txt", "work/a/x/deep.rs", "work/a/y.rs"] {
+        house.put(file, "12345");
+    }
+    assert_eq!(shown(&house.list("work", 1, &all_visible).unwrap()), ["a", "b.txt"]);
+    let all = house.list("work", 9, &all_visible).unwrap();
+    assert_eq!(shown(&all), ["a", "a/x", "a/x/deep.rs", "a/y.rs", "b.txt"]);
+    assert_eq!(all.entries[4], Listed { path: RelPath::parse("b.txt").unwrap(), kind: Kind::File, size: 5 });
+    assert_eq!(shown(&house.list("work/a", 1, &all_visible).unwrap()), ["a/x", "a/y.rs"]);
+    assert_eq!(code(house.list("work/b.txt", 1, &all_visible)), Code::NotADirectory);
+    assert_eq!(code(house.list("work/none", 1, &all_visible)), Code::NotFound);
+}
+
+#[test]
+fn entries_that_may_not_be_seen_are_left_out_and_counted() {
+    let house = House::new();
+    for file in ["work/.env", "work/a/.env", "work/a/b.txt"] {
+        house.put(file, "");
+    }
+    let judge =
+        |path: &RelPath, _: bool| if path.segments().last().is_some_and(|name| name == ".env") { Visible::No } else { Visible::Yes };
+    let listing = house.list("work", 3, &judge).unwrap();
+    assert_eq!((shown(&listing), listing.left_out), (vec!["a".to_owned(), "a/b.txt".to_owned()], 2));
+}
+
+#[test]
+fn a_glob_and_a_limit_bound_a_listing() {
+    let house = House::new();
+    for n in 0..10_000 {
+        house.put(&format!("work/many/{n:05}.txt"), "");
+    }
+    house.put("work/one.rs", "");
+    let list = |path: &str, glob: Option<&str>, limit| {
+        let action = ListDirectory { path: call_path(path), depth: 2, glob: glob.map(str::to_owned), limit };
+        house.roots.list(house.permit(action, vec![house.look(path, Access::List)]), &all_visible, &stop()).unwrap()
+    };
+    assert_eq!(shown(&list("work", Some("*.rs"), 10)), ["one.rs"]);
+    let cut = list("work", None, 5);
+    assert_eq!((shown(&cut).len(), cut.truncated), (5, true));
+    // What is near comes first.
+    assert!(shown(&cut).contains(&"one.rs".to_owned()));
+    let whole = list("work/many", None, 10_000);
+    assert_eq!((whole.entries.len(), whole.truncated), (10_000, false));
+}
+
+#[test]
+fn a_cancelled_listing_ends() {
+    let house = House::new();
+    house.put("work/a", "");
+    let cancel = tokio_util::sync::CancellationToken::new();
+    cancel.cancel();
+    let action = ListDirectory { path: call_path("work"), depth: 1, glob: None, limit: 9 };
+    let stop = Stop::new(cancel, std::time::Duration::from_secs(1));
+    assert_eq!(code(house.roots.list(house.permit(action, vec![house.look("work", Access::List)]), &all_visible, &stop)), Code::Cancelled);
+}
+
+#[test]
+fn names_that_are_no_utf8_are_listed_as_far_as_they_are() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let house = House::new();
+    std::fs::write(house.path("work").join(std::ffi::OsStr::from_bytes(b"caf\xe9")), "x").unwrap();
+    assert_eq!(shown(&house.list("work", 1, &all_visible).unwrap()), ["caf\u{fffd}"]);
+}

@@ -1,0 +1,147 @@
+//! `search` and `info`.
+
+use super::*;
+use crate::model::{FileInfo, SearchFiles};
+
+fn search(house: &House, query: Option<&str>, glob: Option<&str>, judge: Judge<'_>) -> Found {
+    try_search(house, "work", query, glob, 100, 0, judge).unwrap()
+}
+
+fn try_search(
+    house: &House,
+    path: &str,
+    query: Option<&str>,
+    glob: Option<&str>,
+    max_results: u32,
+    context_lines: u32,
+    judge: Judge<'_>,
+) -> Result<Found, Failure> {
+    let action =
+        SearchFiles { path: call_path(path), query: query.map(str::to_owned), glob: glob.map(str::to_owned), context_lines, max_results };
+    house.roots.search(house.permit(action, vec![house.try_look(path, Access::List)?]), judge, &stop())
+}
+
+fn hits(found: &Found) -> Vec<String> {
+    let line = |found: &Match| found.line.as_ref().map(|line| format!(":{}:{}", line.number, line.text)).unwrap_or_default();
+    found.matches.iter().map(|found| format!("{}{}", found.path, line(found))).collect()
+}
+
+#[test]
+fn lines_are_found_with_their_numbers_in_order_of_paths() {
+    let house = House::new();
+    house.put("work/b.txt", "one\ntwo\nthree\r\n");
+    house.put("work/a/c.txt", "two\n");
+    house.put("work/bin", b"two\0");
+    house.put("work/latin1", b"two caf\xe9\n");
+    let found = search(&house, Some("^t"), None, &all_visible);
+    assert_eq!(hits(&found), ["a/c.txt:1:two", "b.txt:2:two", "b.txt:3:three", "latin1:1:two caf\u{fffd}"]);
+    assert_eq!((found.files, found.ended), (4, None));
+    assert_eq!(hits(&search(&house, Some("(?i)TWO$"), Some("*.txt"), &all_visible)), ["a/c.txt:1:two", "b.txt:2:two"]);
+    assert_eq!(hits(&search(&house, None, Some("a/*"), &all_visible)), ["a/c.txt"]);
+    assert_eq!(hits(&search(&house, None, None, &all_visible)), ["a/c.txt", "b.txt", "bin", "latin1"]);
+}
+
+#[test]
+fn lines_around_a_match_come_with_it() {
+    let house = House::new();
+    house.put("work/a", "1\n2\nhit\n4\n5\nhit\n7\n");
+    let found = try_search(&house, "work", Some("hit"), None, 10, 1, &all_visible).unwrap();
+    let lines: Vec<_> = found.matches.into_iter().map(|found| found.line.unwrap()).collect();
+    let line = |number, before: &str, after: &str| MatchedLine {
+        number,
+        text: "hit".into(),
+        before: vec![before.into()],
+        after: vec![after.into()],
+    };
+    assert_eq!(lines, [line(3, "2", "4"), line(6, "5", "7")]);
+}
+
+#[test]
+fn what_gitignore_names_is_skipped_whole_and_an_inner_file_can_take_it_back() {
+    let house = House::new();
+    for file in ["work/target/a", "work/src/a.log", "work/src/keep.log", "work/src/a.rs", "work/.git/config", "work/sub/x.tmp"] {
+        house.put(file, "hit\n");
+    }
+    house.put("work/.gitignore", "/target\n*.log\n*.tmp\n");
+    house.put("work/src/.gitignore", "!keep.log\n");
+    assert_eq!(hits(&search(&house, Some("hit"), None, &all_visible)), ["src/a.rs:1:hit", "src/keep.log:1:hit"]);
+    // Also those of the folders above the one that is searched.
+    let found = try_search(&house, "work/sub", Some("hit"), None, 10, 0, &all_visible).unwrap();
+    assert_eq!(hits(&found), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_is_read_that_may_not_be_seen() {
+    let house = House::new();
+    for file in ["work/.env", "work/secret/a", "work/open/a"] {
+        house.put(file, "hit\n");
+    }
+    std::os::unix::fs::symlink(house.path("outside/secret"), house.path("work/link")).unwrap();
+    std::os::unix::fs::symlink(house.path("outside"), house.path("work/linkdir")).unwrap();
+    std::fs::hard_link(house.path("outside/secret"), house.path("work/hard")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, house.path("work/fifo"), rustix::fs::Mode::RWXU).unwrap();
+    let judge = |path: &RelPath, _: bool| match path.segments()[0].as_str() {
+        ".env" | "secret" => Visible::No,
+        _ => Visible::Yes,
+    };
+    let found = search(&house, Some("hit|secret"), None, &judge);
+    assert_eq!((hits(&found), found.left_out), (vec!["open/a:1:hit".to_owned()], 3));
+    // The manifest and the state folder.
+    let found = try_search(&house, "home", Some("version|\\{"), None, 10, 0, &all_visible).unwrap();
+    assert_eq!((hits(&found), found.left_out), (vec![], 2));
+    let on_the_way = |_: &RelPath, is_folder: bool| if is_folder { Visible::OnTheWay } else { Visible::No };
+    assert_eq!(hits(&search(&house, Some("hit"), None, &on_the_way)), Vec::<String>::new());
+}
+
+#[test]
+fn a_search_is_bounded_in_results_bytes_and_time() {
+    let mut house = House::new();
+    house.put("work/a", "hit\n".repeat(1000));
+    house.put("work/long", format!("hit {}\n", "x".repeat(100_000)));
+    let found = try_search(&house, "work", Some("hit"), None, 10, 0, &all_visible).unwrap();
+    assert_eq!((found.matches.len(), found.ended), (10, Some(Ended::Full)));
+    let found = try_search(&house, "work", Some("^hit x"), None, 10, 0, &all_visible).unwrap();
+    assert_eq!((found.matches[0].line.as_ref().unwrap().text.chars().count(), found.ended), (501, None));
+    house.terms.max_answer = Bytes(200);
+    let found = try_search(&house, "work", Some("hit"), None, 1000, 0, &all_visible).unwrap();
+    assert_eq!((found.matches.len() < 10, found.ended), (true, Some(Ended::Full)));
+    let action = SearchFiles { path: call_path("work"), query: Some("hit".into()), glob: None, context_lines: 0, max_results: 9 };
+    let late = Stop::new(tokio_util::sync::CancellationToken::new(), std::time::Duration::ZERO);
+    let found = house.roots.search(house.permit(action.clone(), vec![house.look("work", Access::List)]), &all_visible, &late).unwrap();
+    assert_eq!(found.ended, Some(Ended::Late));
+    let cancel = tokio_util::sync::CancellationToken::new();
+    cancel.cancel();
+    let gone = Stop::new(cancel, std::time::Duration::from_secs(9));
+    assert_eq!(
+        code(house.roots.search(house.permit(action, vec![house.look("work", Access::List)]), &all_visible, &gone)),
+        Code::Cancelled
+    );
+}
+
+#[test]
+fn a_sparse_file_and_a_deep_tree_do_not_hold_a_search_up() {
+    let house = House::new();
+    let file = std::fs::File::create(house.path("work/sparse")).unwrap();
+    let size = [1u64 << 50, 1 << 43, 1 << 40].into_iter().find(|size| file.set_len(*size).is_ok());
+    let deep = (0..300).fold(house.path("work"), |path, _| path.join("d"));
+    std::fs::create_dir_all(&deep).unwrap();
+    house.put("work/z", "hit\n");
+    let found = search(&house, Some("hit"), None, &all_visible);
+    assert_eq!((hits(&found), size.is_some()), (vec!["z:1:hit".to_owned()], true));
+}
+
+#[test]
+fn facts_of_a_path_are_told_without_its_content() {
+    let house = House::new();
+    house.put("work/a.txt", "one\ntwo\n");
+    let info = |path: &str| {
+        let action = FileInfo { path: call_path(path) };
+        house.roots.info(house.permit(action, vec![house.look(path, Access::Stat)]))
+    };
+    let facts = info("work/a.txt").unwrap();
+    let content = facts.content.unwrap();
+    assert_eq!((facts.kind, facts.size, content.lines, content.mime_type), (Kind::File, 8, Some(2), "text/plain"));
+    assert_eq!(Some(content.sha256), house.read("work/a.txt").unwrap().sha256);
+    assert_eq!(info("work").unwrap().kind, Kind::Directory);
+    assert_eq!(code(info("work/none")), Code::NotFound);
+}

@@ -1,0 +1,82 @@
+//! Session roots: private, bounded, gone at the end.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+use crate::manifest::Quota;
+
+fn scratch(dir: &Path, quota: Option<Quota>) -> Roots {
+    Roots::open(&[Place { name: "scratch".to_owned(), at: Where::Session, quota }], &[], Some(dir)).unwrap()
+}
+
+fn folders(house: &House) -> Vec<PathBuf> {
+    std::fs::read_dir(house.path("home/state/sessions")).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn each_session_has_its_own_folder_and_it_is_wiped_at_the_end() {
+    let house = House::new();
+    assert_eq!(folders(&house), Vec::<PathBuf>::new());
+    house.write("scratch/a", "mine", WriteMode::Create).unwrap();
+    let [folder] = folders(&house).try_into().unwrap();
+    assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o7777, 0o700);
+    let other = house.roots.look("other", &[target("scratch/a")], &[Access::Read], Symlinks::Deny).unwrap();
+    assert_eq!((other[0].fact.kind, folders(&house).len()), (Kind::Absent, 2));
+    assert_eq!(text(house.read("scratch/a")), "mine");
+    std::fs::create_dir_all(folder.join("d/e")).unwrap();
+    std::fs::set_permissions(folder.join("d"), std::fs::Permissions::from_mode(0o500)).unwrap();
+    std::os::unix::fs::symlink(house.path("outside"), folder.join("link")).unwrap();
+    house.roots.end_session("s");
+    assert_eq!((folders(&house).len(), folder.exists(), house.text("outside/secret")), (1, false, "secret".to_owned()));
+    drop(house.roots);
+    assert_eq!(std::fs::read_dir(house.dir.path().join("home/state/sessions")).unwrap().count(), 0);
+}
+
+#[test]
+fn folders_of_a_server_that_died_are_wiped_at_the_next_start_and_those_of_a_living_one_stay() {
+    let house = House::new();
+    house.write("scratch/a", "living", WriteMode::Create).unwrap();
+    let dead = house.path("home/state/sessions").join("0123456789abcdef0123456789abcdef");
+    std::fs::create_dir_all(dead.join("x")).unwrap();
+    let kept = house.path("home/state/sessions/not-ours");
+    std::fs::create_dir(&kept).unwrap();
+    let second = scratch(&house.path("home/state"), None);
+    assert_eq!((dead.exists(), kept.exists(), text(house.read("scratch/a"))), (false, true, "living".to_owned()));
+    drop(second);
+    assert_eq!(text(house.read("scratch/a")), "living");
+}
+
+#[test]
+fn a_tree_deeper_than_a_walk_goes_is_wiped_and_counts_as_full() {
+    let mut house = House::new();
+    std::fs::create_dir(house.path("state2")).unwrap();
+    house.roots = scratch(&house.path("state2"), Some(Quota { bytes: Some(Bytes::mib(1)), files: None }));
+    house.write("scratch/a", "x", WriteMode::Overwrite).unwrap();
+    let mut at = (*house.roots.folder("s", "scratch").unwrap()).try_clone().unwrap();
+    for _ in 0..300 {
+        rustix::fs::mkdirat(&at, "d", rustix::fs::Mode::RWXU).unwrap();
+        at = rustix::fs::openat(&at, "d", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+    }
+    assert_eq!(code(house.write("scratch/b", "x", WriteMode::Overwrite)), Code::NoSpace);
+    house.roots.end_session("s");
+    assert_eq!(std::fs::read_dir(house.path("state2/sessions")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_session_root_takes_no_more_than_its_quota() {
+    let mut house = House::new();
+    std::fs::create_dir(house.path("state2")).unwrap();
+    house.roots = scratch(&house.path("state2"), Some(Quota { bytes: Some(Bytes(10)), files: Some(3) }));
+    house.write("scratch/a", "12345", WriteMode::Overwrite).unwrap();
+    house.write("scratch/b", "12345", WriteMode::Overwrite).unwrap();
+    assert_eq!(code(house.write("scratch/c", "1", WriteMode::Overwrite)), Code::NoSpace);
+    assert_eq!(code(house.write("scratch/a", "1", WriteMode::Append)), Code::NoSpace);
+    house.write("scratch/a", "1", WriteMode::Overwrite).unwrap();
+    house.write("scratch/c", "1", WriteMode::Overwrite).unwrap();
+    let failure = house.write("scratch/d", "", WriteMode::Overwrite).unwrap_err().0;
+    assert_eq!((failure.code, failure.message.contains("10 B and 3 files")), (Code::NoSpace, true), "{failure}");
+    let action = CreateDirectory { path: call_path("scratch/d") };
+    let opened = house.look("scratch/d", Access::CreateDirectory);
+    assert_eq!(code(house.roots.create_directory(house.permit(action, vec![opened]))), Code::NoSpace);
+    assert_eq!(text(house.read("scratch/a")), "1");
+}

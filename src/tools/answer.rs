@@ -1,0 +1,61 @@
+//! What the file tools' answers have in common.
+
+use jiff::Timestamp;
+
+use crate::gate::Permit;
+use crate::model::{CallPath, Kind};
+use crate::sandbox::root::Stop;
+use crate::tool::Stage;
+
+/// Above this many bytes work is kept off the threads that answer others.
+pub(super) const LARGE: u64 = 256 * 1024;
+
+/// Runs work that may block for long; on a runtime of many threads the others take over what waits here.
+pub(super) fn heavy<T>(is_heavy: bool, work: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current() {
+        Ok(handle) if is_heavy && handle.runtime_flavor() == RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
+/// When the verb for this permit must end.
+pub(super) fn stop<A>(stage: &Stage, permit: &Permit<A>) -> Stop {
+    Stop::new(stage.cancel.clone(), permit.terms().timeout)
+}
+
+/// The first path the permit is for, as answers speak of it.
+pub(super) fn first_target<A>(permit: &Permit<A>) -> String {
+    permit.opened().first().map(|opened| opened.target.to_string()).unwrap_or_default()
+}
+
+/// A time in RFC 3339, to the second.
+pub(super) fn time(nanoseconds: i128) -> String {
+    let seconds = i64::try_from(nanoseconds.div_euclid(1_000_000_000)).unwrap_or_default();
+    Timestamp::from_second(seconds).map(|time| time.to_string()).unwrap_or_default()
+}
+
+/// A path as text shows it: plain where a caller could write it, else with its odd characters escaped.
+pub(super) fn name(path: &str) -> String {
+    if CallPath::parse(path).is_ok() { path.to_owned() } else { path.escape_debug().to_string() }
+}
+
+/// A kind as answers name it.
+pub(super) fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Absent => "absent",
+        Kind::File => "file",
+        Kind::Directory => "directory",
+        Kind::Symlink => "symlink",
+        Kind::Other => "other",
+    }
+}
+
+/// The line that tells how many entries may not be seen.
+pub(super) fn left_out(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1 => "[1 entry is left out: not allowed]\n".to_owned(),
+        more => format!("[{more} entries are left out: not allowed]\n"),
+    }
+}

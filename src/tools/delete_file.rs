@@ -1,0 +1,74 @@
+//! `delete_file`: a file, an empty folder, or a folder with all below it.
+
+use std::sync::LazyLock;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::answer::{first_target, heavy, stop};
+use super::schema;
+use crate::gate::Permit;
+use crate::model::{self, Action, Argument, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
+use crate::sandbox::Sandbox;
+use crate::tool::{Card, Stage, Tool};
+
+/// `delete_file`
+#[derive(Debug)]
+pub(super) struct DeleteFile;
+
+static SPEC: ToolSpec = ToolSpec {
+    name: "delete_file",
+    flags: Flags::of(&[Flag::WriteFile]),
+    arguments: &[Argument { name: "path", default: None }, Argument { name: "recursive", default: Some("false") }],
+};
+
+static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// ROOT/folder/file
+    path: String,
+    /// Also a folder that is not empty, with all below it.
+    recursive: Option<bool>,
+}
+
+impl Tool for DeleteFile {
+    fn spec(&self) -> &'static ToolSpec {
+        &SPEC
+    }
+
+    fn card(&self) -> Card {
+        Card {
+            title: "Delete",
+            description: "Deletes a file or an empty folder, or with recursive a folder and all below it. There is no way back.",
+            read_only: false,
+            destructive: true,
+            idempotent: true,
+            open_world: false,
+            input_schema: INPUT.clone(),
+            output_schema: Some(schema::output(json!({
+                "path": {"type": "string"},
+                "deleted": {"type": "integer"},
+            }))),
+        }
+    }
+
+    fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
+        let args: Args = schema::parse(&INPUT, arguments)?;
+        Ok(Action::DeleteFile(model::DeleteFile { path: CallPath::parse(&args.path)?, recursive: args.recursive.unwrap_or(false) }))
+    }
+
+    fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            let permit = permit.narrow::<model::DeleteFile>()?;
+            stop(&stage, &permit).check()?;
+            let target = first_target(&permit);
+            let deleted = heavy(permit.action().recursive, || sandbox.roots.delete(permit))?;
+            let with = if deleted > 1 { format!(" with the {} entries below it", deleted - 1) } else { String::new() };
+            Ok(Output::text(format!("`{target}` deleted{with}")).fact("path", target).fact("deleted", deleted))
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! `edit_file`: exact replacements in one file.
+
+use std::sync::LazyLock;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::answer::{heavy, stop};
+use super::schema;
+use crate::gate::Permit;
+use crate::model::{self, Action, Argument, Block, CallPath, Failure, Field, Flag, Flags, Origin, Output, Refusal, ToolSpec};
+use crate::sandbox::Sandbox;
+use crate::tool::{Card, Stage, Tool};
+
+/// `edit_file`
+#[derive(Debug)]
+pub(super) struct EditFile;
+
+static SPEC: ToolSpec = ToolSpec {
+    name: "edit_file",
+    flags: Flags::of(&[Flag::ReadFile, Flag::WriteFile]),
+    arguments: &[
+        Argument { name: "path", default: None },
+        Argument { name: "edits", default: None },
+        Argument { name: "dry_run", default: Some("false") },
+    ],
+};
+
+static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// ROOT/folder/file
+    path: String,
+    /// Applied in order, all or none.
+    #[schemars(length(min = 1))]
+    edits: Vec<Edit>,
+    /// Only show the diff.
+    dry_run: Option<bool>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    /// The passage, exactly as it stands in the file, exactly once unless `replace_all`.
+    #[schemars(length(min = 1))]
+    old_text: String,
+    new_text: String,
+    replace_all: Option<bool>,
+}
+
+impl Tool for EditFile {
+    fn spec(&self) -> &'static ToolSpec {
+        &SPEC
+    }
+
+    fn card(&self) -> Card {
+        Card {
+            title: "Edit a file",
+            description: "Replaces exact passages of a text file and answers with the diff. Line ends and byte order mark of the file are kept. \
+                          Fails without any change when a passage is missing or stands there more than once.",
+            read_only: false,
+            destructive: true,
+            idempotent: false,
+            open_world: false,
+            input_schema: INPUT.clone(),
+            output_schema: Some(schema::output(json!({
+                "path": {"type": "string"},
+                "replacements": {"type": "integer"},
+                "dry_run": {"type": "boolean"},
+                "diff": {"type": "string"},
+                "size": {"type": "integer"},
+                "sha256": {"type": "string"},
+            }))),
+        }
+    }
+
+    fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
+        let args: Args = schema::parse(&INPUT, arguments)?;
+        let mut edits = Vec::with_capacity(args.edits.len());
+        for (index, edit) in args.edits.into_iter().enumerate() {
+            if edit.old_text == edit.new_text {
+                return Err(schema::invalid(&format!("edits[{index}].new_text"), "different from `old_text`", "the same"));
+            }
+            edits.push(model::Edit { old_text: edit.old_text, new_text: edit.new_text, replace_all: edit.replace_all.unwrap_or(false) });
+        }
+        Ok(Action::EditFile(model::EditFile { path: CallPath::parse(&args.path)?, edits, dry_run: args.dry_run.unwrap_or(false) }))
+    }
+
+    fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            let permit = permit.narrow::<model::EditFile>()?;
+            stop(&stage, &permit).check()?;
+            let edited = heavy(true, || sandbox.roots.edit(permit))?;
+            let target = edited.target.to_string();
+            let dry_run = edited.identity.is_none();
+            let done = if dry_run { "would change; nothing was written" } else { "changed" };
+            let passages = if edited.replacements == 1 { "1 passage" } else { &format!("{} passages", edited.replacements) };
+            let mut output = Output::text(format!("`{target}` {done}: {passages}"))
+                .fact("path", target)
+                .fact("replacements", edited.replacements)
+                .fact("dry_run", dry_run)
+                .fact("size", edited.size)
+                .fact("sha256", edited.sha256);
+            output.blocks.push(Block::Text { text: edited.diff.clone(), origin: Origin::File });
+            if edited.diff_cut {
+                let note = "[the diff is longer; read the file to see the rest]".to_owned();
+                output.blocks.push(Block::Text { text: note, origin: Origin::Own });
+            }
+            output.structured.get_or_insert_default().push(("diff", Field::Text(edited.diff, Origin::File)));
+            output.bytes_written = if dry_run { 0 } else { edited.size };
+            Ok(output)
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! `list_directory`: the entries of a folder.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::answer::{heavy, kind, left_out, name, stop};
+use super::schema;
+use crate::gate::Permit;
+use crate::model::{self, Action, Argument, Bytes, CallPath, Failure, Flag, Flags, Kind, Output, Refusal, RelPath, Target, ToolSpec};
+use crate::policy::paths::visible;
+use crate::sandbox::Sandbox;
+use crate::sandbox::root::{Listing, Pattern};
+use crate::tool::{Card, Stage, Tool};
+
+/// `list_directory`
+#[derive(Debug)]
+pub(super) struct ListDirectory;
+
+static SPEC: ToolSpec = ToolSpec {
+    name: "list_directory",
+    flags: Flags::of(&[Flag::ReadFile]),
+    arguments: &[
+        Argument { name: "path", default: None },
+        Argument { name: "depth", default: Some("1") },
+        Argument { name: "glob", default: None },
+        Argument { name: "limit", default: Some("500") },
+    ],
+};
+
+static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// ROOT or ROOT/folder
+    path: String,
+    /// How many folders deep.
+    #[schemars(range(min = 1, max = 32))]
+    depth: Option<u32>,
+    /// `*.rs` matches names at any depth, `src/**/*.rs` the path below `path`.
+    glob: Option<String>,
+    /// Most entries.
+    #[schemars(range(min = 1, max = 10000))]
+    limit: Option<u32>,
+}
+
+impl Tool for ListDirectory {
+    fn spec(&self) -> &'static ToolSpec {
+        &SPEC
+    }
+
+    fn card(&self) -> Card {
+        Card {
+            title: "List a folder",
+            description: "Lists a folder, sorted, folders with a trailing slash, files with their size. Entries you may not see are left out and \
+                          counted.",
+            read_only: true,
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+            input_schema: INPUT.clone(),
+            output_schema: Some(schema::output(json!({
+                "path": {"type": "string"},
+                "entries": {"type": "array", "items": {"type": "object", "properties": {
+                    "path": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "size": {"type": "integer"},
+                }}},
+                "left_out": {"type": "integer"},
+                "truncated": {"type": "boolean"},
+            }))),
+        }
+    }
+
+    fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
+        let args: Args = schema::parse(&INPUT, arguments)?;
+        if let Some(glob) = &args.glob {
+            Pattern::parse(glob).map_err(|why| schema::invalid("glob", "a glob", &why))?;
+        }
+        Ok(Action::ListDirectory(model::ListDirectory {
+            path: CallPath::parse(&args.path)?,
+            depth: args.depth.unwrap_or(1),
+            glob: args.glob,
+            limit: args.limit.unwrap_or(500),
+        }))
+    }
+
+    fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            let permit = permit.narrow::<model::ListDirectory>()?;
+            let (stop, terms) = (stop(&stage, &permit), permit.terms().clone());
+            let root = permit.opened().first().map(|opened| opened.target.root.clone()).unwrap_or_default();
+            let seen = |path: &RelPath, is_folder| visible(&terms.manifest, &root, path, is_folder);
+            let listing = heavy(true, || sandbox.roots.list(permit, &seen, &stop))?;
+            Ok(answer(&listing, terms.max_answer))
+        })
+    }
+}
+
+fn answer(listing: &Listing, most: Bytes) -> Output {
+    let target = listing.target.to_string();
+    let mut text = String::new();
+    let mut entries = Vec::with_capacity(listing.entries.len());
+    let mut cut = listing.truncated || listing.late;
+    for entry in &listing.entries {
+        let full = Target { root: listing.target.root.clone(), path: entry.path.clone() };
+        let shown = name(&full.to_string());
+        // The text and the facts say the same twice.
+        if text.len() + shown.len() > most.as_usize() / 2 {
+            cut = true;
+            break;
+        }
+        text.push_str(&shown);
+        let mut fact = Map::new();
+        fact.insert("path".to_owned(), full.to_string().into());
+        fact.insert("kind".to_owned(), kind(entry.kind).into());
+        match entry.kind {
+            Kind::Directory => text.push('/'),
+            Kind::File => {
+                let _ = write!(text, "  {}", Bytes(entry.size));
+                fact.insert("size".to_owned(), entry.size.into());
+            }
+            _ => drop(write!(text, "  ({})", kind(entry.kind))),
+        }
+        text.push('\n');
+        entries.push(Value::Object(fact));
+    }
+    if entries.is_empty() {
+        let _ = writeln!(text, "nothing to show in `{}`", name(&target));
+    }
+    text.push_str(&left_out(listing.left_out));
+    if cut {
+        let why = if listing.late { "the time was up" } else { "there are more entries" };
+        let _ = writeln!(text, "[cut: {why}; go on in a folder below, with a glob, or with a higher limit]");
+    }
+    Output::text(text).fact("path", target).fact("entries", entries).fact("left_out", listing.left_out).fact("truncated", cut)
+}

@@ -1,0 +1,251 @@
+//! Portable schemas from the argument structs, and the check of arguments against them: what is told is what is checked.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::model::{Code, Refusal, ToolSpec};
+
+/// The schema of a tool's arguments: no `$ref`, no type arrays, no null variants, `additionalProperties: false`; defaults come
+/// from the tool's spec.
+pub fn input<A: JsonSchema>(spec: &ToolSpec) -> Map<String, Value> {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
+    make_portable(&mut schema);
+    let Value::Object(mut schema) = schema else { return Map::new() };
+    schema.remove("description");
+    for argument in spec.arguments {
+        let default = argument.default.and_then(|text| serde_json::from_str(text).ok());
+        let property = schema.get_mut("properties").and_then(|all| all.get_mut(argument.name)).and_then(Value::as_object_mut);
+        if let (Some(default), Some(property)) = (default, property) {
+            property.insert("default".to_owned(), default);
+        }
+    }
+    schema
+}
+
+/// The schema of a tool's structured answer: one flat object of these properties and those of a refusal, nothing required,
+/// so that success and refusal alike conform.
+pub fn output(properties: Value) -> Map<String, Value> {
+    let mut all = match properties {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    for name in ["code", "message", "hint", "rule", "call_id"] {
+        all.insert(name.to_owned(), json!({"type": "string"}));
+    }
+    all.insert("retry_after_s".to_owned(), json!({"type": "integer"}));
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(all));
+    schema
+}
+
+/// Reads arguments strictly: checked against the schema first, so that a fault is named, then into the struct.
+/// # Errors  `argument_invalid`, `unknown_argument`.
+pub fn parse<A: DeserializeOwned>(schema: &Map<String, Value>, arguments: Map<String, Value>) -> Result<A, Refusal> {
+    check_object(schema, "", &arguments)?;
+    A::deserialize(Value::Object(arguments))
+        .map_err(|fault| Refusal::new(Code::ArgumentInvalid, format!("the arguments do not fit: {fault}")))
+}
+
+/// The refusal of one argument: what it must be and what came instead.
+pub fn invalid(name: &str, expected: &str, got: &str) -> Refusal {
+    Refusal::new(Code::ArgumentInvalid, format!("argument `{name}` must be {expected}; it is {got}"))
+}
+
+/// What clients differ on is removed or folded into what all of them read.
+fn make_portable(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    for key in ["title", "$schema", "format"] {
+        map.remove(key);
+    }
+    if let Some(Value::Array(types)) = map.get("type")
+        && let Some(first) = types.iter().find(|name| *name != "null").cloned()
+    {
+        map.insert("type".to_owned(), first);
+    }
+    for key in ["anyOf", "oneOf"] {
+        let Some(Value::Array(variants)) = map.remove(key) else { continue };
+        let named: Vec<Value> = variants.iter().filter_map(|variant| variant.get("const").cloned()).collect();
+        if named.len() == variants.len() {
+            map.insert("type".to_owned(), json!("string"));
+            map.insert("enum".to_owned(), Value::Array(named));
+        } else if let Some(Value::Object(only)) = variants.into_iter().find(|variant| variant.get("type") != Some(&json!("null"))) {
+            for (key, value) in only {
+                map.entry(key).or_insert(value);
+            }
+            // The variant may itself be a choice of names.
+            return make_portable(schema);
+        }
+    }
+    if let Some(Value::Array(values)) = map.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    for key in ["properties", "items"] {
+        match map.get_mut(key) {
+            Some(Value::Object(inner)) if key == "properties" => inner.values_mut().for_each(make_portable),
+            Some(inner) => make_portable(inner),
+            None => {}
+        }
+    }
+    if map.get("type") == Some(&json!("object")) && map.contains_key("properties") {
+        map.insert("additionalProperties".to_owned(), json!(false));
+    }
+}
+
+fn check_object(schema: &Map<String, Value>, at: &str, given: &Map<String, Value>) -> Result<(), Refusal> {
+    let empty = Map::new();
+    let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let full = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+    for (name, value) in given {
+        let Some(property) = known.get(name) else {
+            let shown: String = name.chars().take(40).flat_map(char::escape_debug).collect();
+            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            return Err(Refusal::new(Code::UnknownArgument, format!("there is no argument `{}`", full(&shown)))
+                .hint(format!("the arguments are: {}", names.join(", "))));
+        };
+        check(property, &full(name), value)?;
+    }
+    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        if !given.contains_key(name) {
+            let what = known.get(name).map_or_else(String::new, expected);
+            return Err(Refusal::new(Code::ArgumentInvalid, format!("argument `{}` is missing; it must be {what}", full(name))));
+        }
+    }
+    Ok(())
+}
+
+fn check(schema: &Value, name: &str, value: &Value) -> Result<(), Refusal> {
+    let bound = |key| schema.get(key).and_then(Value::as_i64);
+    let long_enough = |len: usize, key| bound(key).is_none_or(|least| i64::try_from(len).is_ok_and(|len| len >= least));
+    let fits = match (schema.get("type").and_then(Value::as_str), value) {
+        (Some("string"), Value::String(text)) => {
+            long_enough(text.len(), "minLength") && schema.get("enum").and_then(Value::as_array).is_none_or(|listed| listed.contains(value))
+        }
+        // Exact types: 1.0 is no whole number here, for parsers differ on it.
+        (Some("integer"), Value::Number(number)) => {
+            let least = bound("minimum")
+                .is_none_or(|least| number.as_u64().map_or(number.as_i64() >= Some(least), |n| i128::from(n) >= i128::from(least)));
+            let most = bound("maximum").is_none_or(|most| number.as_i64().is_some_and(|n| n <= most));
+            !number.is_f64() && least && most
+        }
+        (Some("boolean"), Value::Bool(_)) => true,
+        (Some("array"), Value::Array(items)) => {
+            for (index, item) in items.iter().enumerate() {
+                if let Some(schema) = schema.get("items") {
+                    check(schema, &format!("{name}[{index}]"), item)?;
+                }
+            }
+            long_enough(items.len(), "minItems")
+        }
+        (Some("object"), Value::Object(map)) => {
+            let schema = schema.as_object().cloned().unwrap_or_default();
+            return if schema.contains_key("properties") { check_object(&schema, name, map) } else { Ok(()) };
+        }
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(invalid(name, &expected(schema), &came(value))) }
+}
+
+fn expected(schema: &Value) -> String {
+    let bound = |key| schema.get(key).and_then(Value::as_i64);
+    match schema.get("type").and_then(Value::as_str) {
+        Some("string") => match schema.get("enum").and_then(Value::as_array) {
+            Some(listed) => {
+                let names: Vec<String> = listed.iter().filter_map(Value::as_str).map(|name| format!("`{name}`")).collect();
+                format!("one of {}", names.join(", "))
+            }
+            None if bound("minLength").is_some() => "a text that is not empty".to_owned(),
+            None => "a text".to_owned(),
+        },
+        Some("integer") => match (bound("minimum"), bound("maximum")) {
+            (Some(least), Some(most)) => format!("a whole number from {least} to {most}"),
+            (Some(least), None) => format!("a whole number, at least {least}"),
+            _ => "a whole number".to_owned(),
+        },
+        Some("boolean") => "true or false".to_owned(),
+        Some("array") if bound("minItems").is_some() => "a list that is not empty".to_owned(),
+        Some("array") => "a list".to_owned(),
+        _ => "an object".to_owned(),
+    }
+}
+
+fn came(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Number(number) => format!("the number {number}"),
+        Value::String(text) if text.is_empty() => "the empty text".to_owned(),
+        Value::String(text) => {
+            let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+            let more = if text.chars().nth(40).is_some() { "…" } else { "" };
+            format!("the text \"{shown}{more}\"")
+        }
+        Value::Array(items) if items.is_empty() => "the empty list".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::model::{Argument, Flags};
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Args {
+        /// A number.
+        count: Option<u32>,
+        /// A choice.
+        choice: Option<Choice>,
+        inner: Vec<Inner>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Choice {
+        /// The first.
+        One,
+        /// The other.
+        Two,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Inner {
+        name: String,
+    }
+
+    #[test]
+    fn a_schema_of_options_choices_and_structs_becomes_plain() {
+        let spec = ToolSpec { name: "t", flags: Flags::NONE, arguments: &[Argument { name: "count", default: Some("3") }] };
+        let schema = input::<Args>(&spec);
+        assert_eq!(
+            Value::Object(schema.clone()),
+            json!({
+                "type": "object",
+                "properties": {
+                    "count": {"description": "A number.", "type": "integer", "minimum": 0, "default": 3},
+                    "choice": {"description": "A choice.", "type": "string", "enum": ["one", "two"]},
+                    "inner": {"type": "array", "items": {
+                        "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": false
+                    }},
+                },
+                "required": ["inner"],
+                "additionalProperties": false,
+            })
+        );
+        let read: Args = parse(&schema, json!({"choice": "two", "inner": [{"name": "n"}]}).as_object().unwrap().clone()).unwrap();
+        assert!(read.count.is_none() && matches!(read.choice, Some(Choice::Two)) && read.inner[0].name == "n");
+        let fault = parse::<Args>(&schema, json!({"inner": [{}]}).as_object().unwrap().clone()).map(|_| ()).unwrap_err();
+        assert_eq!(fault.message, "argument `inner[0].name` is missing; it must be a text");
+    }
+}

@@ -1,0 +1,173 @@
+//! `search_files`: names or lines below a folder.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::answer::{heavy, left_out, name, stop};
+use super::schema;
+use crate::gate::Permit;
+use crate::model::{
+    self, Action, Argument, Block, CallPath, Failure, Field, Flag, Flags, Origin, Output, Refusal, RelPath, Target, ToolSpec,
+};
+use crate::policy::paths::visible;
+use crate::sandbox::Sandbox;
+use crate::sandbox::root::{Ended, Found, MatchedLine, Pattern, line_matcher};
+use crate::tool::{Card, Stage, Tool};
+
+/// `search_files`
+#[derive(Debug)]
+pub(super) struct SearchFiles;
+
+static SPEC: ToolSpec = ToolSpec {
+    name: "search_files",
+    flags: Flags::of(&[Flag::ReadFile]),
+    arguments: &[
+        Argument { name: "path", default: None },
+        Argument { name: "query", default: None },
+        Argument { name: "glob", default: None },
+        Argument { name: "context_lines", default: Some("0") },
+        Argument { name: "max_results", default: Some("100") },
+    ],
+};
+
+static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// ROOT or ROOT/folder
+    path: String,
+    /// A regular expression (Rust syntax, `(?i)` ignores case); without it the matching file names are listed.
+    query: Option<String>,
+    /// `*.rs` matches names at any depth, `src/**/*.rs` the path below `path`.
+    glob: Option<String>,
+    /// Lines around each match.
+    #[schemars(range(min = 0, max = 20))]
+    context_lines: Option<u32>,
+    #[schemars(range(min = 1, max = 1000))]
+    max_results: Option<u32>,
+}
+
+impl Tool for SearchFiles {
+    fn spec(&self) -> &'static ToolSpec {
+        &SPEC
+    }
+
+    fn card(&self) -> Card {
+        Card {
+            title: "Search files",
+            description: "Searches the files below a folder for lines that match a regular expression, or for names that match a glob. \
+                          Skips what .gitignore names, and binary files.",
+            read_only: true,
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+            input_schema: INPUT.clone(),
+            output_schema: Some(schema::output(json!({
+                "path": {"type": "string"},
+                "matches": {"type": "array", "items": {"type": "object", "properties": {
+                    "path": {"type": "string"},
+                    "line": {"type": "integer"},
+                    "text": {"type": "string"},
+                    "before": {"type": "string"},
+                    "after": {"type": "string"},
+                }}},
+                "files_searched": {"type": "integer"},
+                "left_out": {"type": "integer"},
+                "truncated": {"type": "boolean"},
+            }))),
+        }
+    }
+
+    fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
+        let args: Args = schema::parse(&INPUT, arguments)?;
+        if let Some(glob) = &args.glob {
+            Pattern::parse(glob).map_err(|why| schema::invalid("glob", "a glob", &why))?;
+        }
+        if let Some(query) = &args.query {
+            line_matcher(query).map_err(|why| schema::invalid("query", "a regular expression", &why))?;
+        }
+        Ok(Action::SearchFiles(model::SearchFiles {
+            path: CallPath::parse(&args.path)?,
+            query: args.query,
+            glob: args.glob,
+            context_lines: args.context_lines.unwrap_or(0),
+            max_results: args.max_results.unwrap_or(100),
+        }))
+    }
+
+    fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            let permit = permit.narrow::<model::SearchFiles>()?;
+            let (stop, terms) = (stop(&stage, &permit), permit.terms().clone());
+            let root = permit.opened().first().map(|opened| opened.target.root.clone()).unwrap_or_default();
+            let seen = |path: &RelPath, is_folder| visible(&terms.manifest, &root, path, is_folder);
+            let found = heavy(true, || sandbox.roots.search(permit, &seen, &stop))?;
+            Ok(answer(found))
+        })
+    }
+}
+
+fn answer(found: Found) -> Output {
+    let target = found.target.to_string();
+    let mut text = String::new();
+    let mut rows = Vec::with_capacity(found.matches.len());
+    let mut file = String::new();
+    let count = found.matches.len();
+    for hit in found.matches {
+        let path = Target { root: found.target.root.clone(), path: hit.path }.to_string();
+        if path != file {
+            let _ = writeln!(text, "{}", name(&path));
+            file.clone_from(&path);
+        }
+        let mut row = vec![("path", Field::Fact(path.into()))];
+        if let Some(line) = hit.line {
+            show(&mut text, &line);
+            row.push(("line", Field::Fact(line.number.into())));
+            row.push(("text", Field::Text(line.text, Origin::File)));
+            for (key, around) in [("before", line.before), ("after", line.after)] {
+                if !around.is_empty() {
+                    row.push((key, Field::Text(around.join("\n"), Origin::File)));
+                }
+            }
+        }
+        rows.push(row);
+    }
+    let mut note = match count {
+        0 => format!("nothing found in {} files below `{}`\n", found.files, name(&target)),
+        _ => String::new(),
+    };
+    note.push_str(&left_out(found.left_out));
+    match found.ended {
+        Some(Ended::Full) => note.push_str("[cut: there is more; narrow the query, the glob or the folder]\n"),
+        Some(Ended::Late) => note.push_str("[cut: the time was up; search a folder below or give a glob]\n"),
+        None => {}
+    }
+    let mut output = Output::default();
+    for (text, origin) in [(text, Origin::File), (note, Origin::Own)] {
+        if !text.is_empty() {
+            output.blocks.push(Block::Text { text, origin });
+        }
+    }
+    let cut = found.ended.is_some();
+    output = output.fact("path", target).fact("files_searched", found.files).fact("left_out", found.left_out).fact("truncated", cut);
+    output.structured.get_or_insert_default().push(("matches", Field::List(rows)));
+    output
+}
+
+/// One match as lines: `12: text`, those around it `11- text`.
+fn show(text: &mut String, line: &MatchedLine) {
+    let first = line.number.saturating_sub(line.before.len() as u64);
+    for (number, before) in (first..).zip(&line.before) {
+        let _ = writeln!(text, "{number}- {before}");
+    }
+    let _ = writeln!(text, "{}: {}", line.number, line.text);
+    for (number, after) in (line.number + 1..).zip(&line.after) {
+        let _ = writeln!(text, "{number}- {after}");
+    }
+}
