@@ -1,6 +1,3 @@
-//! Floor of `filter`.
-
-pub mod reader;
 //! Floor 1, `filter`: what untrusted text may not do to a reader. Values in, values out: no I/O, no clock.
 //!
 //! `scan` finds, `clean` acts on what was found as the manifest says, `escape` makes foreign text safe to show.
@@ -19,6 +16,7 @@ mod lookalike;
 mod markup;
 mod mask;
 mod personal;
+pub mod reader;
 mod secret;
 mod settings;
 mod view;
