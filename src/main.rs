@@ -1,2 +1,11 @@
 //! The command line of toolgate.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // The jail is this very binary; it must be entered before a second thread exists.
+    if let Some(code) = toolgate::sandbox::jail::enter_if_asked() {
+        return code;
+    }
+    toolgate::cli::run()
+}

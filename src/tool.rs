@@ -4,11 +4,12 @@ use std::fmt::Debug;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 use crate::gate::Permit;
 use crate::model::{Action, Failure, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
+
+pub use crate::model::{Progress, Stage};
 
 /// What a client is told of a tool.
 #[derive(Debug, Clone)]
@@ -29,39 +30,6 @@ pub struct Card {
     pub input_schema: Map<String, Value>,
     /// JSON Schema of the structured answer, success and refusal alike; none where the answer is the text itself.
     pub output_schema: Option<Map<String, Value>>,
-}
-
-/// What accompanies one execution.
-#[derive(Debug, Clone)]
-pub struct Stage {
-    /// Ends the work: the client cancelled, time is up, the server stops or the kill switch is on.
-    pub cancel: CancellationToken,
-    /// Tells the client how far the work is.
-    pub progress: Progress,
-}
-
-/// A sender of progress notes; without a listener it does nothing.
-#[derive(Clone, Default)]
-pub struct Progress(Option<std::sync::Arc<dyn Fn(f64, Option<f64>, String) + Send + Sync>>);
-
-impl Progress {
-    /// Calls `tell(progress, total, message)` for every note.
-    pub fn new(tell: impl Fn(f64, Option<f64>, String) + Send + Sync + 'static) -> Self {
-        Self(Some(std::sync::Arc::new(tell)))
-    }
-
-    /// Sends one note; `progress` must grow from note to note.
-    pub fn note(&self, progress: f64, total: Option<f64>, message: impl Into<String>) {
-        if let Some(tell) = &self.0 {
-            tell(progress, total, message.into());
-        }
-    }
-}
-
-impl Debug for Progress {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Progress").field(&self.0.is_some()).finish()
-    }
 }
 
 /// One tool. It knows no other tool and nothing of MCP.

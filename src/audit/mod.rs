@@ -1,1 +1,51 @@
-//! Floor of `audit`.
+//! Floor 2: the log, and the state folder it lies in. A record is in the kernel, or on disk, before what it announces happens; each follows from the
+//! one before it by its hash.
+
+mod address;
+mod chain;
+mod commit;
+mod entry;
+mod escape;
+mod export;
+#[cfg(test)]
+mod failing;
+mod fault;
+mod filter;
+mod folder;
+mod follow;
+mod heads;
+mod hex;
+mod keeper;
+mod line;
+mod log;
+mod medium;
+mod read;
+mod record;
+mod recover;
+mod redact;
+mod retain;
+mod scan;
+mod segment;
+mod settings;
+mod shared;
+mod state;
+mod tally;
+mod turn;
+mod under_way;
+mod verify;
+
+pub use chain::Receipt;
+pub use entry::{Answer, Decision, Entry, Reply, Status};
+pub use escape::{is_hidden, json, plain};
+pub use export::{Export, Format};
+pub use fault::Fault;
+pub use filter::{Filter, FilterFault};
+pub use follow::Follower;
+pub use log::{Clock, Log, keyed};
+pub use read::{Records, Stored};
+pub use record::{Client, Event, Record};
+pub use redact::Redacted;
+pub use settings::{Durability, Reach, Settings, Sync};
+pub use state::{StateDir, StateFault, random, token};
+pub use tally::{Approvals, Tally};
+pub use verify::{Broken, FileReport, Report, verify};

@@ -1,1 +1,27 @@
-//! Floor of `cli`.
+//! Floor 7: the command line, one file for each command, and the one place that calls them.
+//! Floor 7, the command line: one file for each command, and the one place that calls them.
+
+pub mod arguments;
+pub mod audit;
+mod change;
+pub mod check;
+pub mod decide;
+pub mod demo;
+pub mod doctor;
+pub mod explain;
+pub mod init;
+pub mod install;
+mod judging;
+pub mod lint;
+mod nearest;
+mod run;
+pub mod scan;
+pub mod schema;
+pub mod setup;
+pub mod simulate;
+pub mod strict_json;
+pub mod world;
+pub mod world_state;
+
+pub use change::Change;
+pub use run::run;

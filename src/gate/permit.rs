@@ -1,10 +1,11 @@
 //! The permit: a yes that holds what it is a yes to.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::manifest::Manifest;
-use crate::model::{Action, Bytes, Code, Failure, Opened};
+use crate::model::{Action, Bytes, CallPath, Code, Failure, Fetch, Opened, WriteFile, WriteMode};
 
 /// The terms of a yes: the limits in force and the manifest it was given under.
 #[derive(Debug, Clone)]
@@ -34,13 +35,14 @@ pub struct Terms {
 pub struct Permit<A> {
     action: A,
     opened: Vec<Opened>,
+    addresses: Vec<IpAddr>,
     terms: Arc<Terms>,
 }
 
 impl<A> Permit<A> {
     /// Made by the gate alone, from an allowed verdict.
-    pub(in crate::gate) fn new(action: A, opened: Vec<Opened>, terms: Arc<Terms>) -> Self {
-        Self { action, opened, terms }
+    pub(in crate::gate) fn new(action: A, opened: Vec<Opened>, addresses: Vec<IpAddr>, terms: Arc<Terms>) -> Self {
+        Self { action, opened, addresses, terms }
     }
 
     /// What may be done.
@@ -58,6 +60,11 @@ impl<A> Permit<A> {
         &self.opened
     }
 
+    /// The addresses its URL was judged on: the only ones its first connection may go to.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
     /// Spends the permit.
     pub(crate) fn spend(self) -> (A, Vec<Opened>, Arc<Terms>) {
         (self.action, self.opened, self.terms)
@@ -68,9 +75,9 @@ impl Permit<Action> {
     /// The same permit as one for this kind of action.
     /// # Errors  `internal` when it was given for another kind: a tool asked for what it did not plan.
     pub fn narrow<A: TryFrom<Action>>(self) -> Result<Permit<A>, Failure> {
-        let Self { action, opened, terms } = self;
+        let Self { action, opened, addresses, terms } = self;
         match A::try_from(action) {
-            Ok(action) => Ok(Permit { action, opened, terms }),
+            Ok(action) => Ok(Permit { action, opened, addresses, terms }),
             Err(_) => Err(Failure::new(Code::Internal, "the permit is for another action")),
         }
     }
@@ -98,5 +105,30 @@ impl Terms {
             max_answer: Bytes::mib(64),
             timeout: Duration::from_secs(10),
         }
+    }
+}
+
+/// The part of a permitted fetch that puts the body into a file.
+#[derive(Debug)]
+pub struct Save {
+    path: CallPath,
+}
+
+impl Permit<Fetch> {
+    /// Splits the file to save to off the request; what was judged for it goes with it.
+    pub fn split_save(mut self) -> (Self, Option<Permit<Save>>) {
+        let save = self.action.save_to.clone().map(|path| {
+            let opened = std::mem::take(&mut self.opened);
+            Permit { action: Save { path }, opened, addresses: Vec::new(), terms: Arc::clone(&self.terms) }
+        });
+        (self, save)
+    }
+}
+
+impl Permit<Save> {
+    /// The right to put this body into the judged file; its size is bound by the terms, as for any write.
+    pub fn of(self, content: Vec<u8>) -> Permit<WriteFile> {
+        let action = WriteFile { path: self.action.path, content, mode: WriteMode::Overwrite, expected_sha256: None };
+        Permit { action, opened: self.opened, addresses: self.addresses, terms: self.terms }
     }
 }

@@ -1,18 +1,28 @@
 //! Floor 1: `tools.toml` as types. What is not written is denied; every fault is fatal, and all are told at once.
 
+mod fault;
 mod pattern;
+mod raw;
+mod read;
+mod roots;
+mod schema;
 mod segment;
+mod shape;
 mod text;
+mod tree;
 mod types;
 pub mod units;
 
 use std::collections::BTreeMap;
 
+pub use fault::{Fault, Location, Spans};
 pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};
+pub use read::{parse, parse_json};
+pub use schema::schema;
 pub use text::fold;
 pub use types::{
-    Approvals, ArgumentRule, Bounds, Breaker, Check, Clients, Files, Limits, Mode, NoClientChannel, OAuth, Place, Profile, Python, Quota,
-    Remember, ReviewRules, Reviewer, Root, RootMode, Symlinks, Test, Token, ToolRules,
+    Approvals, ArgumentRule, AuditRules, Bounds, Breaker, Check, Clients, Durability, Files, Limits, Mode, NoClientChannel, OAuth, Place,
+    Profile, Python, Quota, Remember, ReviewRules, Reviewer, Root, RootMode, Symlinks, Test, Token, ToolRules,
 };
 
 use crate::model::Flags;
@@ -41,12 +51,16 @@ pub struct Manifest {
     pub limits: Limits,
     /// Who looks at calls before they are decided.
     pub review: ReviewRules,
+    /// What is recorded, and how durably.
+    pub audit: AuditRules,
     /// The state folder; none: the environment's.
     pub state_dir: Option<String>,
     /// Calls that are judged at every load.
     pub tests: Vec<Test>,
     /// SHA-256 of its text.
     pub sha256: [u8; 32],
+    /// Where each key stands in the text.
+    pub spans: Spans,
 }
 
 impl Manifest {

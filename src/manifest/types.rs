@@ -452,9 +452,51 @@ impl Default for ReviewRules {
     }
 }
 
+/// What is on disk before a call acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Calls that can change or send anything beyond their session's scratch.
+    #[default]
+    Effects,
+    /// All.
+    Every,
+    /// None: all within 50 ms.
+    Relaxed,
+}
+
+/// `[audit]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRules {
+    /// What is on disk before a call acts.
+    pub durability: Durability,
+    /// A new file at this size.
+    pub rotate: Bytes,
+    /// Older closed files are removed.
+    pub keep: Duration,
+    /// Arguments stored as length and digest.
+    pub hash_args: Vec<String>,
+    /// Arguments stored as a keyed hash.
+    pub redact: Vec<String>,
+}
+
+impl Default for AuditRules {
+    fn default() -> Self {
+        let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
+        Self {
+            durability: Durability::Effects,
+            rotate: Bytes::mib(64),
+            keep: Duration::from_hours(400 * 24),
+            hash_args: texts(&["content", "code", "body"]),
+            redact: texts(&["password", "token", "authorization"]),
+        }
+    }
+}
+
 /// One `[[test]]`: a call and what must become of it.
 #[derive(Debug, Clone)]
 pub struct Test {
+    /// What the test is about.
+    pub name: Option<String>,
     /// The caller's profile.
     pub profile: String,
     /// The tool.

@@ -183,7 +183,8 @@ pub struct DeleteFile {
 }
 
 /// The form in which a page is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
     /// The main content as Markdown.
     #[default]

@@ -9,8 +9,10 @@ mod level;
 mod opened;
 mod output;
 mod path;
+mod question;
 mod refusal;
 mod spec;
+mod stage;
 mod url;
 
 pub use action::{
@@ -25,6 +27,8 @@ pub use level::Level;
 pub use opened::Opened;
 pub use output::{Block, Failure, Field, Origin, Output};
 pub use path::{CallPath, RelPath, Target};
+pub use question::Question;
 pub use refusal::{Code, Refusal};
 pub use spec::{Argument, ToolSpec};
+pub use stage::{Progress, Stage};
 pub use url::{Host, HttpUrl, Scheme};

@@ -64,6 +64,8 @@ pub struct Output {
     pub bytes_written: u64,
     /// Bytes sent out, for budgets and records.
     pub bytes_sent: u64,
+    /// Processor time of a program, for budgets.
+    pub cpu_ms: u64,
 }
 
 impl Output {

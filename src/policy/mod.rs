@@ -1,6 +1,28 @@
-//! Floor of `policy`.
+//! Floor 1: the judge. Pure steps in the order of the contract, which a live call and `simulate` both go:
+//! [`admit`] → [`Capability::check_arguments`] → the tool's `plan` → [`Capability::screen`] → (the sandbox looks) → [`judge`].
 
 pub mod address;
+mod approval;
+mod arguments;
+mod capability;
+pub mod effect;
+mod facts;
+mod judge;
 pub mod network;
 pub mod paths;
+pub mod program;
 pub mod request;
+mod screen;
+mod state;
+mod verdict;
+mod window;
+pub mod words;
+
+pub use approval::mode;
+pub use capability::{Capability, admit, could_use};
+pub use judge::judge;
+pub use program::Program;
+pub use screen::Screened;
+pub use state::{Answer, AnswerChannel, Budgets, Channels, Grant, Response, Review, State};
+pub use verdict::{Decision, Verdict, line_of};
+pub use window::{Moment, window, window_of};

@@ -1,4 +1,9 @@
 //! Floor 7: the only code that names rmcp.
 
+mod asker;
+mod handler;
+mod stdio;
 mod strict;
 mod transport;
+
+pub use stdio::serve as serve_stdio;

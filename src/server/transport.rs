@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -174,9 +174,15 @@ fn parse(text: &[u8]) -> Result<ClientJsonRpcMessage, String> {
     if let Ok(Head { jsonrpc: Some(version), id: Some(id), method: Some(method), params: Some(params) }) = serde_json::from_slice(text)
         && version == "2.0"
         && method == "tools/call"
-        && let Ok(params) = serde_json::from_str(params.get())
+        && let Ok(mut params) = serde_json::from_str::<CallToolRequestParams>(params.get())
     {
-        return Ok(JsonRpcMessage::request(ClientRequest::CallToolRequest(rmcp::model::Request::new(params)), id));
+        let meta = params.meta.take();
+        let mut request = rmcp::model::Request::new(params);
+        if let Some(meta) = meta {
+            // Where rmcp's own reader puts it, and where its service loop looks for it.
+            request.extensions.insert(meta);
+        }
+        return Ok(JsonRpcMessage::request(ClientRequest::CallToolRequest(request), id));
     }
     serde_json::from_slice(text).map_err(|_| "the message is no JSON-RPC 2.0 request, response or notification".to_owned())
 }
@@ -279,6 +285,7 @@ async fn write_lines(mut lines: mpsc::UnboundedReceiver<Vec<u8>>, mut writer: im
 
 #[cfg(test)]
 mod tests {
+    use rmcp::model::GetMeta;
     use tokio::io::AsyncReadExt;
 
     use super::*;
@@ -332,6 +339,11 @@ mod tests {
         let text =
             br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1},"_meta":{"progressToken":3}}}"#;
         let long: ClientJsonRpcMessage = serde_json::from_slice(text).unwrap();
-        assert_eq!(serde_json::to_value(parse(text).unwrap()).unwrap(), serde_json::to_value(long).unwrap());
+        let short = parse(text).unwrap();
+        for message in [&short, &long] {
+            let JsonRpcMessage::Request(request) = message else { panic!("a request") };
+            assert!(request.request.get_meta().get_progress_token().is_some());
+        }
+        assert_eq!(serde_json::to_value(short).unwrap(), serde_json::to_value(long).unwrap());
     }
 }

@@ -93,7 +93,7 @@ fn make_portable(schema: &mut Value) {
             None => {}
         }
     }
-    if map.get("type") == Some(&json!("object")) {
+    if map.get("type") == Some(&json!("object")) && map.contains_key("properties") {
         map.insert("additionalProperties".to_owned(), json!(false));
     }
 }

@@ -11,6 +11,7 @@ mod list;
 mod look;
 mod passages;
 mod pattern;
+pub(super) mod preview;
 mod protect;
 mod read;
 mod rename;

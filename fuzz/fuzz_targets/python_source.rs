@@ -1,0 +1,15 @@
+//! Any bytes as a Python program: the check must answer, with sorted findings, and judge its own normal form alike.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use toolgate::python::{MAX_FINDINGS, Rules, check, check_bytes};
+
+fuzz_target!(|data: &[u8]| {
+    let rules = Rules::strict(["json", "math", "functools", "typing", "dataclasses", "enum", "copy", "contextlib", "numpy"]);
+    let report = check_bytes(data, &rules);
+    assert!(report.findings.len() <= MAX_FINDINGS);
+    assert!(report.findings.is_sorted_by_key(|finding| (finding.line, finding.column)));
+    if !report.source.is_empty() {
+        assert_eq!(check(&report.source, &rules), report);
+    }
+});

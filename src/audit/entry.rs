@@ -1,0 +1,272 @@
+//! One call in the log: opened before anything is decided, closed with the only reply that can leave the house.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::{Client, Event, Fault, Log, Reach, Record, Redacted, token};
+use crate::filter::Filtered;
+use crate::model::{Caller, Code, Level, Question, Refusal, ToolCall};
+
+/// What the call came to, as its record says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It did what was asked.
+    Success,
+    /// The tool tried and the world said no, or the program failed.
+    Error,
+    /// It was refused.
+    Denied,
+    /// Its time ran out.
+    Timeout,
+    /// The client, the end of the server, or the kill switch stopped it.
+    Killed,
+}
+
+impl Status {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Status::Success => "success",
+            Status::Error => "error",
+            Status::Denied => "denied",
+            Status::Timeout => "timeout",
+            Status::Killed => "killed",
+        }
+    }
+}
+
+/// What was decided, for the record.
+#[derive(Debug, Clone, Default)]
+pub struct Decision {
+    /// What the call would do, in a word.
+    pub effect: &'static str,
+    /// Its level.
+    pub level: Level,
+    /// The code of the decision.
+    pub reason: Option<Code>,
+    /// The rule of the manifest that decided.
+    pub rule: Option<String>,
+    /// The approval that was used.
+    pub approval: Option<String>,
+}
+
+/// The third token: an answer that is in the log. Only [`Entry`] makes one, and the server sends nothing else.
+#[derive(Debug)]
+pub struct Reply(Answer);
+
+/// What a reply says.
+#[derive(Debug)]
+pub enum Answer {
+    /// The tool's answer.
+    Done {
+        /// The answer, filtered.
+        filtered: Filtered,
+        /// The call's id in the log.
+        call_id: String,
+    },
+    /// Policy or the world said no.
+    Refused {
+        /// With what.
+        refusal: Refusal,
+        /// The call's id in the log.
+        call_id: String,
+    },
+    /// The client is to ask a person and repeat the call.
+    Ask {
+        /// What to ask.
+        question: Question,
+        /// The sealed state to bring back.
+        state: String,
+    },
+}
+
+impl Reply {
+    /// What it says, to send.
+    pub fn into_answer(self) -> Answer {
+        self.0
+    }
+}
+
+/// One call in the log. Dropped unclosed after its start, it is recorded as `unknown`.
+#[derive(Debug)]
+pub struct Entry {
+    log: Arc<Log>,
+    id: String,
+    tool: String,
+    caller: Caller,
+    args: Redacted,
+    manifest_sha256: String,
+    begun: Instant,
+    decision: Decision,
+    started: bool,
+    closed: bool,
+}
+
+impl Entry {
+    /// Opens the entry of a call. Nothing is written yet; what is written later holds the arguments in their redacted form.
+    /// # Errors  When the log cannot take records: then nothing may run.
+    pub fn open(log: &Arc<Log>, call: &ToolCall, manifest_sha256: &str) -> Result<Self, Refusal> {
+        let unavailable = || {
+            Refusal::new(Code::AuditUnavailable, "the call cannot be recorded, so it is not made")
+                .hint("ask the operator to look at the server's log and disk")
+        };
+        if !log.healthy() {
+            return Err(unavailable());
+        }
+        let id = token(10).map_err(|_| unavailable())?;
+        Ok(Self {
+            log: Arc::clone(log),
+            id: format!("c_{id}"),
+            // A name no tool has is the caller's text: enough of it to recognise.
+            tool: call.tool.chars().take(128).collect(),
+            caller: call.caller.clone(),
+            args: log.redact(&call.arguments),
+            manifest_sha256: manifest_sha256.to_owned(),
+            begun: Instant::now(),
+            decision: Decision::default(),
+            started: false,
+            closed: false,
+        })
+    }
+
+    /// The call's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Writes what was decided and that the call is about to act.
+    /// # Errors  `audit_unavailable`: then it must not act.
+    pub fn start(&mut self, decision: Decision, reach: Reach) -> Result<(), Refusal> {
+        self.decision = decision;
+        let sync = self.log.settings().durability.before(reach);
+        let mut record = self.record(Event::CallStarted);
+        record.decision = Some("allow");
+        record.args = Some(&self.args);
+        match self.log.append(&record, sync) {
+            Ok(_) => {
+                self.started = true;
+                Ok(())
+            }
+            Err(fault) => {
+                tracing::error!(%fault, call_id = self.id, "the start of a call could not be recorded");
+                Err(Refusal::new(Code::AuditUnavailable, "the call cannot be recorded, so it is not made")
+                    .hint("ask the operator to look at the server's log and disk"))
+            }
+        }
+    }
+
+    /// Notes an event of this call: a question, an answer, a limit.
+    /// # Errors  When it cannot be recorded.
+    pub fn note(&self, event: Event, facts: Map<String, Value>) -> Result<(), Fault> {
+        let mut record = self.record(event);
+        record.extra = facts;
+        self.log.append(&record, super::Sync::Handed).map(drop)
+    }
+
+    /// What was decided on a call that is refused, for its record.
+    pub fn decided(&mut self, decision: Decision) {
+        self.decision = decision;
+    }
+
+    /// Ends a call that answered.
+    #[must_use]
+    pub fn close(mut self, filtered: Filtered, status: Status) -> Reply {
+        let parts = filtered.parts();
+        let mut facts = Map::new();
+        if let Some(code) = parts.code {
+            facts.insert("error_code".to_owned(), json!(code));
+        }
+        for (name, amount) in [("bytes_written", parts.bytes_written), ("bytes_sent", parts.bytes_sent)] {
+            if amount > 0 {
+                facts.insert(name.to_owned(), json!(amount));
+            }
+        }
+        let shape = json!({"blocks": parts.blocks.len(), "bytes": parts.size()});
+        self.finish(status, facts, Some(&shape));
+        let call_id = std::mem::take(&mut self.id);
+        Reply(Answer::Done { filtered, call_id })
+    }
+
+    /// Ends a call that was refused, or whose tool failed.
+    #[must_use]
+    pub fn refuse(mut self, refusal: Refusal, status: Status) -> Reply {
+        if self.started {
+            let mut facts = Map::new();
+            facts.insert("error_code".to_owned(), json!(refusal.code));
+            self.finish(status, facts, None);
+        } else {
+            let mut record = self.record(Event::ToolDenied);
+            record.args = Some(&self.args);
+            record.decision = Some("deny");
+            record.reason = Some(refusal.code.as_str());
+            record.rule = refusal.rule.as_deref();
+            record.extra.insert("status".to_owned(), json!(Status::Denied.as_str()));
+            if let Err(fault) = self.log.append(&record, super::Sync::Handed) {
+                tracing::error!(%fault, call_id = self.id, "a denial could not be recorded");
+            }
+            self.closed = true;
+        }
+        let call_id = std::mem::take(&mut self.id);
+        Reply(Answer::Refused { refusal, call_id })
+    }
+
+    /// Ends this turn of a call that waits for its repetition with a person's answer.
+    #[must_use]
+    pub fn ask(mut self, question: Question, state: String) -> Reply {
+        self.closed = true;
+        Reply(Answer::Ask { question, state })
+    }
+
+    /// The refusal of a call for which no entry could be opened.
+    #[must_use]
+    pub fn impossible(refusal: Refusal) -> Reply {
+        tracing::error!(code = %refusal.code, "a call was refused without a record");
+        Reply(Answer::Refused { refusal, call_id: String::new() })
+    }
+
+    fn finish(&mut self, status: Status, mut facts: Map<String, Value>, result: Option<&Value>) {
+        self.closed = true;
+        facts.insert("status".to_owned(), json!(status.as_str()));
+        let mut record = self.record(Event::CallFinished);
+        record.duration = Some(self.begun.elapsed());
+        record.result = result;
+        record.extra = facts;
+        if let Err(fault) = self.log.append(&record, super::Sync::Handed) {
+            // The effect has happened and its start is recorded; the next start of the log marks it `unknown`.
+            tracing::error!(%fault, call_id = self.id, "the end of a call could not be recorded");
+        }
+    }
+
+    fn record(&self, event: Event) -> Record<'_> {
+        let client = &self.caller.client;
+        let mut record = Record::new(event);
+        record.call = Some(&self.id);
+        record.session = Some(&self.caller.session);
+        record.principal = Some(&self.caller.principal);
+        record.profile = self.caller.profile.as_deref();
+        record.client = (!client.name.is_empty()).then_some(Client { name: &client.name, version: &client.version });
+        record.tool = Some(&self.tool);
+        record.effect = (!self.decision.effect.is_empty()).then_some(self.decision.effect);
+        record.level = self.decision.reason.map(|_| self.decision.level.into());
+        record.reason = self.decision.reason.map(Code::as_str);
+        record.rule = self.decision.rule.as_deref();
+        record.approval = self.decision.approval.as_deref();
+        record.manifest_sha256 = Some(&self.manifest_sha256);
+        record
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if self.started && !self.closed {
+            self.closed = true;
+            let mut record = self.record(Event::CallFinished);
+            record.duration = Some(self.begun.elapsed());
+            record.extra.insert("status".to_owned(), json!("unknown"));
+            if let Err(fault) = self.log.append(&record, super::Sync::Handed) {
+                tracing::error!(%fault, call_id = self.id, "an abandoned call could not be recorded");
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Which records a reader wants: `tool=write_file status=error since=1h`.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::read::Stored;
+
+/// Conditions that must all hold. The empty filter lets everything pass.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    conditions: Vec<Condition>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Condition {
+    Since(Timestamp),
+    Until(Timestamp),
+    Denied,
+    Field { path: Vec<String>, is: Is, value: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Is {
+    Equal,
+    Different,
+    Containing,
+    AtLeast,
+    AtMost,
+}
+
+impl Filter {
+    /// Reads conditions separated by spaces: `field=value`, `field!=value`, `field~part`, `field>=number`, `field<=number`, `since=` and `until=` with a time
+    /// or an age before `now` (`90s`, `30m`, `1h`, `7d`), and the word `denied`. A field inside another is written `args.path`.
+    /// # Errors
+    /// The first word that is no condition.
+    pub fn parse(text: &str, now: Timestamp) -> Result<Self, FilterFault> {
+        let conditions = text.split_whitespace().map(|word| condition(word, now).ok_or_else(|| FilterFault(word.to_owned())));
+        Ok(Self { conditions: conditions.collect::<Result<_, _>>()? })
+    }
+
+    /// A filter for the records of one call.
+    pub fn call(call: &str) -> Self {
+        Self { conditions: vec![Condition::Field { path: vec!["call".to_owned()], is: Is::Equal, value: call.to_owned() }] }
+    }
+
+    /// Both filters' conditions.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.conditions.extend(other.conditions);
+        self
+    }
+
+    /// Whether every condition holds for the record.
+    pub fn admits(&self, record: &Stored) -> bool {
+        self.conditions.iter().all(|condition| match condition {
+            Condition::Since(since) => record.time().is_some_and(|time| time >= *since),
+            Condition::Until(until) => record.time().is_some_and(|time| time <= *until),
+            Condition::Denied => {
+                record.text("ev") == "tool.denied" || record.text("decision") == "deny" || record.text("status") == "denied"
+            }
+            Condition::Field { path, is, value } => compare(field(record, path), *is, value),
+        })
+    }
+}
+
+/// A word that is no condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterFault(String);
+
+impl std::error::Error for FilterFault {}
+
+impl fmt::Display for FilterFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = super::plain(&self.0);
+        write!(
+            f,
+            "`{word}` is no condition; write e.g. `tool=write_file`, `status!=success`, `args.path~notes`, `level>=2`, `since=1h`, `denied`"
+        )
+    }
+}
+
+fn condition(word: &str, now: Timestamp) -> Option<Condition> {
+    if word == "denied" {
+        return Some(Condition::Denied);
+    }
+    let operators = [("!=", Is::Different), (">=", Is::AtLeast), ("<=", Is::AtMost), ("=", Is::Equal), ("~", Is::Containing)];
+    // The operator that comes first in the word, and the longest of those, is meant: a value may hold any of them.
+    let (name, is, value) = operators
+        .into_iter()
+        .filter_map(|(operator, is)| word.split_once(operator).map(|(name, value)| (name, is, value)))
+        .min_by_key(|(name, _, _)| name.len())?;
+    if name.is_empty() {
+        return None;
+    }
+    match (name, is) {
+        ("since", Is::Equal) => moment(value, now).map(Condition::Since),
+        ("until", Is::Equal) => moment(value, now).map(Condition::Until),
+        ("since" | "until", _) => None,
+        (_, Is::AtLeast | Is::AtMost) if value.parse::<f64>().is_err() => None,
+        _ => Some(Condition::Field { path: name.split('.').map(str::to_owned).collect(), is, value: value.to_owned() }),
+    }
+}
+
+/// A time, or an age before `now`.
+fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
+    if let Ok(time) = text.parse() {
+        return Some(time);
+    }
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86400,
+        _ => return None,
+    };
+    now.checked_sub(SignedDuration::from_secs(number.parse::<i64>().ok()?.checked_mul(seconds)?)).ok()
+}
+
+fn field<'r>(record: &'r Stored, path: &[String]) -> Option<&'r Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(record.fields.get(first)?, |value, name| value.get(name))
+}
+
+fn compare(found: Option<&Value>, is: Is, wanted: &str) -> bool {
+    let text = match found {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => return is == Is::Different,
+    };
+    let number = || Some((text.parse::<f64>().ok()?, wanted.parse::<f64>().ok()?));
+    match is {
+        Is::Equal => text == wanted,
+        Is::Different => text != wanted,
+        Is::Containing => text.contains(wanted),
+        Is::AtLeast => number().is_some_and(|(found, wanted)| found >= wanted),
+        Is::AtMost => number().is_some_and(|(found, wanted)| found <= wanted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admits(filter: &str) -> bool {
+        let line = br#"{"ts":"2026-11-21T12:00:00.000000Z","ev":"call.finished","tool":"fetch","level":3,"status":"denied","args":{"url":"https://a/?x=1"}}"#;
+        let now = "2026-11-21T12:30:00Z".parse().unwrap();
+        Filter::parse(filter, now).unwrap().admits(&Stored::read("f", line).unwrap())
+    }
+
+    #[test]
+    fn all_conditions_must_hold() {
+        for yes in [
+            "",
+            "tool=fetch",
+            "tool=fetch status!=success level>=3 since=1h denied",
+            "args.url~x=1",
+            "args.url=https://a/?x=1",
+            "until=2026-11-21T12:00:00Z",
+            "missing!=x",
+        ] {
+            assert!(admits(yes), "{yes}");
+        }
+        for no in ["tool=read_file", "tool=fetch level>=4", "since=29m", "missing=x", "until=1h", "level<=2"] {
+            assert!(!admits(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_condition_is_named() {
+        for word in ["tool", "=x", "since=soon", "since>=1h", "level>=high", "since=99999999999999d"] {
+            assert_eq!(Filter::parse(word, Timestamp::UNIX_EPOCH), Err(FilterFault(word.to_owned())));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Signed ends of the files, kept apart from them: a chain alone cannot show that its last records were cut off.
+
+use std::io::Read as _;
+use std::sync::OnceLock;
+
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use jiff::Timestamp;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::chain::Receipt;
+use super::fault::Fault;
+use super::folder::{Folder, Place};
+use super::hex;
+use super::line;
+use super::redact::Secret;
+
+/// The keys of this installation.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    signing: Ed25519KeyPair,
+    /// The key of the keyed hashes.
+    pub(crate) secret: Secret,
+}
+
+impl Keys {
+    /// Reads the keys, making them at the first start. Two first starts at once agree on one key.
+    /// # Errors
+    /// `Fault::Folder`; `Fault::Key` where a file holds none.
+    pub(crate) fn load(folder: &Folder) -> Result<Self, Fault> {
+        let seed = load(folder, SIGNING)?;
+        let signing = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| Fault::Key { name: SIGNING })?;
+        Ok(Self { signing, secret: Secret::new(&load(folder, SECRET)?) })
+    }
+
+    /// The verifying key as 64 hexadecimal digits.
+    pub(crate) fn public(&self) -> String {
+        hex::long(self.signing.public_key().as_ref())
+    }
+
+    /// Signs where a file ends and puts it beside the other heads.
+    /// # Errors
+    /// `Fault::Folder`.
+    pub(crate) fn sign(&self, folder: &Folder, id: &str, end: Receipt, size: u64, now: Timestamp) -> Result<(), Fault> {
+        let mut head =
+            Head { file: id.to_owned(), seq: end.seq, size, hash: end.hash(), ts: line::time(now), key: self.public(), sig: String::new() };
+        head.sig = hex::long(self.signing.sign(head.note().as_bytes()).as_ref());
+        let text = serde_json::to_string(&head).unwrap_or_default();
+        folder.replace(Place::Heads, &name(id), format!("{text}\n").as_bytes())
+    }
+}
+
+/// Keys that are read when they are first needed.
+pub(crate) type LazyKeys = OnceLock<Keys>;
+
+/// The keys, read or made now if nobody did before.
+/// # Errors
+/// As `Keys::load`. A fault is not kept: a full disk may have room the next time.
+pub(crate) fn lazy<'k>(keys: &'k LazyKeys, folder: &Folder) -> Result<&'k Keys, Fault> {
+    if let Some(keys) = keys.get() {
+        return Ok(keys);
+    }
+    // Two threads at once read the same files, so it does not matter whose keys are kept.
+    let loaded = Keys::load(folder)?;
+    Ok(keys.get_or_init(|| loaded))
+}
+
+/// A signed statement: this file has at least this many records, and this is the hash of the last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Head {
+    pub(crate) file: String,
+    pub(crate) seq: u64,
+    pub(crate) size: u64,
+    pub(crate) hash: String,
+    ts: String,
+    key: String,
+    sig: String,
+}
+
+impl Head {
+    /// Reads the head of the file `id`. `Ok(None)`: it has none.
+    /// # Errors
+    /// Why it cannot be trusted.
+    pub(crate) fn read(folder: &Folder, id: &str, key: Option<&str>) -> Result<Option<Self>, &'static str> {
+        match folder.read(Place::Heads, &name(id)) {
+            Ok(file) => Self::from_text(&text(file).map_err(|_| "its signed head cannot be read")?, id, key).map(Some),
+            Err(Fault::Folder { source: Errno::NOENT, .. }) => Ok(None),
+            Err(_) => Err("its signed head cannot be read"),
+        }
+    }
+
+    /// Reads the head of the file `id` from its text. `key`: the verifying key it must be signed with.
+    /// # Errors
+    /// Why it cannot be trusted.
+    pub(crate) fn from_text(text: &str, id: &str, key: Option<&str>) -> Result<Self, &'static str> {
+        let head: Self = serde_json::from_str(text.trim_end()).map_err(|_| "its signed head is no head")?;
+        if head.file != id {
+            return Err("its signed head belongs to another file");
+        }
+        if key.is_some_and(|key| key != head.key) {
+            return Err("its head is signed with another key than this installation's");
+        }
+        let (Some(key), Some(signature)) = (hex::decode(&head.key), hex::decode(&head.sig)) else {
+            return Err("its signed head is no head");
+        };
+        let verified = UnparsedPublicKey::new(&ED25519, key).verify(head.note().as_bytes(), &signature);
+        verified.map_err(|_| "the signature of its head is wrong").map(|()| head)
+    }
+
+    /// What is signed, in the manner of a checkpoint: origin, place, size, hash, time, a line each.
+    fn note(&self) -> String {
+        format!("toolgate audit head v1\n{}\n{}\n{}\n{}\n{}\n", self.file, self.seq, self.size, self.hash, self.ts)
+    }
+}
+
+/// The verifying key of this installation, if it has one.
+pub(crate) fn public(folder: &Folder) -> Option<String> {
+    let seed = read(folder, SIGNING).ok()?;
+    Ed25519KeyPair::from_seed_unchecked(&seed).ok().map(|pair| hex::long(pair.public_key().as_ref()))
+}
+
+/// The key of this installation's keyed hashes, where it has one.
+/// # Errors
+/// `Fault::Folder`, `Fault::Key`.
+pub(crate) fn secret(folder: &Folder) -> Result<Secret, Fault> {
+    read(folder, SECRET).map(|key| Secret::new(&key))
+}
+
+/// The name of a file's head.
+pub(crate) fn name(id: &str) -> String {
+    format!("{id}.head")
+}
+
+fn load(folder: &Folder, name: &'static str) -> Result<[u8; 32], Fault> {
+    match read(folder, name) {
+        Err(Fault::Folder { source: Errno::NOENT, .. }) => {
+            let mut fresh = [0; 32];
+            getrandom::fill(&mut fresh).map_err(|_| Fault::Key { name })?;
+            folder.put_new(Place::Keys, name, format!("{}\n", hex::text(&hex::encode(&fresh))).as_bytes())?;
+            read(folder, name)
+        }
+        other => other,
+    }
+}
+
+fn read(folder: &Folder, name: &'static str) -> Result<[u8; 32], Fault> {
+    let text = text(folder.read(Place::Keys, name)?).map_err(|_| Fault::Key { name })?;
+    hex::decode(text.trim_end()).and_then(|bytes| bytes.try_into().ok()).ok_or(Fault::Key { name })
+}
+
+/// A small file's text; what is longer than any head or key is cut.
+fn text(file: std::fs::File) -> std::io::Result<String> {
+    std::io::read_to_string(file.take(4096))
+}
+
+const SIGNING: &str = "audit-sign.key";
+const SECRET: &str = "audit-hash.key";

@@ -1,0 +1,167 @@
+//! The line of a record: sealed by the hash of its own bytes, bound to the one before it.
+
+use std::io::Write as _;
+
+use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimePrinter;
+
+use super::hex::{self, Hex};
+
+/// Writes a whole line, its end included, and returns its hash. `body` begins with `,"ev":`.
+pub(crate) fn write(out: &mut Vec<u8>, seq: u64, now: Timestamp, body: &[u8], prev: &Hex) -> Hex {
+    out.clear();
+    // Writing to a Vec cannot fail; neither can printing a time stamp to one.
+    let _ = write!(out, "{HEAD}{seq},\"ts\":\"");
+    let mut time = String::with_capacity(32);
+    let _ = PRINTER.print_timestamp(&now, &mut time);
+    out.extend_from_slice(time.as_bytes());
+    out.push(b'"');
+    out.extend_from_slice(body);
+    out.extend_from_slice(PREV);
+    out.extend_from_slice(prev);
+    out.push(b'"');
+    let hash = hex::sha256(out);
+    out.extend_from_slice(HASH);
+    out.extend_from_slice(&hash);
+    out.extend_from_slice(b"\"}\n");
+    hash
+}
+
+/// A time as records write it: RFC 3339, UTC, microseconds.
+pub(crate) fn time(now: Timestamp) -> String {
+    let mut time = String::with_capacity(32);
+    let _ = PRINTER.print_timestamp(&now, &mut time);
+    time
+}
+
+/// A line that is what its hash says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sealed<'a> {
+    pub(crate) seq: u64,
+    pub(crate) prev: &'a [u8],
+    pub(crate) hash: Hex,
+    /// From `,"ts":"` to before `,"prev"`.
+    rest: &'a [u8],
+}
+
+impl<'a> Sealed<'a> {
+    /// Reads a line without its end. No JSON is parsed: every place that matters is fixed, and the hash covers all other bytes.
+    /// # Errors
+    /// What is wrong with it, and its `seq` where that can still be read.
+    pub(crate) fn read(line: &'a [u8]) -> Result<Self, Unsealed> {
+        let seq = after_seq(line).map(|(seq, _)| seq);
+        let fault = |why| Unsealed { seq, why };
+        let (signed, digits) = ending(line, HASH, b"\"}").ok_or_else(|| fault("it does not end with its hash"))?;
+        let hash = hex::sha256(signed);
+        if hash != *digits {
+            return Err(fault("its bytes are not what its hash says"));
+        }
+        let (rest, prev) = ending(signed, PREV, b"\"").ok_or_else(|| fault("it does not name the record before it"))?;
+        let (seq, rest) = after_seq(rest).ok_or_else(|| fault("it has no seq"))?;
+        Ok(Self { seq, prev, hash, rest })
+    }
+
+    /// The field `ev`.
+    pub(crate) fn event(&self) -> Option<&'a str> {
+        self.after_time()?.0
+    }
+
+    /// The field `call`, where it stands right after `ev`.
+    pub(crate) fn call(&self) -> Option<&'a str> {
+        quoted(self.after_time()?.1, b",\"call\":\"")?.0
+    }
+
+    /// The field `ts`.
+    pub(crate) fn time(&self) -> Option<Timestamp> {
+        self.time_text()?.parse().ok()
+    }
+
+    /// The field `ts` as it is written.
+    pub(crate) fn time_text(&self) -> Option<&'a str> {
+        quoted(self.rest, TS)?.0
+    }
+
+    fn after_time(&self) -> Option<(Option<&'a str>, &'a [u8])> {
+        let (_, rest) = quoted(self.rest, TS)?;
+        quoted(rest, b",\"ev\":\"")
+    }
+}
+
+/// Why a line is no sealed record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unsealed {
+    pub(crate) seq: Option<u64>,
+    pub(crate) why: &'static str,
+}
+
+/// Splits `bytes` = X + `mark` + 64 digits + `close` into X and the digits.
+fn ending<'a>(bytes: &'a [u8], mark: &[u8], close: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let bytes = bytes.strip_suffix(close)?;
+    let (rest, digits) = bytes.split_at_checked(bytes.len().checked_sub(64)?)?;
+    Some((rest.strip_suffix(mark)?, digits))
+}
+
+/// The text between `mark` and the next quote (or `None` where it is no UTF-8), and what follows.
+fn quoted<'a>(bytes: &'a [u8], mark: &[u8]) -> Option<(Option<&'a str>, &'a [u8])> {
+    let bytes = bytes.strip_prefix(mark)?;
+    let end = bytes.iter().position(|byte| *byte == b'"')?;
+    let (text, rest) = bytes.split_at_checked(end)?;
+    Some((std::str::from_utf8(text).ok(), rest.strip_prefix(b"\"")?))
+}
+
+/// The `seq` a line begins with, and what follows it.
+fn after_seq(line: &[u8]) -> Option<(u64, &[u8])> {
+    let line = line.strip_prefix(HEAD.as_bytes())?;
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = line.split_at_checked(digits)?;
+    if digits.first() == Some(&b'0') {
+        return None;
+    }
+    Some((std::str::from_utf8(digits).ok()?.parse().ok()?, rest))
+}
+
+const HEAD: &str = "{\"v\":1,\"seq\":";
+const TS: &[u8] = b",\"ts\":\"";
+const PREV: &[u8] = b",\"prev\":\"";
+const HASH: &[u8] = b",\"hash\":\"";
+static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(body: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(&mut out, 7, Timestamp::UNIX_EPOCH, body.as_bytes(), &hex::NONE);
+        out.pop();
+        out
+    }
+
+    #[test]
+    fn a_line_reads_back_as_what_was_written() {
+        let line = line(r#","ev":"call.started","call":"c1","args":{"a":1}"#);
+        let sealed = Sealed::read(&line).unwrap();
+        assert_eq!((sealed.seq, sealed.event(), sealed.call(), sealed.prev), (7, Some("call.started"), Some("c1"), hex::NONE.as_slice()));
+        assert_eq!((sealed.time_text(), sealed.time()), (Some("1970-01-01T00:00:00.000000Z"), Some(Timestamp::UNIX_EPOCH)));
+    }
+
+    #[test]
+    fn a_hash_forged_inside_the_arguments_is_not_taken_for_the_record_s_own() {
+        let forged = format!(r#","ev":"call.started","args":{{"a":1,"hash":"{}"}}"#, "0".repeat(64));
+        let mut line = line(&forged);
+        assert!(Sealed::read(&line).is_ok());
+        let end = line.len() - 75;
+        line.truncate(end);
+        assert_eq!(Sealed::read(&line), Err(Unsealed { seq: Some(7), why: "it does not end with its hash" }));
+    }
+
+    #[test]
+    fn a_changed_byte_anywhere_is_noticed() {
+        let line = line(r#","ev":"call.started""#);
+        for place in 0..line.len() {
+            let mut bent = line.clone();
+            bent[place] ^= 1;
+            assert!(Sealed::read(&bent).is_err(), "{place}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What dead processes left: the end of each file is put in order, and what was under way is marked `unknown`.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rustix::io::Errno;
+use serde_json::{Map, Value, json};
+
+use super::chain::{Chain, Receipt};
+use super::fault::Fault;
+use super::folder::{self, Folder, Lock, Place};
+use super::heads::{self, Head, LazyKeys};
+use super::hex;
+use super::line::Sealed;
+use super::log::Clock;
+use super::medium::{Disk, Medium as _};
+use super::record::{Event, Record};
+use super::scan::{Lines, Rest, scan};
+use super::segment;
+use super::under_way::UnderWay;
+
+/// What the first record of a new chain tells about the others.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The latest time any of them names.
+    pub(crate) latest: Option<Timestamp>,
+    /// Where the newest and the living ones end: a file that is removed later is missed.
+    pub(crate) links: Value,
+    /// The ones whose chain is broken; they are left as they are.
+    pub(crate) broken: Vec<Value>,
+    /// Calls under way in chains that cannot be continued.
+    pub(crate) lost: UnderWay,
+}
+
+/// Puts in order what dead processes left, and links to what is there.
+/// # Errors
+/// `Fault::Folder`, and whatever a record of the recovery cannot be written for.
+pub(crate) fn all(folder: &Folder, keys: &LazyKeys, clock: &Clock) -> Result<Found, Fault> {
+    let names: BTreeSet<String> = folder.names(Place::Audit)?.into_iter().collect();
+    let mut found = Found::default();
+    let mut living = BTreeSet::new();
+    for id in names.iter().filter_map(|name| name.strip_suffix(".live")) {
+        match one(folder, keys, clock, id, &mut found) {
+            Ok(Outcome::Lives) => {
+                living.insert(id);
+            }
+            Ok(Outcome::Recovered | Outcome::Gone) => {}
+            // A file that cannot even be opened is one that `verify` reports; the log of this process does not depend on it.
+            Err(Fault::Folder { .. }) => found.broken.push(json!({"file": id, "after_seq": 0, "why": "it cannot be opened"})),
+            Err(fault) => return Err(fault),
+        }
+    }
+    let newest = names.iter().rev().find_map(|name| name.strip_suffix(".jsonl"));
+    living.extend(newest);
+    let links = living.into_iter().filter_map(|id| {
+        let (last, time) = last_record(&folder.read(Place::Audit, &segment::name(id)).ok()?)?;
+        found.latest = found.latest.max(time);
+        Some(json!({"file": id, "seq": last.seq, "hash": last.hash()}))
+    });
+    found.links = links.collect();
+    Ok(found)
+}
+
+enum Outcome {
+    /// Its process is there.
+    Lives,
+    /// It is ended now, or broken and left.
+    Recovered,
+    /// There is nothing to recover.
+    Gone,
+}
+
+fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Found) -> Result<Outcome, Fault> {
+    let disk = match folder.append(Place::Audit, &segment::name(id)) {
+        Ok(file) => Disk(file),
+        Err(Fault::Folder { source: Errno::NOENT, .. }) => {
+            // Its process is just being born between marker and file, or died there. An old marker alone does no harm.
+            return Ok(Outcome::Gone);
+        }
+        Err(fault) => return Err(fault),
+    };
+    if !folder::try_lock(&disk.0, Lock::Exclusive).map_err(|source| folder::folder_fault("lock", id, source))? {
+        return Ok(Outcome::Lives);
+    }
+    // Another recovery may have ended it between the listing and the lock.
+    if !folder.exists(Place::Audit, &segment::marker(id)) {
+        return Ok(Outcome::Gone);
+    }
+    let copy = disk.0.try_clone().map_err(|_| folder::folder_fault("open", id, Errno::MFILE))?;
+    let mut reader = File::from(copy);
+    let mut under_way = UnderWay::default();
+    let mut event = None;
+    let before = segment::split(id).filter(|(_, number)| *number == 1).map(|_| Receipt::new(0, hex::NONE));
+    let scanned = scan(&reader, before, |sealed, line| {
+        note(&mut under_way, sealed, line);
+        event = sealed.event().map(str::to_owned);
+        found.latest = found.latest.max(sealed.time());
+    });
+    let keys = heads::lazy(keys, folder)?;
+    let size = reader.metadata().map_or(0, |data| data.len());
+    if size == 0 {
+        segment::discard(folder, id);
+        return Ok(Outcome::Gone);
+    }
+    let fault = match Head::read(folder, id, Some(&keys.public())) {
+        // A head may be ahead by the record whose line end is missing.
+        Ok(Some(head)) if head.seq > scanned.last.seq.saturating_add(u64::from(matches!(scanned.rest, Rest::Unended(_)))) => {
+            Some("it ends before its signed head")
+        }
+        _ if is_broken(&mut reader, scanned.good, scanned.rest) => Some("a record in its middle is not what its hash says"),
+        _ => None,
+    };
+    if let Some(why) = fault {
+        found.broken.push(json!({"file": id, "after_seq": scanned.last.seq, "why": why}));
+        found.lost.absorb(under_way);
+        segment::seal(folder, id)?;
+        return Ok(Outcome::Recovered);
+    }
+    let mut chain = mend(folder, id, disk, &mut reader, &scanned.rest, scanned.last, scanned.good)?;
+    let ended = is_end(event.as_deref()) && (event.as_deref() != Some(Event::LogRotated.as_str()) || has_next(folder, id));
+    if !ended {
+        let dropped = folder.length(Place::Audit, &segment::torn(id));
+        // It names its file, for it is the first record where even that was torn.
+        let extra = json!({"file": id, "dropped_bytes": dropped, "unknown": under_way.len()});
+        chain.note(clock(), &Record { extra: extra.as_object().cloned().unwrap_or_default(), ..Record::new(Event::LogRecovered) })?;
+        for body in under_way.unknown() {
+            chain.put(clock(), &body)?;
+        }
+        chain.finish(clock(), Event::LogClosed, Map::new())?;
+    }
+    keys.sign(folder, id, chain.last, chain.size, clock())?;
+    segment::seal(folder, id)?;
+    Ok(Outcome::Recovered)
+}
+
+/// Takes note of a record read from a file.
+fn note(under_way: &mut UnderWay, sealed: &Sealed<'_>, line: &[u8]) {
+    let parsed = || serde_json::from_slice::<Map<String, Value>>(line).unwrap_or_default();
+    match sealed.event() {
+        Some("call.started") => under_way.started(&parsed()),
+        Some("call.finished") => sealed.call().into_iter().for_each(|call| under_way.finished(call)),
+        Some("log.opened") => parsed().get("under_way").into_iter().for_each(|list| under_way.read_list(list)),
+        _ => {}
+    }
+}
+
+/// Whether a whole record comes after the first wrong line: a crash tears the end off, it does not damage the middle.
+fn is_broken(file: &mut File, good: u64, rest: Rest) -> bool {
+    if !matches!(rest, Rest::Wrong(_)) || file.seek(SeekFrom::Start(good)).is_err() {
+        return rest == Rest::Unreadable;
+    }
+    let mut lines = Lines::new(file);
+    while let Ok(Some(line)) = lines.next() {
+        // A loss of power leaves holes where pages had not reached the disk, even before others that had. No record holds a zero byte.
+        if line.bytes.contains(&0) {
+            return false;
+        }
+        if Sealed::read(line.bytes).is_ok() {
+            return true;
+        }
+    }
+    false
+}
+
+/// Makes the file end with its last whole record. What is cut off is kept beside it first.
+fn mend(folder: &Folder, id: &str, disk: Disk, reader: &mut File, rest: &Rest, last: Receipt, good: u64) -> Result<Chain, Fault> {
+    let write = |source| Fault::Write { source };
+    let (last, size) = match rest {
+        Rest::Nothing | Rest::Unreadable => (last, good),
+        Rest::Unended(receipt) => {
+            disk.append(b"\n").map_err(write)?;
+            (*receipt, reader.metadata().map_or(good, |data| data.len()))
+        }
+        Rest::Part | Rest::Wrong(_) => {
+            let mut tail = Vec::new();
+            let read = reader.seek(SeekFrom::Start(good)).and_then(|_| reader.take(LONGEST_TAIL).read_to_end(&mut tail));
+            read.map_err(|_| write(Errno::IO))?;
+            folder.replace(Place::Audit, &segment::torn(id), &tail)?;
+            disk.truncate(good).map_err(write)?;
+            (last, good)
+        }
+    };
+    Ok(Chain::new(id.to_owned(), Arc::new(disk), last, size))
+}
+
+fn is_end(event: Option<&str>) -> bool {
+    [Event::LogClosed, Event::LogRotated].iter().any(|end| Some(end.as_str()) == event)
+}
+
+fn has_next(folder: &Folder, id: &str) -> bool {
+    let next = segment::split(id).map(|(_, number)| segment::name(&segment::id_of(id, number.saturating_add(1))));
+    next.is_some_and(|next| folder.length(Place::Audit, &next) > 0)
+}
+
+/// The last whole record of a file, read from its end.
+pub(crate) fn last_record(mut file: &File) -> Option<(Receipt, Option<Timestamp>)> {
+    let size = file.metadata().ok()?.len();
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(size.saturating_sub(LONGEST_TAIL))).ok()?;
+    file.take(LONGEST_TAIL).read_to_end(&mut tail).ok()?;
+    let whole = tail.iter().rposition(|byte| *byte == b'\n').and_then(|end| tail.get(..end))?;
+    let line = whole.rsplit(|byte| *byte == b'\n').next()?;
+    let sealed = Sealed::read(line).ok()?;
+    Some((Receipt::new(sealed.seq, sealed.hash), sealed.time()))
+}
+
+/// More than the longest line, and all that is kept of a torn end.
+const LONGEST_TAIL: u64 = 512 * 1024;

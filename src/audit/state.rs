@@ -1,0 +1,238 @@
+//! The state folder: keys, the kill switch and the marks of used approvals, shared by every process that names the same folder.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+/// The open state folder. Everything in it is 0700 or 0600 and reached through its descriptor.
+#[derive(Debug)]
+pub struct StateDir {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+/// The state folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the state folder cannot be used: {what}: {source}")]
+pub struct StateFault {
+    what: String,
+    #[source]
+    source: io::Error,
+}
+
+impl StateDir {
+    /// Opens the folder, made (0700) where it is missing.
+    /// # Errors  When it is no folder, belongs to another user, is open to others, or cannot be made.
+    pub fn open(path: &Path) -> Result<Self, StateFault> {
+        let fault = |what: &str, source: io::Error| StateFault { what: format!("{what} `{}`", path.display()), source };
+        std::fs::DirBuilder::new_recursive(path).map_err(|e| fault("making", e))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = fs::open(path, flags, Mode::empty()).map_err(|e| fault("opening", e.into()))?;
+        let stat = fs::fstat(&folder).map_err(|e| fault("looking at", e.into()))?;
+        if stat.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(fault("it belongs to another user:", io::ErrorKind::PermissionDenied.into()));
+        }
+        if stat.st_mode & 0o077 != 0 {
+            fs::fchmod(&folder, Mode::RWXU).map_err(|e| fault("closing to others", e.into()))?;
+        }
+        let path = path.canonicalize().map_err(|e| fault("resolving", e))?;
+        Ok(Self { folder, path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open folder.
+    pub fn folder(&self) -> &OwnedFd {
+        &self.folder
+    }
+
+    /// A folder inside it, made (0700) where it is missing.
+    /// # Errors  When it cannot be made or opened, or is a link.
+    pub fn subfolder(&self, name: &str) -> io::Result<OwnedFd> {
+        match fs::mkdirat(&self.folder, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(fault) => return Err(fault.into()),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(fs::openat(&self.folder, name, flags, Mode::empty())?)
+    }
+
+    /// The key of this name: 32 random bytes, made once and shared by every process on the folder.
+    /// # Errors  When it can neither be read nor made whole.
+    pub fn key(&self, name: &str) -> io::Result<[u8; 32]> {
+        let keys = self.subfolder("keys")?;
+        for _ in 0..2 {
+            match fs::openat(&keys, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+                Ok(file) => {
+                    let mut key = [0; 32];
+                    let mut file = std::fs::File::from(file);
+                    io::Read::read_exact(&mut file, &mut key)?;
+                    return Ok(key);
+                }
+                Err(Errno::NOENT) => self.make_key(&keys, name)?,
+                Err(fault) => return Err(fault.into()),
+            }
+        }
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    /// Writes a new key beside its place and links it there: a reader sees it whole or not at all, and the first maker wins.
+    fn make_key(&self, keys: &OwnedFd, name: &str) -> io::Result<()> {
+        let mut key = [0; 32];
+        random(&mut key)?;
+        let draft = format!(".{name}.{}", token(8)?);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = fs::openat(keys, &draft, flags, Mode::RUSR | Mode::WUSR)?;
+        let written = rustix::io::write(&file, &key).map(|n| n == key.len());
+        let kept = match (written, fs::fsync(&file)) {
+            (Ok(true), Ok(())) => match fs::linkat(keys, &draft, keys, name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::EXIST) => Ok(()),
+                Err(fault) => Err(fault.into()),
+            },
+            (Err(fault), _) | (_, Err(fault)) => Err(fault.into()),
+            (Ok(false), Ok(())) => Err(io::ErrorKind::WriteZero.into()),
+        };
+        fs::unlinkat(keys, &draft, AtFlags::empty())?;
+        fs::fsync(keys.as_fd())?;
+        kept
+    }
+
+    /// Whether the kill switch is on: the file `KILL` exists, or the folder can no longer be looked at.
+    pub fn is_killed(&self) -> bool {
+        !matches!(fs::accessat(&self.folder, "KILL", fs::Access::EXISTS, AtFlags::empty()), Err(Errno::NOENT))
+    }
+
+    /// Turns the kill switch on; `reason` is kept in the file.
+    /// # Errors  When the file cannot be written.
+    pub fn kill(&self, reason: &str) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::TRUNC;
+        let file = fs::openat(&self.folder, "KILL", flags, Mode::RUSR | Mode::WUSR)?;
+        // The file's presence is the switch; a reason cut short by a full disk does not turn it off.
+        let _ = rustix::io::write(&file, reason.as_bytes());
+        Ok(fs::fsync(&self.folder)?)
+    }
+
+    /// Turns the kill switch off. Whether it was on.
+    /// # Errors  When the file cannot be removed.
+    pub fn resume(&self) -> io::Result<bool> {
+        match fs::unlinkat(&self.folder, "KILL", AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    /// Marks a once-only thing (an approval) as used, on disk before it returns. Whether this was the first time: exactly one caller of any number, in any process, gets `true`.
+    /// # Errors  When the mark cannot be kept.
+    pub fn use_once(&self, id: &str) -> io::Result<bool> {
+        let used = self.subfolder("used")?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match fs::openat(&used, id, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(_) => {
+                fs::fsync(&used)?;
+                Ok(true)
+            }
+            Err(Errno::EXIST) => Ok(false),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    /// Whether a once-only thing was used before.
+    /// # Errors  When the marks cannot be looked at.
+    pub fn was_used(&self, id: &str) -> io::Result<bool> {
+        match fs::accessat(&self.subfolder("used")?, id, fs::Access::EXISTS, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+}
+
+/// Makes folders that only their owner can enter.
+trait PrivateFolders {
+    fn new_recursive(path: &Path) -> io::Result<()>;
+}
+
+impl PrivateFolders for std::fs::DirBuilder {
+    fn new_recursive(path: &Path) -> io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    }
+}
+
+/// Fills `bytes` with random ones.
+/// # Errors  When the kernel has none.
+pub fn random(bytes: &mut [u8]) -> io::Result<()> {
+    getrandom::fill(bytes).map_err(|_| io::Error::other("no random bytes"))
+}
+
+/// An unguessable name of `bytes` random bytes in hex.
+/// # Errors  When the kernel has no random bytes.
+pub fn token(bytes: usize) -> io::Result<String> {
+    use std::fmt::Write;
+    let mut raw = vec![0; bytes];
+    random(&mut raw)?;
+    Ok(raw.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn dir() -> (tempfile::TempDir, StateDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&folder.path().join("a/state")).unwrap();
+        (folder, state)
+    }
+
+    #[test]
+    fn the_folder_is_closed_to_others() {
+        let (_keep, state) = dir();
+        std::fs::set_permissions(state.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let again = StateDir::open(state.path()).unwrap();
+        assert_eq!(std::fs::metadata(again.path()).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn sixty_four_racers_use_one_approval_exactly_once() {
+        let (_keep, state) = dir();
+        let wins = std::thread::scope(|scope| {
+            let racers: Vec<_> = (0..64).map(|_| scope.spawn(|| state.use_once("ap_1").unwrap())).collect();
+            racers.into_iter().filter_map(|racer| racer.join().unwrap().then_some(())).count()
+        });
+        assert_eq!(wins, 1);
+        assert!(StateDir::open(state.path()).unwrap().was_used("ap_1").unwrap(), "also after a restart");
+        assert!(!state.was_used("ap_2").unwrap());
+    }
+
+    #[test]
+    fn every_process_reads_the_same_key() {
+        let (_keep, state) = dir();
+        let keys: Vec<_> = std::thread::scope(|scope| {
+            let makers: Vec<_> = (0..16).map(|_| scope.spawn(|| state.key("seal").unwrap())).collect();
+            makers.into_iter().map(|maker| maker.join().unwrap()).collect()
+        });
+        assert!(keys.iter().all(|key| *key == keys[0]) && keys[0] != [0; 32]);
+        assert_ne!(state.key("other").unwrap(), keys[0]);
+    }
+
+    #[test]
+    fn the_kill_switch_outlives_the_process_and_is_lifted_by_hand() {
+        let (_keep, state) = dir();
+        assert!(!state.is_killed());
+        state.kill("drill").unwrap();
+        assert!(StateDir::open(state.path()).unwrap().is_killed());
+        assert!(state.resume().unwrap() && !state.is_killed() && !state.resume().unwrap());
+    }
+}

@@ -1,0 +1,109 @@
+//! Where files of the log begin and end: the first record, rotation, the last record.
+
+use std::sync::atomic::Ordering;
+
+use rustix::io::Errno;
+use serde_json::{Map, Value, json};
+
+use super::chain::Chain;
+use super::fault::Fault;
+use super::folder::Place;
+use super::record::{Event, Record};
+use super::recover::Found;
+use super::segment;
+use super::shared::{CLOSED, FAILED, Shared, Writer};
+
+impl Shared {
+    /// The first record of this process's chain.
+    /// # Errors
+    /// Why it cannot be kept.
+    pub(super) fn begin(&self, found: Found) -> Result<(), Fault> {
+        self.with_writer(|writer| {
+            writer.chain.keep_reserve(FIRST_ROOM)?;
+            let mut extra = opened(&writer.chain.id);
+            extra.insert("pid".to_owned(), json!(std::process::id()));
+            extra.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
+            extra.insert("links".to_owned(), found.links);
+            if !found.broken.is_empty() {
+                extra.insert("broken".to_owned(), Value::Array(found.broken));
+            }
+            writer.chain.note((self.clock)(), &Record { extra, ..Record::new(Event::LogOpened) })?;
+            for body in found.lost.unknown() {
+                writer.chain.put((self.clock)(), &body)?;
+            }
+            Ok(())
+        })?
+    }
+
+    /// Goes on in a new file. The new one is made first, so that a full disk is noticed while the old can still be used.
+    /// # Errors
+    /// Why neither can be used any more.
+    pub(super) fn rotate(&self, writer: &mut Writer) -> Result<(), Fault> {
+        let number = writer.number.saturating_add(1);
+        let id = segment::id_of(&writer.chain.id, number);
+        let Some(mut next) = self.next_file(&id)? else { return Ok(()) };
+        let extra = [("next".to_owned(), json!(id))].into_iter().collect();
+        let end = writer.chain.finish((self.clock)(), Event::LogRotated, extra)?;
+        self.commit.reached(end.seq);
+        next.last = end;
+        let mut extra = opened(&id);
+        extra.insert("under_way".to_owned(), writer.under_way.list());
+        next.note((self.clock)(), &Record { extra, ..Record::new(Event::LogOpened) })?;
+        next.medium.sync().map_err(|source| Fault::Sync { source })?;
+        self.folder.sync(Place::Audit)?;
+        self.sign(&writer.chain.id, end, writer.chain.size, Some(&id))?;
+        segment::seal(&self.folder, &writer.chain.id)?;
+        writer.chain = next;
+        writer.number = number;
+        Ok(())
+    }
+
+    /// The file to go on in. `None`: not now; the old one goes on, with its reserve.
+    fn next_file(&self, id: &str) -> Result<Option<Chain>, Fault> {
+        match segment::create(&self.folder, id, &self.wrap) {
+            Ok(mut next) => {
+                if next.keep_reserve(FIRST_ROOM).is_ok() {
+                    return Ok(Some(next));
+                }
+                // INVARIANT: its lock is held until its names are gone, so nobody who looks for dead files can remove a later file of that name.
+                segment::discard(&self.folder, id);
+                drop(next);
+                Ok(None)
+            }
+            Err(fault) if fault.is_no_room() => Ok(None),
+            // Someone who looks for dead files holds it for a moment, and removes it as empty.
+            Err(Fault::Folder { source: Errno::WOULDBLOCK | Errno::EXIST, .. }) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// The last record and the last head.
+    /// # Errors
+    /// Why they are not on disk.
+    pub(super) fn end(&self) -> Result<(), Fault> {
+        let before = self.state.swap(CLOSED, Ordering::AcqRel);
+        if before == FAILED {
+            return Err(self.fault.get().cloned().unwrap_or(Fault::Closed));
+        }
+        let end = self.with_writer(|writer| {
+            let now = (self.clock)();
+            for body in std::mem::take(&mut writer.under_way).unknown() {
+                writer.chain.put(now, &body)?;
+            }
+            let end = writer.chain.finish(now, Event::LogClosed, Map::new())?;
+            self.commit.reached(end.seq);
+            self.sign(&writer.chain.id, end, writer.chain.size, None)?;
+            segment::seal(&self.folder, &writer.chain.id)
+        });
+        // Whoever still waits for the disk is told.
+        end.and_then(|end| end).inspect_err(|fault| self.commit.fail(fault))
+    }
+}
+
+/// What the first record of every file says.
+fn opened(id: &str) -> Map<String, Value> {
+    [("file".to_owned(), json!(id))].into_iter().collect()
+}
+
+/// What the first records of a file may need on top of the reserve.
+const FIRST_ROOM: usize = 64 * 1024;

@@ -1,0 +1,279 @@
+//! Whether the log is whole: every record follows from the one before it, every file is there and reaches its signed head.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::chain::Receipt;
+use super::fault::Fault;
+use super::folder::{self, Folder, Lock, Place};
+use super::heads::{self, Head};
+use super::hex;
+use super::record::Event;
+use super::scan::{Lines, Rest, scan};
+use super::segment;
+
+/// What `verify` found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Every file, by name; also one that should be there and is not.
+    pub files: Vec<FileReport>,
+    /// How many records are whole, in all files.
+    pub records: u64,
+}
+
+impl Report {
+    /// The first fault: the file, the first `seq` that is broken, and why. `None`: the log is whole.
+    pub fn broken(&self) -> Option<(&str, &Broken)> {
+        self.files.iter().find_map(|file| Some((file.name.as_str(), file.broken.as_ref()?)))
+    }
+}
+
+/// One file of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileReport {
+    /// Its name below `audit/`.
+    pub name: String,
+    /// Its first record's number, if it has one.
+    pub first_seq: Option<u64>,
+    /// The last record that is whole; 0 when there is none.
+    pub last_seq: u64,
+    /// How many records are whole.
+    pub records: u64,
+    /// Whether a process has still to end it.
+    pub live: bool,
+    /// The record up to which a signed head vouches for it.
+    pub signed_seq: Option<u64>,
+    /// The first fault, if any.
+    pub broken: Option<Broken>,
+}
+
+/// Where a file is broken first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Broken {
+    /// The first record that cannot be trusted.
+    pub seq: u64,
+    /// Why.
+    pub why: String,
+}
+
+/// Verifies every file below `state`. `key`: the verifying key of the heads as 64 hexadecimal digits; without it, the key in the state directory.
+/// # Errors
+/// `Fault::Folder` where there is no log to read.
+pub fn verify(state: &Path, key: Option<&str>) -> Result<Report, Fault> {
+    let folder = Folder::existing(state)?;
+    let own_key = if key.is_none() { heads::public(&folder) } else { None };
+    let names: BTreeSet<String> = folder.names(Place::Audit)?.into_iter().collect();
+    let ids: Vec<&str> = names.iter().filter_map(|name| name.strip_suffix(".jsonl")).collect();
+    let mut check = Check::new(&folder);
+    let mut heads = BTreeMap::new();
+    for id in &ids {
+        heads.insert(*id, Head::read(&folder, id, key.or(own_key.as_deref())));
+        check.read_links(id);
+    }
+    let mut files = Vec::new();
+    for id in &ids {
+        let live = names.contains(&segment::marker(id));
+        files.extend(check.file(id, live, heads.remove(id).unwrap_or(Ok(None))));
+    }
+    check.missing(&mut files);
+    files.sort_by(|one, other| one.name.cmp(&other.name));
+    let records = files.iter().map(|file| file.records).sum();
+    Ok(Report { files, records })
+}
+
+struct Check<'a> {
+    folder: &'a Folder,
+    /// What other chains say a file holds: file → seq → hash.
+    links: BTreeMap<String, BTreeMap<u64, String>>,
+    /// Removed for their age: file → hash of the last record.
+    expired: BTreeMap<String, String>,
+    /// The last file of each chain so far.
+    ends: BTreeMap<String, (u32, Receipt)>,
+    /// Chains whose first file is gone: file → first seq and the hash it follows.
+    orphans: BTreeMap<String, (u64, Vec<u8>)>,
+}
+
+impl<'a> Check<'a> {
+    fn new(folder: &'a Folder) -> Self {
+        Self { folder, links: BTreeMap::new(), expired: BTreeMap::new(), ends: BTreeMap::new(), orphans: BTreeMap::new() }
+    }
+
+    /// Reads which other files the first record of a file names. What it says is trusted only after the file itself is found whole, but a forged
+    /// link can do no more than report a fault.
+    fn read_links(&mut self, id: &str) {
+        let Ok(file) = self.folder.read(Place::Audit, &segment::name(id)) else { return };
+        let mut lines = Lines::new(file);
+        let Ok(Some(line)) = lines.next() else { return };
+        let Ok(record) = serde_json::from_slice::<Map<String, Value>>(line.bytes) else { return };
+        for link in record.get("links").and_then(Value::as_array).into_iter().flatten() {
+            if let (Some(file), Some(seq), Some(hash)) = (text(link, "file"), link.get("seq").and_then(Value::as_u64), text(link, "hash")) {
+                self.links.entry(file.to_owned()).or_default().insert(seq, hash.to_owned());
+            }
+        }
+    }
+
+    /// `None`: the file went away meanwhile, because of its age.
+    fn file(&mut self, id: &str, live: bool, head: Result<Option<Head>, &'static str>) -> Option<FileReport> {
+        let name = segment::name(id);
+        let mut report = FileReport { name, first_seq: None, last_seq: 0, records: 0, live, signed_seq: None, broken: None };
+        let file = match self.folder.read(Place::Audit, &report.name) {
+            Ok(file) => file,
+            Err(Fault::Folder { source: rustix::io::Errno::NOENT, .. }) => return None,
+            Err(_) => {
+                report.broken = broken(1, "it cannot be read, or is no regular file");
+                return Some(report);
+            }
+        };
+        let (head, head_fault) = match head {
+            Ok(head) => (head, None),
+            Err(why) => (None, Some(why)),
+        };
+        report.signed_seq = head.as_ref().map(|head| head.seq);
+        let mut said = self.links.remove(id).unwrap_or_default();
+        let mut contradicted: Option<u64> = None;
+        if let Some(head) = &head
+            && said.insert(head.seq, head.hash.clone()).is_some_and(|hash| hash != head.hash)
+        {
+            contradicted = Some(head.seq);
+        }
+        let (mut event, mut named, mut follows) = (None::<Box<str>>, None, Vec::new());
+        let before = self.before(id);
+        let expired = &mut self.expired;
+        let scanned = scan(&file, before, |sealed, line| {
+            if named.is_none() {
+                named = Some(names_itself(line, id));
+                follows = sealed.prev.to_vec();
+            }
+            // A number below the file's own names a record that is not there: no such claim may keep later ones from being checked.
+            while said.first_key_value().is_some_and(|(seq, _)| *seq <= sealed.seq) {
+                if let Some((seq, hash)) = said.pop_first()
+                    && (seq < sealed.seq || hash != hex::text(&sealed.hash))
+                {
+                    contradicted.get_or_insert(seq);
+                }
+            }
+            if event.as_deref() != sealed.event() {
+                event = sealed.event().map(Into::into);
+            }
+            if sealed.event() == Some(Event::LogExpired.as_str()) {
+                read_expired(expired, line);
+            }
+        });
+        (report.first_seq, report.last_seq, report.records) = (scanned.first, scanned.last.seq, scanned.records);
+        let next = scanned.last.seq.saturating_add(1);
+        if let Some((chain, number)) = segment::split(id) {
+            self.ends.insert(chain.to_owned(), (number, scanned.last));
+        }
+        if before.is_none() && !follows.is_empty() {
+            self.orphans.insert(id.to_owned(), (scanned.first.unwrap_or(1), follows));
+        }
+        let cut = || said.keys().next_back().is_some_and(|seq| *seq > scanned.last.seq);
+        report.broken = if named == Some(false) {
+            broken(scanned.first.unwrap_or(1), "the file was renamed or exchanged: its first record names another")
+        } else if let Some(seq) = contradicted {
+            broken(seq, "it is not the record that a signed head or another chain names")
+        } else if let Some(why) = wrong(scanned.rest, live, &file) {
+            broken(next, why)
+        } else if let Some(why) = head_fault {
+            broken(next, why)
+        } else if cut() {
+            broken(next, "the file ends before a record that its signed head or another chain names")
+        } else if scanned.records == 0 && !live {
+            broken(1, "the file is empty")
+        } else {
+            self.unended(id, live, event.as_deref()).and_then(|why| broken(next, why))
+        };
+        Some(report)
+    }
+
+    /// The record that the first of a file must follow; `None` where the file before it is gone.
+    fn before(&self, id: &str) -> Option<Receipt> {
+        match segment::split(id) {
+            Some((_, 1)) | None => Some(Receipt::new(0, hex::NONE)),
+            Some((chain, number)) => self.ends.get(chain).filter(|(last, _)| last.checked_add(1) == Some(number)).map(|(_, end)| *end),
+        }
+    }
+
+    fn unended(&self, id: &str, live: bool, event: Option<&str>) -> Option<&'static str> {
+        if event == Some(Event::LogRotated.as_str()) {
+            let next = segment::split(id).map(|(_, number)| segment::name(&segment::id_of(id, number.saturating_add(1))));
+            let there = live || next.is_some_and(|next| self.folder.exists(Place::Audit, &next));
+            return (!there).then_some("the file that continues this one is missing");
+        }
+        let ended = live || event == Some(Event::LogClosed.as_str());
+        (!ended).then_some("the file ends without its closing record")
+    }
+
+    /// Files that others name and that are not there, and chains that do not begin with their first record.
+    fn missing(self, files: &mut Vec<FileReport>) {
+        for id in self.links.into_keys() {
+            if !self.expired.contains_key(&id) {
+                let broken = broken(1, "the file is missing: another chain names it");
+                let live = false;
+                files.push(FileReport {
+                    name: segment::name(&id),
+                    first_seq: None,
+                    last_seq: 0,
+                    records: 0,
+                    live,
+                    signed_seq: None,
+                    broken,
+                });
+            }
+        }
+        for (id, (first, follows)) in self.orphans {
+            let before = segment::split(&id).map(|(_, number)| segment::id_of(&id, number.saturating_sub(1)));
+            let explained = before.and_then(|before| self.expired.get(&before)).is_some_and(|hash| hash.as_bytes() == follows);
+            let name = segment::name(&id);
+            if let Some(file) = files.iter_mut().find(|file| file.name == name && file.broken.is_none() && !explained) {
+                file.broken = broken(first, "the file before this one is missing");
+            }
+        }
+    }
+}
+
+/// What is wrong with what follows the last whole record, if anything.
+fn wrong(rest: Rest, live: bool, file: &std::fs::File) -> Option<&'static str> {
+    match rest {
+        Rest::Nothing => None,
+        Rest::Wrong(why) => Some(why),
+        Rest::Unreadable => Some("it cannot be read"),
+        // Its process may be in the middle of writing it.
+        Rest::Unended(_) | Rest::Part if live && is_held(file) => None,
+        Rest::Unended(_) | Rest::Part if live => Some("the record is torn; its process died, and the next start puts it in order"),
+        Rest::Unended(_) | Rest::Part => Some("the record is torn"),
+    }
+}
+
+/// Whether the process that writes the file lives.
+fn is_held(file: &std::fs::File) -> bool {
+    let free = folder::try_lock(file, Lock::Shared) == Ok(true);
+    if free {
+        folder::unlock(file);
+    }
+    !free
+}
+
+fn names_itself(line: &[u8], id: &str) -> bool {
+    serde_json::from_slice::<Map<String, Value>>(line).is_ok_and(|record| record.get("file").and_then(Value::as_str) == Some(id))
+}
+
+fn read_expired(expired: &mut BTreeMap<String, String>, line: &[u8]) {
+    if let Ok(record) = serde_json::from_slice::<Value>(line)
+        && let (Some(file), Some(hash)) = (text(&record, "file"), text(&record, "last_hash"))
+    {
+        expired.insert(file.to_owned(), hash.to_owned());
+    }
+}
+
+fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
+    value.get(field).and_then(Value::as_str)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "every use fills an optional field")]
+fn broken(seq: u64, why: &str) -> Option<Broken> {
+    Some(Broken { seq, why: why.to_owned() })
+}

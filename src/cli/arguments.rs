@@ -1,0 +1,265 @@
+//! The command line, as clap reads it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Real tools for language models behind one gate.
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, about, max_term_width = 110)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Which manifest.
+#[derive(Debug, Clone, Args)]
+pub struct ManifestChoice {
+    /// The manifest. Default: $TOOLGATE_MANIFEST, ./tools.toml, the configuration folder, then a built-in one (a scratch folder, nothing else).
+    #[arg(long, value_name = "FILE")]
+    pub manifest: Option<PathBuf>,
+    /// The profile to judge by. Default: `[clients] stdio`.
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Puts a root of the manifest at another folder.
+    #[arg(long = "root", value_name = "NAME=PATH", value_parser = name_and_path)]
+    pub roots: Vec<(String, PathBuf)>,
+}
+
+fn name_and_path(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), PathBuf::from(path))),
+        _ => Err(format!("`{text}` is not NAME=PATH, e.g. project=/home/me/project")),
+    }
+}
+
+/// One text or many: a file, standard input, or JSON lines.
+#[derive(Debug, Clone, Args)]
+pub struct Input {
+    /// The file; `-` reads standard input.
+    #[arg(required_unless_present = "jsonl")]
+    pub file: Option<PathBuf>,
+    /// One JSON object a line in, one a line out; `-` reads standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub jsonl: Option<PathBuf>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The clients `install` knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClientName {
+    /// Claude Code.
+    ClaudeCode,
+    /// Claude Desktop.
+    ClaudeDesktop,
+    /// Visual Studio Code.
+    Vscode,
+    /// Cursor.
+    Cursor,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Zed.
+    Zed,
+    /// Goose.
+    Goose,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve MCP over standard input and output.
+    Serve {
+        #[command(flatten)]
+        choice: ManifestChoice,
+    },
+    /// Show the main job end to end, with no client and no set-up.
+    Demo,
+    /// Write a commented tools.toml and print the snippet for a client.
+    Init {
+        /// Where to. Default: here.
+        dir: Option<PathBuf>,
+        /// The folder agents work in.
+        #[arg(long, value_name = "PATH")]
+        folder: Option<PathBuf>,
+        /// Whether pages may be fetched.
+        #[arg(long, value_name = "yes|no")]
+        network: Option<YesNo>,
+        /// Whether Python may run.
+        #[arg(long, value_name = "yes|no")]
+        python: Option<YesNo>,
+        /// The client to print the snippet for.
+        #[arg(long, value_enum)]
+        client: Option<ClientName>,
+        /// Ask nothing: what no flag says takes its default.
+        #[arg(long, short)]
+        yes: bool,
+        /// Replace an existing tools.toml.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Validate a manifest: every fault at once; runs its test cases.
+    Check {
+        /// The manifest; default as for `serve`.
+        file: Option<PathBuf>,
+    },
+    /// Say what would happen to one call, and why.
+    Explain {
+        /// The tool.
+        tool: String,
+        /// Its arguments as a JSON object.
+        #[arg(default_value = "{}")]
+        arguments: String,
+        #[command(flatten)]
+        choice: ManifestChoice,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Judge recorded or invented calls in a described world, one JSON line each.
+    Simulate {
+        /// The cases; `-` reads standard input.
+        cases: PathBuf,
+    },
+    /// Run the static check of Python alone.
+    Lint {
+        #[command(flatten)]
+        input: Input,
+        /// Allowed imports instead of the manifest's: `a,b,c`, or `*` for any.
+        #[arg(long, value_name = "LIST")]
+        imports: Option<String>,
+        /// The manifest whose `[python]` rules hold. Default: none is read, nothing may be imported.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+    },
+    /// Run the filters alone: secrets, personal data, injection, hidden text.
+    Scan {
+        #[command(flatten)]
+        input: Input,
+    },
+    /// Run the reader alone: HTML to Markdown.
+    Extract {
+        #[command(flatten)]
+        input: Input,
+    },
+    /// Run a program in the sandbox, under the manifest.
+    Python {
+        /// The program; `-` reads standard input.
+        file: PathBuf,
+        #[command(flatten)]
+        choice: ManifestChoice,
+        /// Print the whole answer as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Look at the audit log.
+    Audit {
+        #[command(subcommand)]
+        command: AuditCommand,
+    },
+    /// Stop every server that shares the state folder, at once.
+    Kill {
+        /// Why; kept in the log.
+        #[arg(long, default_value = "operator")]
+        reason: String,
+    },
+    /// Lift the emergency stop.
+    Resume,
+    /// Say what this machine can enforce, layer by layer, proven by doing.
+    Doctor {
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
+        /// The manifest whose interpreter is probed; default as for `serve`.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+    },
+    /// Print the JSON Schema of tools.toml.
+    Schema,
+    /// Register the server in a client's configuration.
+    Install {
+        /// The client.
+        #[arg(value_enum)]
+        client: ClientName,
+        /// Write it; without this it is only printed.
+        #[arg(long)]
+        write: bool,
+        /// The manifest the client's server shall use.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+    },
+}
+
+/// Yes or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum YesNo {
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+}
+
+/// What to do with the log.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Check that the log is whole; exits 1 with the first broken record when it is not.
+    Verify,
+    /// Show the last records.
+    Tail {
+        /// How many.
+        #[arg(short = 'n', long, default_value_t = 20)]
+        lines: usize,
+        /// Go on with new ones.
+        #[arg(short, long)]
+        follow: bool,
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show records that fit, e.g. `tool=write_file status=error since=1h`.
+    Query {
+        /// FIELD=VALUE, all must hold.
+        terms: Vec<String>,
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show every record of one call.
+    Show {
+        /// The call's id.
+        call: String,
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Sum the log up: calls, denials by reason, approvals.
+    Report {
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_inside_a_value_stays_a_value() {
+        let read = Arguments::try_parse_from(["toolgate", "explain", "read_file", "--", "--profile=full"]).unwrap();
+        assert!(
+            matches!(read.command, Command::Explain { arguments, choice, .. } if arguments == "--profile=full" && choice.profile.is_none())
+        );
+    }
+}

@@ -1,0 +1,232 @@
+//! `toolgate audit`: verify, tail, query, show, report, export.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::audit::{self, Export, Fault, Filter, FilterFault, Follower, Format, Records, Stored, Tally, plain};
+
+/// Why a subcommand could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// There is no log, or it cannot be read.
+    #[error(transparent)]
+    Log(#[from] Fault),
+    /// The filter is none.
+    #[error(transparent)]
+    Filter(#[from] FilterFault),
+    /// Nobody takes the output.
+    #[error("the output cannot be written")]
+    Output(#[from] std::io::Error),
+}
+
+/// How records are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A line a person can read.
+    Text,
+    /// The record as it stands in the log.
+    Json,
+}
+
+/// Checks the whole log; `true`: it is whole. `key`: the verifying key of the heads, else the state directory's own.
+/// # Errors
+/// `Failed`.
+pub fn verify(state: &Path, key: Option<&str>, form: Form, out: &mut dyn Write) -> Result<bool, Failed> {
+    let report = audit::verify(state, key)?;
+    let whole = report.broken().is_none();
+    if form == Form::Json {
+        let first = report.broken().map(|(file, broken)| serde_json::json!({"file": file, "seq": broken.seq, "why": broken.why}));
+        let answer = serde_json::json!({"ok": whole, "records": report.records, "broken": first, "files": report.files});
+        writeln!(out, "{}", audit::json(&answer))?;
+        return Ok(whole);
+    }
+    for file in &report.files {
+        let state = if file.live { "live" } else { "ended" };
+        let signed = file.signed_seq.map_or("no signed head".to_owned(), |seq| format!("signed to seq {seq}"));
+        match &file.broken {
+            None => writeln!(out, "ok      {}  {} records, {state}, {signed}", plain(&file.name), file.records)?,
+            Some(broken) => writeln!(out, "BROKEN  {}  at seq {}: {}", plain(&file.name), broken.seq, broken.why)?,
+        }
+    }
+    match report.broken() {
+        None => writeln!(out, "whole: {} records in {} files", report.records, report.files.len())?,
+        Some((file, broken)) => writeln!(out, "broken at seq {} of {}: {}", broken.seq, plain(file), broken.why)?,
+    }
+    Ok(whole)
+}
+
+/// Prints the last `count` records; then, with `wait`, what is added, looking again whenever `wait` returns `true`, until it returns `false`.
+/// # Errors
+/// `Failed`.
+pub fn tail(
+    state: &Path,
+    count: usize,
+    filter: &Filter,
+    form: Form,
+    wait: Option<&mut dyn FnMut() -> bool>,
+    out: &mut dyn Write,
+) -> Result<(), Failed> {
+    let (mut follower, last) = Follower::open(state, count, |record| filter.admits(record))?;
+    print(&last, form, out)?;
+    let Some(wait) = wait else { return Ok(()) };
+    while wait() {
+        let mut added = follower.poll()?;
+        added.retain(|record| filter.admits(record));
+        print(&added, form, out)?;
+    }
+    Ok(())
+}
+
+/// Prints the records a filter admits, at most `limit` where one is given; returns how many.
+/// # Errors
+/// `Failed`.
+pub fn query(state: &Path, filter: &Filter, limit: Option<usize>, form: Form, out: &mut dyn Write) -> Result<usize, Failed> {
+    let mut printed = 0_usize;
+    for record in Records::open(state)?.filter(|record| filter.admits(record)).take(limit.unwrap_or(usize::MAX)) {
+        print(&[record], form, out)?;
+        printed = printed.saturating_add(1);
+    }
+    Ok(printed)
+}
+
+/// Prints all records of one call as a timeline; `false`: there are none.
+/// # Errors
+/// `Failed`.
+pub fn show(state: &Path, call: &str, form: Form, out: &mut dyn Write) -> Result<bool, Failed> {
+    let records: Vec<Stored> = Records::open(state)?.filter(|record| Filter::call(call).admits(record)).collect();
+    if form == Form::Json {
+        print(&records, form, out)?;
+        return Ok(!records.is_empty());
+    }
+    let begun = records.first().and_then(Stored::time);
+    for record in &records {
+        let since = record.time().zip(begun).map(|(time, begun)| time.as_microsecond().saturating_sub(begun.as_microsecond()));
+        let since = since.unwrap_or(0);
+        writeln!(
+            out,
+            "+{}.{:03} ms  {}  {}  seq {} in {}",
+            since / 1000,
+            since % 1000,
+            record.text("ts"),
+            plain(record.text("ev")),
+            record.seq(),
+            record.file
+        )?;
+        for (name, value) in record.fields.iter().filter(|(name, _)| !FRAME.contains(&name.as_str())) {
+            writeln!(out, "    {:<16} {}", plain(name), shown(value))?;
+        }
+    }
+    Ok(!records.is_empty())
+}
+
+/// Prints the calls a filter admits in another format, one JSON object a line; returns how many.
+/// # Errors
+/// `Failed`.
+pub fn export(state: &Path, filter: &Filter, format: Format, out: &mut dyn Write) -> Result<usize, Failed> {
+    let mut export = Export::new(format);
+    let mut printed = 0_usize;
+    for record in Records::open(state)? {
+        // Every start is taken, so that an end the filter admits has its beginning.
+        if record.text("ev") == "call.started" || filter.admits(&record) {
+            let line = export.add(record);
+            printed = printed.saturating_add(usize::from(line.is_some()));
+            line.map_or(Ok(()), |line| writeln!(out, "{}", audit::json(&line)))?;
+        }
+    }
+    Ok(printed)
+}
+
+/// Prints what happened, in numbers.
+/// # Errors
+/// `Failed`.
+pub fn report(state: &Path, filter: &Filter, form: Form, out: &mut dyn Write) -> Result<(), Failed> {
+    let mut records = Records::open(state)?;
+    let tally = Tally::of(records.by_ref().filter(|record| filter.admits(record)));
+    if form == Form::Json {
+        writeln!(out, "{}", audit::json(&serde_json::to_value(&tally).unwrap_or_default()))?;
+        return Ok(());
+    }
+    let time = |time: &Option<String>| time.as_deref().map_or("-".to_owned(), plain);
+    writeln!(out, "{} records from {} to {}", tally.records, time(&tally.from), time(&tally.to))?;
+    writeln!(out, "{} calls, {} pulls of the emergency stop", tally.calls, tally.kills)?;
+    for (title, counts) in [
+        ("outcomes", &tally.statuses),
+        ("denials by reason", &tally.denials),
+        ("tools", &tally.tools),
+        ("levels", &tally.levels),
+        ("principals", &tally.principals),
+        ("answers of persons", &tally.approvals.answers),
+    ] {
+        let mut counts: Vec<_> = counts.iter().collect();
+        counts.sort_by(|one, other| other.1.cmp(one.1));
+        section(out, title, counts)?;
+    }
+    section(out, "targets", tally.targets.iter().map(|(target, count)| (target, count)))?;
+    let asked = &tally.approvals;
+    if asked.requested > 0 {
+        let wait = |wait: Option<i64>| wait.map_or("-".to_owned(), |wait| format!("{wait} ms"));
+        let (median, longest) = (wait(asked.median_ms), wait(asked.longest_ms));
+        writeln!(
+            out,
+            "{} questions to persons, {} unanswered; answers took {median} (median), {longest} (longest)",
+            asked.requested, asked.expired
+        )?;
+    }
+    section(out, "outcome unknown (a server died)", tally.unknown.iter().map(|call| (call, &1)))?;
+    if records.damaged() > 0 {
+        writeln!(out, "{} lines are no records: run `toolgate audit verify`", records.damaged())?;
+    }
+    Ok(())
+}
+
+fn section<'c>(out: &mut dyn Write, title: &str, counts: impl IntoIterator<Item = (&'c String, &'c u64)>) -> std::io::Result<()> {
+    let mut counts = counts.into_iter().peekable();
+    if counts.peek().is_some() {
+        writeln!(out, "{title}")?;
+    }
+    counts.try_for_each(|(name, count)| writeln!(out, "  {count:>8}  {}", plain(name)))
+}
+
+fn print(records: &[Stored], form: Form, out: &mut dyn Write) -> std::io::Result<()> {
+    for record in records {
+        match form {
+            Form::Json => writeln!(out, "{}", record.line)?,
+            Form::Text => writeln!(out, "{}", one_line(record))?,
+        }
+    }
+    out.flush()
+}
+
+/// A record for a person: time, event, then what matters of the rest.
+fn one_line(record: &Stored) -> String {
+    let mut line = format!("{}  {:<18}", plain(record.text("ts")), plain(record.text("ev")));
+    let target = ["path", "from", "url", "query"].iter().find_map(|name| record.fields.get("args")?.get(name)?.as_str());
+    let duration = record.fields.get("duration_ms").map(|took| format!("{took} ms"));
+    for part in ["tool", "status", "decision", "reason"].map(|name| record.text(name)).into_iter().chain(target).chain(duration.as_deref())
+    {
+        if !part.is_empty() {
+            line.push_str("  ");
+            line.push_str(&plain(part));
+        }
+    }
+    for part in ["principal", "call"].map(|name| record.text(name)) {
+        if !part.is_empty() {
+            line.push_str("  ");
+            line.push_str(&plain(part));
+        }
+    }
+    line
+}
+
+/// A value on one line, its strings without quotes.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => plain(text),
+        other => audit::json(other),
+    }
+}
+
+/// Fields that a timeline does not repeat.
+const FRAME: [&str; 7] = ["v", "seq", "ts", "ev", "call", "prev", "hash"];

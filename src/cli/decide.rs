@@ -1,0 +1,80 @@
+//! One call from manifest to verdict, with a look at a world in the middle: what `explain`, `simulate` and the manifest's own tests share.
+//! The steps are the judge's, in the order in which the pipeline goes them.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::manifest::Manifest;
+use crate::model::{Action, Caller, Code, Facts, Refusal};
+use crate::policy::{self, Capability, Screened, State, Verdict};
+use crate::tool::Tool;
+
+/// One call to be judged.
+#[derive(Debug)]
+pub struct Call<'c> {
+    /// The caller.
+    pub caller: Caller,
+    /// The tool's name.
+    pub tool: &'c str,
+    /// The arguments.
+    pub arguments: Map<String, Value>,
+    /// What the reader of the message found that JSON parsers differ on.
+    pub malformed: Option<String>,
+}
+
+/// A verdict, with what was known when it was given: each part only as far as the call came.
+#[derive(Debug)]
+pub struct Decided {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The capability.
+    pub capability: Option<Capability>,
+    /// The action.
+    pub action: Option<Action>,
+    /// What its text means.
+    pub screened: Option<Screened>,
+    /// What was seen.
+    pub facts: Option<Facts>,
+}
+
+/// Judges a call. `look` sees the world without changing it.
+pub fn decide(
+    tools: &[&'static dyn Tool],
+    manifest: &Arc<Manifest>,
+    call: &Call<'_>,
+    state: &State,
+    look: &dyn Fn(&Action, &Screened) -> Result<Facts, Refusal>,
+) -> Decided {
+    let mut decided = Decided {
+        verdict: Verdict::deny(Refusal::new(Code::Internal, "not judged"), None),
+        capability: None,
+        action: None,
+        screened: None,
+        facts: None,
+    };
+    decided.verdict = match walk(tools, manifest, call, state, look, &mut decided) {
+        Ok(verdict) => verdict,
+        Err(refusal) => Verdict::deny(refusal, None),
+    };
+    decided
+}
+
+fn walk(
+    tools: &[&'static dyn Tool],
+    manifest: &Arc<Manifest>,
+    call: &Call<'_>,
+    state: &State,
+    look: &dyn Fn(&Action, &Screened) -> Result<Facts, Refusal>,
+    decided: &mut Decided,
+) -> Result<Verdict, Refusal> {
+    let tool = tools.iter().find(|tool| tool.spec().name == call.tool);
+    let capability = policy::admit(manifest, &call.caller, call.tool, tool.map(|tool| tool.spec()), state)?;
+    let capability = decided.capability.insert(capability);
+    let arguments = capability.check_arguments(&call.arguments, call.malformed.as_deref())?;
+    let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool")) };
+    let action = decided.action.insert(tool.plan(arguments)?);
+    let screened = decided.screened.insert(capability.screen(action)?);
+    let facts = decided.facts.insert(look(action, screened)?);
+    Ok(policy::judge(capability, action, screened, facts, state))
+}

@@ -1,0 +1,291 @@
+//! `toolgate demo`: the main job end to end in a terminal. The server is this very binary, spoken to over real MCP by a scripted client; files, web
+//! server and Python are real.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::filter::escape_line;
+
+/// One step of the script: a call and what the person would answer if asked.
+struct Step {
+    tool: &'static str,
+    arguments: Value,
+    person: Person,
+    why: &'static str,
+}
+
+/// How the scripted person answers a question.
+#[derive(Clone, Copy)]
+enum Person {
+    /// Allows it once, typing the code where one is shown.
+    Once,
+    /// Says no.
+    Deny,
+    /// Accepts without looking: an empty form, as some clients send on their own.
+    Blindly,
+}
+
+/// Plays the demo into `out`.
+/// # Errors  When the server cannot be started or stops answering.
+pub fn run(out: &mut dyn Write) -> io::Result<()> {
+    let folder = tempfile::Builder::new().prefix("toolgate-demo-").tempdir()?;
+    let web = serve_page()?;
+    lay_out(folder.path(), web)?;
+    writeln!(out, "toolgate demo: a scripted client speaks MCP to `toolgate serve`; files, web server and Python are real.\n")?;
+    let state = folder.path().join("state");
+    let mut client = Client::start(folder.path(), &state)?;
+    let tools = client.request("tools/list", &json!({}), Person::Deny)?.0;
+    let names: Vec<&str> = tools["result"]["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect();
+    writeln!(out, "The client sees {} tools: {}\n", names.len(), names.join(", "))?;
+    let mut rows = vec![["call", "verdict", "approval", "what came back"].map(str::to_owned)];
+    let mut question = None;
+    for step in script(web) {
+        let params = json!({"name": step.tool, "arguments": step.arguments});
+        let (answer, asked) = client.request("tools/call", &params, step.person)?;
+        rows.push(row(&step, &answer, asked.is_some()));
+        question = question.or(asked);
+    }
+    table(out, &rows)?;
+    if let Some(question) = question {
+        writeln!(out, "\nWhat the person saw the first time they were asked:\n")?;
+        for line in question.lines() {
+            writeln!(out, "  | {line}")?;
+        }
+    }
+    client.stop()?;
+    show_log(out, &state)
+}
+
+fn lay_out(folder: &Path, web: u16) -> io::Result<()> {
+    let project = folder.join("project");
+    std::fs::create_dir_all(project.join("src"))?;
+    std::fs::write(project.join("README.md"), "# Orchard\n\nCounts apples.\n\n- 3 baskets\n- 41 apples\n")?;
+    std::fs::write(project.join("src/apples.csv"), "basket,apples\n1,12\n2,17\n3,12\n")?;
+    std::fs::write(project.join(".env"), "API_TOKEN=not-for-models\n")?;
+    std::fs::write(folder.join("tools.toml"), manifest(web))
+}
+
+fn manifest(web: u16) -> String {
+    format!(
+        r#"version = 1
+[clients]
+stdio = "demo"
+[roots.work]
+path = "session"
+mode = "rw"
+allowed_paths = ["**"]
+[roots.project]
+path = "project"
+mode = "rw"
+allowed_paths = ["**"]
+[files]
+denied_paths = ["**/.env*", "**/.git/**"]
+[network]
+internal = ["127.0.0.1:{web}"]
+allowed_schemes = ["http", "https"]
+[python]
+allowed_imports = ["csv", "io", "math", "statistics"]
+roots = ["work"]
+[profiles.demo]
+permissions = ["STANDARD", "EXECUTE_CODE"]
+allowed_tools = ["*"]
+rate_limit_per_minute = 60
+"#
+    )
+}
+
+fn script(web: u16) -> Vec<Step> {
+    let step = |tool, arguments, person, why| Step { tool, arguments, person, why };
+    let edit = json!({"path": "project/README.md", "edits": [{"old_text": "41 apples", "new_text": "41 apples, counted twice"}]});
+    vec![
+        step("list_directory", json!({"path": "project"}), Person::Deny, "reads are free"),
+        step("read_file", json!({"path": "project/README.md"}), Person::Deny, "reads are free"),
+        step("search_files", json!({"path": "project", "query": "apples"}), Person::Deny, "reads are free"),
+        step("read_file", json!({"path": "project/.env"}), Person::Once, "denied by a pattern"),
+        step("read_file", json!({"path": "/etc/passwd"}), Person::Once, "in no root"),
+        step("read_file", json!({"path": "project/../../etc/passwd"}), Person::Once, "one path, one spelling"),
+        step("write_file", json!({"path": "project/notes.md", "content": "check basket 2\n"}), Person::Deny, "something new"),
+        step("edit_file", edit, Person::Once, "a change asks once"),
+        step("delete_file", json!({"path": "project/notes.md"}), Person::Once, "a delete asks every time, with a code"),
+        step("delete_file", json!({"path": "project/README.md"}), Person::Blindly, "accepting blindly is no yes"),
+        step("delete_file", json!({"path": "project/README.md"}), Person::Deny, "no means no"),
+        step("fetch", json!({"url": format!("http://127.0.0.1:{web}/harvest")}), Person::Deny, "an opened address"),
+        step("fetch", json!({"url": "http://169.254.169.254/latest/meta-data/"}), Person::Once, "a metadata service"),
+        step("run_python", json!({"code": COUNT}), Person::Deny, "in its own jail"),
+        step("run_python", json!({"code": "import os\nos.system('id')"}), Person::Once, "refused by reading it"),
+        step("run_python", json!({"code": "print(open('/etc/hostname').read())"}), Person::Once, "no such file in the jail"),
+    ]
+}
+
+const COUNT: &str = "import csv, io, statistics\n\
+    rows = list(csv.DictReader(io.StringIO('basket,apples\\n1,12\\n2,17\\n3,12\\n')))\n\
+    counts = [int(row['apples']) for row in rows]\n\
+    print(sum(counts), 'apples, on average', round(statistics.mean(counts), 1))";
+
+fn row(step: &Step, answer: &Value, asked: bool) -> [String; 4] {
+    let call = match (step.arguments["path"].as_str(), step.arguments["url"].as_str(), step.arguments["code"].as_str()) {
+        (Some(target), _, _) | (_, Some(target), _) => format!("{} {target}", step.tool),
+        (_, _, Some(code)) => format!("{} {}", step.tool, code.lines().next().unwrap_or_default()),
+        _ => step.tool.to_owned(),
+    };
+    let result = &answer["result"];
+    let failed = result["isError"].as_bool().unwrap_or(false) || answer.get("error").is_some();
+    let code = result["structuredContent"]["code"].as_str();
+    let status = result["structuredContent"]["status"].as_str();
+    let verdict = match (failed, code, status) {
+        (false, ..) => "allowed".to_owned(),
+        (true, Some(code), None) => format!("denied: {code}"),
+        (true, _, Some(status)) => format!("allowed; program: {status}"),
+        (true, None, None) => "failed".to_owned(),
+    };
+    let approval = match (asked, step.person) {
+        (false, _) => "not needed",
+        (true, Person::Once) => "yes, once",
+        (true, Person::Deny) => "no",
+        (true, Person::Blindly) => "`accept`, nothing else",
+    };
+    let text = result["content"][0]["text"].as_str().or(answer["error"]["message"].as_str()).unwrap_or_default();
+    let first = if failed { step.why } else { text.lines().find(|line| !line.trim().is_empty()).unwrap_or(step.why) };
+    [call, verdict, approval.to_owned(), first.to_owned()].map(|cell| shorten(&cell))
+}
+
+fn shorten(text: &str) -> String {
+    let shown = escape_line(text);
+    if shown.chars().count() <= 48 { shown.into_owned() } else { shown.chars().take(47).chain(['…']).collect() }
+}
+
+fn table(out: &mut dyn Write, rows: &[[String; 4]]) -> io::Result<()> {
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..4).map(width).collect();
+    for (at, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        writeln!(out, "{}", cells.join("  ").trim_end())?;
+        if at == 0 {
+            let rules: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+            writeln!(out, "{}", rules.join("  "))?;
+        }
+    }
+    Ok(())
+}
+
+/// The log as `toolgate audit` shows it, by the same binary.
+fn show_log(out: &mut dyn Write, state: &Path) -> io::Result<()> {
+    writeln!(out, "\nThe audit log (toolgate audit tail, then verify):\n")?;
+    for arguments in [&["audit", "tail", "-n", "12"][..], &["audit", "verify"][..]] {
+        let done = Command::new(std::env::current_exe()?).args(arguments).env("TOOLGATE_STATE_DIR", state).output()?;
+        for line in String::from_utf8_lossy(&done.stdout).lines() {
+            writeln!(out, "  {}", escape_line(line))?;
+        }
+        if !done.status.success() {
+            return Err(io::Error::other(format!("`toolgate {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&done.stderr))));
+        }
+    }
+    writeln!(
+        out,
+        "\nNext: `toolgate init` writes a tools.toml, `toolgate install CLIENT` registers it, `toolgate doctor` says what this machine enforces."
+    )
+}
+
+/// A page on a free loopback port, served by a thread that ends with the process.
+fn serve_page() -> io::Result<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = [0; 1024];
+            // One read is enough for the one short request of the demo; robots.txt gets its 404.
+            let length = stream.read(&mut request).unwrap_or(0);
+            let robots = request.get(..length).unwrap_or_default().starts_with(b"GET /robots.txt");
+            let (status, body) = if robots { ("404 Not Found", "") } else { ("200 OK", PAGE) };
+            let mut answer = String::new();
+            let _ = write!(
+                answer,
+                "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    Ok(port)
+}
+
+const PAGE: &str = "<!doctype html><html><head><title>Harvest</title></head><body><main><h1>Harvest</h1>\
+    <p>The harvest begins in the third week of September, after the early pears are in and before the first frost of the valley.</p>\
+    <p>Bring baskets. Apples that fall on their own go to the press; apples that are picked go to the cellar, in layers of straw.</p>\
+    </main></body></html>";
+
+/// A client of a few lines that speaks MCP as the handshake era does.
+struct Client {
+    server: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl Client {
+    fn start(folder: &Path, state: &Path) -> io::Result<Self> {
+        let mut server = Command::new(std::env::current_exe()?)
+            .args(["serve", "--manifest"])
+            .arg(folder.join("tools.toml"))
+            .env("TOOLGATE_STATE_DIR", state)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (Some(input), Some(output)) = (server.stdin.take(), server.stdout.take()) else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let mut client = Self { server, input, output: BufReader::new(output), next: 1 };
+        let hello = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "demo", "version": env!("CARGO_PKG_VERSION")}
+        });
+        client.request("initialize", &hello, Person::Deny)?;
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        Ok(client)
+    }
+
+    fn send(&mut self, message: &Value) -> io::Result<()> {
+        writeln!(self.input, "{message}")?;
+        self.input.flush()
+    }
+
+    /// The answer to one request, and the question that was asked on the way.
+    fn request(&mut self, method: &str, params: &Value, person: Person) -> io::Result<(Value, Option<String>)> {
+        let id = self.next;
+        self.next += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        let mut asked = None;
+        loop {
+            let mut line = String::new();
+            if self.output.read_line(&mut line)? == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server ended; its words are above"));
+            }
+            let message: Value = serde_json::from_str(&line)?;
+            if message["method"] == "elicitation/create" {
+                let text = message["params"]["message"].as_str().unwrap_or_default().to_owned();
+                let result = answer(person, &text);
+                self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))?;
+                asked = Some(text);
+            } else if message["id"] == id {
+                return Ok((message, asked));
+            }
+        }
+    }
+
+    fn stop(mut self) -> io::Result<()> {
+        drop(self.input);
+        self.server.wait().map(drop)
+    }
+}
+
+fn answer(person: Person, text: &str) -> Value {
+    let code = text.lines().find_map(|line| line.strip_prefix("code: "));
+    match (person, code) {
+        (Person::Once, Some(code)) => json!({"action": "accept", "content": {"decision": "once", "confirm": code}}),
+        (Person::Once, None) => json!({"action": "accept", "content": {"decision": "once"}}),
+        (Person::Deny, _) => json!({"action": "decline"}),
+        (Person::Blindly, _) => json!({"action": "accept", "content": {}}),
+    }
+}

@@ -1,0 +1,207 @@
+//! `toolgate explain`: the verdict for one call, every step that led to it, the nearest pattern that failed, and the smallest change of
+//! the manifest that would let the call through. For the operator: it may name what a model is not told.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::change::{Change, lift};
+use super::decide::{Call, Decided, decide};
+use super::nearest;
+use crate::manifest::{Location, Manifest};
+use crate::model::{Action, Code, Facts, Refusal};
+use crate::policy::{self, Decision, Screened, State, Verdict, effect, line_of};
+use crate::tool::Tool;
+
+/// One line of the decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The line of the contract's decision, 1 to 15.
+    pub line: u8,
+    /// Whether the call passed it.
+    pub passed: bool,
+    /// What was looked at and found.
+    pub what: String,
+    /// The rule of the manifest that decided, where one did.
+    pub rule: Option<String>,
+    /// Where it stands.
+    pub place: Option<Location>,
+}
+
+/// Why a call is judged as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Where the deciding rule stands.
+    pub place: Option<Location>,
+    /// Every step, in order; the last one decided.
+    pub steps: Vec<Step>,
+    /// The pattern that came nearest, and why it does not match.
+    pub nearest: Option<String>,
+    /// The changes that together would let it through, fewest that are known.
+    pub changes: Vec<Change>,
+    /// What would come of it then; none where no change of the manifest helps.
+    pub then: Option<Verdict>,
+}
+
+/// As many changes as one call can need: one for each line of the decision and a few more.
+const MOST_CHANGES: usize = 12;
+
+/// Explains the verdict on a call. `look` sees the world without changing it; it is asked again after each change that is tried.
+pub fn explain(
+    tools: &[&'static dyn Tool],
+    manifest: &Arc<Manifest>,
+    call: &Call<'_>,
+    state: &State,
+    look: &dyn Fn(&Action, &Screened) -> Result<Facts, Refusal>,
+) -> Explanation {
+    let decided = decide(tools, manifest, call, state, look);
+    let steps = steps(manifest, call, state, &decided);
+    let mut explanation = Explanation {
+        place: decided.verdict.rule.as_deref().and_then(|rule| manifest.spans.locate(rule)),
+        steps,
+        nearest: nearest::failed(manifest, &decided),
+        changes: Vec::new(),
+        then: None,
+        verdict: decided.verdict.clone(),
+    };
+    if decided.verdict.decision != Decision::Deny {
+        return explanation;
+    }
+    let (mut changed, mut decided) = (Arc::clone(manifest), decided);
+    while decided.verdict.decision == Decision::Deny && explanation.changes.len() < MOST_CHANGES {
+        let profile = call.caller.profile.as_deref().unwrap_or_default();
+        let Some(change) = lift(Arc::make_mut(&mut changed), profile, call.tool, &decided) else { break };
+        explanation.changes.push(change);
+        decided = decide(tools, &changed, call, state, look);
+    }
+    if decided.verdict.decision == Decision::Deny {
+        // Half a way is no way: what stops it at last is told instead.
+        explanation.changes.clear();
+    } else {
+        explanation.then = Some(decided.verdict);
+    }
+    explanation
+}
+
+fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Decided) -> Vec<Step> {
+    let verdict = &decided.verdict;
+    let last = line_of(verdict.code);
+    let mut steps = Vec::new();
+    let mut pass = |line: u8, rule: Option<String>, what: String| {
+        if line < last {
+            let place = rule.as_deref().and_then(|rule| manifest.spans.locate(rule));
+            steps.push(Step { line, passed: true, what, rule, place });
+        }
+    };
+    let profile = call.caller.profile.as_deref().unwrap_or("none");
+    pass(1, None, "the manifest is valid, the emergency stop is off, the log can be written".to_owned());
+    pass(
+        2,
+        Some(format!("profiles.{profile}")),
+        format!("`{}` has the profile `{profile}`; its session is not suspended", call.caller.principal),
+    );
+    pass(3, None, format!("`{}` is a tool", call.tool));
+    pass(4, None, format!("{} earlier call(s) count; within every limit and budget", state.calls_at.len()));
+    pass(5, Some(format!("profiles.{profile}.allowed_tools")), format!("`{}` is allowed and not denied", call.tool));
+    if let Some(capability) = &decided.capability {
+        let flags = capability.spec.flags;
+        pass(6, Some(format!("profiles.{profile}.permissions")), format!("it needs {flags}; the profile holds it"));
+        let listed = manifest.tools.contains_key(call.tool).then(|| format!("tools.{}", call.tool));
+        pass(7, listed, "every argument is known and within what is allowed".to_owned());
+    }
+    if let (Some(action), Some(screened)) = (&decided.action, &decided.screened) {
+        for target in &screened.targets {
+            let by =
+                manifest.roots.get(&target.root).and_then(|root| root.allowed.iter().position(|pattern| pattern.matches(&target.path)));
+            let rule = format!("roots.{}.allowed_paths{}", target.root, by.map(|index| format!("[{index}]")).unwrap_or_default());
+            pass(8, Some(rule), format!("`{target}` is in a root of the profile, allowed, not denied; nothing about it is odd"));
+        }
+        if let Some(url) = &screened.url {
+            pass(9, Some("network".to_owned()), format!("`{}`: form, scheme, host, port and every address are open", url.origin()));
+        }
+        if matches!(action, Action::RunPython(_)) {
+            pass(10, Some("python.allowed_imports".to_owned()), "the static check has nothing against the program".to_owned());
+        }
+        if let (Some(level), Some(facts), Some(capability)) = (verdict.level, &decided.facts, &decided.capability) {
+            let own = effect::level(capability, action, &screened.targets, facts);
+            let why = if level > own { "; raised by the tool's rule, a reviewer, or untrusted content" } else { "" };
+            pass(11, None, format!("level {}: it {}{why}", u8::from(level), effect::meaning(own)));
+            let mode = policy::mode(capability, level);
+            pass(12, verdict.rule.clone(), format!("the strictest mode of the levels up to {} is `{}`", u8::from(level), mode.as_str()));
+        }
+    }
+    steps.push(Step {
+        line: last,
+        passed: verdict.decision == Decision::Allow,
+        what: verdict.message.clone(),
+        rule: verdict.rule.clone(),
+        place: verdict.rule.as_deref().and_then(|rule| manifest.spans.locate(rule)),
+    });
+    steps
+}
+
+impl Explanation {
+    /// As scripts read it.
+    pub fn to_json(&self) -> Value {
+        let place = |place: Option<Location>| place.map(|place| json!({ "line": place.line, "column": place.column }));
+        let step = |step: &Step| json!({ "line": step.line, "passed": step.passed, "what": step.what, "rule": step.rule, "place": place(step.place) });
+        json!({
+            "verdict": self.verdict.decision.as_str(),
+            "code": self.verdict.code,
+            "level": self.verdict.level,
+            "rule": self.verdict.rule,
+            "place": place(self.place),
+            "message": self.verdict.message,
+            "hint": self.verdict.hint,
+            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+            "nearest": self.nearest,
+            "changes": self.changes.iter().map(|change| json!({ "key": change.key, "what": change.what })).collect::<Vec<_>>(),
+            "then": self.then.as_ref().map(|then| json!({ "verdict": then.decision.as_str(), "code": then.code, "level": then.level })),
+        })
+    }
+
+    /// As a person reads it. `file`: the manifest's name before each place.
+    pub fn to_text(&self, file: &str) -> String {
+        let mut out = String::new();
+        // Writing to a `String` cannot fail.
+        let _ = self.write(&mut out, file);
+        out
+    }
+
+    fn write(&self, out: &mut String, file: &str) -> fmt::Result {
+        let verdict = &self.verdict;
+        let at = |place: Option<Location>| place.map(|place| format!("  {file}:{}:{}", place.line, place.column)).unwrap_or_default();
+        let level = verdict.level.map(|level| format!("  level {}", u8::from(level))).unwrap_or_default();
+        writeln!(out, "{}  {}{level}", verdict.decision.as_str(), verdict.code)?;
+        writeln!(out, "{}", verdict.message)?;
+        writeln!(out)?;
+        for step in &self.steps {
+            let mark = match (step.passed, verdict.decision) {
+                (true, _) => '✓',
+                (false, Decision::Ask) => '?',
+                (false, _) => '✗',
+            };
+            let rule = step.rule.as_deref().map(|rule| format!("  [{rule}]")).unwrap_or_default();
+            writeln!(out, "  {mark} {:>2}  {}{rule}{}", step.line, step.what, at(step.place))?;
+        }
+        if let Some(nearest) = &self.nearest {
+            writeln!(out, "\nnearest: {nearest}")?;
+        }
+        if let Some(then) = &self.then {
+            writeln!(out, "\nthe smallest change that would let it through:")?;
+            for change in &self.changes {
+                writeln!(out, "  {change}")?;
+            }
+            writeln!(out, "then: {}  {}", then.decision.as_str(), then.code)?;
+        } else if verdict.decision == Decision::Deny && verdict.code != Code::PolicyInvalid {
+            writeln!(out, "\nno line of the manifest would let this call through as it is")?;
+            if let Some(hint) = &verdict.hint {
+                writeln!(out, "{hint}")?;
+            }
+        }
+        Ok(())
+    }
+}

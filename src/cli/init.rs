@@ -1,0 +1,208 @@
+//! `toolgate init`: four answers become a commented `tools.toml`.
+
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use super::arguments::{ClientName, YesNo};
+use super::install;
+
+/// The shipped manifest, every key with its comment; the answers change some of its lines.
+const SHIPPED: &str = include_str!("../../tools.toml");
+
+/// The lines of the shipped manifest that answers change.
+const FOLDER: &str = "path  = \".\"                        # relative to this file;";
+const PERMISSIONS: &str = "permissions   = [\"READONLY\", \"WRITE_FILE\", \"EXECUTE_CODE\"]";
+const PUBLIC: &str = "any_public      = false            # true: any host of the public internet but the denied ones";
+
+/// What the manifest shall allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answers {
+    /// The folder agents work in; relative to the manifest, or absolute.
+    pub folder: PathBuf,
+    /// Whether pages of the public internet may be fetched.
+    pub network: YesNo,
+    /// Whether Python may run.
+    pub python: YesNo,
+    /// The client to print the snippet for.
+    pub client: Option<ClientName>,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self { folder: PathBuf::from("."), network: YesNo::No, python: YesNo::Yes, client: None }
+    }
+}
+
+/// What is known without asking.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// The folder.
+    pub folder: Option<PathBuf>,
+    /// Network.
+    pub network: Option<YesNo>,
+    /// Python.
+    pub python: Option<YesNo>,
+    /// The client.
+    pub client: Option<ClientName>,
+}
+
+impl Given {
+    /// What was given, and the default for the rest.
+    pub fn or_default(self) -> Answers {
+        let default = Answers::default();
+        Answers {
+            folder: self.folder.unwrap_or(default.folder),
+            network: self.network.unwrap_or(default.network),
+            python: self.python.unwrap_or(default.python),
+            client: self.client,
+        }
+    }
+
+    /// Asks for the rest, one line each; an empty line takes the default, and so does the end of the input.
+    /// # Errors  When nothing can be written or read.
+    pub fn or_asked(self, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<Answers> {
+        let default = Answers::default();
+        let folder = match self.folder {
+            Some(folder) => folder,
+            None => ask(input, out, "Which folder shall agents work in? [.]", |text| Some(PathBuf::from(text)))?.unwrap_or(default.folder),
+        };
+        let network = match self.network {
+            Some(network) => network,
+            None => ask(input, out, "May they fetch public web pages? yes/no [no]", yes_or_no)?.unwrap_or(default.network),
+        };
+        let python = match self.python {
+            Some(python) => python,
+            None => ask(input, out, "May they run Python in the sandbox? yes/no [yes]", yes_or_no)?.unwrap_or(default.python),
+        };
+        let client = match self.client {
+            Some(client) => Some(client),
+            None => ask(input, out, &format!("Which client? {} [none]", client_names().join(", ")), client_name)?,
+        };
+        Ok(Answers { folder, network, python, client })
+    }
+}
+
+fn ask<T>(input: &mut dyn BufRead, out: &mut dyn Write, question: &str, read: impl Fn(&str) -> Option<T>) -> io::Result<Option<T>> {
+    loop {
+        write!(out, "{question} ")?;
+        out.flush()?;
+        let mut line = String::new();
+        if input.read_line(&mut line)? == 0 || line.trim().is_empty() {
+            return Ok(None);
+        }
+        match read(line.trim()) {
+            Some(answer) => return Ok(Some(answer)),
+            None => writeln!(out, "`{}` is no answer to that.", line.trim().escape_debug())?,
+        }
+    }
+}
+
+fn yes_or_no(text: &str) -> Option<YesNo> {
+    match text.to_lowercase().as_str() {
+        "y" | "yes" => Some(YesNo::Yes),
+        "n" | "no" => Some(YesNo::No),
+        _ => None,
+    }
+}
+
+fn client_names() -> Vec<String> {
+    use clap::ValueEnum;
+    ClientName::value_variants().iter().filter_map(ClientName::to_possible_value).map(|value| value.get_name().to_owned()).collect()
+}
+
+fn client_name(text: &str) -> Option<ClientName> {
+    <ClientName as clap::ValueEnum>::from_str(text, true).ok()
+}
+
+/// The manifest for these answers: the shipped one with the lines changed that they are about.
+/// # Errors  When the folder's name is no text.
+pub fn manifest(answers: &Answers) -> io::Result<String> {
+    let Some(folder) = answers.folder.to_str() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the folder's name is not UTF-8"));
+    };
+    let mut permissions = vec!["READONLY", "WRITE_FILE"];
+    if answers.python == YesNo::Yes {
+        permissions.push("EXECUTE_CODE");
+    }
+    if answers.network == YesNo::Yes {
+        permissions.push("NETWORK_ACCESS");
+    }
+    let mut text = SHIPPED.to_owned();
+    if folder != "." {
+        // A JSON text is a basic string of TOML.
+        let path = serde_json::Value::from(folder).to_string();
+        text = text.replacen(FOLDER, &FOLDER.replacen("\".\"", &path, 1), 1);
+    }
+    text = text.replacen(PERMISSIONS, &format!("permissions   = [\"{}\"]", permissions.join("\", \"")), 1);
+    if answers.network == YesNo::Yes {
+        text = text.replacen(PUBLIC, &PUBLIC.replacen("false", "true ", 1), 1);
+    }
+    Ok(text)
+}
+
+/// Writes `tools.toml` into `dir` and gives its absolute path.
+/// # Errors  When it exists and `force` is not set, or cannot be written.
+pub fn write(dir: &Path, answers: &Answers, force: bool) -> io::Result<PathBuf> {
+    let text = manifest(answers)?;
+    std::fs::create_dir_all(dir)?;
+    let file = dir.canonicalize()?.join("tools.toml");
+    if !force && file.symlink_metadata().is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists; --force replaces it", file.display())));
+    }
+    install::replace(&file, &text)?;
+    Ok(file)
+}
+
+/// How a client shall start the server of this manifest.
+pub fn server(program: &Path, manifest: &Path) -> install::Server {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    install::Server { program: text(program), arguments: vec!["serve".into(), "--manifest".into(), text(manifest)] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_answers_give_the_shipped_manifest() {
+        assert_eq!(manifest(&Answers::default()).unwrap(), SHIPPED);
+    }
+
+    #[test]
+    fn each_answer_changes_its_line_and_no_other() {
+        let answers = Answers { folder: "/home/a \"b\"".into(), network: YesNo::Yes, python: YesNo::No, client: None };
+        let text = manifest(&answers).unwrap();
+        let changed: Vec<&str> = text.lines().zip(SHIPPED.lines()).filter(|(new, old)| new != old).map(|(new, _)| new).collect();
+        assert_eq!(
+            changed,
+            [
+                "path  = \"/home/a \\\"b\\\"\"                        # relative to this file; `toolgate serve --root project=PATH` puts it elsewhere",
+                "any_public      = true             # true: any host of the public internet but the denied ones",
+                "permissions   = [\"READONLY\", \"WRITE_FILE\", \"NETWORK_ACCESS\"]",
+            ]
+        );
+        let read: toml::Table = text.parse().unwrap();
+        assert_eq!(read["roots"]["project"]["path"].as_str(), Some("/home/a \"b\""));
+    }
+
+    #[test]
+    fn questions_are_asked_until_they_are_answered_and_only_where_no_flag_did() {
+        let mut out = Vec::new();
+        let given = Given { python: Some(YesNo::No), ..Given::default() };
+        let answers = given.or_asked(&mut "src\nperhaps\nYES\nnetscape\nzed\n".as_bytes(), &mut out).unwrap();
+        assert_eq!(answers, Answers { folder: "src".into(), network: YesNo::Yes, python: YesNo::No, client: Some(ClientName::Zed) });
+        let asked = String::from_utf8(out).unwrap();
+        assert!(!asked.contains("Python") && asked.contains("`perhaps` is no answer"), "{asked}");
+        assert_eq!(Given::default().or_asked(&mut "".as_bytes(), &mut Vec::new()).unwrap(), Answers::default());
+    }
+
+    #[test]
+    fn an_existing_manifest_is_kept_unless_forced() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("tools.toml"), "mine").unwrap();
+        assert_eq!(write(folder.path(), &Answers::default(), false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read_to_string(folder.path().join("tools.toml")).unwrap(), "mine");
+        let file = write(folder.path(), &Answers::default(), true).unwrap();
+        assert_eq!(std::fs::read_to_string(file).unwrap(), SHIPPED);
+    }
+}

@@ -1,0 +1,324 @@
+//! Registration in the configuration of known clients: the snippet, and its way into the file without losing anything else there.
+
+mod jsonc;
+mod toml_table;
+mod yaml;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::arguments::ClientName;
+
+/// The name the server is registered under.
+const NAME: &str = "toolgate";
+/// How long a client shall wait for a call, in seconds: longer than a person is given to answer, where the client lets it be set.
+const PATIENCE_S: u32 = 120;
+
+/// How a client starts the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// The binary: an absolute path, or a name that the client finds.
+    pub program: String,
+    /// Its arguments, `serve` first.
+    pub arguments: Vec<String>,
+}
+
+/// Where configurations lie.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The user's folder.
+    pub home: PathBuf,
+    /// The folder of configurations, e.g. `$XDG_CONFIG_HOME`.
+    pub config: PathBuf,
+    /// The project, for clients that read theirs from there.
+    pub project: PathBuf,
+}
+
+/// What a registration did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The client's file.
+    pub file: PathBuf,
+    /// Where its former content is kept; none where there was none or nothing changed.
+    pub backup: Option<PathBuf>,
+    /// Whether anything had to be written.
+    pub changed: bool,
+}
+
+/// Why a registration was not written. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The file is not what the client would read.
+    #[error("`{}` cannot be read as {format}: {why}; mend it, or paste the snippet by hand", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What it should be.
+        format: &'static str,
+        /// What is wrong, and where.
+        why: String,
+    },
+    /// The file could not be read or written.
+    #[error("`{}` cannot be {what}", file.display())]
+    World {
+        /// The file.
+        file: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// How a client writes its configuration: the format, and the key its servers stand under.
+enum Shape {
+    Json(&'static str),
+    Toml,
+    Yaml,
+}
+
+fn shape(client: ClientName) -> Shape {
+    match client {
+        ClientName::ClaudeCode | ClientName::ClaudeDesktop | ClientName::Cursor | ClientName::Gemini => Shape::Json("mcpServers"),
+        ClientName::Vscode => Shape::Json("servers"),
+        ClientName::Zed => Shape::Json("context_servers"),
+        ClientName::Codex => Shape::Toml,
+        ClientName::Goose => Shape::Yaml,
+    }
+}
+
+/// The file a client reads.
+pub fn file(client: ClientName, places: &Places) -> PathBuf {
+    match client {
+        ClientName::ClaudeCode => places.project.join(".mcp.json"),
+        ClientName::ClaudeDesktop => places.config.join("Claude/claude_desktop_config.json"),
+        ClientName::Vscode => places.project.join(".vscode/mcp.json"),
+        ClientName::Cursor => places.home.join(".cursor/mcp.json"),
+        ClientName::Codex => places.home.join(".codex/config.toml"),
+        ClientName::Gemini => places.home.join(".gemini/settings.json"),
+        ClientName::Zed => places.config.join("zed/settings.json"),
+        ClientName::Goose => places.config.join("goose/config.yaml"),
+    }
+}
+
+/// The whole configuration of a client that has this server and nothing else: what a person pastes.
+pub fn snippet(client: ClientName, server: &Server) -> String {
+    match shape(client) {
+        Shape::Json(key) => jsonc::pretty(&json!({key: {NAME: entry(client, server)}}), 0) + "\n",
+        Shape::Toml => toml_table::section(NAME, server, PATIENCE_S),
+        Shape::Yaml => format!("extensions:\n{}", yaml::block(NAME, server, PATIENCE_S, "  ")),
+    }
+}
+
+fn entry(client: ClientName, server: &Server) -> Value {
+    let Server { program, arguments } = server;
+    match client {
+        ClientName::Vscode => json!({"type": "stdio", "command": program, "args": arguments}),
+        ClientName::Zed => json!({"source": "custom", "command": program, "args": arguments, "env": {}}),
+        ClientName::Gemini => json!({"command": program, "args": arguments, "timeout": PATIENCE_S * 1000}),
+        _ => json!({"command": program, "args": arguments}),
+    }
+}
+
+/// A client's configuration with the server in it: new, or in the place of an earlier registration. All else stays to the byte, comments too.
+/// # Errors  Why `before` cannot be read, or cannot be changed without rewriting what is not ours.
+pub fn merged(client: ClientName, before: &str, server: &Server) -> Result<String, String> {
+    if before.trim().is_empty() {
+        return Ok(snippet(client, server));
+    }
+    match shape(client) {
+        Shape::Json(key) => jsonc::with_member(before, key, NAME, &entry(client, server)),
+        Shape::Toml => toml_table::with_section(before, NAME, server, PATIENCE_S),
+        Shape::Yaml => yaml::with_block(before, NAME, server, PATIENCE_S),
+    }
+}
+
+/// Registers the server: reads the client's file, keeps a copy beside it, and replaces it in one step.
+/// # Errors  When the file cannot be read as what it should be, or cannot be written; it is then as it was.
+pub fn write(client: ClientName, places: &Places, server: &Server) -> Result<Written, Fault> {
+    let named = file(client, places);
+    // A linked configuration stays linked: what the link leads to is replaced.
+    let file = named.canonicalize().unwrap_or(named);
+    let world = |what: &'static str| {
+        let file = file.clone();
+        move |source: io::Error| Fault::World { file, what, source }
+    };
+    let before = match std::fs::read_to_string(&file) {
+        Ok(text) => Some(text),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
+        Err(fault) => return Err(world("read")(fault)),
+    };
+    let format = match shape(client) {
+        Shape::Json(_) => "JSON with comments",
+        Shape::Toml => "TOML",
+        Shape::Yaml => "YAML",
+    };
+    let text = before.as_deref().unwrap_or_default();
+    let after = merged(client, text, server).map_err(|why| Fault::Unreadable { file: file.clone(), format, why })?;
+    if before.as_deref() == Some(after.as_str()) {
+        return Ok(Written { file, backup: None, changed: false });
+    }
+    let backup = match &before {
+        Some(text) => Some(keep(&file, text).map_err(world("copied to a backup"))?),
+        None => None,
+    };
+    replace(&file, &after).map_err(world("written"))?;
+    Ok(Written { file, backup, changed: true })
+}
+
+/// Keeps the former content under the first free name beside the file.
+fn keep(file: &Path, text: &str) -> io::Result<PathBuf> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for number in 1..1000 {
+        let backup = file.with_file_name(format!("{name}.before-toolgate-{number}"));
+        match std::fs::File::create_new(&backup) {
+            Ok(mut copy) => {
+                if let Ok(found) = file.metadata() {
+                    copy.set_permissions(found.permissions())?;
+                }
+                copy.write_all(text.as_bytes())?;
+                copy.sync_all()?;
+                return Ok(backup);
+            }
+            Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Writes beside the file and renames: a reader sees the old or the new one, never a part.
+pub(super) fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let folder = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut draft = tempfile::Builder::new().prefix(".toolgate-").tempfile_in(folder)?;
+    draft.write_all(text.as_bytes())?;
+    if let Ok(found) = file.metadata() {
+        draft.as_file().set_permissions(found.permissions())?;
+    }
+    draft.as_file().sync_all()?;
+    draft.persist(file).map_err(|fault| fault.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const ALL: [ClientName; 8] = [
+        ClientName::ClaudeCode,
+        ClientName::ClaudeDesktop,
+        ClientName::Vscode,
+        ClientName::Cursor,
+        ClientName::Codex,
+        ClientName::Gemini,
+        ClientName::Zed,
+        ClientName::Goose,
+    ];
+
+    fn server() -> Server {
+        Server {
+            program: "/opt/tool gate/toolgate".into(),
+            arguments: vec!["serve".into(), "--manifest".into(), "/a/\"b\"/tools.toml".into()],
+        }
+    }
+
+    fn places(folder: &Path) -> Places {
+        Places { home: folder.join("home"), config: folder.join("home/.config"), project: folder.join("project") }
+    }
+
+    #[test]
+    fn the_examples_are_what_install_prints() {
+        let server =
+            Server { program: "toolgate".into(), arguments: vec!["serve".into(), "--manifest".into(), "/path/to/tools.toml".into()] };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/clients");
+        for (client, name) in ALL.into_iter().zip([
+            "claude-code.mcp.json",
+            "claude-desktop.json",
+            "vscode.mcp.json",
+            "cursor.mcp.json",
+            "codex.toml",
+            "gemini.json",
+            "zed.json",
+            "goose.yaml",
+        ]) {
+            assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap_or_default(), snippet(client, &server), "{name}");
+        }
+    }
+
+    #[test]
+    fn quotes_and_spaces_in_a_path_stay_one_argument() {
+        for client in ALL {
+            let text = snippet(client, &server());
+            assert!(text.contains(r#""/opt/tool gate/toolgate""#) && text.contains(r#""/a/\"b\"/tools.toml""#), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_registration_written_twice_is_there_once_and_the_second_changes_nothing() {
+        for client in ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let places = places(folder.path());
+            let first = write(client, &places, &server()).unwrap();
+            assert_eq!(first, Written { file: file(client, &places), backup: None, changed: true });
+            assert_eq!(std::fs::read_to_string(&first.file).unwrap(), snippet(client, &server()), "{client:?}");
+            assert_eq!(write(client, &places, &server()).unwrap(), Written { changed: false, ..first });
+        }
+    }
+
+    #[test]
+    fn what_was_there_is_kept_beside_and_the_mode_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = places(folder.path());
+        let file = file(ClientName::Cursor, &places);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "{\"mcpServers\": {\"other\": {\"command\": \"x\"}}}").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+        let written = write(ClientName::Cursor, &places, &server()).unwrap();
+        let backup = written.backup.unwrap();
+        assert_eq!(std::fs::read_to_string(&backup).unwrap(), "{\"mcpServers\": {\"other\": {\"command\": \"x\"}}}");
+        for path in [&backup, &file] {
+            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        let read: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(read["mcpServers"]["other"], json!({"command": "x"}));
+        assert_eq!(read["mcpServers"]["toolgate"]["command"], "/opt/tool gate/toolgate");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = places(folder.path());
+        for (client, text) in [
+            (ClientName::Cursor, "{\"a\": "),
+            (ClientName::Cursor, "[]"),
+            (ClientName::Codex, "a = "),
+            (ClientName::Goose, "extensions: [1]\n"),
+        ] {
+            let file = file(client, &places);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, text).unwrap();
+            let fault = write(client, &places, &server()).unwrap_err();
+            assert!(matches!(fault, Fault::Unreadable { .. }), "{fault}");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_linked_configuration_stays_linked() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = places(folder.path());
+        let file = file(ClientName::Gemini, &places);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(folder.path().join("kept.json"), "{}").unwrap();
+        std::os::unix::fs::symlink(folder.path().join("kept.json"), &file).unwrap();
+        write(ClientName::Gemini, &places, &server()).unwrap();
+        assert!(file.is_symlink());
+        assert!(std::fs::read_to_string(folder.path().join("kept.json")).unwrap().contains("toolgate"));
+    }
+}

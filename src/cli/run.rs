@@ -1,0 +1,297 @@
+//! From arguments to a command, and from its outcome to an exit code: 0 done, 1 a negative answer, 2 wrong use.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use jiff::Timestamp;
+
+use super::arguments::{Arguments, AuditCommand, Command, Input, ManifestChoice};
+use super::audit::Form;
+use super::{audit as log, demo, doctor, init, install, judging, lint, scan, schema, setup};
+use crate::audit::{Event, Filter, Log, Record, StateDir, Sync};
+use crate::filter::escape;
+use crate::policy::program;
+use crate::python::{Check, Rules, Verdict};
+use crate::sandbox::jail;
+use crate::server;
+
+/// How a command ended.
+pub(super) enum End {
+    Done,
+    /// A check failed, a log is broken, a call denied.
+    Negative,
+}
+
+/// Why a command could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    #[error(transparent)]
+    Unbuilt(#[from] setup::Unbuilt),
+    #[error(transparent)]
+    Log(#[from] log::Failed),
+    #[error(transparent)]
+    Install(#[from] install::Fault),
+    #[error("{0}")]
+    Use(String),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Runs the command of this process.
+pub fn run() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(fault) => {
+            // `--help` and `--version` are answers, not faults.
+            let code = u8::from(fault.use_stderr()) * 2;
+            let _ = fault.print();
+            return ExitCode::from(code);
+        }
+    };
+    let mut out = io::stdout().lock();
+    match dispatch(arguments.command, &mut out).and_then(|end| out.flush().map(|()| end).map_err(Fault::from)) {
+        Ok(End::Done) => ExitCode::SUCCESS,
+        Ok(End::Negative) => ExitCode::from(1),
+        // Whoever reads us has seen enough.
+        Err(Fault::Io(fault)) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(fault) => {
+            let negative = matches!(fault, Fault::Unbuilt(setup::Unbuilt::Manifest { .. }));
+            let _ = writeln!(io::stderr(), "toolgate: {}", escape(&fault.to_string()));
+            ExitCode::from(if negative { 1 } else { 2 })
+        }
+    }
+}
+
+fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
+    match command {
+        Command::Serve { choice } => serve(&choice),
+        Command::Demo => demo::run(out).map(|()| End::Done).map_err(Fault::from),
+        Command::Init { dir, folder, network, python, client, yes, force } => {
+            let given = init::Given { folder, network, python, client };
+            write_first(dir.as_deref(), given, yes, force, out)
+        }
+        Command::Lint { input, imports, manifest } => run_lint(&input, imports.as_deref(), manifest, out),
+        Command::Audit { command } => audit(command, out),
+        Command::Kill { reason } => kill(&reason, out),
+        Command::Resume => resume(out),
+        Command::Doctor { json, manifest } => examine(json, manifest, out),
+        Command::Schema => {
+            let mut out = out;
+            schema::write(&mut out)?;
+            Ok(End::Done)
+        }
+        Command::Install { client, write, manifest } => register(client, write, manifest.as_deref(), out),
+        Command::Check { file } => judging::check(file, out),
+        Command::Explain { tool, arguments, choice, json } => judging::explain(&tool, &arguments, &choice, json, out),
+        Command::Simulate { cases } => judging::simulate(&cases, out),
+        Command::Python { file, choice, json } => judging::python(&file, &choice, json, out),
+        Command::Scan { input } => run_scan(&input, out),
+        Command::Extract { .. } => Err(Fault::Use("this command is not built yet".to_owned())),
+    }
+}
+
+fn serve(choice: &ManifestChoice) -> Result<End, Fault> {
+    logs();
+    let found = setup::find(choice)?;
+    let profile = setup::stdio_profile(&found.manifest, choice)?;
+    let house = Arc::new(setup::build(found)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
+    let outcome = runtime.block_on(server::serve_stdio(Arc::clone(&house), profile));
+    // What a call left behind on a blocking thread must not hold the exit.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    house.close();
+    outcome.map(|()| End::Done).map_err(Fault::from)
+}
+
+/// One thread for the wire and one for a call that takes long.
+const WORKERS: usize = 2;
+
+/// Log lines go to stderr: stdout is the transport. rmcp writes whole messages at debug level, so it is kept quiet.
+fn logs() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TOOLGATE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,rmcp=error"));
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).try_init();
+}
+
+fn write_first(dir: Option<&Path>, given: init::Given, yes: bool, force: bool, out: &mut dyn Write) -> Result<End, Fault> {
+    let answers = if yes { given.or_default() } else { given.or_asked(&mut io::stdin().lock(), out)? };
+    let file = init::write(dir.unwrap_or(Path::new(".")), &answers, force)?;
+    writeln!(out, "wrote {}", file.display())?;
+    if let Some(client) = answers.client {
+        let server = init::server(&std::env::current_exe()?, &file);
+        writeln!(out, "\nRegister it (or: toolgate install … --write):\n\n{}", install::snippet(client, &server))?;
+    }
+    writeln!(out, "check it: toolgate check {}", file.display())?;
+    Ok(End::Done)
+}
+
+fn run_lint(input: &Input, imports: Option<&str>, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
+    let mut rules = match manifest {
+        Some(file) => {
+            let choice = ManifestChoice { manifest: Some(file), profile: None, roots: Vec::new() };
+            program::rules(&setup::find(&choice)?.manifest.python)
+        }
+        None => Rules { check: Check::Strict, ..Rules::default() },
+    };
+    if let Some(imports) = imports {
+        rules.imports = lint::parse_imports(imports);
+    }
+    if let Some(lines) = &input.jsonl {
+        let summary = lint::lint_jsonl(reader(lines)?, out, &rules)?;
+        return Ok(if summary.is_clean() { End::Done } else { End::Negative });
+    }
+    let (name, bytes) = whole(input)?;
+    let report = crate::python::check_bytes(&bytes, &rules);
+    let clean = report.verdict != Verdict::Deny;
+    if input.json {
+        writeln!(out, "{}", lint::json(report))?;
+    } else {
+        write!(out, "{}", lint::pretty(&report, &name, lint::Colour::Off))?;
+    }
+    Ok(if clean { End::Done } else { End::Negative })
+}
+
+fn run_scan(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
+    if let Some(lines) = &input.jsonl {
+        let summary = scan::scan_jsonl(reader(lines)?, out)?;
+        return Ok(if summary.faulty == 0 { End::Done } else { End::Negative });
+    }
+    let (name, bytes) = whole(input)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let is_html = Path::new(&name).extension().is_some_and(|kind| kind.eq_ignore_ascii_case("html") || kind.eq_ignore_ascii_case("htm"));
+    if input.json {
+        writeln!(out, "{}", scan::scan_json(&text, is_html))?;
+    } else {
+        write!(out, "{}", scan::scan_pretty(&name, &text, is_html))?;
+    }
+    Ok(End::Done)
+}
+
+/// A file by name, or standard input for `-`.
+pub(super) fn reader(file: &Path) -> io::Result<Box<dyn BufRead>> {
+    if file == Path::new("-") { Ok(Box::new(io::stdin().lock())) } else { Ok(Box::new(BufReader::new(open(file)?))) }
+}
+
+fn open(file: &Path) -> io::Result<File> {
+    File::open(file).map_err(|fault| io::Error::new(fault.kind(), format!("`{}` cannot be read: {fault}", file.display())))
+}
+
+fn whole(input: &Input) -> Result<(String, Vec<u8>), Fault> {
+    let file = input.file.as_deref().ok_or_else(|| Fault::Use("name a file, or `-` for standard input".to_owned()))?;
+    let mut bytes = Vec::new();
+    reader(file)?.read_to_end(&mut bytes)?;
+    Ok((file.display().to_string(), bytes))
+}
+
+/// The state folder that commands about a running server mean.
+fn state() -> Result<PathBuf, Fault> {
+    let choice = ManifestChoice { manifest: None, profile: None, roots: Vec::new() };
+    // A manifest with faults must not keep the operator from the log or the switch.
+    let found = setup::find(&choice).unwrap_or_else(|_| setup::Found {
+        file: None,
+        text: String::new(),
+        manifest: crate::manifest::Manifest::builtin(),
+    });
+    Ok(setup::state_path(&found.manifest, found.file.as_deref())?)
+}
+
+fn audit(command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
+    let state = state()?;
+    let form = |json| if json { Form::Json } else { Form::Text };
+    let filter = |terms: &[String]| Filter::parse(&terms.join(" "), Timestamp::now()).map_err(|fault| Fault::Use(fault.to_string()));
+    match command {
+        AuditCommand::Verify => {
+            let whole = log::verify(&state, None, Form::Text, out)?;
+            return Ok(if whole { End::Done } else { End::Negative });
+        }
+        AuditCommand::Tail { lines, follow, json } => {
+            let mut wait = || {
+                std::thread::sleep(Duration::from_millis(200));
+                true
+            };
+            let wait: Option<&mut dyn FnMut() -> bool> = if follow { Some(&mut wait) } else { None };
+            log::tail(&state, lines, &filter(&[])?, form(json), wait, out)?;
+        }
+        AuditCommand::Query { terms, json } => {
+            log::query(&state, &filter(&terms)?, None, form(json), out)?;
+        }
+        AuditCommand::Show { call, json } => {
+            let found = log::show(&state, &call, form(json), out)?;
+            return Ok(if found { End::Done } else { End::Negative });
+        }
+        AuditCommand::Report { json } => log::report(&state, &filter(&[])?, form(json), out)?,
+    }
+    Ok(End::Done)
+}
+
+fn kill(reason: &str, out: &mut dyn Write) -> Result<End, Fault> {
+    let path = state()?;
+    let folder = StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?;
+    folder.kill(reason)?;
+    // The switch is on already; its record tells why.
+    note(&folder, Event::KillOn, reason)?;
+    writeln!(out, "the emergency stop is on for every server with the state folder {}; `toolgate resume` lifts it", path.display())?;
+    Ok(End::Done)
+}
+
+fn resume(out: &mut dyn Write) -> Result<End, Fault> {
+    let path = state()?;
+    let folder = StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?;
+    let was_on = folder.resume()?;
+    if was_on {
+        note(&folder, Event::KillOff, "operator")?;
+    }
+    writeln!(out, "{}", if was_on { "the emergency stop is lifted" } else { "the emergency stop was not on" })?;
+    Ok(if was_on { End::Done } else { End::Negative })
+}
+
+fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), Fault> {
+    let log = Log::open(folder.path(), crate::audit::Settings::default(), Arc::new(Timestamp::now)).map_err(log::Failed::from)?;
+    let mut record = Record::new(event);
+    record.extra.insert("reason_given".to_owned(), reason.into());
+    log.append(&record, Sync::Durable).map_err(log::Failed::from)?;
+    log.close().map_err(log::Failed::from)?;
+    Ok(())
+}
+
+fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
+    let found = setup::find(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
+    let settings = jail::Settings { interpreter: PathBuf::from(&found.manifest.python.interpreter), ..jail::Settings::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let report = runtime.block_on(doctor::examine(&settings));
+    if json {
+        writeln!(out, "{}", serde_json::to_string(&report).map_err(io::Error::other)?)?;
+    } else {
+        write!(out, "{}", report.text())?;
+    }
+    Ok(if report.is_whole() { End::Done } else { End::Negative })
+}
+
+fn register(client: super::arguments::ClientName, write: bool, manifest: Option<&Path>, out: &mut dyn Write) -> Result<End, Fault> {
+    let program = std::env::current_exe()?;
+    let mut arguments = vec!["serve".to_owned()];
+    if let Some(file) = setup::manifest_path(manifest) {
+        let file = file.canonicalize().map_err(|fault| Fault::Use(format!("`{}`: {fault}", file.display())))?;
+        arguments.extend(["--manifest".to_owned(), file.display().to_string()]);
+    }
+    let server = install::Server { program: program.display().to_string(), arguments };
+    let home = std::env::var_os("HOME").map(PathBuf::from).ok_or_else(|| Fault::Use("HOME is not set".to_owned()))?;
+    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|text| !text.is_empty()).map_or_else(|| home.join(".config"), PathBuf::from);
+    let places = install::Places { home, config, project: std::env::current_dir()? };
+    if !write {
+        writeln!(out, "# into {}\n{}", install::file(client, &places).display(), install::snippet(client, &server))?;
+        return Ok(End::Done);
+    }
+    let written = install::write(client, &places, &server)?;
+    match (written.changed, written.backup) {
+        (false, _) => writeln!(out, "{} has it already", written.file.display())?,
+        (true, None) => writeln!(out, "wrote {}", written.file.display())?,
+        (true, Some(backup)) => writeln!(out, "wrote {}; what was there is kept in {}", written.file.display(), backup.display())?,
+    }
+    Ok(End::Done)
+}

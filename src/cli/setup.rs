@@ -1,0 +1,206 @@
+//! From a choice of manifest to a house: the only place where the command line's authority over folders, clock and environment is handed down.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::arguments::ManifestChoice;
+use crate::audit::{self, Log, StateDir};
+use crate::gate::Gate;
+use crate::house::House;
+use crate::manifest::{self, Fault, Manifest, Place};
+use crate::sandbox::egress::{self, Egress};
+use crate::sandbox::root::{self, Roots, Where};
+use crate::sandbox::{Sandbox, jail};
+use crate::tools;
+
+/// Why no house could be built; for the operator, so it may name paths.
+#[derive(Debug, thiserror::Error)]
+pub enum Unbuilt {
+    /// The manifest has faults.
+    #[error("{}", all(.file, .faults))]
+    Manifest {
+        /// Its path.
+        file: PathBuf,
+        /// All of them.
+        faults: Vec<Fault>,
+    },
+    /// Something of the machine cannot be used.
+    #[error("{what}: {source}")]
+    Machine {
+        /// What.
+        what: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The log cannot be opened.
+    #[error("the audit log cannot be opened, so no call would be made: {0}")]
+    Log(#[from] audit::Fault),
+    /// A choice on the command line that fits nothing.
+    #[error("{0}")]
+    Choice(String),
+}
+
+fn all(file: &Path, faults: &[Fault]) -> String {
+    let lines: Vec<String> = faults.iter().map(|fault| format!("  {}:{fault}", file.display())).collect();
+    format!("the manifest is refused, {} fault(s):\n{}", faults.len(), lines.join("\n"))
+}
+
+fn machine(what: impl Into<String>) -> impl FnOnce(io::Error) -> Unbuilt {
+    |source| Unbuilt::Machine { what: what.into(), source }
+}
+
+/// A manifest and where it came from.
+#[derive(Debug)]
+pub struct Found {
+    /// Its path; none for the built-in one.
+    pub file: Option<PathBuf>,
+    /// Its text.
+    pub text: String,
+    /// The manifest, its roots placed.
+    pub manifest: Manifest,
+}
+
+/// The path of the manifest a choice means: the flag, the environment, here, the configuration folder; none is the built-in one.
+pub fn manifest_path(flag: Option<&Path>) -> Option<PathBuf> {
+    if let Some(file) = flag {
+        return Some(file.to_owned());
+    }
+    if let Some(file) = std::env::var_os("TOOLGATE_MANIFEST").filter(|text| !text.is_empty()) {
+        return Some(PathBuf::from(file));
+    }
+    let here = PathBuf::from("tools.toml");
+    let configuration = std::env::var_os("XDG_CONFIG_HOME")
+        .filter(|text| !text.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")))
+        .map(|folder| folder.join("toolgate/tools.toml"));
+    std::iter::once(here).chain(configuration).find(|file| file.exists())
+}
+
+/// Reads and places a manifest; looks at no root yet.
+/// # Errors  Every fault of it at once.
+pub fn find(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
+    let Some(file) = manifest_path(choice.manifest.as_deref()) else {
+        return Ok(Found { file: None, text: String::new(), manifest: Manifest::builtin() });
+    };
+    let text = std::fs::read_to_string(&file).map_err(machine(format!("the manifest `{}` cannot be read", file.display())))?;
+    let refused = |faults| Unbuilt::Manifest { file: file.clone(), faults };
+    let mut manifest = manifest::parse(&text, tools::specs()).map_err(refused)?;
+    let canonical = file.canonicalize().map_err(machine(format!("the manifest `{}` cannot be found", file.display())))?;
+    for (name, path) in &choice.roots {
+        let path = std::path::absolute(path).map_err(machine(format!("`{}` is no place", path.display())))?;
+        manifest.place_root(name, &path.to_string_lossy()).map_err(|fault| Unbuilt::Choice(format!("--root {name}: {fault}")))?;
+    }
+    let base = canonical.parent().unwrap_or(Path::new("/"));
+    manifest.resolve_roots(&base.to_string_lossy()).map_err(refused)?;
+    Ok(Found { file: Some(canonical), text, manifest })
+}
+
+/// The state folder: of the manifest, the environment, or the user.
+/// # Errors  When there is no place for it.
+pub fn state_path(manifest: &Manifest, file: Option<&Path>) -> Result<PathBuf, Unbuilt> {
+    if let Some(dir) = manifest.state_dir.as_deref().filter(|dir| !dir.is_empty()) {
+        let base = file.and_then(Path::parent).unwrap_or(Path::new("."));
+        return Ok(base.join(dir));
+    }
+    if let Some(dir) = std::env::var_os("TOOLGATE_STATE_DIR").filter(|text| !text.is_empty()) {
+        return Ok(PathBuf::from(dir));
+    }
+    let base = std::env::var_os("XDG_STATE_HOME")
+        .filter(|text| !text.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/state")));
+    base.map(|base| base.join("toolgate"))
+        .ok_or_else(|| Unbuilt::Choice("there is no place for the state folder; set TOOLGATE_STATE_DIR or `[state] dir`".to_owned()))
+}
+
+/// The profile a process on standard input and output gets.
+/// # Errors  When the one that was asked for does not exist.
+pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Option<String>, Unbuilt> {
+    match choice.profile.clone().or_else(|| manifest.clients.stdio.clone()) {
+        Some(name) if !manifest.profiles.contains_key(&name) => {
+            let known: Vec<&str> = manifest.profiles.keys().map(String::as_str).collect();
+            Err(Unbuilt::Choice(format!("there is no profile `{name}`; the manifest has: {}", known.join(", "))))
+        }
+        found => Ok(found),
+    }
+}
+
+/// Opens everything the manifest names and builds the house.
+/// # Errors  What cannot be opened; nothing is served then.
+pub fn build(mut found: Found) -> Result<House, Unbuilt> {
+    let path = state_path(&found.manifest, found.file.as_deref())?;
+    let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
+    let log = Log::open(state.path(), settings(&found.manifest), Arc::new(jiff::Timestamp::now))?;
+    let places = places(&mut found)?;
+    let roots = Roots::open(&places, &guarded(found.file.as_deref()), Some(state.path())).map_err(unopened)?;
+    let manifest = &found.manifest;
+    let jail = jail::Settings {
+        interpreter: PathBuf::from(&manifest.python.interpreter),
+        backend: manifest.python.backend.clone(),
+        preload: manifest.python.preload.clone(),
+        ..jail::Settings::default()
+    };
+    let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });
+    let sandbox = Sandbox::new(roots, egress, jail);
+    let gate = Gate::new(found.manifest, Arc::new(state));
+    let house = House::new(Arc::new(log), gate, sandbox, tools::all());
+    let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
+    house.manifest_loaded(&place);
+    Ok(house)
+}
+
+/// What no call may touch: the manifest in force, and every place where the next start would look for one.
+pub(super) fn guarded(file: Option<&Path>) -> Vec<PathBuf> {
+    let mut guarded: Vec<PathBuf> = file.map(Path::to_owned).into_iter().collect();
+    if let Some(next) = manifest_path(None).and_then(|file| file.canonicalize().ok()).filter(|file| !guarded.contains(file)) {
+        guarded.push(next);
+    }
+    guarded
+}
+
+/// A root that cannot be opened.
+pub(super) fn unopened((path, errno): (PathBuf, rustix::io::Errno)) -> Unbuilt {
+    Unbuilt::Machine { what: format!("the root `{}` cannot be opened", path.display()), source: errno.into() }
+}
+
+/// Finds each root on the machine, by its canonical path; callers may use that one as well as the one the manifest writes.
+pub(super) fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
+    let mut places = Vec::new();
+    let mut canonical = Vec::new();
+    for (name, root) in &found.manifest.roots {
+        let at = match &root.place {
+            Place::Session => Where::Session,
+            Place::Path(_) => {
+                let written = root.paths.first().map(|segments| format!("/{}", segments.join("/"))).unwrap_or_default();
+                let real =
+                    Path::new(&written).canonicalize().map_err(machine(format!("the root `{name}` at `{written}` cannot be found")))?;
+                canonical.push((name.clone(), real.to_string_lossy().into_owned()));
+                Where::Folder(real)
+            }
+        };
+        places.push(root::Place { name: name.clone(), at, quota: root.quota });
+    }
+    for (name, path) in canonical {
+        found.manifest.add_root_path(&name, &path);
+    }
+    found.manifest.check_nesting().map_err(|faults| Unbuilt::Manifest { file: found.file.clone().unwrap_or_default(), faults })?;
+    Ok(places)
+}
+
+fn settings(manifest: &Manifest) -> audit::Settings {
+    let rules = &manifest.audit;
+    audit::Settings {
+        durability: match rules.durability {
+            manifest::Durability::Effects => audit::Durability::Effects,
+            manifest::Durability::Every => audit::Durability::Every,
+            manifest::Durability::Relaxed => audit::Durability::Relaxed,
+        },
+        rotate: rules.rotate,
+        keep: rules.keep,
+        hash_args: rules.hash_args.clone(),
+        redact: rules.redact.clone(),
+    }
+}

@@ -1,0 +1,153 @@
+//! The `state` of a case as the judge's state: counts, grants, answers, reviewers, switches.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::manifest::units;
+use crate::model::{Bytes, Caller, Level};
+use crate::policy::{Answer, AnswerChannel, Budgets, Channels, Grant, Moment, Response, Review, State};
+
+/// Reads a state. What is not described is ordinary: nothing is stopped, nothing was used, everybody can be asked.
+pub fn read(state: &Map<String, Value>, request: &Map<String, Value>, caller: &Caller, tool: &str) -> State {
+    let now = moment(state.get("now")).unwrap_or_default();
+    let used = state.get("used");
+    State {
+        killed: is_on(state.get("kill"), caller),
+        audit_lost: state.get("audit_ok").is_some_and(|value| *value != Value::Bool(true)),
+        suspended: is_on(state.get("suspended"), caller),
+        now,
+        calls_at: moments(state.get("calls_at")),
+        tool_calls_at: match state.get("tool_calls_at") {
+            Some(Value::Object(by_tool)) => moments(by_tool.get(tool)),
+            other => moments(other),
+        },
+        used: budgets(used, None),
+        cost: budgets(request.get("cost"), Some(tool)),
+        under_way: used.and_then(|used| used.get("concurrent_calls")).and_then(Value::as_u64).unwrap_or(0),
+        grants: state.get("grants").and_then(Value::as_array).into_iter().flatten().map(grant).collect(),
+        policy: text(state.get("policy"), "P1"),
+        channels: channels(state.get("channels")),
+        reviews: state.get("review").map(|value| match value {
+            Value::Array(values) => values.iter().map(review).collect(),
+            one => vec![review(one)],
+        }),
+        answer: state.get("approval").filter(|value| !value.is_null()).map(|value| answer(value, now)),
+        untrusted: state.get("untrusted").is_some_and(|value| *value == Value::Bool(true)),
+    }
+}
+
+fn text(value: Option<&Value>, missing: &str) -> String {
+    value.and_then(Value::as_str).unwrap_or(missing).to_owned()
+}
+
+fn moment(value: Option<&Value>) -> Option<Moment> {
+    value.and_then(Value::as_f64).map(Moment::from_seconds)
+}
+
+fn moments(value: Option<&Value>) -> Vec<Moment> {
+    value.and_then(Value::as_array).into_iter().flatten().filter_map(|value| moment(Some(value))).collect()
+}
+
+/// A switch that is on for all, or for the sessions or principals it names. What cannot be read is on.
+fn is_on(value: Option<&Value>, caller: &Caller) -> bool {
+    let names = |text: &str| text == caller.session || text == caller.principal;
+    match value {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::String(text)) => names(text),
+        Some(Value::Array(values)) => values.iter().filter_map(Value::as_str).any(names),
+        Some(_) => true,
+    }
+}
+
+/// Amounts of the budgets. A call of a tool that uses a budget uses some of it, where the case does not say how much.
+fn budgets(value: Option<&Value>, tool: Option<&str>) -> Budgets {
+    let amount = |name: &str, user: &[&str]| {
+        let least = u64::from(tool.is_some_and(|tool| user.contains(&tool)));
+        match value.and_then(|value| value.get(name)) {
+            Some(Value::String(text)) => text.parse().map_or(u64::MAX, |Bytes(bytes)| bytes),
+            Some(number) => number.as_u64().unwrap_or(u64::MAX),
+            None => least,
+        }
+    };
+    let cpu = match value.and_then(|value| value.get("cpu_per_hour")) {
+        Some(Value::String(text)) => units::duration(text).unwrap_or(Duration::MAX),
+        Some(number) => number.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(Duration::MAX),
+        None => Duration::from_millis(u64::from(tool == Some("run_python"))),
+    };
+    Budgets { write: amount("write_per_hour", &["write_file", "edit_file"]), egress: amount("egress_per_hour", &["fetch"]), cpu }
+}
+
+fn channels(value: Option<&Value>) -> Channels {
+    match value {
+        None => Channels { client: true, operator: true },
+        Some(Value::Array(values)) => {
+            let has = |name: &str| values.iter().any(|value| value.as_str() == Some(name));
+            Channels { client: has("client"), operator: has("operator") }
+        }
+        Some(_) => Channels::default(),
+    }
+}
+
+fn grant(value: &Value) -> Grant {
+    let field = |name: &str, missing: &str| text(value.get(name), missing);
+    Grant {
+        principal: field("principal", "p1"),
+        session: field("session", "s1"),
+        tool: field("tool", ""),
+        target: field("target", ""),
+        policy: field("policy", "P1"),
+        level: value.get("level").map(|level| level.as_u64().and_then(Level::from_number).unwrap_or(Level::Read)),
+        expires: value.get("expires").filter(|end| !end.is_null()).map(|end| moment(Some(end)).unwrap_or(Moment(i64::MIN))),
+    }
+}
+
+fn review(value: &Value) -> Review {
+    match value {
+        Value::String(word) => match word.as_str() {
+            "ok" | "allow" => Review::Allow,
+            "deny" => Review::Deny,
+            _ => Review::Doubt,
+        },
+        Value::Number(number) => number.as_u64().and_then(Level::from_number).map_or(Review::Doubt, Review::Level),
+        Value::Object(members) => match (members.get("verdict"), members.get("level")) {
+            (Some(word), None) => review(word),
+            (None, Some(level)) => review(level),
+            _ => Review::Doubt,
+        },
+        _ => Review::Doubt,
+    }
+}
+
+fn answer(value: &Value, now: Moment) -> Answer {
+    let field = |name: &str| value.get(name);
+    let response = field("response").map(|response| Response {
+        action: text(response.get("action"), ""),
+        content: response.get("content").and_then(Value::as_object).into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect(),
+    });
+    Answer {
+        channel: match field("channel") {
+            None => AnswerChannel::Client,
+            Some(channel) => match channel.as_str() {
+                Some("client") => AnswerChannel::Client,
+                Some("operator") => AnswerChannel::Operator,
+                _ => AnswerChannel::Other,
+            },
+        },
+        response,
+        approvers: field("approvers")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+        code: field("code").and_then(Value::as_str).map(str::to_owned),
+        binding: field("binding").unwrap_or(&Value::Null).to_string(),
+        binding_now: field("binding_now").or(field("binding")).unwrap_or(&Value::Null).to_string(),
+        expires: field("expires").filter(|end| !end.is_null()).map(|end| moment(Some(end)).unwrap_or(Moment(i64::MIN))),
+        at: moment(field("now")).unwrap_or(now),
+        used: field("used").is_some_and(|used| *used != Value::Bool(false)),
+        for_principal: text(field("for_principal"), "p1"),
+    }
+}

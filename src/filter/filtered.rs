@@ -1,0 +1,114 @@
+//! The second token: an answer that has been through the filter, and nothing else.
+
+use serde_json::{Map, Value, json};
+
+use super::{Cleaned, Count, Origin, Settings, clean};
+use crate::model::{Block, Code, Field, Origin as Source, Output, Refusal};
+
+/// An answer that may be shown. Only the filter makes one.
+#[derive(Debug)]
+pub struct Filtered(Parts);
+
+/// What a filtered answer holds.
+#[derive(Debug)]
+pub struct Parts {
+    /// The pieces in order.
+    pub blocks: Vec<Block>,
+    /// The structured answer.
+    pub structured: Option<Map<String, Value>>,
+    /// Facts about the answer.
+    pub meta: Map<String, Value>,
+    /// Whether the model is told that the tool failed.
+    pub is_error: bool,
+    /// The code of a failed answer.
+    pub code: Option<Code>,
+    /// Bytes written to roots.
+    pub bytes_written: u64,
+    /// Bytes sent out.
+    pub bytes_sent: u64,
+}
+
+impl Filtered {
+    /// Cleans an output: every text by where it comes from. `delimiter`: fresh random letters and digits that no text can know.
+    /// # Errors  When the manifest denies what was found.
+    pub fn of(output: Output, settings: &Settings, delimiter: &str) -> Result<Self, Refusal> {
+        let mut filter = Filter { settings, delimiter, found: Vec::new() };
+        let mut blocks = Vec::with_capacity(output.blocks.len());
+        for block in output.blocks {
+            blocks.push(match block {
+                Block::Text { text, origin } => Block::Text { text: filter.clean(text, origin)?, origin },
+                image @ Block::Image { .. } => image,
+            });
+        }
+        let structured = output.structured.map(|fields| filter.object(fields)).transpose()?;
+        let mut meta = output.meta;
+        if !filter.found.is_empty() {
+            meta.insert("toolgate/filter".to_owned(), json!({"found": filter.found}));
+        }
+        let Output { is_error, code, bytes_written, bytes_sent, .. } =
+            Output { blocks: Vec::new(), structured: None, meta: Map::new(), ..output };
+        Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent }))
+    }
+
+    /// What it holds, to look at.
+    pub fn parts(&self) -> &Parts {
+        &self.0
+    }
+
+    /// What it holds, to send.
+    pub fn into_parts(self) -> Parts {
+        self.0
+    }
+}
+
+/// The cleaning of one answer.
+struct Filter<'a> {
+    settings: &'a Settings,
+    delimiter: &'a str,
+    found: Vec<Count>,
+}
+
+impl Filter<'_> {
+    /// Our own words and names pass; the bytes of a file change only where a secret is masked; what strangers wrote is marked as theirs.
+    fn clean(&mut self, text: String, origin: Source) -> Result<String, Refusal> {
+        let origin = match origin {
+            Source::Own => return Ok(text),
+            // The output of a program is its caller's own, unless the program was told to read what others wrote; secrets are masked in both.
+            Source::File | Source::Program => Origin::File,
+            Source::Page => Origin::Untrusted { source: "a page of the web", delimiter: self.delimiter },
+        };
+        let Cleaned { text: cleaned, found, masked, denied } = clean(&text, self.settings, origin);
+        if let Some(refusal) = denied {
+            return Err(refusal);
+        }
+        self.found.extend(found);
+        // A text that nothing was done to goes on as it came.
+        Ok(if masked || matches!(origin, Origin::Untrusted { .. }) { cleaned } else { text })
+    }
+
+    fn object(&mut self, fields: Vec<(&'static str, Field)>) -> Result<Map<String, Value>, Refusal> {
+        fields.into_iter().map(|(name, field)| Ok((name.to_owned(), self.value(field)?))).collect()
+    }
+
+    fn value(&mut self, field: Field) -> Result<Value, Refusal> {
+        Ok(match field {
+            Field::Fact(value) => value,
+            Field::Text(text, origin) => Value::String(self.clean(text, origin)?),
+            Field::List(items) => {
+                let items: Result<_, Refusal> = items.into_iter().map(|fields| self.object(fields).map(Value::Object)).collect();
+                Value::Array(items?)
+            }
+        })
+    }
+}
+
+impl Parts {
+    /// Length of what the model sees, in bytes before encoding.
+    pub fn size(&self) -> usize {
+        let blocks = self.blocks.iter().map(|block| match block {
+            Block::Text { text, .. } => text.len(),
+            Block::Image { data, .. } => data.len(),
+        });
+        blocks.sum()
+    }
+}

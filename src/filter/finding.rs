@@ -1,0 +1,126 @@
+//! What a filter says about a text: one finding is one span with a kind, a type and a score.
+
+use serde::Serialize;
+
+/// The five things the filters look for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Text that tries to instruct the reader.
+    Injection,
+    /// A credential.
+    Secret,
+    /// Something that identifies or reaches a person.
+    PersonalData,
+    /// Characters or markup that a person does not see.
+    HiddenText,
+    /// A link that is not what it seems, or that carries data out.
+    Link,
+}
+
+impl Kind {
+    /// Every kind, in the order in which the summary names them.
+    pub const ALL: [Kind; 5] = [Kind::Injection, Kind::HiddenText, Kind::Link, Kind::Secret, Kind::PersonalData];
+
+    /// The kind as it is written in answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Injection => "injection",
+            Kind::Secret => "secret",
+            Kind::PersonalData => "personal_data",
+            Kind::HiddenText => "hidden_text",
+            Kind::Link => "link",
+        }
+    }
+}
+
+/// One thing found in a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Finding {
+    /// What it is.
+    pub kind: Kind,
+    /// Which of its kind: `EMAIL`, `SECRET`, `override`, `zero_width`, …
+    pub type_: &'static str,
+    /// The closer name where there is one: the country of a number, the issuer of a key.
+    pub sub: &'static str,
+    /// First byte of the span; on a character boundary.
+    pub start: usize,
+    /// One past the last byte of the span; on a character boundary.
+    pub end: usize,
+    /// How sure the filter is, 0 to 1. Findings under 0.5 are not reported.
+    pub score: f32,
+}
+
+impl Finding {
+    /// Length of the span in bytes.
+    pub const fn len(&self) -> usize {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether the span holds nothing.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether two spans share a byte.
+    pub const fn overlaps(&self, other: &Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}
+
+/// Keeps, of findings that overlap, the surest, then the longest; the rest in order of their start.
+///
+/// One pass over spans that share no byte is what makes masking safe: a mask is never masked again.
+pub(crate) fn without_overlaps(mut findings: Vec<Finding>) -> Vec<Finding> {
+    // Any order in which a span competes only with its neighbours would do; sorting keeps it n log n.
+    findings.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.len().cmp(&a.len())).then(a.start.cmp(&b.start)));
+    let mut taken = std::collections::BTreeMap::<usize, usize>::new();
+    let mut kept = Vec::with_capacity(findings.len());
+    for finding in findings {
+        if finding.is_empty() {
+            continue;
+        }
+        // INVARIANT: `taken` holds disjoint spans, so the last that starts before our end is the only rival.
+        let rival = taken.range(..finding.end).next_back().is_some_and(|(_, &end)| end > finding.start);
+        if !rival {
+            taken.insert(finding.start, finding.end);
+            kept.push(finding);
+        }
+    }
+    kept.sort_by_key(|finding| finding.start);
+    kept
+}
+
+/// The nearest character boundary at or before `at`.
+pub(crate) fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The nearest character boundary at or after `at`.
+pub(crate) fn ceil(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(start: usize, end: usize, score: f32) -> Finding {
+        Finding { kind: Kind::Secret, type_: "SECRET", sub: "", start, end, score }
+    }
+
+    #[test]
+    fn of_overlapping_findings_the_surest_then_the_longest_stays() {
+        let kept =
+            without_overlaps(vec![finding(0, 5, 0.6), finding(4, 9, 0.9), finding(5, 20, 0.6), finding(9, 12, 0.6), finding(3, 3, 1.0)]);
+        assert_eq!(kept, vec![finding(4, 9, 0.9), finding(9, 12, 0.6)]);
+    }
+}

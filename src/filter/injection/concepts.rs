@@ -1,0 +1,217 @@
+//! Ideas that say something only together: "forget" and "previous" and "instructions" in one sentence, in any order.
+//!
+//! English has forms (`english.rs`); for other languages word order and inflection are left open and only the company
+//! of ideas in a sentence counts. One automaton finds the words of every language in one pass.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use super::Hit;
+use crate::filter::view::{View, fold};
+
+/// What a word can mean here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Idea {
+    /// ignore, disregard
+    Forget,
+    /// previous, all, your
+    Above,
+    /// instructions, rules
+    Orders,
+    /// everything you were told
+    Told,
+    /// system prompt
+    Prompt,
+    /// reveal, print
+    Show,
+    /// you are now
+    Now,
+    /// without restrictions
+    Free,
+    /// assistant, language model
+    Machine,
+    /// new instructions
+    New,
+    /// the password, where the user lives
+    Guarded,
+    /// what is, tell me
+    Ask,
+    /// a mode that is entered
+    Mode,
+    /// I am your creator
+    Rank,
+    /// instead, forget that
+    Instead,
+}
+
+use Idea::{Above, Ask, Forget, Free, Guarded, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told};
+
+/// The words of one language.
+pub(super) struct Language {
+    /// Its code.
+    #[cfg_attr(not(test), expect(dead_code, reason = "names the row for readers and for the test of the table"))]
+    pub(super) name: &'static str,
+    /// Whether it separates words by blanks.
+    pub(super) blanks: bool,
+    /// Words per idea, with `;` between.
+    pub(super) words: &'static [(Idea, &'static str)],
+}
+
+/// Ideas that weigh together when one sentence holds all of them.
+struct Company {
+    type_: &'static str,
+    ideas: &'static [Idea],
+    weight: f32,
+}
+
+const COMPANIES: &[Company] = &[
+    Company { type_: "override", ideas: &[Forget, Above, Orders], weight: 0.85 },
+    Company { type_: "override", ideas: &[Forget, Told], weight: 0.7 },
+    Company { type_: "override", ideas: &[Forget, Orders], weight: 0.4 },
+    Company { type_: "override", ideas: &[Instead, Ask], weight: 0.3 },
+    Company { type_: "prompt_extraction", ideas: &[Show, Prompt], weight: 0.7 },
+    Company { type_: "role_change", ideas: &[Now, Free], weight: 0.75 },
+    Company { type_: "role_change", ideas: &[Now, Machine], weight: 0.45 },
+    Company { type_: "role_change", ideas: &[Machine, Free], weight: 0.45 },
+    Company { type_: "new_instructions", ideas: &[New], weight: 0.35 },
+    Company { type_: "secret_request", ideas: &[Guarded, Ask], weight: 0.35 },
+    Company { type_: "authority", ideas: &[Rank], weight: 0.45 },
+    Company { type_: "authority", ideas: &[Mode, Machine], weight: 0.2 },
+    Company { type_: "authority", ideas: &[Mode, Rank], weight: 0.3 },
+    Company { type_: "authority", ideas: &[Mode, Guarded], weight: 0.35 },
+];
+
+/// Bytes within which the ideas of one company must stand.
+const REACH: usize = 260;
+
+struct Entry {
+    language: usize,
+    idea: Idea,
+    left: bool,
+    right: bool,
+}
+
+struct Table {
+    automaton: Option<AhoCorasick>,
+    entries: Vec<Entry>,
+    languages: usize,
+}
+
+/// Every language's row.
+fn all_languages() -> impl Iterator<Item = &'static Language> {
+    use super::{languages, languages_east, languages_west};
+    languages::LANGUAGES.iter().chain(languages_west::LANGUAGES).chain(languages_east::LANGUAGES)
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut patterns = Vec::new();
+    let mut entries = Vec::new();
+    let mut count = 0;
+    for (number, language) in all_languages().enumerate() {
+        count = number + 1;
+        for (idea, words) in language.words {
+            for word in words.split(';') {
+                let stem = word.strip_suffix('*');
+                // A word like `dan (` ends in a sign, where no further boundary is wanted.
+                let plain = stem.unwrap_or(word);
+                let folded = fold(plain).text;
+                let ascii = folded.is_ascii();
+                let ends_open = !folded.ends_with(char::is_alphanumeric);
+                patterns.push(folded);
+                entries.push(Entry {
+                    language: number,
+                    idea: *idea,
+                    left: language.blanks || ascii,
+                    right: stem.is_none() && (language.blanks || ascii) && !ends_open,
+                });
+            }
+        }
+    }
+    Table { automaton: AhoCorasick::new(&patterns).ok(), entries, languages: count }
+});
+
+/// Finds companies of ideas. Linear: per word found, a constant number of companies is looked at.
+pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
+    let Some(automaton) = &TABLE.automaton else { return };
+    let text = view.text.as_str();
+    // Per language and idea: where it was last seen (start, end, sentence).
+    let mut seen = vec![[None::<(usize, usize, usize)>; 15]; TABLE.languages];
+    let mut ends = SentenceEnds::new(text);
+    for found in automaton.find_overlapping_iter(text) {
+        let Some(entry) = TABLE.entries.get(found.pattern().as_usize()) else { continue };
+        if (entry.left && joined_before(text, found.start())) || (entry.right && joined_after(text, found.end())) {
+            continue;
+        }
+        let sentence = ends.sentence_of(found.start());
+        let Some(row) = seen.get_mut(entry.language) else { continue };
+        if let Some(place) = row.get_mut(entry.idea as usize) {
+            *place = Some((found.start(), found.end(), sentence));
+        }
+        for (number, company) in COMPANIES.iter().enumerate() {
+            if !company.ideas.contains(&entry.idea) {
+                continue;
+            }
+            let mut span = Some((found.start(), found.end()));
+            for idea in company.ideas {
+                let here = row.get(*idea as usize).copied().flatten();
+                span = span.zip(here).and_then(|((start, end), (from, to, place))| {
+                    (place == sentence && found.end() - from.min(found.end()) <= REACH).then_some((start.min(from), end.max(to)))
+                });
+            }
+            if let Some((start, end)) = span {
+                out.push(Hit { rule: 1000 + number, type_: company.type_, weight: company.weight, start, end });
+            }
+        }
+    }
+}
+
+fn joined_before(text: &str, at: usize) -> bool {
+    text.get(..at).and_then(|before| before.chars().next_back()).is_some_and(char::is_alphanumeric)
+}
+
+fn joined_after(text: &str, at: usize) -> bool {
+    text.get(at..).and_then(|after| after.chars().next()).is_some_and(char::is_alphanumeric)
+}
+
+/// Counts sentences while places are asked for in ascending order of their ends.
+struct SentenceEnds {
+    ends: Vec<usize>,
+}
+
+impl SentenceEnds {
+    fn new(text: &str) -> Self {
+        let mut ends = Vec::new();
+        let mut last = ' ';
+        for (at, character) in text.char_indices() {
+            let ended = matches!(character, '。' | '！' | '？' | '।' | '؟')
+                || (matches!(last, '.' | '!' | '?') && character.is_whitespace())
+                || (last == '\n' && character == '\n');
+            if ended {
+                ends.push(at);
+            }
+            last = character;
+        }
+        Self { ends }
+    }
+
+    fn sentence_of(&mut self, at: usize) -> usize {
+        self.ends.partition_point(|&end| end <= at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_builds_and_every_word_is_more_than_a_letter() {
+        assert!(TABLE.automaton.is_some());
+        for language in all_languages() {
+            for word in language.words.iter().flat_map(|(_, words)| words.split(';')) {
+                assert!(fold(word).text.chars().count() >= 2 || !word.is_ascii(), "{}: {word:?}", language.name);
+            }
+        }
+    }
+}

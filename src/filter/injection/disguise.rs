@@ -1,0 +1,409 @@
+//! Views of what is written so that a filter does not read it: spaced letters, leet, reversed lines, encodings.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use base64::engine::{DecodePaddingMode, general_purpose::STANDARD};
+
+use crate::filter::view::View;
+
+/// Shortest run that is tried as an encoding, in bytes.
+const SHORTEST: usize = 20;
+/// Longest run that is decoded, in bytes; longer ones are pictures or archives.
+const LONGEST: usize = 64 * 1024;
+
+/// Every view besides the main one. Together they are at most a few times as long as the source.
+pub(super) fn views(source: &str, main: &View) -> Vec<View> {
+    let mut views = Vec::new();
+    spaced(source, &mut views);
+    leet(main, source, &mut views);
+    lines(source, &mut views);
+    encoded(source, &mut views);
+    selectors(source, &mut views);
+    views
+}
+
+/// `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`: runs of single letters with one sign between; two signs part words.
+fn spaced(source: &str, views: &mut Vec<View>) {
+    let mut run = View::default();
+    let mut letters = 0;
+    let mut start = 0;
+    let mut rest = source.char_indices().peekable();
+    let mut last_letter_end = usize::MAX;
+    let mut separators = String::new();
+    let mut usual = None;
+    while let Some((at, character)) = rest.next() {
+        if !character.is_alphanumeric() {
+            separators.push(character);
+            if separators.len() > 12 {
+                finish(source, &mut run, &mut letters, start, at, views);
+                separators.clear();
+                usual = None;
+            }
+            continue;
+        }
+        let alone = rest.peek().is_none_or(|&(_, next)| !next.is_alphanumeric()) && last_letter_end != at;
+        if !alone {
+            finish(source, &mut run, &mut letters, start, at, views);
+            separators.clear();
+            usual = None;
+            last_letter_end = at + character.len_utf8();
+            continue;
+        }
+        if letters == 0 {
+            start = at;
+        } else {
+            if usual.is_none() {
+                usual = separators.chars().next();
+            }
+            let one = separators.chars().count() == 1 && separators.chars().next() == usual;
+            if !one {
+                run.push(' ', at, 0);
+            }
+        }
+        separators.clear();
+        for lower in character.to_lowercase() {
+            run.push(lower, at, character.len_utf8());
+        }
+        letters += 1;
+        last_letter_end = at + character.len_utf8();
+    }
+    finish(source, &mut run, &mut letters, start, source.len(), views);
+}
+
+fn finish(_source: &str, run: &mut View, letters: &mut usize, start: usize, end: usize, views: &mut Vec<View>) {
+    if *letters >= 12 {
+        let done = std::mem::take(run);
+        // Where blanks were collapsed on the way, words are glued; the most telling ones are cut out again.
+        let mut text = done.text.clone();
+        if text.contains(' ') {
+            views.push(View::of_decoded(&text, start, end));
+        } else {
+            for word in GLUED {
+                text = text.replace(word, &format!(" {word} "));
+            }
+            views.push(View::of_decoded(&text, start, end));
+        }
+    }
+    *run = View::default();
+    *letters = 0;
+}
+
+/// Words to cut out of glued letters; longer before shorter.
+const GLUED: &[&str] = &[
+    "ignore",
+    "disregard",
+    "forget",
+    "previous",
+    "prior",
+    "instructions",
+    "system",
+    "prompt",
+    "reveal",
+    "assistants",
+    "assistant",
+    "donot",
+    "tell",
+    "theuser",
+    "youare",
+    "now",
+    "unrestricted",
+    "forward",
+    "conversation",
+    "history",
+    "your",
+    "all",
+    "send",
+    "the",
+    "silently",
+    "about",
+    "this",
+];
+
+/// `1gn0r3`: digits that stand for letters, in paragraphs where several words mix both.
+fn leet(main: &View, source: &str, views: &mut Vec<View>) {
+    let mut at = 0;
+    for paragraph in main.text.split_inclusive('\n') {
+        let mixed = paragraph.split(|c: char| c.is_whitespace()).filter(|word| is_leet(word)).count();
+        if mixed >= 3 {
+            let text: String = paragraph.chars().map(unleet).collect();
+            let (start, end) = main.source(source, at, at + paragraph.len());
+            views.push(View::of_decoded(&text, start, end));
+        }
+        at += paragraph.len();
+    }
+}
+
+fn is_leet(word: &str) -> bool {
+    let letters = word.bytes().filter(u8::is_ascii_lowercase).count();
+    let digits = word.bytes().filter(|byte| matches!(byte, b'0' | b'1' | b'3' | b'4' | b'5' | b'7')).count();
+    // A sign of hexadecimal or an identifier: too long, or no letter beside its digits.
+    letters > 0 && digits > 0 && word.len() <= 16
+}
+
+const fn unleet(character: char) -> char {
+    match character {
+        '0' => 'o',
+        '1' | '!' => 'i',
+        '3' => 'e',
+        '4' | '@' => 'a',
+        '5' | '$' => 's',
+        '7' => 't',
+        _ => character,
+    }
+}
+
+/// Lines written backwards, and lines in ROT13: tried only where common words of English stand in that form.
+fn lines(source: &str, views: &mut Vec<View>) {
+    let mut at = 0;
+    for line in source.split_inclusive('\n') {
+        if line.len() >= SHORTEST && line.len() <= LONGEST {
+            let (mut backwards, mut rotated) = (0, 0);
+            for word in line.split(|c: char| !c.is_ascii_alphabetic()) {
+                if BACKWARDS.iter().any(|known| word.eq_ignore_ascii_case(known)) {
+                    backwards += 1;
+                } else if ROTATED.iter().any(|known| word.eq_ignore_ascii_case(known)) {
+                    rotated += 1;
+                }
+            }
+            if backwards >= 2 {
+                views.push(View::of_decoded(&line.chars().rev().collect::<String>(), at, at + line.len()));
+            }
+            if rotated >= 2 {
+                views.push(View::of_decoded(&line.chars().map(rot13).collect::<String>(), at, at + line.len()));
+            }
+        }
+        at += line.len();
+    }
+}
+
+const BACKWARDS: &[&str] = &[
+    "eht",
+    "dna",
+    "uoy",
+    "ruoy",
+    "era",
+    "siht",
+    "lla",
+    "erongi",
+    "resu",
+    "llet",
+    "ton",
+    "tuoba",
+    "metsys",
+    "tpmorp",
+    "snoitcurtsni",
+    "tnatsissa",
+    "stnatsissa",
+    "laever",
+    "suoiverp",
+    "dnes",
+    "drawrof",
+    "tsum",
+    "won",
+];
+const ROTATED: &[&str] = &[
+    "gur",
+    "naq",
+    "lbh",
+    "lbhe",
+    "guvf",
+    "nyy",
+    "vtaber",
+    "hfre",
+    "gryy",
+    "abg",
+    "nobhg",
+    "flfgrz",
+    "cebzcg",
+    "vafgehpgvbaf",
+    "nffvfgnag",
+    "nffvfgnagf",
+    "erirny",
+    "cerivbhf",
+    "fraq",
+    "sbejneq",
+    "zhfg",
+    "abj",
+    "ner",
+];
+
+fn rot13(character: char) -> char {
+    let turn = |byte: u8, base: u8| char::from((byte - base + 13) % 26 + base);
+    match u8::try_from(character) {
+        Ok(byte @ b'a'..=b'z') => turn(byte, b'a'),
+        Ok(byte @ b'A'..=b'Z') => turn(byte, b'A'),
+        _ => character,
+    }
+}
+
+/// Base64, hexadecimal, percent signs, character references and backslash escapes that spell text.
+fn encoded(source: &str, views: &mut Vec<View>) {
+    let bytes = source.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if matches!(byte, b'%' | b'&' | b'\\') {
+            let (text, length) = escapes(source.get(at..).unwrap_or_default(), byte);
+            if length >= SHORTEST && text.chars().count() >= 8 {
+                views.push(View::of_decoded(&text, at, at + length));
+            }
+            at += length.max(1);
+        } else if is_base64(byte) {
+            let length = bytes.iter().skip(at).take_while(|byte| is_base64(**byte)).count();
+            let run = source.get(at..at + length).unwrap_or_default();
+            if (SHORTEST..=LONGEST).contains(&length)
+                && let Some(text) = from_hex(run).or_else(|| from_base64(run))
+            {
+                views.push(View::of_decoded(&text, at, at + length));
+            }
+            at += length.max(1);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+const fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=')
+}
+
+fn from_hex(run: &str) -> Option<String> {
+    let digits = run.strip_prefix("0x").unwrap_or(run);
+    if digits.len() < SHORTEST || digits.len() % 2 == 1 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let bytes: Vec<u8> =
+        digits.as_bytes().chunks(2).filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
+    prose(bytes)
+}
+
+fn from_base64(run: &str) -> Option<String> {
+    const LENIENT: GeneralPurposeConfig =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true);
+    const URL: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::URL_SAFE, LENIENT);
+    const PLAIN: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::STANDARD, LENIENT);
+    // Words of a path or an identifier decode to noise; skip what cannot be text before paying for it.
+    let trimmed = run.trim_matches(|c| matches!(c, '-' | '_' | '/'));
+    let bytes = if trimmed.contains(['-', '_']) { URL.decode(trimmed) } else { PLAIN.decode(trimmed) };
+    bytes.ok().or_else(|| STANDARD.decode(trimmed).ok()).and_then(prose)
+}
+
+/// Decoded bytes as text, when they read as text: printable, with blanks.
+fn prose(bytes: Vec<u8>) -> Option<String> {
+    let text = String::from_utf8(bytes).ok()?;
+    let strange = text.chars().filter(|c| c.is_control() && !c.is_whitespace()).count();
+    let dense = text.chars().filter(|c| !c.is_ascii()).count();
+    (text.len() >= 12 && strange == 0 && (text.contains(' ') || dense * 2 > text.chars().count())).then_some(text)
+}
+
+/// Reads a run of escapes of one kind; plain letters may stand between them. Gives the text and the run's length.
+fn escapes(rest: &str, kind: u8) -> (String, usize) {
+    let mut bytes = Vec::new();
+    let mut at = 0;
+    let mut count = 0;
+    let mut plain = 0;
+    let mut end = 0;
+    while let Some(&byte) = rest.as_bytes().get(at) {
+        let here = rest.get(at..).unwrap_or_default();
+        let read = if byte == kind { escape_at(here, kind) } else { None };
+        match read {
+            Some((character, length)) => {
+                let mut buffer = [0; 4];
+                match character {
+                    Read::Byte(raw) => bytes.push(raw),
+                    Read::Character(c) => bytes.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes()),
+                }
+                at += length;
+                count += 1;
+                plain = 0;
+                end = at;
+            }
+            None if byte.is_ascii_graphic() && byte != kind && plain < 16 && count > 0 => {
+                bytes.push(byte);
+                plain += 1;
+                at += 1;
+            }
+            None => break,
+        }
+    }
+    if count < 4 {
+        return (String::new(), end);
+    }
+    bytes.truncate(bytes.len().saturating_sub(plain));
+    (String::from_utf8_lossy(&bytes).into_owned(), end)
+}
+
+enum Read {
+    Byte(u8),
+    Character(char),
+}
+
+fn escape_at(rest: &str, kind: u8) -> Option<(Read, usize)> {
+    let hex = |from: usize, to: usize| rest.get(from..to).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    match kind {
+        b'%' => hex(1, 3).and_then(|code| Some((Read::Byte(u8::try_from(code).ok()?), 3))),
+        b'\\' => match rest.as_bytes().get(1)? {
+            b'x' => hex(2, 4).and_then(|code| Some((Read::Byte(u8::try_from(code).ok()?), 4))),
+            b'u' => hex(2, 6).and_then(char::from_u32).map(|c| (Read::Character(c), 6)),
+            _ => None,
+        },
+        _ => reference(rest).map(|(character, length)| (Read::Character(character), length)),
+    }
+}
+
+/// A character reference at the start of a text, and its length.
+pub(in crate::filter) fn reference(rest: &str) -> Option<(char, usize)> {
+    let end = rest.bytes().take(12).position(|byte| byte == b';')?;
+    let body = rest.get(1..end)?;
+    let code = match body.strip_prefix('#') {
+        Some(number) => match number.strip_prefix(['x', 'X']) {
+            Some(digits) => u32::from_str_radix(digits, 16).ok(),
+            None => number.parse().ok(),
+        },
+        None => named(body).map(u32::from),
+    };
+    code.and_then(char::from_u32).map(|character| (character, end + 1))
+}
+
+fn named(name: &str) -> Option<char> {
+    Some(match name {
+        "lt" => '<',
+        "gt" => '>',
+        "amp" => '&',
+        "quot" => '"',
+        "apos" => '\'',
+        "nbsp" => ' ',
+        _ => return None,
+    })
+}
+
+/// Bytes carried by runs of variation selectors (one selector, one byte).
+fn selectors(source: &str, views: &mut Vec<View>) {
+    let mut bytes = Vec::new();
+    let mut start = 0;
+    if source.is_ascii() {
+        return;
+    }
+    let mut flush = |bytes: &mut Vec<u8>, start: usize, end: usize| {
+        if bytes.len() >= 8 {
+            views.push(View::of_decoded(&String::from_utf8_lossy(bytes), start, end));
+        }
+        bytes.clear();
+    };
+    for (at, character) in source.char_indices() {
+        let byte = match u32::from(character) {
+            code @ 0xfe00..=0xfe0f => u8::try_from(code - 0xfe00).ok(),
+            code @ 0xe_0100..=0xe_01ef => u8::try_from(code - 0xe_0100 + 16).ok(),
+            _ => None,
+        };
+        match byte {
+            Some(byte) => {
+                if bytes.is_empty() {
+                    start = at;
+                }
+                bytes.push(byte);
+            }
+            None => flush(&mut bytes, start, at),
+        }
+    }
+    flush(&mut bytes, start, source.len());
+}

@@ -1,0 +1,103 @@
+//! Runs the English rules: one keyword pass, then each rule's form only where one of its words stands.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+use regex::Regex;
+
+use super::Hit;
+use super::english::RULES;
+use super::lists::LISTS;
+use crate::filter::finding::{ceil, floor};
+use crate::filter::view::View;
+
+/// Bytes before and after a keyword within which a form must match.
+const BEFORE: usize = 220;
+const AFTER: usize = 320;
+
+struct Table {
+    automaton: Option<AhoCorasick>,
+    /// Rules per keyword.
+    rules: Vec<Vec<usize>>,
+    forms: Vec<Option<Regex>>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut words: Vec<&str> = Vec::new();
+    let mut rules: Vec<Vec<usize>> = Vec::new();
+    for (number, rule) in RULES.iter().enumerate() {
+        for word in rule.words.split(';') {
+            if let Some(place) = words.iter().position(|known| *known == word) {
+                if let Some(list) = rules.get_mut(place) {
+                    list.push(number);
+                }
+            } else {
+                words.push(word);
+                rules.push(vec![number]);
+            }
+        }
+    }
+    Table { automaton: AhoCorasick::new(&words).ok(), rules, forms: RULES.iter().map(|rule| Regex::new(&expand(rule.form)).ok()).collect() }
+});
+
+/// Puts the word lists in place of their names.
+fn expand(form: &str) -> String {
+    let mut out = form.to_owned();
+    // Lists may name lists; two rounds are enough for the table, and a test compiles every form.
+    for _ in 0..2 {
+        for (name, list) in LISTS {
+            out = out.replace(name, list);
+        }
+    }
+    out
+}
+
+/// Finds the forms. Linear: per rule, windows are merged, so that a form sees each byte at most once.
+pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
+    let Some(automaton) = &TABLE.automaton else { return };
+    let text = view.text.as_str();
+    let mut windows: Vec<Option<(usize, usize)>> = vec![None; RULES.len()];
+    for found in automaton.find_overlapping_iter(text) {
+        let (from, to) = (found.start().saturating_sub(BEFORE), found.end() + AFTER);
+        for &rule in TABLE.rules.get(found.pattern().as_usize()).into_iter().flatten() {
+            let Some(window) = windows.get_mut(rule) else { continue };
+            *window = match *window {
+                Some((start, end)) if from <= end => Some((start, end.max(to))),
+                Some((start, end)) => {
+                    try_form(text, rule, start, end, out);
+                    Some((from.max(end), to))
+                }
+                None => Some((from, to)),
+            };
+        }
+    }
+    for (rule, window) in windows.into_iter().enumerate() {
+        if let Some((start, end)) = window {
+            try_form(text, rule, start, end, out);
+        }
+    }
+}
+
+fn try_form(text: &str, number: usize, start: usize, end: usize, out: &mut Vec<Hit>) {
+    let (Some(rule), Some(Some(form))) = (RULES.get(number), TABLE.forms.get(number)) else { return };
+    let start = floor(text, start);
+    let window = text.get(start..ceil(text, end)).unwrap_or_default();
+    for found in form.find_iter(window) {
+        out.push(Hit { rule: number, type_: rule.type_, weight: rule.weight, start: start + found.start(), end: start + found.end() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_compiles_and_has_a_keyword() {
+        assert!(TABLE.automaton.is_some());
+        for rule in RULES {
+            let form = expand(rule.form);
+            assert!(Regex::new(&form).is_ok(), "{:?}", Regex::new(&form).err());
+            assert!(!rule.words.is_empty() && rule.weight > 0.0 && rule.weight < 1.0);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Word lists that the forms of the English rules name in braces. Data.
+
+/// Word lists that forms name in braces.
+pub(super) const LISTS: &[(&str, &str)] = &[
+    ("{q}", r#"["'`*_>\]\)]*"#),
+    (
+        "{over}",
+        r"(?:ignor(?:e|ed|es|ing)|disregard(?:ed|s|ing)?|forget(?:ting)?|overrid(?:e|es|ing)|bypass(?:ing)?|neglect|overlook|discard|abandon|dismiss|cancel|erase|supersede|revoke|unlearn|pay no attention to|do not (?:follow|obey|comply with)|don't (?:follow|obey)|stop (?:following|obeying))",
+    ),
+    (
+        "{prior}",
+        r"(?:previous(?:ly)?|prior|above(?:-mentioned)?|earlier|preceding|foregoing|former|past|initial|original|existing|old|first)",
+    ),
+    (
+        "{orders}",
+        r"(?:instructions?|directions?|directives?|prompts?|commands?|orders?|guidelines?|rules?|programming|constraints?|restrictions?|context|tasks?|guardrails?|limitations?|policies|policy|requests?|conversations?|text|data|content)",
+    ),
+    (
+        "{law}",
+        r"(?:instructions?|directions?|directives?|system prompts?|prompts?|guidelines?|programming|guardrails?|safety (?:rules|guidelines|policies|protocols|filters)|content (?:policy|policies|filters?)|ethical (?:rules|guidelines|constraints)|moral compass)",
+    ),
+    (
+        "{show}",
+        r"(?:reveal|show|print|output|display|repeat|tell|give|share|disclose|leak|expose|dump|recite|return|send|echo|encode|translate|summari[sz]e|paraphrase|copy|spell|type|state|see|access|read|write|list|view|extract|divulge|provide|paste|quote|rot13|base64|complete|continue|include|append|embed|what(?:'s| is| are| was| were))",
+    ),
+    (
+        "{secretprompt}",
+        r"(?:(?:system|initial|original|hidden|secret|starting|internal|developer|base|core|first|full|exact|entire|pre)[\s-]{1,2}){1,3}(?:prompts?|instructions?|messages?|directives?|guidelines)",
+    ),
+    (
+        "{loot}",
+        r"(?:(?:conversation|chat|message|browsing)s?(?: (?:history|logs?|transcript|context))?|api[ _-]?keys?|passwords?|credentials?|secrets?|(?:access|session|auth) tokens?|tokens|system prompt|environment variables|env vars|private keys?|ssh keys?|cookies|user(?:'s)? (?:data|messages?|information|files?|e-?mails?|details|prompt|query|question|input|location|name|(?:last|previous) message)|personal (?:data|information)|confidential \w+|session data)",
+    ),
+    (
+        "{send}",
+        r"(?:send|forward|post|upload|e-?mail|transmit|exfiltrate|leak|submit|append|attach|deliver|relay|copy|report|share|encode|pass|include|put|embed)",
+    ),
+    (
+        "{place}",
+        r"(?:https?://|ftp://|www\.|[\w.+-]+@[\w-]+\.\w|[\w-]+\.(?:com|net|org|io|example|evil|test|xyz|ru|cn|dev|co)\b|(?:url|address|endpoint|server|webhook|link)\b)",
+    ),
+    (
+        "{ai}",
+        r"(?:ai|a\.i\.|llms?|language models?|chat ?bots?|gpt(?:-?\d\S*)?|chatgpt|claude|gemini|copilot|llama|assistants?|virtual assistants?|ai (?:assistants?|agents?|models?|systems?|bots?|tools?|readers?|crawlers?|reviewers?)|(?:autonomous|coding|browsing) agents?)",
+    ),
+    (
+        "{do}",
+        r"(?:follow|do|execute|send|forward|call|run|open|fetch|visit|reveal|output|print|delete|ignore|transfer|upload|post|e-?mail|respond|reply|say|include|append|read|obey|comply|invoke|disclose|disregard|navigate|click|download|install|state|tell|recommend|add|perform|use|write|give|approve|rate|praise|start|begin|provide|repeat|insert|summari[sz]e|answer|end|never|always|not|immediately|first|now)",
+    ),
+    ("{0}", r""),
+    ("{2}", r#"(?:[a-z0-9'"`_,;:()/<>*-]+\s{1,2}){0,2}?"#),
+    ("{3}", r#"(?:[a-z0-9'"`_,;:()/<>*-]+\s{1,2}){0,3}?"#),
+    ("{5}", r#"(?:[a-z0-9'"`_,;:()/<>*-]+\s{1,2}){0,5}?"#),
+    ("{8}", r#"(?:[a-z0-9'"`_.,;:()/<>*-]+\s{1,2}){0,8}?"#),
+];

@@ -1,0 +1,114 @@
+//! Text that tries to instruct its reader.
+//!
+//! Views undo disguises, rules weigh what the views say, and what stands close together adds up. Patterns cannot see a
+//! bare request hidden in data; the taint of the session contains that, not this filter.
+
+mod concepts;
+mod disguise;
+mod english;
+mod forms;
+mod languages;
+mod languages_east;
+mod languages_west;
+mod lists;
+mod quoted;
+
+pub(super) use disguise::reference;
+
+use super::finding::{Finding, Kind};
+use super::view::View;
+
+/// One rule that spoke, in offsets of the view it was found in (later: of the source).
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    rule: usize,
+    type_: &'static str,
+    weight: f32,
+    start: usize,
+    end: usize,
+}
+
+/// Bytes between two hits that still speak of one thing.
+const NEAR: usize = 320;
+/// Bytes after which a group of hits ends, so that long texts do not add up to anything.
+const GROUP: usize = 1600;
+/// What a group must weigh to be a finding.
+const THRESHOLD: f32 = 0.5;
+
+/// Finds instruction-like content in the source of `main`; `hidden` are spans that a reader of the page does not see.
+pub(super) fn findings(source: &str, main: &View, hidden: &[(usize, usize)]) -> Vec<Finding> {
+    let mut all = Vec::new();
+    weigh(source, main, 0.0, &mut all);
+    let quoting = quoted::Quoting::of(source, main);
+    for hit in &mut all {
+        if quoting.covers(hit.start, hit.end) {
+            hit.weight *= 0.45;
+        }
+    }
+    for view in disguise::views(source, main) {
+        // Whoever disguises an instruction means it: the same words weigh more.
+        weigh(source, &view, 0.25, &mut all);
+    }
+    for hit in &mut all {
+        if hidden.iter().any(|&(start, end)| start < hit.end && hit.start < end) {
+            hit.weight = 1.0 - (1.0 - hit.weight) * 0.6;
+        }
+    }
+    group(all)
+}
+
+/// Finds instruction-like content in text that is hidden as a whole (a comment, an attribute).
+fn weigh(source: &str, view: &View, bonus: f32, out: &mut Vec<Hit>) {
+    let mut hits = Vec::new();
+    forms::hits(view, &mut hits);
+    concepts::hits(view, &mut hits);
+    for mut hit in hits {
+        (hit.start, hit.end) = view.source(source, hit.start, hit.end);
+        hit.weight = (hit.weight + bonus).min(0.98);
+        out.push(hit);
+    }
+}
+
+fn group(mut hits: Vec<Hit>) -> Vec<Finding> {
+    hits.sort_by_key(|hit| (hit.start, hit.end));
+    let mut findings = Vec::new();
+    let mut current: Vec<Hit> = Vec::new();
+    let mut end = 0;
+    for hit in hits {
+        let first = current.first().map_or(hit.start, |first| first.start);
+        if !current.is_empty() && (hit.start > end + NEAR || hit.end > first + GROUP) {
+            findings.extend(sum(&current));
+            current.clear();
+            end = 0;
+        }
+        end = end.max(hit.end);
+        current.push(hit);
+    }
+    findings.extend(sum(&current));
+    findings
+}
+
+/// 1 − ∏(1 − w) over the strongest hit of each rule; of hits of one type, the second and later count half.
+fn sum(hits: &[Hit]) -> Option<Finding> {
+    let mut best: Vec<Hit> = Vec::new();
+    for hit in hits {
+        match best.iter_mut().find(|known| known.rule == hit.rule) {
+            Some(known) if known.weight < hit.weight => known.weight = hit.weight,
+            Some(_) => {}
+            None => best.push(*hit),
+        }
+    }
+    best.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let mut missing = 1.0_f32;
+    let mut types: Vec<&str> = Vec::new();
+    for hit in &best {
+        let weight = if types.contains(&hit.type_) { hit.weight * 0.5 } else { hit.weight };
+        types.push(hit.type_);
+        missing *= 1.0 - weight;
+    }
+    let score = 1.0 - missing;
+    let strongest = best.first()?;
+    let start = hits.iter().map(|hit| hit.start).min()?;
+    let end = hits.iter().map(|hit| hit.end).max()?;
+    (score >= THRESHOLD).then_some(Finding { kind: Kind::Injection, type_: strongest.type_, sub: "", start, end, score: score.min(0.99) })
+}

@@ -1,0 +1,324 @@
+//! What an HTML source says to a person and what it says past them: hidden elements, comments, attributes.
+//!
+//! A tokenizer, not a parser: it never fails, reads each byte once, and keeps the way back to the source.
+
+use super::view::View;
+
+/// The words of a page and the spans of them that a person does not see.
+#[derive(Debug, Default)]
+pub(super) struct Markup {
+    /// All text, hidden parts between blank lines, in the order of the source.
+    pub(super) view: View,
+    /// Spans of the view's text that are not shown.
+    pub(super) hidden: Vec<(usize, usize)>,
+}
+
+/// Open elements that are remembered; deeper ones inherit from the last.
+const DEPTH: usize = 512;
+
+/// Attributes whose text reaches a reader of the source but not of the page.
+const SPOKEN: &[&str] = &[
+    "alt",
+    "title",
+    "aria-label",
+    "content",
+    "summary",
+    "placeholder",
+    "value",
+    "label",
+    "data-prompt",
+    "data-instruction",
+    "data-instructions",
+    "aria-description",
+];
+
+/// Elements without an end tag.
+const VOID: &[&str] = &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
+
+/// Reads an HTML source.
+pub(super) fn read(html: &str) -> Markup {
+    let mut reader = Reader { html, out: Markup::default(), open: Vec::new() };
+    let mut at = 0;
+    while let Some(rest) = html.get(at..).filter(|rest| !rest.is_empty()) {
+        let length = rest.find('<').unwrap_or(rest.len());
+        reader.text(at, at + length);
+        at += length;
+        at += reader.markup(at);
+    }
+    reader.out
+}
+
+struct Reader<'h> {
+    html: &'h str,
+    out: Markup,
+    /// Names of open elements and whether they are hidden.
+    open: Vec<(String, bool)>,
+}
+
+impl Reader<'_> {
+    /// Reads what begins with `<` at `at`; gives its length, at least one byte unless the source has ended.
+    fn markup(&mut self, at: usize) -> usize {
+        let rest = self.html.get(at..).unwrap_or_default();
+        if rest.is_empty() {
+            return 0;
+        }
+        if let Some(comment) = rest.strip_prefix("<!--") {
+            let length = comment.find("-->").unwrap_or(comment.len());
+            self.aside(at + 4, at + 4 + length);
+            return (4 + length + 3).min(rest.len());
+        }
+        let name_at = 1 + usize::from(rest.starts_with("</"));
+        let name: String = rest
+            .get(name_at..)
+            .unwrap_or_default()
+            .chars()
+            .take(24)
+            .take_while(|c| c.is_ascii_alphanumeric() || *c == '-')
+            .collect::<String>()
+            .to_ascii_lowercase();
+        if name.is_empty() && !rest.starts_with("<!") && !rest.starts_with("<?") {
+            self.push('<', at);
+            return 1;
+        }
+        let length = tag_length(rest);
+        if rest.starts_with("</") {
+            self.close(&name);
+        } else {
+            let tag = rest.get(..length).unwrap_or_default();
+            self.tag(&name, tag, at + name_at + name.len());
+            if matches!(name.as_str(), "script" | "style") {
+                let body = rest.get(length..).unwrap_or_default();
+                return length + raw_length(body, &name);
+            }
+        }
+        if !matches!(
+            name.as_str(),
+            "a" | "b" | "i" | "em" | "strong" | "span" | "u" | "font" | "code" | "wbr" | "small" | "sup" | "sub" | "mark" | "abbr"
+        ) {
+            self.gap(at);
+        }
+        length
+    }
+
+    fn tag(&mut self, name: &str, tag: &str, attributes_at: usize) {
+        let mut hidden = self.open.last().is_some_and(|(_, hidden)| *hidden) || matches!(name, "noscript" | "template" | "title");
+        let offset = tag.len().min(name.len() + 1);
+        for (key, from, to) in attributes(tag, offset) {
+            let start = attributes_at + from - offset;
+            let value = tag.get(from..to).unwrap_or_default();
+            hidden |= match key.as_str() {
+                "style" => is_hiding(value),
+                "hidden" => !value.eq_ignore_ascii_case("until-found"),
+                "aria-hidden" => value.eq_ignore_ascii_case("true"),
+                "type" => name == "input" && value.eq_ignore_ascii_case("hidden"),
+                _ => false,
+            };
+            if SPOKEN.contains(&key.as_str()) && value.contains(char::is_whitespace) {
+                self.aside(start, start + (to - from));
+            }
+        }
+        let ends = VOID.contains(&name) || tag.ends_with("/>");
+        if !ends && self.open.len() < DEPTH {
+            self.open.push((name.to_owned(), hidden));
+        }
+    }
+
+    fn close(&mut self, name: &str) {
+        // Browsers close up to the matching element; an end tag that matches nothing near is nothing.
+        if let Some(back) = self.open.iter().rev().take(32).position(|(open, _)| open == name) {
+            self.open.truncate(self.open.len() - back - 1);
+        }
+    }
+
+    /// Text of the page.
+    fn text(&mut self, start: usize, end: usize) {
+        let from = self.out.view.text.len();
+        self.decode(start, end);
+        let hidden = self.open.last().is_some_and(|(_, hidden)| *hidden);
+        let to = self.out.view.text.len();
+        if hidden && to > from {
+            self.out.hidden.push((from, to));
+        }
+    }
+
+    /// Text that stands apart and is not shown.
+    fn aside(&mut self, start: usize, end: usize) {
+        self.gap(start);
+        self.gap(start);
+        let from = self.out.view.text.len();
+        self.decode(start, end);
+        self.out.hidden.push((from, self.out.view.text.len()));
+        self.gap(end);
+        self.gap(end);
+    }
+
+    /// Appends text with its character references resolved.
+    fn decode(&mut self, start: usize, end: usize) {
+        let Some(text) = self.html.get(start..end) else { return };
+        let mut skip = 0;
+        for (at, character) in text.char_indices() {
+            if at < skip {
+                continue;
+            }
+            match (character == '&').then(|| super::injection::reference(text.get(at..).unwrap_or_default())).flatten() {
+                Some((decoded, length)) => {
+                    self.out.view.push(decoded, start + at, length);
+                    skip = at + length;
+                }
+                None => self.push(character, start + at),
+            }
+        }
+    }
+
+    fn push(&mut self, character: char, at: usize) {
+        self.out.view.push(character, at, character.len_utf8());
+    }
+
+    fn gap(&mut self, at: usize) {
+        if !self.out.view.text.ends_with("\n\n") {
+            self.out.view.push('\n', at, 0);
+        }
+    }
+}
+
+/// Bytes of a tag to its `>`, quotes respected; an unclosed quote ends with the tag's first `>`.
+fn tag_length(rest: &str) -> usize {
+    let mut quote = None;
+    for (at, byte) in rest.bytes().enumerate().take(64 * 1024) {
+        match (quote, byte) {
+            (None, b'>') => return at + 1,
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (Some(open), _) if open == byte => quote = None,
+            _ => {}
+        }
+    }
+    rest.find('>').map_or(rest.len(), |at| at + 1)
+}
+
+/// Bytes of a script or style up to its end tag.
+fn raw_length(body: &str, name: &str) -> usize {
+    let mut from = 0;
+    while let Some(found) = body.get(from..).and_then(|rest| rest.find("</")) {
+        let at = from + found;
+        if body.get(at + 2..at + 2 + name.len()).is_some_and(|end| end.eq_ignore_ascii_case(name)) {
+            return at;
+        }
+        from = at + 2;
+    }
+    body.len()
+}
+
+/// Names and value spans (offsets in the tag) of a tag's attributes; at most 256.
+fn attributes(tag: &str, from: usize) -> Vec<(String, usize, usize)> {
+    let bytes = tag.as_bytes();
+    let mut found = Vec::new();
+    let mut at = from;
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(b'>');
+    while at < bytes.len() && found.len() < 256 {
+        while byte(at).is_ascii_whitespace() || byte(at) == b'/' {
+            at += 1;
+        }
+        let start = at;
+        while at < bytes.len() && !byte(at).is_ascii_whitespace() && !matches!(byte(at), b'=' | b'>' | b'/') {
+            at += 1;
+        }
+        if at == start {
+            at += 1;
+            continue;
+        }
+        let name = tag.get(start..at).unwrap_or_default().to_ascii_lowercase();
+        let mut here = at;
+        while byte(here).is_ascii_whitespace() {
+            here += 1;
+        }
+        if byte(here) != b'=' || here >= bytes.len() {
+            found.push((name, at, at));
+            continue;
+        }
+        here += 1;
+        while here < bytes.len() && byte(here).is_ascii_whitespace() {
+            here += 1;
+        }
+        let quote = byte(here);
+        let (from, to) = if matches!(quote, b'"' | b'\'') {
+            let from = here + 1;
+            (from, bytes.iter().skip(from).position(|byte| *byte == quote).map_or(bytes.len(), |length| from + length))
+        } else {
+            (
+                here,
+                bytes
+                    .iter()
+                    .skip(here)
+                    .position(|byte| byte.is_ascii_whitespace() || *byte == b'>')
+                    .map_or(bytes.len(), |length| here + length),
+            )
+        };
+        found.push((name, from, to));
+        at = to + usize::from(matches!(quote, b'"' | b'\''));
+    }
+    found
+}
+
+/// Whether an inline style keeps a person from seeing the text.
+fn is_hiding(style: &str) -> bool {
+    let style: String = style.to_ascii_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
+    let property = |name: &str| {
+        style
+            .split(';')
+            .filter_map(|rule| rule.split_once(':'))
+            .filter(|(key, _)| *key == name)
+            .map(|(_, value)| value.trim_end_matches("!important"))
+            .next_back()
+    };
+    let number = |name: &str| {
+        property(name).and_then(|value| value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').parse::<f32>().ok())
+    };
+    let is = |name: &str, values: &[&str]| property(name).is_some_and(|value| values.contains(&value));
+    let white = ["#fff", "#ffffff", "white", "rgb(255,255,255)", "transparent", "rgba(0,0,0,0)", "#ffff", "#fffffe", "#fefefe"];
+    let same = property("color")
+        .is_some_and(|color| property("background-color").or_else(|| property("background")).is_some_and(|back| back == color));
+    let away = ["left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top"]
+        .iter()
+        .any(|name| number(name).is_some_and(|value| value <= -500.0));
+    let flat = ["height", "width", "max-height", "max-width"].iter().any(|name| number(name).is_some_and(|value| value <= 1.0))
+        && is("overflow", &["hidden", "clip"]);
+    is("display", &["none"])
+        || is("visibility", &["hidden", "collapse"])
+        || number("opacity").is_some_and(|value| value <= 0.05)
+        || number("font-size").is_some_and(|value| value <= 1.0) && !is("font-size", &["1em", "1rem"])
+        || is("color", &white) && property("background").is_none() && property("background-color").is_none()
+        || same
+        || away
+        || flat
+        || property("clip").is_some_and(|value| value.starts_with("rect(0") || value.starts_with("rect(1px"))
+        || property("clip-path").is_some_and(|value| value.starts_with("inset(50") || value.starts_with("inset(100"))
+        || property("transform").is_some_and(|value| value.contains("scale(0)") || value.contains("translate(-9"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden(html: &str) -> Vec<String> {
+        let markup = read(html);
+        markup.hidden.iter().map(|&(from, to)| markup.view.text.get(from..to).unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn what_a_person_does_not_see_is_told_from_what_they_do() {
+        assert_eq!(hidden("<p>a</p><!-- b --><p hidden>c</p><p>d</p>"), [" b ", "c"]);
+        assert_eq!(hidden("<p style='position:absolute;left:-9999px'>x <b>y</b></p>z"), ["x ", "y"]);
+        assert_eq!(hidden("<img alt=\"two words\"><span style=\"opacity:0\">o</span>"), ["two words", "o"]);
+        assert_eq!(hidden("<div style=\"color:#fff;font-size:1px\">w</div><div style=\"color:#fff;background:#000\">ok</div>"), ["w"]);
+        assert_eq!(hidden("<script>var a = '<p hidden>'</script><p>seen</p>"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn references_are_resolved_and_lead_back() {
+        let html = "<p>&#73;gn&#x6f;re <b>all</b></p>";
+        let markup = read(html);
+        let at = markup.view.text.find("Ignore all").unwrap();
+        let (start, end) = markup.view.source(html, at, at + 10);
+        assert_eq!(html.get(start..end).unwrap(), "&#73;gn&#x6f;re <b>all");
+    }
+}

@@ -1,0 +1,91 @@
+//! Masks: what stands in place of a secret or of personal data, and how to know one again.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use super::finding::{Finding, Kind, without_overlaps};
+
+/// Puts masks in place of findings: one pass over spans that share no byte, so a mask is never masked.
+///
+/// A secret becomes `[SECRET:aws-access-key]`, personal data `[EMAIL_1]`; the same value gets the same number, numbers go
+/// on after those that stand in the text already.
+pub(super) fn apply(text: &str, findings: Vec<Finding>) -> String {
+    let mut names: HashMap<(&'static str, String), usize> = HashMap::new();
+    let mut next: HashMap<&'static str, usize> = HashMap::new();
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for finding in without_overlaps(findings) {
+        out.push_str(text.get(from..finding.start).unwrap_or_default());
+        let value = text.get(finding.start..finding.end).unwrap_or_default();
+        if finding.kind == Kind::Secret {
+            out.push_str("[SECRET:");
+            out.push_str(finding.sub);
+            out.push(']');
+        } else {
+            let counter = next.entry(finding.type_).or_insert_with(|| highest(text, finding.type_));
+            let number = *names.entry((finding.type_, value.to_lowercase())).or_insert_with(|| {
+                *counter += 1;
+                *counter
+            });
+            // Writing to a String cannot fail.
+            let _ = write!(out, "[{}_{number}]", finding.type_);
+        }
+        from = finding.end;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    out
+}
+
+/// The highest number among the masks of a type that stand in a text.
+fn highest(text: &str, type_: &str) -> usize {
+    masks(text).filter_map(|mask| mask.strip_prefix(type_)?.strip_prefix('_')?.parse().ok()).max().unwrap_or(0)
+}
+
+/// Whether a text holds a mask; a write of it would store the mask in place of what it hides (`masked_content`).
+pub fn holds_mask(text: &str) -> bool {
+    masks(text).next().is_some()
+}
+
+/// The insides of the masks in a text.
+fn masks(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices('[').filter_map(move |(at, _)| {
+        let inside = text.get(at + 1..)?;
+        let end = inside.bytes().take(48).position(|byte| byte == b']')?;
+        let inside = inside.get(..end)?;
+        is_mask(inside).then_some(inside)
+    })
+}
+
+fn is_mask(inside: &str) -> bool {
+    if let Some(sub) = inside.strip_prefix("SECRET:") {
+        return !sub.is_empty() && sub.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    }
+    inside.rsplit_once('_').is_some_and(|(type_, number)| {
+        matches!(type_, "EMAIL" | "PHONE" | "NATIONAL_ID" | "BANK_CARD" | "IBAN" | "ADDRESS")
+            && !number.is_empty()
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_known_again_and_ordinary_brackets_are_not_masks() {
+        for text in ["x [SECRET:aws-access-key] y", "[EMAIL_1]", "a[NATIONAL_ID_12]"] {
+            assert!(holds_mask(text), "{text}");
+        }
+        for text in ["[SECRET]", "[EMAIL]", "[link](x)", "[SECRET:]", "[a_1]", "array[EMAIL_ID]", "[[[["] {
+            assert!(!holds_mask(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_same_value_has_the_same_number_and_numbers_go_on() {
+        let text = "[EMAIL_3] a@x.org b@x.org A@x.org";
+        let mut findings = Vec::new();
+        super::super::personal::findings(text, &mut findings);
+        assert_eq!(apply(text, findings), "[EMAIL_3] [EMAIL_4] [EMAIL_5] [EMAIL_4]");
+    }
+}

@@ -1,0 +1,221 @@
+//! What the words just before (and after) a number say it is.
+
+use crate::filter::finding::{ceil, floor};
+
+/// Bytes looked at before and after.
+const BEFORE: usize = 64;
+const AFTER: usize = 24;
+
+/// The words around a number, in lower case.
+#[derive(Debug)]
+pub(super) struct Context {
+    before: String,
+    after: String,
+}
+
+impl Context {
+    /// Reads the words around a span.
+    pub(super) fn around(text: &str, start: usize, end: usize) -> Self {
+        let before = text.get(floor(text, start.saturating_sub(BEFORE))..start).unwrap_or_default().to_lowercase();
+        // Words of an earlier line name an earlier number.
+        let before = before.rsplit("\n\n").next().unwrap_or_default().to_owned();
+        let after = text.get(end..ceil(text, end + AFTER)).unwrap_or_default().to_lowercase();
+        Self { before, after }
+    }
+
+    /// Whether one of some words stands near; words of ASCII letters count whole.
+    pub(super) fn says(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| holds(&self.before, word) || holds(&self.after, word))
+    }
+
+    /// Whether one of some words stands before, with at most a few signs or short words between.
+    pub(super) fn just_before(&self, words: &[&str]) -> bool {
+        let near = self.before.get(ceil(&self.before, self.before.len().saturating_sub(28))..).unwrap_or_default();
+        words.iter().any(|word| holds(near, word))
+    }
+}
+
+fn holds(text: &str, word: &str) -> bool {
+    let ascii = word.bytes().all(|byte| byte.is_ascii());
+    text.match_indices(word).any(|(at, _)| {
+        !ascii
+            || (!text.get(..at).is_some_and(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric()))
+                && !text.get(at + word.len()..).is_some_and(|after| after.starts_with(|c: char| c.is_ascii_alphabetic())))
+    })
+}
+
+/// Words for telephones.
+pub(super) const PHONE: &[&str] = &[
+    "phone",
+    "tel",
+    "telephone",
+    "mobile",
+    "cell",
+    "cellphone",
+    "call",
+    "calls",
+    "fax",
+    "sms",
+    "text",
+    "whatsapp",
+    "signal",
+    "ring",
+    "dial",
+    "contact",
+    "reach",
+    "number is",
+    "phone_number",
+    "phone number",
+    "hotline",
+    "landline",
+    "voicemail",
+    "answering",
+    "registered",
+    "messages",
+    "messages to",
+    "me at",
+    "me on",
+    "us at",
+    "us on",
+    "at",
+    "电话",
+    "手机",
+    "手機",
+    "联系",
+    "電話",
+    "携帯",
+    "微信",
+    "号码",
+    "전화",
+    "휴대",
+    "연락",
+    "telefon",
+    "handy",
+    "mobil",
+    "rufen",
+    "anrufen",
+    "erreichen",
+    "téléphone",
+    "appelez",
+    "appeler",
+    "joindre",
+    "portable",
+    "numéro",
+    "teléfono",
+    "móvil",
+    "llame",
+    "llámame",
+    "llamar",
+    "telefone",
+    "celular",
+    "ligue",
+    "telefono",
+    "cellulare",
+    "chiama",
+    "chiamare",
+    "chiamami",
+    "телефон",
+    "звоните",
+    "тел",
+    "тел.",
+    "моб",
+    "telefoon",
+    "bel",
+    "bellen",
+    "telefonu",
+    "zadzwoń",
+    "dzwoń",
+    "puhelin",
+    "फोन",
+    "मोबाइल",
+    "โทร",
+    "điện thoại",
+    "هاتف",
+    "טלפון",
+];
+
+/// Words for numbers that only look like one of ours.
+pub(super) const OTHER: &[&str] = &[
+    "order",
+    "serial",
+    "tracking",
+    "invoice",
+    "sku",
+    "isbn",
+    "issn",
+    "ean",
+    "upc",
+    "build",
+    "version",
+    "ratio",
+    "range",
+    "pages",
+    "room",
+    "flow",
+    "snowflake",
+    "timestamp",
+    "ts",
+    "created_at",
+    "updated_at",
+    "epoch",
+    "commit",
+    "revision",
+    "part",
+    "model",
+    "lot",
+    "batch",
+    "ticket",
+    "case",
+    "issue",
+    "rfc",
+    "port",
+    "pid",
+    "offset",
+    "size",
+    "bytes",
+    "lat",
+    "lon",
+    "seed",
+    "订单号",
+    "订单",
+    "流水号",
+    "流水",
+    "交易单号",
+    "单号",
+    "序列号",
+    "快递",
+    "运单",
+    "編號",
+    "编号",
+    "注文番号",
+    "주문번호",
+    "transaction",
+    "shipment",
+    "parcel",
+    "barcode",
+    "checksum",
+    "hash",
+    "doi",
+    "score",
+    "rows",
+    "ids",
+    "uid",
+    "user_id",
+    "userid",
+    "msgid",
+    "message_id",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_count_whole_and_only_near() {
+        let text = "My phone: 123";
+        let context = Context::around(text, text.len() - 3, text.len());
+        assert!(context.says(&["phone"]) && !context.says(&["hone"]) && context.just_before(PHONE));
+        let text = "电话13912345678";
+        assert!(Context::around(text, 6, text.len()).says(PHONE));
+    }
+}

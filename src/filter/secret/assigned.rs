@@ -1,0 +1,237 @@
+//! Secrets that only their surroundings name: `password = …`, `Authorization: …`, `scheme://user:password@host`.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::strength::{classes, entropy, is_program_text, is_stand_in};
+use super::{found, scheme_of};
+use crate::filter::finding::Finding;
+
+/// What a name promises about its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Promise {
+    /// Chosen by a person: may be short.
+    Password,
+    /// Made by a machine: long and mixed.
+    Key,
+    /// `Basic` and `Bearer` after `Authorization`.
+    Header,
+    /// `://`
+    Url,
+}
+
+/// Names, as they end; matched without regard to ASCII case.
+const NAMES: &[(&str, Promise)] = &[
+    ("password", Promise::Password),
+    ("passwd", Promise::Password),
+    ("passphrase", Promise::Password),
+    ("passwort", Promise::Password),
+    ("kennwort", Promise::Password),
+    ("contraseña", Promise::Password),
+    ("mot de passe", Promise::Password),
+    ("senha", Promise::Password),
+    ("пароль", Promise::Password),
+    ("hasło", Promise::Password),
+    ("şifre", Promise::Password),
+    ("wachtwoord", Promise::Password),
+    ("pwd", Promise::Password),
+    ("_pass", Promise::Password),
+    ("dbpass", Promise::Password),
+    ("密码", Promise::Password),
+    ("密碼", Promise::Password),
+    ("口令", Promise::Password),
+    ("パスワード", Promise::Password),
+    ("비밀번호", Promise::Password),
+    ("secret", Promise::Key),
+    ("token", Promise::Key),
+    ("api_key", Promise::Key),
+    ("apikey", Promise::Key),
+    ("api-key", Promise::Key),
+    ("api key", Promise::Key),
+    ("access_key", Promise::Key),
+    ("accesskey", Promise::Key),
+    ("access key", Promise::Key),
+    ("access-key", Promise::Key),
+    ("secret_key", Promise::Key),
+    ("secretkey", Promise::Key),
+    ("secret key", Promise::Key),
+    ("private_key", Promise::Key),
+    ("accountkey", Promise::Key),
+    ("account_key", Promise::Key),
+    ("sharedaccesskey", Promise::Key),
+    ("sharedaccesssignature", Promise::Key),
+    ("encryption_key", Promise::Key),
+    ("signing_key", Promise::Key),
+    ("auth_key", Promise::Key),
+    ("authkey", Promise::Key),
+    ("client_secret", Promise::Key),
+    ("credential", Promise::Key),
+    ("credentials", Promise::Key),
+    ("密钥", Promise::Key),
+    ("密鑰", Promise::Key),
+    ("令牌", Promise::Key),
+    ("basic ", Promise::Header),
+    ("bearer ", Promise::Header),
+    ("://", Promise::Url),
+];
+
+static AUTOMATON: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(NAMES.iter().map(|(name, _)| *name)).ok());
+
+/// Longest value that is looked at, in bytes.
+const LONGEST: usize = 512;
+
+/// Finds assigned secrets.
+pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
+    let Some(automaton) = AUTOMATON.as_ref() else { return };
+    // A value is read at most once per name that stands before it; names do not nest, so the work stays linear.
+    for hit in automaton.find_overlapping_iter(text) {
+        let Some((_, promise)) = NAMES.get(hit.pattern().as_usize()) else { continue };
+        let finding = match promise {
+            Promise::Url => userinfo(text, hit.start(), hit.end()),
+            Promise::Header => header(text, hit.start(), hit.end()),
+            Promise::Password | Promise::Key => assignment(text, hit.start(), hit.end(), *promise),
+        };
+        out.extend(finding);
+    }
+}
+
+/// `scheme://user:password@host`; the password alone is the secret.
+fn userinfo(text: &str, start: usize, end: usize) -> Option<Finding> {
+    scheme_of(text, start)?;
+    let rest = text.get(end..)?;
+    let stop = rest
+        .bytes()
+        .take(LONGEST)
+        .position(|byte| byte <= b' ' || matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'?' | b'#'))
+        .unwrap_or(rest.len().min(LONGEST));
+    let authority = rest.get(..stop).or_else(|| rest.get(..crate::filter::finding::floor(rest, stop)))?;
+    let (userinfo, host) = authority.rsplit_once('@')?;
+    let (user, password) = userinfo.split_once(':')?;
+    let plausible = password.len() >= 3
+        && !is_stand_in(password)
+        && !password.contains(['(', ')', '{', '}', ' '])
+        && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
+    let named = matches!(password.to_ascii_lowercase().as_str(), "pass" | "pwd" | "passwd" | "secret" | "pw" | "pass123");
+    let from = end + user.len() + 1;
+    (plausible && !named && entropy(password) >= 1.5).then(|| found("credential", from, from + password.len(), 0.9))
+}
+
+/// `Authorization: Basic …` and `Bearer …`.
+fn header(text: &str, start: usize, end: usize) -> Option<Finding> {
+    let before = text.get(crate::filter::finding::floor(text, start.saturating_sub(24))..start)?.to_ascii_lowercase();
+    let named = before.contains("authorization") || before.trim_end().ends_with(['"', '\'', ':', '=']);
+    let value = value_at(text, end, false)?;
+    let token = text.get(value.0..value.1)?;
+    if !named || is_stand_in(token) || is_program_text(token) {
+        return None;
+    }
+    let scheme = text.get(start..end)?;
+    let fits = if scheme.eq_ignore_ascii_case("basic ") {
+        STANDARD.decode(token).ok().is_some_and(|raw| raw.contains(&b':'))
+    } else {
+        token.len() >= 16 && classes(token) >= 2 && entropy(token) >= 3.0
+    };
+    fits.then(|| found("credential", value.0, value.1, 0.9))
+}
+
+/// `name = value`, `"name": "value"`, `name is value`, `名:值`.
+fn assignment(text: &str, start: usize, end: usize, promise: Promise) -> Option<Finding> {
+    let name_start = name_start(text, start);
+    let (value_at_, quoted_by_sign) = after_sign(text, end)?;
+    let value = value_at(text, value_at_, promise == Promise::Password)?;
+    let token = text.get(value.0..value.1)?;
+    if is_stand_in(token) {
+        return None;
+    }
+    let quoted = quoted_by_sign || text.as_bytes().get(value.0.wrapping_sub(1)).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let mixed = token.bytes().any(|byte| byte.is_ascii_digit()) && token.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let signs = token.bytes().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?' | b'~'));
+    let fits = match promise {
+        Promise::Password => {
+            let ordinary = is_program_text(token) && !(quoted && mixed && !token.contains(['(', '<', '[', '{', ':', '/', '.']));
+            token.len() >= 6 && !ordinary && (mixed || (signs && classes(token) >= 2)) && entropy(token) >= 2.3
+        }
+        _ => {
+            token.len() >= 16
+                && mixed
+                && !is_program_text(token)
+                && entropy(token) >= 3.0
+                && !is_uuid_or_digest_of_something(text, name_start, token)
+                || token.len() >= 12 && quoted && mixed && classes(token) >= 3 && !is_program_text(token) && entropy(token) >= 3.2
+        }
+    };
+    if !fits {
+        return None;
+    }
+    let name = text.get(name_start..end).unwrap_or_default().to_ascii_lowercase();
+    let sub = if name.contains("aws") && token.len() == 40 { "aws-secret" } else { "credential" };
+    Some(found(sub, value.0, value.1, if quoted { 0.85 } else { 0.75 }))
+}
+
+/// A next-page token or a csrf name is not a credential worth masking.
+fn is_uuid_or_digest_of_something(text: &str, name_start: usize, token: &str) -> bool {
+    let name = text.get(name_start..).unwrap_or_default();
+    let harmless = ["page", "next", "continuation", "csrf", "xsrf", "cancellation", "public"];
+    let word: String = name.chars().take(24).collect::<String>().to_ascii_lowercase();
+    harmless.iter().any(|start| word.starts_with(start)) || token.starts_with("sha256:") || token.starts_with("sha512-")
+}
+
+/// Where the name that ends with the keyword begins.
+fn name_start(text: &str, start: usize) -> usize {
+    let before = text.get(..start).unwrap_or_default();
+    let back = before.bytes().rev().take(48).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
+    start - back
+}
+
+/// Steps over what stands between a name and its value. Gives where the value starts, and whether a quote opened it.
+fn after_sign(text: &str, end: usize) -> Option<(usize, bool)> {
+    let rest = text.get(end..)?;
+    let mut sign = false;
+    let mut quote = false;
+    for (at, character) in rest.char_indices().take(16) {
+        match character {
+            '"' | '\'' | '`' if !sign => {}
+            '"' | '\'' | '`' => {
+                quote = true;
+                return Some((end + at + 1, quote));
+            }
+            ' ' | '\t' | '>' | '\\' if sign => {}
+            ' ' | '\t' | '\\' | ']' | ')' => {}
+            ':' | '=' | '：' | '是' | '为' | '為' => sign = true,
+            _ if sign => return Some((end + at, quote)),
+            'i' if rest.get(at..).is_some_and(|word| word.starts_with("is ") || word.starts_with("is:")) => {
+                let after = end + at + 3;
+                let opened = text.as_bytes().get(after).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+                return Some((after + usize::from(opened), opened));
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The value from `start`: to the closing quote when a quote opened it, else to a blank or a closing sign.
+fn value_at(text: &str, start: usize, signs: bool) -> Option<(usize, usize)> {
+    let rest = text.get(start..)?;
+    let opened = start.checked_sub(1).and_then(|at| text.as_bytes().get(at)).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let length = rest
+        .char_indices()
+        .take(LONGEST)
+        .find(|&(_, character)| match opened {
+            Some(quote) => character == char::from(quote) || matches!(character, '\n' | '\r' | ' '),
+            None => {
+                character.is_whitespace()
+                    || !character.is_ascii()
+                    || matches!(character, '"' | '\'' | '`' | ';' | ',' | '<' | '>' | '|')
+                    || (!signs && matches!(character, '&' | ')' | '}' | ']' | '(' | '{' | '['))
+            }
+        })
+        .map_or(rest.len().min(LONGEST), |(at, _)| at);
+    let value = rest.get(..length)?;
+    let value = if opened.is_none() { value.trim_end_matches(['.', ':', '?', ')', ']', '}']) } else { value };
+    (!value.is_empty()).then_some((start, start + value.len()))
+}

@@ -1,0 +1,156 @@
+//! Credentials: keys that name themselves, keys that their surroundings name, private keys, signed tokens.
+
+mod assigned;
+mod strength;
+mod tokens;
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::finding::{Finding, Kind};
+use strength::{classes, entropy, is_stand_in};
+use tokens::TOKENS;
+
+/// Keywords after the ones of [`TOKENS`].
+const PRIVATE_KEY: &str = "-----BEGIN ";
+const SIGNED: &str = "eyJ";
+const BOT: &str = ":AA";
+
+static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let starts = TOKENS.iter().map(|token| token.start).chain([PRIVATE_KEY, SIGNED, BOT]);
+    AhoCorasick::builder().match_kind(MatchKind::Standard).build(starts).ok()
+});
+
+/// Finds credentials.
+pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
+    let Some(automaton) = AUTOMATON.as_ref() else { return };
+    let mut read_to = 0;
+    for hit in automaton.find_overlapping_iter(text) {
+        let number = hit.pattern().as_usize();
+        let finding = match TOKENS.get(number) {
+            Some(token) => self_named(text, token, hit.start(), hit.end()),
+            None if number == TOKENS.len() => private_key(text, hit.start()).filter(|finding| finding.start >= read_to),
+            None if number == TOKENS.len() + 1 => signed(text, hit.start()),
+            None => bot(text, hit.start()),
+        };
+        if let Some(finding) = finding {
+            read_to = read_to.max(finding.end);
+            out.push(finding);
+        }
+    }
+    assigned::findings(text, out);
+}
+
+fn found(sub: &'static str, start: usize, end: usize, score: f32) -> Finding {
+    Finding { kind: Kind::Secret, type_: "SECRET", sub, start, end, score }
+}
+
+/// A key with a fixed beginning.
+fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize) -> Option<Finding> {
+    let bytes = text.as_bytes();
+    let url = token.start.contains(".com/") || token.start.contains(".org/");
+    if !url
+        && start.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    {
+        return None;
+    }
+    let rest = bytes.get(end..)?;
+    let mut length = rest.iter().take(token.rest.1 + 1).take_while(|byte| token.alphabet.holds(**byte)).count();
+    let body = text.get(end..end + length)?;
+    // Full stops and signs of equality at the end belong to the sentence.
+    if token.alphabet == tokens::Alphabet::Dotted {
+        length = body.trim_end_matches('.').len();
+    }
+    let body = text.get(end..end + length)?;
+    let joined = rest.get(length).is_some_and(u8::is_ascii_alphanumeric);
+    if length < token.rest.0 || length > token.rest.1 || joined || is_stand_in(body) {
+        return None;
+    }
+    // A key is drawn at random: a word, a name or one letter repeated is not. Hexadecimal has at most 4 bits.
+    let drawn = entropy(body) >= if token.alphabet == tokens::Alphabet::Hex { 2.7 } else { 3.0 }
+        && (body.bytes().any(|byte| byte.is_ascii_digit()) || length >= 24 && classes(body) >= 2);
+    if !drawn {
+        return None;
+    }
+    let start = if url { scheme_of(text, start.saturating_sub(3)).unwrap_or(start) } else { start };
+    Some(found(token.name, start, end + length, 0.97))
+}
+
+/// Where the scheme before `://` at `at` begins.
+fn scheme_of(text: &str, at: usize) -> Option<usize> {
+    if !text.get(at..)?.starts_with("://") {
+        return None;
+    }
+    let length = text
+        .get(..at)?
+        .bytes()
+        .rev()
+        .take(24)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        .count();
+    (length > 0).then(|| at - length)
+}
+
+/// A private key in PEM armour, to its end line or, where that is cut off, to the last line of its body.
+fn private_key(text: &str, start: usize) -> Option<Finding> {
+    const LONGEST: usize = 16 * 1024;
+    let rest = text.get(start..)?;
+    let head = rest.get(..super::finding::floor(rest, 80))?;
+    let label = head.strip_prefix(PRIVATE_KEY)?.split("-----").next()?;
+    if !label.contains("PRIVATE KEY") {
+        return None;
+    }
+    let window = rest.get(..super::finding::floor(rest, LONGEST))?;
+    let body_at = PRIVATE_KEY.len() + label.len() + 5;
+    let body = window.get(body_at..)?;
+    let end = match body.find("-----END ") {
+        Some(at) => body.get(at + 9..).and_then(|tail| tail.find("-----")).map_or(window.len(), |tail| body_at + at + 9 + tail + 5),
+        None => {
+            body_at
+                + body
+                    .bytes()
+                    .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r' | b'\\' | b' '))
+                    .count()
+        }
+    };
+    let material = body.bytes().take(end.saturating_sub(body_at)).filter(u8::is_ascii_alphanumeric).count();
+    (material >= 24).then(|| found("pem", start, start + end, 0.99))
+}
+
+/// A JSON Web Token: header, payload, signature, in base64url.
+fn signed(text: &str, start: usize) -> Option<Finding> {
+    let bytes = text.as_bytes();
+    if start
+        .checked_sub(1)
+        .and_then(|at| bytes.get(at))
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+    {
+        return None;
+    }
+    let length =
+        bytes.get(start..)?.iter().take(8192).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')).count();
+    let token = text.get(start..start + length)?.trim_end_matches('.');
+    let mut parts = token.split('.');
+    let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
+    let reads = URL_SAFE_NO_PAD.decode(header).ok().is_some_and(|raw| raw.starts_with(b"{"));
+    (reads && payload.len() >= 10 && signature.len() >= 20).then(|| found("jwt", start, start + token.len(), 0.97))
+}
+
+/// A bot's token: its number, a colon, 35 characters that begin with `AA`.
+fn bot(text: &str, colon: usize) -> Option<Finding> {
+    let bytes = text.as_bytes();
+    let digits = text.get(..colon)?.bytes().rev().take(12).take_while(u8::is_ascii_digit).count();
+    let start = colon.checked_sub(digits)?;
+    let joined = start
+        .checked_sub(1)
+        .and_then(|at| bytes.get(at))
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() && !text.get(..start).is_some_and(|before| before.ends_with("bot")));
+    let length =
+        bytes.get(colon + 1..)?.iter().take(40).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
+    let body = text.get(colon + 1..colon + 1 + length)?;
+    ((8..=10).contains(&digits) && !joined && (33..=36).contains(&length) && !is_stand_in(body) && entropy(body) >= 3.5)
+        .then(|| found("telegram", start, colon + 1 + length, 0.95))
+}

@@ -1,0 +1,215 @@
+//! A view: the text as a reader who is not fooled would read it, with the way back to the source.
+//!
+//! Rules are written once, for plain lower-case words; the views undo case, width, ornament, look-alike letters and
+//! invisible characters, so that a rule need not know them.
+
+use unicode_normalization::char::decompose_compatible;
+
+use super::finding::{ceil, floor};
+use super::lookalike;
+
+/// A normalised text and, for each of its bytes, where that came from.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    /// The normalised text.
+    pub(crate) text: String,
+    /// Pieces, ascending. A piece advances byte by byte on both sides, or stands for one source span as a whole.
+    marks: Vec<Piece>,
+    /// A view of something decoded stands for one span as a whole.
+    whole: Option<(usize, usize)>,
+}
+
+/// A run of the view and where it came from.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    view: usize,
+    source: usize,
+    /// Length of the source span that one changed character stands for; 0 where both sides advance alike.
+    whole: usize,
+}
+
+impl View {
+    /// A view of something decoded: every place in it stands for the whole encoded span.
+    pub(crate) fn of_decoded(text: &str, start: usize, end: usize) -> Self {
+        let mut view = fold(text);
+        view.whole = Some((start, end));
+        view
+    }
+
+    /// Appends a character that came from `length` bytes at `at` in the source.
+    pub(crate) fn push(&mut self, character: char, at: usize, length: usize) {
+        let view = self.text.len();
+        let alike = length == character.len_utf8();
+        let runs_on = alike && self.marks.last().is_some_and(|last| last.whole == 0 && last.source + (view - last.view) == at);
+        if !runs_on {
+            self.marks.push(Piece { view, source: at, whole: if alike { 0 } else { length.max(1) } });
+        }
+        self.text.push(character);
+    }
+
+    /// The span of the source, on character boundaries, that a span of the view stands for.
+    pub(crate) fn source(&self, text: &str, start: usize, end: usize) -> (usize, usize) {
+        if let Some((start, end)) = self.whole {
+            return (floor(text, start), ceil(text, end));
+        }
+        let piece = |next: usize| next.checked_sub(1).and_then(|place| self.marks.get(place));
+        let first = piece(self.marks.partition_point(|piece| piece.view <= start)).map_or(0, |piece| match piece.whole {
+            0 => piece.source + (start - piece.view),
+            _ => piece.source,
+        });
+        let last = piece(self.marks.partition_point(|piece| piece.view < end)).map_or(0, |piece| match piece.whole {
+            0 => piece.source + (end - piece.view),
+            whole => piece.source + whole,
+        });
+        let first = floor(text, first);
+        (first, ceil(text, last.max(first)))
+    }
+}
+
+/// The main view: lower case, compatibility forms resolved, accents and invisible characters gone, look-alikes in words
+/// of mixed script resolved, terminal sequences gone, runs of blanks as one.
+pub(crate) fn fold(source: &str) -> View {
+    let mut view = View { text: String::with_capacity(source.len()), ..View::default() };
+    let bytes = source.as_bytes();
+    let mut mixed_until = 0;
+    let mut plain_until = 0;
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if byte.is_ascii() {
+            match byte {
+                b'\x1b' => at += terminal_sequence(bytes.get(at + 1..).unwrap_or_default()),
+                b'\t'..=b'\r' | b' ' => blank(&mut view, byte, at),
+                b'\0'..=b'\x1f' | b'\x7f' => {}
+                _ => view.push(char::from(byte.to_ascii_lowercase()), at, 1),
+            }
+            at += 1;
+            continue;
+        }
+        let Some(character) = source.get(at..).and_then(|rest| rest.chars().next()) else { break };
+        let length = character.len_utf8();
+        if at >= mixed_until.max(plain_until) && lookalike::latin(character).is_some() {
+            let end = at + word_length(source.get(at..).unwrap_or_default());
+            if ends_in_latin(&view.text) || holds_latin(source.get(at..end).unwrap_or_default()) {
+                mixed_until = end;
+            } else {
+                plain_until = end;
+            }
+        }
+        other(&mut view, character, at, length, at < mixed_until);
+        at += length;
+    }
+    view
+}
+
+/// Appends what a character beyond ASCII stands for.
+fn other(view: &mut View, character: char, at: usize, length: usize, mixed: bool) {
+    match character {
+        // Han and Hangul have no case and no ornament; decomposing Hangul would only cost.
+        '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => view.push(character, at, length),
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => blank(view, b' ', at),
+        '\u{85}' | '\u{2028}' | '\u{2029}' => blank(view, b'\n', at),
+        '\u{2018}'..='\u{201b}' | '\u{2032}' => view.push('\'', at, length),
+        '\u{201c}'..='\u{201f}' | '\u{2033}' => view.push('"', at, length),
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => view.push('-', at, length),
+        // Tag characters spell ASCII that nobody sees (used outside flags only to smuggle text).
+        '\u{e0020}'..='\u{e007e}' => {
+            let shown = u8::try_from(u32::from(character) - 0xe_0000).unwrap_or(b' ');
+            view.push(char::from(shown.to_ascii_lowercase()), at, length);
+        }
+        _ if !super::escape::is_shown_as_is(character) => {}
+        _ => decompose_compatible(character, |part| {
+            if !is_ornament(part) {
+                for lower in part.to_lowercase().filter(|lower| !is_ornament(*lower)) {
+                    let lower = lookalike::always(lower).or_else(|| lookalike::latin(lower).filter(|_| mixed)).unwrap_or(lower);
+                    view.push(lower, at, length);
+                }
+            }
+        }),
+    }
+}
+
+/// Collapses blanks: one space for a run of them, at most two line ends.
+fn blank(view: &mut View, byte: u8, at: usize) {
+    let last = view.text.as_bytes().last().copied().unwrap_or(b'\n');
+    let line_end = matches!(byte, b'\n' | b'\r' | b'\x0b' | b'\x0c');
+    if line_end && !view.text.ends_with("\n\n") {
+        view.push('\n', at, 1);
+    } else if !line_end && last != b' ' && last != b'\n' {
+        view.push(' ', at, 1);
+    }
+}
+
+/// Accents and vowel points that readers of the script may leave out. Indic and Thai signs are letters and stay.
+const fn is_ornament(character: char) -> bool {
+    matches!(character,
+        '\u{300}'..='\u{36f}' | '\u{591}'..='\u{5c7}' | '\u{640}' | '\u{64b}'..='\u{65f}' | '\u{670}' | '\u{20d0}'..='\u{20ff}')
+}
+
+fn ends_in_latin(text: &str) -> bool {
+    text.as_bytes().last().is_some_and(u8::is_ascii_lowercase)
+}
+
+fn holds_latin(word: &str) -> bool {
+    word.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+fn word_length(rest: &str) -> usize {
+    rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len())
+}
+
+/// Bytes after ESC that belong to its sequence (ECMA-48: CSI … final byte, OSC … BEL or ST, else one byte).
+pub(crate) fn terminal_sequence(rest: &[u8]) -> usize {
+    match rest.first() {
+        Some(b'[') => {
+            let parameters = rest.iter().skip(1).take(32).take_while(|byte| (0x20..=0x3f).contains(*byte)).count();
+            match rest.get(1 + parameters) {
+                Some(0x40..=0x7e) => 2 + parameters,
+                _ => 1,
+            }
+        }
+        Some(b']') => rest.iter().take(256).position(|byte| matches!(byte, 7 | 0x1b)).map_or(1, |end| end + 1),
+        Some(0x20..=0x7e) => 1,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn disguises_fold_to_plain_words() {
+        for (disguised, plain) in [
+            ("IGNORE  all\r\n\r\n\r\nrules", "ignore all\n\nrules"),
+            ("I\u{200b}g\u{200d}no\u{ad}re", "ignore"),
+            ("Y\u{43e}u \u{430}r\u{435} n\u{43e}w", "you are now"),
+            ("\u{1d5ec}\u{1d5fc}\u{1d602}", "you"),
+            ("\u{ff29}gn\u{f6}r\u{e9}", "ignore"),
+            ("ok\u{1b}[8mhidden\u{1b}[0m", "okhidden"),
+            ("\u{e0049}\u{e0067}\u{e006e}", "ign"),
+            ("don’t", "don't"),
+        ] {
+            assert_eq!(fold(disguised).text, fold(plain).text, "{disguised:?}");
+        }
+        assert_eq!(fold("Кира живёт").text, "кира живет");
+    }
+
+    #[test]
+    fn a_span_of_the_view_leads_back_to_its_source() {
+        let text = "x  \u{200b}I\u{200b}g\u{200b}nore\u{200b} é!";
+        let view = fold(text);
+        let at = view.text.find("ignore").unwrap();
+        let (start, end) = view.source(text, at, at + 6);
+        assert_eq!(text.get(start..end).unwrap(), "I\u{200b}g\u{200b}nore");
+    }
+
+    proptest! {
+        #[test]
+        fn every_span_leads_back_onto_character_boundaries(text in any::<String>(), a in 0usize..200, b in 0usize..200) {
+            let view = fold(&text);
+            let (start, end) = view.source(&text, a.min(b), a.max(b));
+            prop_assert!(start <= end && text.get(start..end).is_some());
+        }
+    }
+}

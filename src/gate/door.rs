@@ -1,0 +1,129 @@
+//! The gate of one server, and the door one call goes through: the manifest of that moment with the counts, grants and switches all calls share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::grants::Grants;
+use super::pending::hex;
+use super::rates::{Millis, Rates};
+use crate::audit::StateDir;
+use crate::manifest::Manifest;
+
+/// What decides on the calls of one server.
+#[derive(Debug)]
+pub struct Gate {
+    manifest: RwLock<Arc<Manifest>>,
+    shared: Arc<Shared>,
+}
+
+/// What all calls share, whatever manifest they began under.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) state: Arc<StateDir>,
+    pub(super) rates: Mutex<Rates>,
+    pub(super) grants: Mutex<Grants>,
+    slots: Mutex<HashMap<String, Arc<Semaphore>>>,
+    stop: Mutex<CancellationToken>,
+    begun: Instant,
+}
+
+/// The way of one call through the gate.
+#[derive(Debug)]
+pub struct Door {
+    pub(super) manifest: Arc<Manifest>,
+    pub(super) manifest_sha256: String,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Gate {
+    /// A gate that judges by this manifest and keeps its marks in this state folder.
+    pub fn new(manifest: Manifest, state: Arc<StateDir>) -> Self {
+        let shared = Shared {
+            state,
+            rates: Mutex::default(),
+            grants: Mutex::default(),
+            slots: Mutex::default(),
+            stop: Mutex::default(),
+            begun: Instant::now(),
+        };
+        Self { manifest: RwLock::new(Arc::new(manifest)), shared: Arc::new(shared) }
+    }
+
+    /// The state folder.
+    pub fn state(&self) -> &StateDir {
+        &self.shared.state
+    }
+
+    /// The manifest in force.
+    pub fn manifest(&self) -> Arc<Manifest> {
+        Arc::clone(&self.manifest.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The door for one call: the manifest of this moment holds for the whole of it.
+    pub fn door(&self) -> Door {
+        let manifest = self.manifest();
+        Door { manifest_sha256: hex(&manifest.sha256), manifest, shared: Arc::clone(&self.shared) }
+    }
+
+    /// Forgets what hangs on a session.
+    pub fn end_session(&self, session: &str) {
+        lock(&self.shared.grants).end_session(session);
+        lock(&self.shared.slots).remove(session);
+    }
+
+    /// Ends every running call at once; later calls get a new token and are refused by the kill switch.
+    pub fn stop_everything(&self) {
+        let mut stop = lock(&self.shared.stop);
+        stop.cancel();
+        *stop = CancellationToken::new();
+    }
+}
+
+impl Shared {
+    /// Milliseconds on the server's own clock.
+    pub(super) fn now(&self) -> Millis {
+        Millis::try_from(self.begun.elapsed().as_millis()).unwrap_or(Millis::MAX)
+    }
+}
+
+impl Door {
+    /// The manifest that holds for this call.
+    pub fn manifest(&self) -> &Arc<Manifest> {
+        &self.manifest
+    }
+
+    /// Its digest in hex.
+    pub fn manifest_sha256(&self) -> &str {
+        &self.manifest_sha256
+    }
+
+    /// Cancelled when the kill switch is pulled.
+    pub fn stop(&self) -> CancellationToken {
+        lock(&self.shared.stop).clone()
+    }
+
+    /// Whether the kill switch is on.
+    pub fn is_killed(&self) -> bool {
+        self.shared.state.is_killed()
+    }
+
+    /// One of the session's places for running calls; waits for one.
+    pub async fn slot(&self, session: &str, most: usize) -> Option<OwnedSemaphorePermit> {
+        let slots = Arc::clone(lock(&self.shared.slots).entry(session.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(most.max(1)))));
+        slots.acquire_owned().await.ok()
+    }
+}
+
+/// A lock whose holder panicked still guards plain counts: they are used as they are.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Seconds since 1970 of the machine's clock.
+pub(super) fn wall_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,237 @@
+//! What a person is asked: built from the judged action alone, never from words of the model; the consequence first.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+use similar::{ChangeTag, TextDiff};
+
+use crate::filter::escape_line;
+use crate::model::{Action, Fetch, Kind, Level, Opened, RunPython, WriteMode};
+
+/// What the object looks like now and would look like then, as far as it can be shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Preview {
+    /// Digest of the present content (64 hex digits).
+    pub sha256: Option<String>,
+    /// The present content, where it is text.
+    pub before: Option<String>,
+    /// The content after the change, where it is text.
+    pub after: Option<String>,
+}
+
+/// Longest diff and longest excerpt in lines; the rest is counted.
+const LINES: usize = 40;
+/// Longest argument shown whole; longer ones show head, tail, length and digest.
+const WHOLE: usize = 600;
+
+/// The text of a question about `action` on what was `opened`.
+pub fn text(action: &Action, opened: &[Opened], preview: &Preview, level: Level, now_ns: i128, code: Option<&str>) -> String {
+    let mut text = consequence(action, opened, now_ns);
+    let _ = write!(text, "\nLevel {}.", u8::from(level));
+    detail(&mut text, action, preview);
+    if let Some(code) = code {
+        let _ = write!(text, "\nTo allow it, choose `once` or `session` and type this code in `confirm`.\ncode: {code}");
+    }
+    text
+}
+
+fn consequence(action: &Action, opened: &[Opened], now_ns: i128) -> String {
+    let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), |o| shown(&o.target.to_string()));
+    let kind = |at: usize| opened.get(at).map_or(Kind::Absent, |o| o.fact.kind);
+    let facts = |at: usize| opened.get(at).map_or_else(String::new, |o| size_and_age(o, now_ns));
+    match action {
+        Action::ReadFile(_) => format!("Read {}{}", name(0), facts(0)),
+        Action::WriteFile(write) => match (kind(0), write.mode) {
+            (Kind::Absent, _) => format!("Create {} ({} bytes)", name(0), write.content.len()),
+            (_, WriteMode::Append) => format!("Append {} bytes to {}{}", write.content.len(), name(0), facts(0)),
+            _ => format!("Replace {}{} with {} bytes", name(0), facts(0), write.content.len()),
+        },
+        Action::EditFile(edit) => format!("Change {}{} in {} place(s)", name(0), facts(0), edit.edits.len()),
+        Action::ListDirectory(_) => format!("List {}", name(0)),
+        Action::SearchFiles(_) => format!("Search {}", name(0)),
+        Action::FileInfo(_) => format!("Look at {}", name(0)),
+        Action::CreateDirectory(_) => format!("Create the folder {}", name(0)),
+        Action::MoveFile(_) if kind(1) == Kind::Absent => format!("Move {} to {}", name(0), name(1)),
+        Action::MoveFile(_) => format!("Move {} over {}{}, which is lost", name(0), name(1), facts(1)),
+        Action::DeleteFile(_) => match (kind(0), opened.first()) {
+            (Kind::Directory, Some(o)) if !o.fact.below.is_empty() => {
+                format!("Delete the folder {} with {} entries below it", name(0), o.fact.below.len())
+            }
+            (Kind::Directory, _) => format!("Delete the empty folder {}", name(0)),
+            _ => format!("Delete {}{}", name(0), facts(0)),
+        },
+        Action::Fetch(fetch) => {
+            let mut text = format!("Send {} to {}", shown(&fetch.method), shown(&fetch.url));
+            if let Some(body) = &fetch.body {
+                let _ = write!(text, " with a body of {} bytes", body.len());
+            }
+            if fetch.save_to.is_some() {
+                let _ = write!(text, " and save the answer to {}", name(0));
+            }
+            text
+        }
+        Action::RunPython(run) => format!("Run a Python program of {} lines", run.code.lines().count()),
+    }
+}
+
+fn detail(text: &mut String, action: &Action, preview: &Preview) {
+    match action {
+        Action::WriteFile(_) | Action::EditFile(_) => match (&preview.before, &preview.after) {
+            (before, Some(after)) => diff(text, before.as_deref().unwrap_or_default(), after),
+            _ => text.push_str("\nThe content is not text and is not shown."),
+        },
+        Action::DeleteFile(_) => {
+            if let Some(before) = &preview.before {
+                excerpt(text, "It begins with", before, 5);
+            }
+        }
+        Action::Fetch(Fetch { headers, body, .. }) => {
+            for (name, value) in headers {
+                let _ = write!(text, "\n  {}: {}", shown(name), shown(value));
+            }
+            if let Some(body) = body {
+                excerpt(text, "The body", body, LINES);
+            }
+        }
+        Action::RunPython(RunPython { code, stdin, session, .. }) => {
+            excerpt(text, "The program", code, LINES);
+            if !stdin.is_empty() {
+                excerpt(text, "Its input", stdin, 5);
+            }
+            if let Some(session) = session {
+                let _ = write!(text, "\nIn the interpreter session {}.", shown(session));
+            }
+        }
+        Action::ReadFile(_)
+        | Action::ListDirectory(_)
+        | Action::SearchFiles(_)
+        | Action::FileInfo(_)
+        | Action::CreateDirectory(_)
+        | Action::MoveFile(_) => {}
+    }
+}
+
+/// At most [`LINES`] changed lines with one line around them; the rest is counted.
+fn diff(text: &mut String, before: &str, after: &str) {
+    let diff = TextDiff::from_lines(before, after);
+    let (mut added, mut removed) = (0_usize, 0_usize);
+    let mut lines = Vec::new();
+    for group in diff.grouped_ops(1) {
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Insert => {
+                    added += 1;
+                    '+'
+                }
+                ChangeTag::Delete => {
+                    removed += 1;
+                    '-'
+                }
+                ChangeTag::Equal => ' ',
+            };
+            lines.push(format!("  {sign} {}", shown(change.value().trim_end_matches(['\r', '\n']))));
+        }
+    }
+    let _ = write!(text, "\n{added} line(s) added, {removed} removed:");
+    for line in lines.iter().take(LINES) {
+        let _ = write!(text, "\n{line}");
+    }
+    if lines.len() > LINES {
+        let _ = write!(text, "\n  … and {} more line(s) of the change", lines.len() - LINES);
+    }
+    if lines.is_empty() {
+        text.push_str("\n  (no line differs)");
+    }
+}
+
+/// The first lines of a text, and the last ones where it was cut: a hidden end must not run unseen.
+fn excerpt(text: &mut String, what: &str, content: &str, most: usize) {
+    let lines: Vec<&str> = content.lines().collect();
+    let _ = write!(text, "\n{what}:");
+    let head = if lines.len() > most { most.div_ceil(2) } else { lines.len() };
+    for line in lines.iter().take(head) {
+        let _ = write!(text, "\n  | {}", shown(line));
+    }
+    if lines.len() > head {
+        let tail = most - head;
+        let digest = Sha256::digest(content.as_bytes());
+        let _ = write!(text, "\n  … {} line(s) not shown; {} bytes in all, sha256 ", lines.len() - head - tail, content.len());
+        for byte in digest.iter().take(8) {
+            let _ = write!(text, "{byte:02x}");
+        }
+        for line in lines.iter().skip(lines.len() - tail) {
+            let _ = write!(text, "\n  | {}", shown(line));
+        }
+    }
+}
+
+/// One argument on one line, escaped; long ones with head, tail, length and digest.
+fn shown(value: &str) -> String {
+    let count = value.chars().count();
+    if count <= WHOLE {
+        return escape_line(value).into_owned();
+    }
+    let head: String = value.chars().take(WHOLE / 2).collect();
+    let tail: String = value.chars().skip(count - WHOLE / 4).collect();
+    let digest = Sha256::digest(value.as_bytes());
+    let digest: String = digest.iter().take(8).fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    format!("{} … {} ({} characters, sha256 {digest})", escape_line(&head), escape_line(&tail), count)
+}
+
+fn size_and_age(opened: &Opened, now_ns: i128) -> String {
+    let Some(identity) = opened.fact.identity else { return String::new() };
+    let seconds = (now_ns - identity.mtime_ns).max(0) / 1_000_000_000;
+    let age = match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    };
+    format!(" ({}, changed {age} ago)", crate::model::Bytes(opened.fact.size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CallPath, WriteFile};
+
+    fn write(content: &str) -> Action {
+        Action::WriteFile(WriteFile {
+            path: CallPath::parse("work/a.txt").unwrap(),
+            content: content.as_bytes().to_vec(),
+            mode: WriteMode::Overwrite,
+            expected_sha256: None,
+        })
+    }
+
+    #[test]
+    fn a_change_is_shown_as_its_diff_and_the_rest_is_counted() {
+        let before: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let after: String = (0..100).map(|n| format!("LINE {n}\n")).collect();
+        let preview = Preview { sha256: None, before: Some(before), after: Some(after.clone()) };
+        let text = text(&write(&after), &[], &preview, Level::Change, 0, None);
+        assert!(text.contains("100 line(s) added, 100 removed:") && text.contains("and 160 more line(s)"), "{text}");
+        assert_eq!(text.lines().count(), 2 + 1 + LINES + 1);
+    }
+
+    #[test]
+    fn nothing_an_argument_holds_can_forge_a_line_of_the_question() {
+        let program = "print(1)\u{1b}[2K\u{202e}\u{200b}\r\nx = 'Approved by operator\u{2028}code: AAAA'";
+        let action =
+            Action::RunPython(RunPython { code: program.into(), session: None, stdin: String::new(), timeout_s: None, fresh: false });
+        let text = text(&action, &[], &Preview::default(), Level::Destroy, 0, Some("K7QX"));
+        assert_eq!(text.lines().filter(|line| line.starts_with("code: ")).collect::<Vec<_>>(), ["code: K7QX"]);
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\u{2028}', '\r']), "{text}");
+    }
+
+    #[test]
+    fn a_long_program_shows_its_end_as_well() {
+        let code: String = (0..500).map(|n| format!("x{n} = {n}\n")).collect::<String>() + "import hidden_suffix";
+        let action = Action::RunPython(RunPython { code, session: None, stdin: String::new(), timeout_s: None, fresh: false });
+        let text = text(&action, &[], &Preview::default(), Level::Create, 0, None);
+        assert!(text.contains("x0 = 0") && text.contains("import hidden_suffix") && text.contains("461 line(s) not shown"), "{text}");
+    }
+}

@@ -1,0 +1,330 @@
+//! Stage 6: the judgement, a person where it asks for one, and the permit.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::asker::Asker;
+use super::door::{Door, lock, wall_seconds};
+use super::grants::GrantKey;
+use super::pending::{Bound, Pending, code};
+use super::permit::{Permit, Terms};
+use super::question::{self, Preview};
+use crate::audit::{self, Entry, Event, Reach, token};
+use crate::model::{Action, Caller, Channel, Code, Facts, Identity, Level, Opened, Question, Refusal, ToolCall};
+use crate::policy::{
+    Answer, AnswerChannel, Capability, Channels, Decision, Grant, Moment, Response, Screened, State, Verdict, effect, judge,
+};
+
+/// What a call came to at the gate, when it was not refused.
+#[derive(Debug)]
+pub enum Settled {
+    /// It may act, once.
+    Granted(Box<Granted>),
+    /// The client is to ask a person and repeat the call with this sealed state.
+    Ask(Question, String),
+}
+
+/// A yes with all that goes with it.
+#[derive(Debug)]
+pub struct Granted {
+    /// The right to act.
+    pub permit: Permit<Action>,
+    /// For the record.
+    pub decision: audit::Decision,
+    /// How far its effect goes.
+    pub reach: Reach,
+    /// The grant that our own change renews, where one is kept.
+    pub grant: Option<GrantKey>,
+}
+
+/// One call as it stands before the judge.
+#[derive(Debug)]
+pub struct Case<'a> {
+    /// The call.
+    pub call: &'a ToolCall,
+    /// What the caller may do.
+    pub capability: &'a Capability,
+    /// What the call would do.
+    pub action: &'a Action,
+    /// What its text means.
+    pub screened: &'a Screened,
+    /// What was seen of the world.
+    pub facts: &'a Facts,
+    /// The same, with the handles it was seen through.
+    pub opened: &'a [Opened],
+}
+
+impl Door {
+    /// What a repeated call brought back, if it was sealed here.
+    pub fn pending(&self, call: &ToolCall, asker: &dyn Asker) -> Option<Pending> {
+        let sealed = call.repeat.as_ref()?;
+        serde_json::from_slice(&asker.open(&sealed.state)?).ok()
+    }
+
+    /// Whether a repeated call belongs to a question that still waits for it.
+    pub fn is_awaited(&self, pending: Option<&Pending>, caller: &Caller) -> bool {
+        pending.is_some_and(|pending| {
+            pending.principal == caller.principal
+                && wall_seconds() < pending.expires
+                && !self.shared.state.was_used(&pending.id).unwrap_or(true)
+        })
+    }
+
+    /// Judges the case, asks where the judgement asks, and gives the permit.
+    /// # Errors  Whatever the judge refuses with, before or after the answer.
+    pub async fn settle(
+        &self,
+        case: &Case<'_>,
+        entry: &Entry,
+        pending: Option<Pending>,
+        preview: &(dyn Fn() -> Preview + std::marker::Sync),
+        asker: &dyn Asker,
+    ) -> Result<Settled, Refusal> {
+        let mut state = self.state(case);
+        let verdict = self.judge(case, &mut state, pending.is_some());
+        match verdict.decision {
+            Decision::Allow => return Ok(self.grant(case, &verdict, None)),
+            Decision::Deny => return Err(refusal(&verdict)),
+            Decision::Ask if case.call.repeat.is_some() && pending.is_none() => return Err(not_ours()),
+            Decision::Ask => {}
+        }
+        let preview = preview();
+        let level = verdict.level.unwrap_or(Level::System);
+        let binding = self.binding(case, &preview, level);
+        let (answer, id) = match (pending, case.call.repeat.as_ref().and_then(|repeat| repeat.answer.clone())) {
+            (Some(pending), Some(response)) => (self.answer_of(&pending, Some(&response), binding)?, pending.id),
+            _ => {
+                let pending = self.new_pending(case, binding.clone(), level)?;
+                let question = self.question(case, &preview, level, &pending);
+                note(entry, Event::ApprovalRequested, &pending, json!({"level": level, "channel": channel_name(case)}));
+                if case.call.caller.channel == Channel::Repeat {
+                    let state = serde_json::to_vec(&pending).unwrap_or_default();
+                    // The state outlives the question, so that a late answer is told as late and not as foreign.
+                    let sealed = asker.seal(&state, question.wait + Duration::from_secs(3600)).ok_or_else(nobody)?;
+                    return Ok(Settled::Ask(question, sealed));
+                }
+                let response = asker.ask(&question).await;
+                (self.answer_of(&pending, response.as_ref(), binding)?, pending.id)
+            }
+        };
+        let chosen = answer.response.as_ref().and_then(|response| response.content.get("decision")).cloned();
+        state.answer = Some(answer);
+        let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
+        let facts = json!({"decision": verdict.decision.as_str(), "reason": verdict.code, "answer": chosen});
+        note_id(entry, Event::ApprovalAnswered, &id, facts);
+        if verdict.decision != Decision::Allow {
+            return Err(refusal(&verdict));
+        }
+        // INVARIANT: consumed before the start is recorded. A crash between the two loses the approval and never doubles it.
+        match self.shared.state.use_once(&id) {
+            Ok(true) => note_id(entry, Event::ApprovalConsumed, &id, json!({})),
+            Ok(false) => return Err(replayed()),
+            Err(fault) => {
+                tracing::error!(%fault, "an approval could not be consumed");
+                return Err(nobody());
+            }
+        }
+        if chosen.as_ref().and_then(Value::as_str) == Some("session")
+            && let Some(key) = self.grant_key(case, &verdict)
+        {
+            lock(&self.shared.grants).keep(key, identities(case.opened));
+        }
+        Ok(self.grant(case, &verdict, Some(id)))
+    }
+
+    /// Renews a grant after our own change of its target.
+    pub fn renew(&self, key: &GrantKey, opened: &[Opened]) {
+        lock(&self.shared.grants).renew(key, identities(opened));
+    }
+
+    fn state(&self, case: &Case<'_>) -> State {
+        let client = case.call.caller.channel != Channel::None;
+        State {
+            now: super::admit::moment(self.shared.now()),
+            policy: self.manifest_sha256.clone(),
+            channels: Channels { client, operator: false },
+            ..State::default()
+        }
+    }
+
+    /// The first judgement, and a second one where a grant of this session fits the target as it is now.
+    fn judge(&self, case: &Case<'_>, state: &mut State, answered: bool) -> Verdict {
+        let verdict = judge(case.capability, case.action, case.screened, case.facts, state);
+        if verdict.decision != Decision::Ask || answered {
+            // Who comes with an answer can come: the judge hears it whatever this request declares.
+            return verdict;
+        }
+        let Some(key) = self.grant_key(case, &verdict) else { return verdict };
+        if !lock(&self.shared.grants).fits(&key, &identities(case.opened)) {
+            return verdict;
+        }
+        let GrantKey { principal, session, tool, target, manifest } = key;
+        state.grants.push(Grant { principal, session, tool, target, policy: manifest, level: None, expires: None });
+        judge(case.capability, case.action, case.screened, case.facts, state)
+    }
+
+    fn grant_key(&self, case: &Case<'_>, verdict: &Verdict) -> Option<GrantKey> {
+        let caller = &case.call.caller;
+        Some(GrantKey {
+            principal: caller.principal.clone(),
+            session: caller.session.clone(),
+            tool: case.capability.spec.name.to_owned(),
+            target: verdict.grant.clone()?,
+            manifest: self.manifest_sha256.clone(),
+        })
+    }
+
+    fn binding(&self, case: &Case<'_>, preview: &Preview, level: Level) -> String {
+        let caller = &case.call.caller;
+        Bound {
+            principal: &caller.principal,
+            session: &caller.session,
+            tool: case.capability.spec.name,
+            arguments: &case.call.arguments,
+            opened: case.opened,
+            content_sha256: preview.sha256.as_deref(),
+            level: level.into(),
+            manifest_sha256: &self.manifest_sha256,
+        }
+        .digest()
+    }
+
+    fn new_pending(&self, case: &Case<'_>, binding: String, level: Level) -> Result<Pending, Refusal> {
+        let random = || -> std::io::Result<_> {
+            let code = if level >= Level::Destroy { Some(code()?) } else { None };
+            Ok((format!("ap_{}", token(10)?), code))
+        };
+        let (id, code) = random().map_err(|_| nobody())?;
+        let expires = wall_seconds().saturating_add(self.manifest.approvals.timeout.as_secs().max(1));
+        Ok(Pending { id, binding, principal: case.call.caller.principal.clone(), expires, code })
+    }
+
+    fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
+        let now_ns = i128::from(wall_seconds()) * 1_000_000_000;
+        let text = question::text(case.action, case.opened, preview, level, now_ns, pending.code.as_deref());
+        Question { id: pending.id.clone(), text, code: pending.code.clone(), wait: self.manifest.approvals.timeout }
+    }
+
+    /// The answer as the judge takes it. No answer in time is one that came too late.
+    fn answer_of(&self, pending: &Pending, response: Option<&Value>, binding_now: String) -> Result<Answer, Refusal> {
+        let used = self.shared.state.was_used(&pending.id).map_err(|_| nobody())?;
+        let seconds = |seconds: u64| Moment(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000_000));
+        let at = if response.is_some() { wall_seconds() } else { pending.expires };
+        Ok(Answer {
+            channel: AnswerChannel::Client,
+            response: response.map(response_of),
+            approvers: Vec::new(),
+            code: pending.code.clone(),
+            binding: pending.binding.clone(),
+            binding_now,
+            expires: Some(seconds(pending.expires)),
+            at: seconds(at),
+            used,
+            for_principal: pending.principal.clone(),
+        })
+    }
+
+    fn grant(&self, case: &Case<'_>, verdict: &Verdict, approval: Option<String>) -> Settled {
+        let capability = case.capability;
+        let level = verdict.level.unwrap_or(Level::System);
+        let by_effect = effect::level(capability, case.action, &case.screened.targets, case.facts);
+        let terms = Terms {
+            manifest: self.manifest.clone(),
+            profile: capability.profile.clone(),
+            tool: capability.spec.name,
+            session: case.call.caller.session.clone(),
+            principal: case.call.caller.principal.clone(),
+            max_file_size: capability.max_file_size,
+            max_answer: capability.max_answer,
+            timeout: capability.timeout,
+        };
+        let permit = Permit::new(case.action.clone(), case.opened.to_vec(), case.facts.addresses.clone(), terms.into());
+        let decision =
+            audit::Decision { effect: word(case.action), level, reason: Some(verdict.code), rule: verdict.rule.clone(), approval };
+        let grant = self.grant_key(case, verdict);
+        Settled::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant }))
+    }
+}
+
+/// Whether the effect can go beyond the session's own scratch.
+fn reach(capability: &Capability, case: &Case<'_>, level: Level) -> Reach {
+    let own = |root: &str| capability.manifest.roots.get(root).is_some_and(crate::manifest::Root::is_session);
+    let contained = match case.action {
+        _ if level == Level::Read && !matches!(case.action, Action::Fetch(fetch) if fetch.save_to.is_some()) => true,
+        Action::RunPython(_) => level <= Level::Create,
+        Action::Fetch(_) => false,
+        _ => case.screened.targets.iter().all(|target| own(&target.root)),
+    };
+    if contained { Reach::Contained } else { Reach::Beyond }
+}
+
+/// What an action does, in the record's word.
+const fn word(action: &Action) -> &'static str {
+    match action {
+        Action::ReadFile(_) | Action::ListDirectory(_) | Action::SearchFiles(_) | Action::FileInfo(_) => "read",
+        Action::WriteFile(_) | Action::CreateDirectory(_) => "write",
+        Action::EditFile(_) => "edit",
+        Action::MoveFile(_) => "move",
+        Action::DeleteFile(_) => "delete",
+        Action::Fetch(_) => "fetch",
+        Action::RunPython(_) => "run",
+    }
+}
+
+fn identities(opened: &[Opened]) -> Vec<Option<Identity>> {
+    opened.iter().map(|opened| opened.fact.identity).collect()
+}
+
+/// The raw elicitation result as the judge reads it. Whatever has not its form says nothing.
+fn response_of(value: &Value) -> Response {
+    let action = value.get("action").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let content: BTreeMap<String, Value> = match value.get("content") {
+        Some(Value::Object(fields)) => fields.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        _ => BTreeMap::new(),
+    };
+    Response { action, content }
+}
+
+fn channel_name(case: &Case<'_>) -> &'static str {
+    match case.call.caller.channel {
+        Channel::None => "none",
+        Channel::During => "elicitation",
+        Channel::Repeat => "input_required",
+    }
+}
+
+fn note(entry: &Entry, event: Event, pending: &Pending, facts: Value) {
+    note_id(entry, event, &pending.id, facts);
+}
+
+fn note_id(entry: &Entry, event: Event, id: &str, facts: Value) {
+    let mut all = Map::from_iter([("approval_id".to_owned(), json!(id))]);
+    if let Value::Object(facts) = facts {
+        all.extend(facts);
+    }
+    if let Err(fault) = entry.note(event, all) {
+        // The start of the call is recorded before it acts; that record decides, not this one.
+        tracing::error!(%fault, "an approval event could not be recorded");
+    }
+}
+
+fn refusal(verdict: &Verdict) -> Refusal {
+    verdict.refusal().unwrap_or_else(|| Refusal::new(Code::Internal, "the call was not allowed"))
+}
+
+fn not_ours() -> Refusal {
+    Refusal::new(Code::ApprovalMismatch, "the request state was not given by this server, was changed, or is too old")
+        .hint("nothing was done; call again without it to be asked anew")
+}
+
+fn replayed() -> Refusal {
+    Refusal::new(Code::ApprovalReplayed, "this approval was used already; each is good for one call")
+        .hint("nothing was done; call again to be asked anew")
+}
+
+fn nobody() -> Refusal {
+    Refusal::new(Code::NoApprovalChannel, "the approval could not be kept safely, so nobody was asked")
+        .hint("ask the operator to look at the server's log and state folder")
+}

@@ -1,0 +1,123 @@
+//! Floor 6: what every call of one server shares, built once by the command line and handed down.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::audit::{Event, Log, Record, StateDir, Sync};
+use crate::gate::Gate;
+use crate::model::ToolSpec;
+use crate::policy;
+use crate::sandbox::Sandbox;
+use crate::tool::Tool;
+
+/// One server's log, gate, sandbox and tools.
+#[derive(Debug)]
+pub struct House {
+    log: Arc<Log>,
+    gate: Gate,
+    sandbox: Sandbox,
+    tools: &'static [&'static dyn Tool],
+}
+
+impl House {
+    /// A house of these parts.
+    pub fn new(log: Arc<Log>, gate: Gate, sandbox: Sandbox, tools: &'static [&'static dyn Tool]) -> Self {
+        Self { log, gate, sandbox, tools }
+    }
+
+    /// The log.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    /// The gate.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// The sandbox.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// The state folder.
+    pub fn state(&self) -> &StateDir {
+        self.gate.state()
+    }
+
+    /// The tool of this name.
+    pub fn tool(&self, name: &str) -> Option<&'static dyn Tool> {
+        self.tools.iter().copied().find(|tool| tool.spec().name == name)
+    }
+
+    /// The tools a profile could ever use, by name.
+    pub fn tools_for(&self, profile: Option<&str>) -> Vec<&'static dyn Tool> {
+        let manifest = self.gate.manifest();
+        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| policy::could_use(&manifest, profile, tool.spec()));
+        self.tools.iter().copied().filter(usable).collect()
+    }
+
+    /// What a profile may do, in plain words.
+    pub fn policy_in_words(&self, profile: Option<&str>) -> String {
+        let specs: Vec<&ToolSpec> = self.tools_for(profile).iter().map(|tool| tool.spec()).collect();
+        policy::words::in_words(&self.gate.manifest(), profile, &specs)
+    }
+
+    /// The longest message a client may send: a file of the largest size in base64, escaped, with room for the rest.
+    pub fn longest_message(&self) -> usize {
+        const LEAST: usize = 16 << 20;
+        (self.gate.manifest().files.max_file_size.as_usize().saturating_mul(2)).saturating_add(1 << 20).max(LEAST)
+    }
+
+    /// Records that a session began.
+    pub fn session_begins(&self, session: &str, principal: &str, profile: Option<&str>) {
+        let mut record = Record::new(Event::SessionStarted);
+        record.session = Some(session);
+        record.principal = Some(principal);
+        record.profile = profile;
+        self.record(&record);
+    }
+
+    /// Ends a session: its grants, its scratch folder, its interpreters.
+    pub async fn session_ends(&self, session: &str) {
+        self.gate.end_session(session);
+        self.sandbox.end_session(session).await;
+        let mut record = Record::new(Event::SessionEnded);
+        record.session = Some(session);
+        self.record(&record);
+    }
+
+    /// Pulls the emergency stop: no new call, every running one stopped.
+    pub fn kill(&self, reason: &str) {
+        if let Err(fault) = self.state().kill(reason) {
+            tracing::error!(%fault, "the kill switch could not be set");
+        }
+        self.gate.stop_everything();
+        let mut record = Record::new(Event::KillOn);
+        record.extra = Map::from_iter([("reason_given".to_owned(), Value::String(reason.to_owned()))]);
+        self.record(&record);
+    }
+
+    /// Records what the manifest is that this server judges by.
+    pub fn manifest_loaded(&self, place: &str) {
+        let door = self.gate.door();
+        let mut record = Record::new(Event::ManifestLoaded);
+        record.manifest_sha256 = Some(door.manifest_sha256());
+        record.extra = Map::from_iter([("from".to_owned(), json!(place))]);
+        self.record(&record);
+    }
+
+    /// The last words: the log is whole and on disk.
+    pub fn close(&self) {
+        if let Err(fault) = self.log.close() {
+            tracing::error!(%fault, "the log could not be closed");
+        }
+    }
+
+    fn record(&self, record: &Record<'_>) {
+        if let Err(fault) = self.log.append(record, Sync::Handed) {
+            tracing::error!(%fault, event = record.event.as_str(), "an event could not be recorded");
+        }
+    }
+}

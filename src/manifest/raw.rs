@@ -1,0 +1,610 @@
+//! `tools.toml` as it is written. These structs are the one source of its keys, of their descriptions and of `toolgate schema`.
+//!
+//! Every field may be missing; what a missing one means, and what else must hold, is decided where the typed manifest is read.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Number, Value};
+
+/// Everything agents may do here. What is not written is denied; deny beats ask beats allow; order never matters; unknown keys are errors.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "tools.toml")]
+pub(super) struct Manifest {
+    /// The version of this format: 1.
+    pub(super) version: Option<u64>,
+    /// Who: every caller gets exactly one profile.
+    pub(super) clients: Option<Clients>,
+    /// Where: named folders. A call names a file as `ROOT/rest`.
+    pub(super) roots: Option<BTreeMap<String, Root>>,
+    /// Rules that hold inside every root.
+    pub(super) files: Option<Files>,
+    /// Which web addresses are open. Private, loopback and metadata addresses are never reachable.
+    pub(super) network: Option<Network>,
+    /// The walls in which Python runs.
+    pub(super) python: Option<Python>,
+    /// What each kind of caller may do.
+    pub(super) profiles: Option<BTreeMap<String, Profile>>,
+    /// Optional tightening of single tools.
+    pub(super) tools: Option<BTreeMap<String, Tool>>,
+    /// Who decides; the level comes from what the call would really do.
+    pub(super) approvals: Option<Approvals>,
+    /// Limits of every session, unless a profile or tool says less.
+    pub(super) limits: Option<Limits>,
+    /// What is done to what goes back to the model.
+    pub(super) filters: Option<Filters>,
+    /// Reviewers, who can only make a verdict stricter.
+    pub(super) review: Option<Review>,
+    /// The record of every call. No record, no call.
+    pub(super) audit: Option<Audit>,
+    /// Where the server keeps its log, approvals, keys and session folders.
+    pub(super) state: Option<State>,
+    /// Calls that are judged at every load; one failure and the file is refused.
+    pub(super) test: Option<Vec<Test>>,
+}
+
+/// Which caller gets which profile.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Clients {
+    /// The profile of a client that starts the server as its child, or `none`.
+    pub(super) stdio: Option<String>,
+    /// The profile of an HTTP caller without a valid token, or `none`.
+    pub(super) http: Option<String>,
+    /// Bearer tokens.
+    pub(super) token: Option<Vec<Token>>,
+    /// Rules for verified JSON Web Tokens; a token that fits two rules with different profiles has no access.
+    pub(super) oauth: Option<Vec<OAuth>>,
+}
+
+/// A bearer token.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Token {
+    /// The caller's name in records.
+    pub(super) name: Option<String>,
+    /// The SHA-256 of the token, 64 hex digits.
+    pub(super) sha256: Option<String>,
+    /// Its profile.
+    pub(super) profile: Option<String>,
+}
+
+/// A rule for JSON Web Tokens.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OAuth {
+    /// The issuer, exactly as in the token.
+    pub(super) issuer: Option<String>,
+    /// The audience: the address of this server.
+    pub(super) audience: Option<String>,
+    /// The issuer's keys: an https URL or a file.
+    pub(super) jwks: Option<String>,
+    /// Claims that must hold, each a text or a list of texts that must all be there.
+    pub(super) claims: Option<BTreeMap<String, Claim>>,
+    /// The profile of a caller that fits.
+    pub(super) profile: Option<String>,
+}
+
+/// One claim or several.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Claim {
+    /// One value.
+    One(String),
+    /// Values that must all be there.
+    All(Vec<String>),
+}
+
+/// A named folder.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Root {
+    /// A folder, absolute or relative to this file, or `session`: a private scratch folder per session, wiped at its end.
+    pub(super) path: Option<String>,
+    /// `ro` (default): read only. `rw`: read and write.
+    pub(super) mode: Option<RootMode>,
+    /// Patterns of what may be touched, relative to the root: `*` stays inside one folder, `**` crosses folders. Missing: nothing.
+    pub(super) allowed_paths: Option<Vec<String>>,
+    /// Patterns of what may not, whatever allows it; upper and lower case are one, and a denied folder denies what is below.
+    pub(super) denied_paths: Option<Vec<String>>,
+    /// Bounds of a session folder.
+    pub(super) quota: Option<Quota>,
+}
+
+/// Whether a root may be changed.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+pub(super) enum RootMode {
+    #[serde(rename = "ro")]
+    ReadOnly,
+    #[serde(rename = "rw")]
+    ReadWrite,
+}
+
+/// Bounds of a session folder.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Quota {
+    /// All files together, e.g. `200 MiB`.
+    pub(super) bytes: Option<String>,
+    /// Files and folders.
+    pub(super) files: Option<u64>,
+}
+
+/// Rules that hold inside every root.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Files {
+    /// Patterns of what may be touched in no root.
+    pub(super) denied_paths: Option<Vec<String>>,
+    /// Largest file that is read whole or written, e.g. `1 MiB`.
+    pub(super) max_file_size: Option<String>,
+    /// Longest answer, e.g. `64 KiB`; longer reads are cut, with the offset to go on from.
+    pub(super) max_answer: Option<String>,
+    /// `deny` (default), or `inside`: followed while they stay in the root, judged by where they lead.
+    pub(super) symlinks: Option<Symlinks>,
+}
+
+/// What happens on a symbolic link.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Symlinks {
+    Deny,
+    Inside,
+}
+
+/// Which web addresses are open.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Network {
+    /// Hosts: a name, or `*.` before at least two labels for any subdomain (not the bare name).
+    pub(super) allowed_domains: Option<Vec<String>>,
+    /// True: any host on the public internet, addresses written as numbers too, less `denied_domains`.
+    pub(super) any_public: Option<bool>,
+    /// Hosts that are never contacted, nor their subdomains.
+    pub(super) denied_domains: Option<Vec<String>>,
+    /// Ports, 443 when missing.
+    pub(super) allowed_ports: Option<Vec<u16>>,
+    /// Ports that are never contacted.
+    pub(super) denied_ports: Option<Vec<u16>>,
+    /// `https` (default), `http`.
+    pub(super) allowed_schemes: Option<Vec<String>>,
+    /// Single private addresses with their port, e.g. `10.1.2.3:8080`.
+    pub(super) internal: Option<Vec<String>>,
+    /// Largest response, e.g. `2 MiB`.
+    pub(super) max_response: Option<String>,
+    /// Redirects that are followed, each judged again.
+    pub(super) max_redirects: Option<u32>,
+    /// Connections at one time.
+    pub(super) max_connections: Option<u32>,
+    /// `respect` (default) or `ignore` robots.txt.
+    pub(super) robots: Option<Robots>,
+}
+
+/// What to do about robots.txt.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Robots {
+    Respect,
+    Ignore,
+}
+
+/// The walls in which Python runs.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Python {
+    /// `python3`, another interpreter, or a virtual environment's.
+    pub(super) interpreter: Option<String>,
+    /// Packages of the environment that `toolgate packages sync` builds, e.g. `numpy==2.3.5`.
+    pub(super) packages: Option<Vec<String>>,
+    /// Modules imported once and shared by copy-on-write.
+    pub(super) preload: Option<Vec<String>>,
+    /// The static check: `strict` (default), `imports` (the allowlist alone) or `off` (the jail alone).
+    pub(super) check: Option<Check>,
+    /// Modules a program may import; `*`: any. Missing: none.
+    pub(super) allowed_imports: Option<Vec<String>>,
+    /// Calls that the strict check lets through by name.
+    pub(super) allowed_calls: Option<Vec<String>>,
+    /// Attributes that the strict check lets through by name.
+    pub(super) allowed_attributes: Option<Vec<String>>,
+    /// The only roots a program sees, with their modes.
+    pub(super) roots: Option<Vec<String>>,
+    /// True: a program reaches what `[network]` allows, through the gate.
+    pub(super) network: Option<bool>,
+    /// Wall-clock time, e.g. `10s`.
+    pub(super) timeout: Option<String>,
+    /// Processor time, e.g. `10s`.
+    pub(super) cpu: Option<String>,
+    /// Share of one core, e.g. `100%`, where a cgroup can be had.
+    pub(super) cpu_share: Option<String>,
+    /// Memory, e.g. `256 MiB`.
+    pub(super) memory: Option<String>,
+    /// Processes and threads.
+    pub(super) processes: Option<u32>,
+    /// Open descriptors of one process.
+    pub(super) open_files: Option<u32>,
+    /// Largest file a program writes.
+    pub(super) file_size: Option<String>,
+    /// Its private /tmp.
+    pub(super) scratch: Option<String>,
+    /// Longest output per stream; head and tail are kept.
+    pub(super) output: Option<String>,
+    /// Living interpreters.
+    pub(super) sessions: Option<Sessions>,
+    /// The environment, otherwise empty.
+    pub(super) env: Option<BTreeMap<String, String>>,
+    /// `auto` (default): the strongest this machine can prove; or a name, then nothing weaker is used.
+    pub(super) backend: Option<String>,
+    /// Layers without which `run_python` is refused.
+    pub(super) require: Option<Vec<String>>,
+}
+
+/// How much the static check judges.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Check {
+    Strict,
+    Imports,
+    Off,
+}
+
+/// Living interpreters.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sessions {
+    /// How many at one time.
+    pub(super) max: Option<u32>,
+    /// When an unused one ends, e.g. `10m`.
+    pub(super) idle: Option<String>,
+}
+
+/// What a kind of caller may do.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Profile {
+    /// What it is trusted with: flags or the sets READONLY, STANDARD, FULL.
+    #[schemars(schema_with = "permissions")]
+    pub(super) permissions: Option<Vec<String>>,
+    /// Tools it may call; `*` stands for any characters.
+    pub(super) allowed_tools: Option<Vec<String>>,
+    /// Tools it may not call, whatever allows them.
+    pub(super) denied_tools: Option<Vec<String>>,
+    /// Its roots; missing: every root of this file.
+    pub(super) roots: Option<Vec<String>>,
+    /// Calls in any 60 seconds.
+    pub(super) rate_limit_per_minute: Option<u64>,
+    /// Calls in any hour.
+    pub(super) rate_limit_per_hour: Option<u64>,
+    /// Largest file, e.g. `1 MiB`.
+    pub(super) max_file_size: Option<String>,
+    /// Longest answer, e.g. `64 KiB`.
+    pub(super) max_answer: Option<String>,
+    /// Longest run time of a call, e.g. `10s`.
+    pub(super) timeout: Option<String>,
+    /// Calls under way at one time.
+    pub(super) concurrent_calls: Option<u64>,
+    /// Bytes written in any hour.
+    pub(super) write_per_hour: Option<String>,
+    /// Bytes sent in any hour.
+    pub(super) egress_per_hour: Option<String>,
+    /// Processor time in any hour.
+    pub(super) cpu_per_hour: Option<String>,
+}
+
+/// Tightening of one tool.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tool {
+    /// Raises the approval level; never lowers it.
+    #[schemars(range(min = 0, max = 4))]
+    pub(super) level: Option<u64>,
+    /// How long a yes lasts. `envelope` (`run_python` alone): the walls are approved once, not every script.
+    pub(super) remember: Option<Remember>,
+    /// What arguments may be: a list of values (an absent argument takes the first), or bounds.
+    pub(super) allowed_arguments: Option<BTreeMap<String, ArgumentRule>>,
+    /// True: arguments without a rule are refused.
+    pub(super) only_listed: Option<bool>,
+    /// Calls of this tool in any 60 seconds.
+    pub(super) rate_limit_per_minute: Option<u64>,
+    /// Calls of this tool in any hour.
+    pub(super) rate_limit_per_hour: Option<u64>,
+    /// Largest file, e.g. `256 KiB`.
+    pub(super) max_file_size: Option<String>,
+    /// Longest answer, e.g. `64 KiB`.
+    pub(super) max_answer: Option<String>,
+    /// Longest run time of a call, e.g. `10s`.
+    pub(super) timeout: Option<String>,
+}
+
+/// What an argument may be.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum ArgumentRule {
+    /// One of these values, exactly.
+    Listed(Vec<Value>),
+    /// A number or a text within bounds.
+    Bounded(ArgumentBounds),
+}
+
+/// Bounds of an argument: `min` and `max` of a number, or `min_length` and `max_length` of a text in bytes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArgumentBounds {
+    /// Least number.
+    #[schemars(schema_with = "number")]
+    pub(super) min: Option<Number>,
+    /// Greatest number.
+    #[schemars(schema_with = "number")]
+    pub(super) max: Option<Number>,
+    /// Shortest text in bytes.
+    pub(super) min_length: Option<u64>,
+    /// Longest text in bytes.
+    pub(super) max_length: Option<u64>,
+}
+
+/// How long a yes lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Remember {
+    Session,
+    Envelope,
+    Off,
+}
+
+/// Who decides on each level.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Approvals {
+    /// Reads, GET.
+    pub(super) level_0: Option<Mode>,
+    /// Creates something new.
+    pub(super) level_1: Option<Mode>,
+    /// Changes what exists.
+    pub(super) level_2: Option<Mode>,
+    /// Deletes, sends, POST.
+    pub(super) level_3: Option<Mode>,
+    /// Changes the system.
+    pub(super) level_4: Option<Mode>,
+    /// How long a yes lasts: `session` (same tool and target) or `off`.
+    pub(super) remember: Option<Remember>,
+    /// How long an answer is waited for, e.g. `50s`; no answer is a no.
+    pub(super) timeout: Option<String>,
+    /// When the client cannot ask: `deny` (default), or `operator`: the call waits in the operator's queue.
+    pub(super) no_client_channel: Option<NoClientChannel>,
+    /// Tools that need two different operators.
+    pub(super) two_persons: Option<Vec<String>>,
+    /// `raise`: once a session has read untrusted content, calls of level 2 and above rise one level.
+    pub(super) after_untrusted: Option<AfterUntrusted>,
+}
+
+/// Who decides.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Mode {
+    None,
+    First,
+    Every,
+    Operator,
+    Deny,
+}
+
+/// When the client cannot ask.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum NoClientChannel {
+    Deny,
+    Operator,
+}
+
+/// What untrusted content does to later calls.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum AfterUntrusted {
+    Off,
+    Raise,
+}
+
+/// Limits of every session.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Limits {
+    /// Calls in any 60 seconds.
+    pub(super) rate_limit_per_minute: Option<u64>,
+    /// Calls in any hour.
+    pub(super) rate_limit_per_hour: Option<u64>,
+    /// Longest run time of a call, e.g. `10s`; waiting for a person is not counted.
+    pub(super) timeout: Option<String>,
+    /// Calls under way at one time.
+    pub(super) concurrent_calls: Option<u64>,
+    /// Bytes written in any hour.
+    pub(super) write_per_hour: Option<String>,
+    /// Bytes sent in any hour.
+    pub(super) egress_per_hour: Option<String>,
+    /// Processor time in any hour.
+    pub(super) cpu_per_hour: Option<String>,
+    /// Suspends a session that only runs into walls.
+    pub(super) breaker: Option<Breaker>,
+}
+
+/// When a session is suspended.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Breaker {
+    /// This many denials.
+    pub(super) denials: Option<u64>,
+    /// Within this time, e.g. `1m`.
+    pub(super) within: Option<String>,
+    /// `suspend`, or `off`: never.
+    pub(super) then: Option<Then>,
+}
+
+/// What the breaker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Then {
+    Suspend,
+    Off,
+}
+
+/// What is done to what goes back to the model.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Filters {
+    /// Credentials: `off`, `mark` or `mask` (default).
+    pub(super) secrets: Option<Masking>,
+    /// Personal data: `off` (default), `mark` or `mask`.
+    pub(super) personal_data: Option<Masking>,
+    /// Invisible characters: `off`, `mark` or `strip` (default).
+    pub(super) hidden_unicode: Option<Stripping>,
+    /// Text that tries to instruct the model: `off`, `mark` (default: wrapped as untrusted, what was found is named) or `deny`.
+    pub(super) injection: Option<Instructions>,
+    /// Links whose text and target disagree, or that carry data out: `off` or `mark` (default).
+    pub(super) links: Option<Marking>,
+}
+
+/// What is done to a find that can be masked.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Masking {
+    Off,
+    Mark,
+    Mask,
+}
+
+/// What is done to a find that can be taken out.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Stripping {
+    Off,
+    Mark,
+    Strip,
+}
+
+/// What is done to instructions in data.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Instructions {
+    Off,
+    Mark,
+    Deny,
+}
+
+/// What is done to a find that can be marked alone.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Marking {
+    Off,
+    Mark,
+}
+
+/// Reviewers.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Review {
+    /// Calls of this level and above are shown to the reviewers.
+    #[schemars(range(min = 0, max = 4))]
+    pub(super) from_level: Option<u64>,
+    /// Who is asked.
+    pub(super) reviewers: Option<Vec<Reviewer>>,
+    /// `any-deny`: one deny denies; an error or doubt asks a person.
+    pub(super) rule: Option<ReviewRule>,
+}
+
+/// How verdicts of reviewers are joined.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ReviewRule {
+    AnyDeny,
+}
+
+/// A reviewer.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reviewer {
+    /// A program and its arguments; the action as JSON in, `allow` or `deny` out.
+    pub(super) command: Option<Vec<String>>,
+    /// How long it is waited for, e.g. `10s`.
+    pub(super) timeout: Option<String>,
+}
+
+/// The record of every call.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Audit {
+    /// What is on disk before a call acts: `effects` (default), `every` or `relaxed`.
+    pub(super) durability: Option<Durability>,
+    /// A new file at this size, e.g. `64 MiB`.
+    pub(super) rotate: Option<String>,
+    /// Older closed files are removed, e.g. `400d`.
+    pub(super) keep: Option<String>,
+    /// Arguments stored as length and digest.
+    pub(super) hash_args: Option<Vec<String>>,
+    /// Arguments stored as a keyed hash.
+    pub(super) redact: Option<Vec<String>>,
+}
+
+/// What is on disk before a call acts.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Durability {
+    Effects,
+    Every,
+    Relaxed,
+}
+
+/// Where the server keeps what is its own.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct State {
+    /// A folder; empty: `$TOOLGATE_STATE_DIR`, else `$XDG_STATE_HOME/toolgate`.
+    pub(super) dir: Option<String>,
+}
+
+/// A call and what must become of it.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Test {
+    /// What the test is about.
+    pub(super) name: Option<String>,
+    /// The caller's profile.
+    pub(super) profile: Option<String>,
+    /// The call.
+    pub(super) call: Option<TestCall>,
+    /// What must become of it.
+    pub(super) expect: Option<Expect>,
+    /// The code, e.g. `path_denied`.
+    pub(super) reason: Option<String>,
+    /// The level, 0 to 4.
+    #[schemars(range(min = 0, max = 4))]
+    pub(super) level: Option<u64>,
+    /// The world, as `toolgate simulate` describes it.
+    pub(super) state: Option<Map<String, Value>>,
+}
+
+/// The call of a test.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TestCall {
+    /// The tool.
+    pub(super) tool: Option<String>,
+    /// Its arguments.
+    pub(super) args: Option<Map<String, Value>>,
+}
+
+/// What must become of a call.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Expect {
+    Allow,
+    Ask,
+    Deny,
+}
+
+fn permissions(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "array", "items": { "type": "string", "enum": crate::model::Flags::NAMES } })
+}
+
+fn number(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "number" })
+}

@@ -1,0 +1,121 @@
+//! How it is decided and recorded: approvals, limits, review, audit.
+
+use super::super::{
+    Approvals, AuditRules, Bounds, Breaker, Durability, Limits, Mode, NoClientChannel, Remember, ReviewRules, Reviewer, raw,
+};
+use super::Reader;
+use super::access::remember;
+use crate::model::Level;
+
+impl Reader<'_, '_> {
+    pub(super) fn approvals(&mut self, written: raw::Approvals) -> Approvals {
+        let mut approvals = Approvals::default();
+        let modes = [written.level_0, written.level_1, written.level_2, written.level_3, written.level_4];
+        for (mode, written) in approvals.modes.iter_mut().zip(modes) {
+            if let Some(written) = written {
+                *mode = match written {
+                    raw::Mode::None => Mode::None,
+                    raw::Mode::First => Mode::First,
+                    raw::Mode::Every => Mode::Every,
+                    raw::Mode::Operator => Mode::Operator,
+                    raw::Mode::Deny => Mode::Deny,
+                };
+            }
+        }
+        if written.remember == Some(raw::Remember::Envelope) {
+            self.fault("approvals.remember", "only `run_python` has an envelope; write it under `[tools.run_python]`");
+        }
+        approvals.remember = written.remember.map_or(Remember::Session, remember);
+        if let Some(timeout) = self.time("approvals.timeout", written.timeout.as_ref()) {
+            approvals.timeout = timeout;
+        }
+        approvals.no_client_channel = match written.no_client_channel {
+            Some(raw::NoClientChannel::Operator) => NoClientChannel::Operator,
+            Some(raw::NoClientChannel::Deny) | None => NoClientChannel::Deny,
+        };
+        approvals.two_persons = written.two_persons.unwrap_or_default();
+        for (index, name) in approvals.two_persons.iter().enumerate() {
+            if self.spec(name).is_none() {
+                let known = self.tool_names();
+                self.unknown(&format!("approvals.two_persons[{index}]"), "tool", name, known);
+            }
+        }
+        approvals.raise_after_untrusted = matches!(written.after_untrusted, Some(raw::AfterUntrusted::Raise));
+        approvals
+    }
+
+    pub(super) fn limits(&mut self, written: raw::Limits) -> Limits {
+        let rates = (written.rate_limit_per_minute, written.rate_limit_per_hour);
+        let mut limits =
+            Limits { bounds: Bounds { rate_per_minute: rates.0, rate_per_hour: rates.1, ..Bounds::default() }, ..Limits::default() };
+        if let Some(timeout) = self.time("limits.timeout", written.timeout.as_ref()) {
+            limits.timeout = timeout;
+        }
+        if let Some(calls) = written.concurrent_calls {
+            limits.concurrent_calls = calls;
+        }
+        if let Some(bytes) = self.bytes("limits.write_per_hour", written.write_per_hour.as_ref()) {
+            limits.write_per_hour = bytes;
+        }
+        if let Some(bytes) = self.bytes("limits.egress_per_hour", written.egress_per_hour.as_ref()) {
+            limits.egress_per_hour = bytes;
+        }
+        if let Some(time) = self.time("limits.cpu_per_hour", written.cpu_per_hour.as_ref()) {
+            limits.cpu_per_hour = time;
+        }
+        if let Some(breaker) = written.breaker {
+            let defaults = Breaker { denials: 10, within: std::time::Duration::from_mins(1) };
+            let within = self.time("limits.breaker.within", breaker.within.as_ref()).unwrap_or(defaults.within);
+            let denials = breaker.denials.unwrap_or(defaults.denials);
+            if denials == 0 {
+                self.fault(
+                    "limits.breaker.denials",
+                    "0 denials would suspend every session at once; write `then = \"off\"` for no breaker",
+                );
+            }
+            limits.breaker = (breaker.then != Some(raw::Then::Off)).then_some(Breaker { denials, within });
+        }
+        limits
+    }
+
+    pub(super) fn review(&mut self, written: raw::Review) -> ReviewRules {
+        let mut review = ReviewRules::default();
+        if let Some(level) = written.from_level.and_then(Level::from_number) {
+            review.from_level = level;
+        }
+        // One rule exists; its name stands in the file so that a reader need not guess it.
+        let (Some(raw::ReviewRule::AnyDeny) | None) = written.rule;
+        for (index, reviewer) in written.reviewers.unwrap_or_default().into_iter().enumerate() {
+            let at = format!("review.reviewers[{index}]");
+            let command = reviewer.command.unwrap_or_default();
+            if command.first().is_none_or(String::is_empty) {
+                self.fault(&format!("{at}.command"), "`command` is missing; write the program and its arguments as a list");
+            }
+            let timeout = self.time(&format!("{at}.timeout"), reviewer.timeout.as_ref());
+            review.reviewers.push(Reviewer { command, timeout: timeout.unwrap_or(std::time::Duration::from_secs(10)) });
+        }
+        review
+    }
+
+    pub(super) fn audit(&mut self, written: raw::Audit) -> AuditRules {
+        let durability = match written.durability {
+            Some(raw::Durability::Effects) | None => Durability::Effects,
+            Some(raw::Durability::Every) => Durability::Every,
+            Some(raw::Durability::Relaxed) => Durability::Relaxed,
+        };
+        let mut audit = AuditRules { durability, ..AuditRules::default() };
+        if let Some(bytes) = self.bytes("audit.rotate", written.rotate.as_ref()) {
+            audit.rotate = bytes;
+        }
+        if let Some(time) = self.time("audit.keep", written.keep.as_ref()) {
+            audit.keep = time;
+        }
+        if let Some(names) = written.hash_args {
+            audit.hash_args = names;
+        }
+        if let Some(names) = written.redact {
+            audit.redact = names;
+        }
+        audit
+    }
+}

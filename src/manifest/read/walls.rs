@@ -1,0 +1,200 @@
+//! Where: roots, files, network, Python.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use super::super::{AllowPattern, Check, DenyPattern, Files, Place, Python, Quota, Root, RootMode, Symlinks, raw, units};
+use super::Reader;
+use crate::manifest::roots::segments_of;
+use crate::model::Scheme;
+use crate::policy::network::{DomainPattern, NetworkRules, Robots};
+
+impl Reader<'_, '_> {
+    pub(super) fn roots(&mut self, written: BTreeMap<String, raw::Root>) -> BTreeMap<String, Root> {
+        let mut roots = BTreeMap::new();
+        for (name, root) in written {
+            let at = format!("roots.{name}");
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+            if name.is_empty() || name.len() > 64 || !name.chars().all(plain) || name.starts_with(['.', '-']) {
+                self.fault(&at, format!("`{}` is no name for a root; write 1 to 64 letters, digits, `_`, `-`, `.`", name.escape_debug()));
+            }
+            let path = self.required(&format!("{at}.path"), root.path);
+            let place = if path == "session" { Place::Session } else { Place::Path(path) };
+            let paths = self.root_path(&format!("{at}.path"), &place);
+            if root.quota.is_some() && place != Place::Session {
+                self.fault(&format!("{at}.quota"), "only a root with `path = \"session\"` has a quota");
+            }
+            let quota =
+                root.quota.map(|quota| Quota { bytes: self.bytes(&format!("{at}.quota.bytes"), quota.bytes.as_ref()), files: quota.files });
+            let mode = match root.mode {
+                Some(raw::RootMode::ReadWrite) => RootMode::ReadWrite,
+                Some(raw::RootMode::ReadOnly) | None => RootMode::ReadOnly,
+            };
+            let allowed = self.list(&format!("{at}.allowed_paths"), &root.allowed_paths.unwrap_or_default(), AllowPattern::parse);
+            let denied = self.list(&format!("{at}.denied_paths"), &root.denied_paths.unwrap_or_default(), DenyPattern::parse);
+            roots.insert(name, Root { place, mode, allowed, denied, quota, paths });
+        }
+        roots
+    }
+
+    /// The absolute path a root states, segment by segment; none for a relative one, which is placed later.
+    fn root_path(&mut self, at: &str, place: &Place) -> Vec<Vec<String>> {
+        let Place::Path(path) = place else { return Vec::new() };
+        if path.starts_with('~') || path.starts_with('$') {
+            self.fault(at, format!("`{path}` is not expanded; write the folder out, or a path relative to this file"));
+        } else if path.contains('\0') {
+            self.fault(at, "a path holds no NUL");
+        } else if path.starts_with('/') {
+            match segments_of(path) {
+                Some(segments) if !segments.is_empty() => return vec![segments],
+                Some(_) => self.fault(at, "`/` would open the whole machine; name a folder"),
+                None => self.fault(at, format!("`{path}` climbs with `..`; write the folder as it is")),
+            }
+        }
+        Vec::new()
+    }
+
+    pub(super) fn files(&mut self, written: raw::Files) -> Files {
+        let defaults = Files::default();
+        Files {
+            denied: self.list("files.denied_paths", &written.denied_paths.unwrap_or_default(), DenyPattern::parse),
+            max_file_size: self.bytes("files.max_file_size", written.max_file_size.as_ref()).unwrap_or(defaults.max_file_size),
+            max_answer: self.bytes("files.max_answer", written.max_answer.as_ref()).unwrap_or(defaults.max_answer),
+            symlinks: match written.symlinks {
+                Some(raw::Symlinks::Inside) => Symlinks::Inside,
+                Some(raw::Symlinks::Deny) | None => Symlinks::Deny,
+            },
+        }
+    }
+
+    pub(super) fn network(&mut self, written: raw::Network) -> NetworkRules {
+        let defaults = NetworkRules::default();
+        let scheme =
+            |text: &str| Scheme::parse(text).ok_or_else(|| format!("`{text}` is no scheme that is spoken here; write `https` or `http`"));
+        let address = |text: &str| {
+            text.parse::<SocketAddr>().ok().filter(|address| address.port() != 0).ok_or_else(|| {
+                format!("`{text}` is no address with a port; write e.g. `10.1.2.3:8080` or `[fd00::5]:443`, each host by its number")
+            })
+        };
+        for (key, ports) in [("allowed_ports", &written.allowed_ports), ("denied_ports", &written.denied_ports)] {
+            for (index, _) in ports.iter().flatten().enumerate().filter(|(_, port)| **port == 0) {
+                self.fault(&format!("network.{key}[{index}]"), "0 is no port; write 1 to 65535");
+            }
+        }
+        NetworkRules {
+            allowed_domains: self.list("network.allowed_domains", &written.allowed_domains.unwrap_or_default(), DomainPattern::parse),
+            any_public: written.any_public.unwrap_or(defaults.any_public),
+            denied_domains: self.list("network.denied_domains", &written.denied_domains.unwrap_or_default(), DomainPattern::parse_denied),
+            allowed_ports: written.allowed_ports.unwrap_or(defaults.allowed_ports),
+            denied_ports: written.denied_ports.unwrap_or(defaults.denied_ports),
+            allowed_schemes: match written.allowed_schemes {
+                Some(schemes) => self.list("network.allowed_schemes", &schemes, scheme),
+                None => defaults.allowed_schemes,
+            },
+            internal: self.list("network.internal", &written.internal.unwrap_or_default(), address),
+            max_response: self.bytes("network.max_response", written.max_response.as_ref()).unwrap_or(defaults.max_response),
+            max_redirects: written.max_redirects.unwrap_or(defaults.max_redirects),
+            max_connections: written.max_connections.unwrap_or(defaults.max_connections),
+            robots: match written.robots {
+                Some(raw::Robots::Respect) => Robots::Respect,
+                Some(raw::Robots::Ignore) => Robots::Ignore,
+                None => defaults.robots,
+            },
+        }
+    }
+
+    pub(super) fn python(&mut self, written: raw::Python, roots: &BTreeMap<String, Root>, files: &Files) -> Python {
+        let defaults = Python::default();
+        let given = written.roots.unwrap_or_default();
+        self.python_roots(&given, roots, files);
+        let module = |text: &str| match text {
+            "*" => Ok(text.to_owned()),
+            _ if is_module(text) => Ok(text.to_owned()),
+            _ => Err(format!("`{}` is no name of a module; write e.g. `json` or `os.path`, or `*` for any", text.escape_debug())),
+        };
+        let sessions = written.sessions.unwrap_or_default();
+        let env = written.env.unwrap_or_default();
+        for name in env.keys().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
+            self.fault(&format!("python.env.{name}"), "the name of a variable is not empty and holds no `=`");
+        }
+        for (key, number) in [("processes", written.processes), ("open_files", written.open_files)] {
+            if number == Some(0) {
+                self.fault(&format!("python.{key}"), "with 0 no program could start");
+            }
+        }
+        let layers = |text: &str| match text {
+            _ if !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') => Ok(text.to_owned()),
+            _ => Err(format!("`{}` is no layer; `toolgate doctor` lists them", text.escape_debug())),
+        };
+        Python {
+            interpreter: written.interpreter.filter(|text| !text.is_empty()).unwrap_or(defaults.interpreter),
+            packages: written.packages.unwrap_or_default(),
+            preload: match written.preload {
+                Some(modules) => self.list("python.preload", &modules, module),
+                None => defaults.preload,
+            },
+            check: match written.check {
+                Some(raw::Check::Imports) => Check::Imports,
+                Some(raw::Check::Off) => Check::Off,
+                Some(raw::Check::Strict) | None => Check::Strict,
+            },
+            allowed_imports: self.list("python.allowed_imports", &written.allowed_imports.unwrap_or_default(), module),
+            allowed_calls: written.allowed_calls.unwrap_or_default(),
+            allowed_attributes: written.allowed_attributes.unwrap_or_default(),
+            roots: given,
+            network: written.network.unwrap_or(false),
+            timeout: self.time("python.timeout", written.timeout.as_ref()).unwrap_or(defaults.timeout),
+            cpu: self.time("python.cpu", written.cpu.as_ref()).unwrap_or(defaults.cpu),
+            cpu_share: self.one("python.cpu_share", written.cpu_share.as_ref(), units::percent).unwrap_or(defaults.cpu_share),
+            memory: self.bytes("python.memory", written.memory.as_ref()).unwrap_or(defaults.memory),
+            processes: written.processes.unwrap_or(defaults.processes),
+            open_files: written.open_files.unwrap_or(defaults.open_files),
+            file_size: self.bytes("python.file_size", written.file_size.as_ref()).unwrap_or(defaults.file_size),
+            scratch: self.bytes("python.scratch", written.scratch.as_ref()).unwrap_or(defaults.scratch),
+            output: self.bytes("python.output", written.output.as_ref()).unwrap_or(defaults.output),
+            max_sessions: sessions.max.unwrap_or(defaults.max_sessions),
+            idle: self.time("python.sessions.idle", sessions.idle.as_ref()).unwrap_or(defaults.idle),
+            env,
+            backend: written.backend.filter(|text| !text.is_empty()).unwrap_or(defaults.backend),
+            require: match written.require {
+                Some(names) => self.list("python.require", &names, layers),
+                None => defaults.require,
+            },
+        }
+    }
+
+    /// A program inside a writable root is not asked file by file, so nothing in such a root may be denied. A session's own folder holds
+    /// nothing but what the session made.
+    fn python_roots(&mut self, given: &[String], roots: &BTreeMap<String, Root>, files: &Files) {
+        for (index, name) in given.iter().enumerate() {
+            let at = format!("python.roots[{index}]");
+            let Some(root) = roots.get(name) else {
+                self.unknown(&at, "root of this manifest", name, roots.keys().map(String::as_str));
+                continue;
+            };
+            if root.is_session() || root.mode == RootMode::ReadOnly {
+                continue;
+            }
+            let why = if !root.denied.is_empty() {
+                format!("`roots.{name}.denied_paths` denies something in it")
+            } else if !files.denied.is_empty() {
+                "`files.denied_paths` denies something in it".to_owned()
+            } else if !root.allowed.iter().any(AllowPattern::is_everything) {
+                format!("`roots.{name}.allowed_paths` does not open all of it")
+            } else {
+                continue;
+            };
+            self.fault(
+                &at,
+                format!("root_not_enforceable: a program would write in `{name}` without being asked for each file, but {why}; make it `ro`, or leave it out here"),
+            );
+        }
+    }
+}
+
+fn is_module(text: &str) -> bool {
+    let text = text.strip_suffix(".*").unwrap_or(text);
+    text.split('.').all(|part| {
+        part.chars().next().is_some_and(|c| c == '_' || c.is_alphabetic()) && part.chars().all(|c| c == '_' || c.is_alphanumeric())
+    })
+}

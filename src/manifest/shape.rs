@@ -1,0 +1,157 @@
+//! A manifest's tree against the schema of its structs: known keys, right types, listed words. What is at fault is told and left out, so
+//! that the rest is still read and its faults are told as well.
+
+use serde_json::{Map, Value};
+
+use super::fault::{Ledger, nearest};
+use super::tree::{Kind, Node};
+
+/// Checks a node against a schema and gives what fits of it.
+pub(super) fn fit(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
+    if let Some(branches) = schema.get("anyOf").and_then(Value::as_array) {
+        let fitting = branches.iter().find(|branch| kind_fits(node, branch));
+        return match fitting {
+            Some(branch) => fit(node, branch, at, ledger),
+            None => wrong(node, &branches.iter().map(wanted).collect::<Vec<_>>().join(" or "), at, ledger),
+        };
+    }
+    if let Some(words) = words(schema) {
+        return match &node.kind {
+            Kind::Scalar(Value::String(text)) if words.contains(&text.as_str()) => Some(Value::String(text.clone())),
+            Kind::Scalar(Value::String(text)) => {
+                let what = format!("`{}` is not one of {}", text.escape_debug(), listed(&words));
+                ledger.fault_in(at, &node.span, text, what, nearest(text, words.iter().copied()));
+                None
+            }
+            _ => wrong(node, &listed(&words), at, ledger),
+        };
+    }
+    if !kind_fits(node, schema) {
+        return wrong(node, &wanted(schema), at, ledger);
+    }
+    match &node.kind {
+        Kind::Table(_) => fit_table(node, schema, at, ledger),
+        Kind::Array(values) => {
+            let Some(items) = schema.get("items") else { return Some(node.to_json()) };
+            let fit_one = |(index, value): (usize, &Node)| {
+                let at = format!("{at}[{index}]");
+                note(ledger, &at, value);
+                // A left-out entry would shift the places of those after it.
+                fit(value, items, &at, ledger).unwrap_or(Value::Null)
+            };
+            let fitted: Vec<Value> = values.iter().enumerate().map(fit_one).collect();
+            (!fitted.contains(&Value::Null)).then_some(Value::Array(fitted))
+        }
+        Kind::Scalar(value) => fit_scalar(node, value, schema, at, ledger),
+        Kind::Foreign(_) => wrong(node, &wanted(schema), at, ledger),
+    }
+}
+
+fn fit_table(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
+    let Kind::Table(members) = &node.kind else { return None };
+    let known = schema.get("properties").and_then(Value::as_object);
+    let others = schema.get("additionalProperties");
+    let mut fitted = Map::new();
+    for member in members {
+        let at = if at.is_empty() { member.key.clone() } else { format!("{at}.{}", member.key) };
+        let inner = known.and_then(|known| known.get(&member.key)).or_else(|| others.filter(|others| others.is_object()));
+        let Some(inner) = inner else {
+            if others == Some(&Value::Bool(true)) || (known.is_none() && others.is_none()) {
+                fitted.insert(member.key.clone(), member.value.to_json());
+                continue;
+            }
+            let keys = known.map(|known| known.keys().map(String::as_str).collect::<Vec<_>>()).unwrap_or_default();
+            let what = format!("unknown key `{}`", member.key.escape_debug());
+            ledger.fault_in(&at, &member.span, &member.key, what, nearest(&member.key, keys));
+            continue;
+        };
+        // A table is shown by its name, for its own span is everything in it.
+        if matches!(member.value.kind, Kind::Table(_)) {
+            ledger.note(&at, &member.span, || member.key.clone());
+        } else {
+            note(ledger, &at, &member.value);
+        }
+        if let Some(value) = fit(&member.value, inner, &at, ledger) {
+            fitted.insert(member.key.clone(), value);
+        }
+    }
+    Some(Value::Object(fitted))
+}
+
+fn fit_scalar(node: &Node, value: &Value, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
+    let Value::Number(number) = value else { return Some(value.clone()) };
+    let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
+    let value_f64 = number.as_f64().unwrap_or(f64::NAN);
+    let (least, most) = (bound("minimum"), bound("maximum"));
+    if least.is_some_and(|least| value_f64 < least) || most.is_some_and(|most| value_f64 > most) {
+        let shown = |bound: Option<f64>| bound.map(|bound| bound.to_string()).unwrap_or_default();
+        let what = match most {
+            Some(_) => format!("{number} is not from {} to {}", shown(least), shown(most)),
+            None => format!("{number} is less than {}", shown(least)),
+        };
+        ledger.fault_in(at, &node.span, &number.to_string(), what, None);
+        return None;
+    }
+    Some(value.clone())
+}
+
+fn note(ledger: &mut Ledger<'_>, at: &str, node: &Node) {
+    ledger.note(at, &node.span, || match node.to_json() {
+        Value::String(text) => text,
+        other => other.to_string(),
+    });
+}
+
+fn wrong(node: &Node, wanted: &str, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
+    let found = match &node.kind {
+        Kind::Scalar(value) => value.to_string(),
+        _ => String::new(),
+    };
+    ledger.fault_in(at, &node.span, &found, format!("this is {}; it must be {wanted}", node.name()), None);
+    None
+}
+
+fn kind_fits(node: &Node, schema: &Value) -> bool {
+    let Some(wanted) = schema.get("type").and_then(Value::as_str) else { return !matches!(node.kind, Kind::Foreign(_)) };
+    match &node.kind {
+        Kind::Table(_) => wanted == "object",
+        Kind::Array(_) => wanted == "array",
+        Kind::Scalar(Value::String(_)) => wanted == "string",
+        Kind::Scalar(Value::Bool(_)) => wanted == "boolean",
+        Kind::Scalar(Value::Number(number)) => wanted == "number" || (wanted == "integer" && !number.is_f64()),
+        Kind::Scalar(_) | Kind::Foreign(_) => false,
+    }
+}
+
+fn wanted(schema: &Value) -> String {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => "a table",
+        Some("array") => "a list",
+        Some("string") => "a text in quotes",
+        Some("boolean") => "`true` or `false`",
+        Some("integer") => "a whole number",
+        Some("number") => "a number",
+        _ => "a value",
+    }
+    .to_owned()
+}
+
+/// The words an enumeration lists: `enum`, or `oneOf` where its words are documented.
+fn words(schema: &Value) -> Option<Vec<&str>> {
+    if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+        return Some(words.iter().filter_map(Value::as_str).collect());
+    }
+    let branches = schema.get("oneOf").and_then(Value::as_array)?;
+    let mut found = Vec::new();
+    for branch in branches {
+        match branch.get("const") {
+            Some(word) => found.extend(word.as_str()),
+            None => found.extend(words(branch)?),
+        }
+    }
+    Some(found)
+}
+
+fn listed(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,179 @@
+//! Floor 6: the way of one call, top to bottom. Each stage hands the next a value that only it can make.
+
+use std::time::Duration;
+
+use crate::audit::{Entry, Reply, Status};
+use crate::filter::{Filtered, holds_mask};
+use crate::gate::{Asker, Case, Door, Granted, Settled};
+use crate::house::House;
+use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
+use crate::policy::{Capability, Screened};
+use crate::tool::{Stage, Tool};
+
+/// Answers one call.
+pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage) -> Reply {
+    // The manifest of this moment holds for the whole call, whatever is reloaded meanwhile.
+    let door = house.gate().door();
+
+    // 2. The log takes the call, or nothing happens.
+    let mut entry = match Entry::open(house.log(), &call, door.manifest_sha256()) {
+        Ok(entry) => entry,
+        Err(refusal) => return Entry::impossible(refusal),
+    };
+    match walk(house, &door, &mut entry, &call, asker, stage).await {
+        Ok(Turn::Answer(filtered, status)) => entry.close(filtered, status),
+        Ok(Turn::Ask(question, state)) => entry.ask(question, state),
+        Err(End { refusal, status }) => {
+            door.learn(&entry, &call, &refusal, status);
+            entry.refuse(refusal, status)
+        }
+    }
+}
+
+/// How a call's turn ends, when it is not refused.
+enum Turn {
+    Answer(Filtered, Status),
+    Ask(Question, String),
+}
+
+/// How a call's turn ends with a no.
+struct End {
+    refusal: Refusal,
+    status: Status,
+}
+
+impl From<Refusal> for End {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, status: Status::Denied }
+    }
+}
+
+impl From<Failure> for End {
+    fn from(Failure(refusal): Failure) -> Self {
+        let status = match refusal.code {
+            Code::Timeout => Status::Timeout,
+            Code::Cancelled | Code::Killed => Status::Killed,
+            _ => Status::Error,
+        };
+        Self { refusal, status }
+    }
+}
+
+async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, asker: &dyn Asker, stage: Stage) -> Result<Turn, End> {
+    // 3, 4. Which tool, and may this caller use it now? The call is counted, whatever it holds, unless it repeats one that was.
+    let tool = house.tool(&call.tool);
+    let pending = door.pending(call, asker);
+    let awaited = door.is_awaited(pending.as_ref(), &call.caller);
+    let capability = door.admit(call, tool.map(Tool::spec), awaited)?;
+    let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
+
+    // 5. Arguments become an action, or a refusal that names the argument. Pure.
+    let action = plan(&capability, tool, call)?;
+
+    // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
+    let screened = capability.screen(&action)?;
+    let action = screened.as_judged(action);
+    let (opened, facts) = look(house, door, &call.caller.session, &action, &screened).await?;
+    let case = Case { call, capability: &capability, action: &action, screened: &screened, facts: &facts, opened: &opened };
+    let preview = || house.sandbox().preview(&action, &opened);
+    let granted = match door.settle(&case, entry, pending, &preview, asker).await? {
+        Settled::Granted(granted) => *granted,
+        Settled::Ask(question, state) => return Ok(Turn::Ask(question, state)),
+    };
+
+    // 7. The start is in the log before anything happens, and the switch is looked at once more.
+    entry.start(granted.decision.clone(), granted.reach)?;
+    if door.is_killed() {
+        return Err(End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed });
+    }
+    let grant = granted.grant.clone();
+    let output = execute(house, door, tool, &capability, granted, stage).await?;
+    door.charge(call, output.bytes_written, output.bytes_sent, output.cpu_ms);
+    if let (Some(key), true) = (grant, output.bytes_written > 0) {
+        // Our own change of a remembered target must not end the grant for it.
+        if let Ok((opened, _)) = look(house, door, &call.caller.session, &action, &screened).await {
+            door.renew(&key, &opened);
+        }
+    }
+
+    // 8. Nothing from outside reaches the model unfiltered.
+    let status = if output.is_error { Status::Error } else { Status::Success };
+    let settings = crate::filter::Settings::default();
+    Ok(Turn::Answer(Filtered::of(output, &settings, entry.id())?, status))
+}
+
+fn plan(capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {
+    let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref())?)?;
+    refuse_masks(&action)?;
+    Ok(action)
+}
+
+/// A text that was masked on its way to the model must not come back and take the place of what was masked.
+fn refuse_masks(action: &Action) -> Result<(), Refusal> {
+    let masked = match action {
+        Action::WriteFile(write) => std::str::from_utf8(&write.content).is_ok_and(holds_mask),
+        Action::EditFile(edit) => edit.edits.iter().any(|edit| holds_mask(&edit.new_text)),
+        _ => false,
+    };
+    if masked {
+        return Err(Refusal::new(Code::MaskedContent, "the content holds the mask of a secret, which would overwrite the secret itself")
+            .rule("filters.secrets")
+            .hint("change the file with edit_file around the masked part, and leave that part alone"));
+    }
+    Ok(())
+}
+
+async fn look(house: &House, door: &Door, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {
+    let accesses: Vec<_> = action.touches().into_iter().map(|touch| touch.access).collect();
+    let opened = house.sandbox().look(session, &screened.targets, &accesses, door.manifest().files.symlinks)?;
+    let addresses = match &screened.url {
+        Some(url) => house.sandbox().resolve(url).await?,
+        None => Vec::new(),
+    };
+    let facts = Facts { paths: opened.iter().map(|opened| opened.fact.clone()).collect(), addresses, redirects: Vec::new() };
+    Ok((opened, facts))
+}
+
+async fn execute(
+    house: &House,
+    door: &Door,
+    tool: &dyn Tool,
+    capability: &Capability,
+    granted: Granted,
+    stage: Stage,
+) -> Result<crate::model::Output, End> {
+    let stop = door.stop();
+    let most = usize::try_from(door.manifest().limits.concurrent_calls).unwrap_or(usize::MAX);
+    let time = time_of(door, capability, granted.permit.action());
+    let cancel = stage.cancel.clone();
+    let work = async {
+        // Further calls of the session wait here for their turn, within their own time.
+        let _slot = door.slot(&capability.caller.session, most.min(tokio::sync::Semaphore::MAX_PERMITS)).await;
+        tool.execute(granted.permit, house.sandbox(), stage).await
+    };
+    tokio::select! {
+        biased;
+        done = tokio::time::timeout(time, work) => match done {
+            Ok(done) => Ok(done?),
+            Err(_) => {
+                cancel.cancel();
+                let why = format!("the call ran longer than its {} s", time.as_secs());
+                Err(Failure::new(Code::Timeout, why).hint("ask for less at once").into())
+            }
+        },
+        () = stop.cancelled() => {
+            cancel.cancel();
+            Err(End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed })
+        }
+        () = cancel.cancelled() => Err(Failure::new(Code::Cancelled, "the call was cancelled").into()),
+    }
+}
+
+/// How long a call may run. A program has a clock of its own, which names its limit; ours only backs it up.
+fn time_of(door: &Door, capability: &Capability, action: &Action) -> Duration {
+    const BACKUP: Duration = Duration::from_secs(5);
+    match action {
+        Action::RunPython(_) => door.manifest().python.timeout.max(capability.timeout) + BACKUP,
+        _ => capability.timeout,
+    }
+}

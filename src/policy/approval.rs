@@ -1,0 +1,178 @@
+//! Lines 12 to 15: who decides on a level, what is remembered, and what an answer is worth.
+
+use super::capability::Capability;
+use super::effect::meaning;
+use super::state::{Answer, AnswerChannel, Response, State};
+use super::verdict::{Decision, Verdict};
+use crate::manifest::{Mode, NoClientChannel, Remember, fold};
+use crate::model::{Action, Code, Level, Refusal, Target};
+
+/// Who decides on a call of this level: the strictest mode of all levels up to it, an operator where the tool needs two persons,
+/// and never the client where the system is changed.
+pub fn mode(capability: &Capability, level: Level) -> Mode {
+    let approvals = &capability.manifest.approvals;
+    let mode = approvals.mode(level);
+    let operator = needs_two(capability) || (level == Level::System && matches!(mode, Mode::First | Mode::Every));
+    if operator { mode.max(Mode::Operator) } else { mode }
+}
+
+fn needs_two(capability: &Capability) -> bool {
+    capability.manifest.approvals.two_persons.iter().any(|name| name == capability.spec.name)
+}
+
+/// How long a yes for this tool lasts.
+fn remember(capability: &Capability) -> Remember {
+    capability.tool_rules().and_then(|rules| rules.remember).unwrap_or(capability.manifest.approvals.remember)
+}
+
+/// What a lasting yes would be for: `ROOT/rest` (a move: `FROM -> TO`), the URL, the program, or `envelope`. None where nothing lasts.
+pub(super) fn grant_target(capability: &Capability, action: &Action, url: Option<&str>, targets: &[Target]) -> Option<String> {
+    match (action, remember(capability)) {
+        (_, Remember::Off) => None,
+        (Action::RunPython(_), Remember::Envelope) => Some("envelope".to_owned()),
+        (Action::RunPython(run), Remember::Session) => Some(run.code.clone()),
+        (Action::Fetch(_), _) => url.map(str::to_owned),
+        _ => Some(targets.iter().map(Target::to_string).collect::<Vec<_>>().join(" -> ")),
+    }
+}
+
+/// Decides on a call that passed lines 1 to 11.
+pub(super) fn decide(capability: &Capability, level: Level, grant: Option<&str>, state: &State) -> Verdict {
+    let mode = mode(capability, level);
+    // The rule that made it this strict may be one of a lower level.
+    let by = Level::ALL
+        .iter()
+        .take(usize::from(u8::from(level)) + 1)
+        .find(|lower| capability.manifest.approvals.modes.get(usize::from(u8::from(**lower))) == Some(&mode));
+    let rule = match by {
+        Some(lower) => format!("approvals.level_{}", u8::from(*lower)),
+        None if needs_two(capability) => "approvals.two_persons".to_owned(),
+        None => format!("approvals.level_{}", u8::from(level)),
+    };
+    let said = |decision, code, message: String, hint: Option<&str>| Verdict {
+        decision,
+        code,
+        level: Some(level),
+        rule: Some(rule.clone()),
+        message,
+        hint: hint.map(str::to_owned),
+        retry_after_s: None,
+        grant: grant.map(str::to_owned),
+        review_due: false,
+    };
+    let what = format!("a call that {} (level {})", meaning(level), u8::from(level));
+    match mode {
+        Mode::None => return said(Decision::Allow, Code::Ok, format!("{what} needs no approval"), None),
+        Mode::Deny => {
+            return said(Decision::Deny, Code::LevelDenied, format!("{what} is closed here"), Some("find a way that does less"));
+        }
+        Mode::First if remembered(capability, level, grant, state) => {
+            return said(Decision::Allow, Code::Remembered, format!("{what} was approved for this target in this session"), None);
+        }
+        Mode::First | Mode::Every | Mode::Operator => {}
+    }
+    if let Some(answer) = &state.answer {
+        return match judge_answer(capability, level, mode, answer) {
+            Ok(None) => said(Decision::Allow, Code::Approved, format!("{what} was approved"), None),
+            Ok(Some(missing)) => said(Decision::Ask, Code::MoreApprovers, missing, Some("another operator must agree")),
+            Err(refusal) => Verdict { rule: refusal.rule.clone().or(Some(rule.clone())), ..Verdict::deny(refusal, Some(level)) },
+        };
+    }
+    let client = mode != Mode::Operator && state.channels.client;
+    let queue = mode == Mode::Operator || capability.manifest.approvals.no_client_channel == NoClientChannel::Operator;
+    let operator = queue && state.channels.operator;
+    if !(client || operator) {
+        return said(
+            Decision::Deny,
+            Code::NoApprovalChannel,
+            format!("{what} needs the approval of a person, and nobody can be asked"),
+            Some("use a client that can show questions (elicitation), or do what needs no approval"),
+        );
+    }
+    let (code, who) = match mode {
+        Mode::Operator => (Code::NeedsOperator, "an operator"),
+        Mode::First => (Code::NeedsFirst, "a person, once for this target"),
+        _ => (Code::NeedsEvery, "a person, every time"),
+    };
+    said(Decision::Ask, code, format!("{what} needs the approval of {who}"), Some("wait for the answer"))
+}
+
+/// Line 13: a grant that is alive and names exactly this.
+fn remembered(capability: &Capability, level: Level, target: Option<&str>, state: &State) -> bool {
+    let Some(target) = target else { return false };
+    state.grants.iter().any(|grant| {
+        grant.principal == capability.caller.principal
+            && grant.session == capability.caller.session
+            && grant.tool == capability.spec.name
+            && grant.target == target
+            && grant.policy == state.policy
+            && grant.level.is_none_or(|highest| level <= highest)
+            && grant.expires.is_none_or(|end| state.now < end)
+    })
+}
+
+/// Line 15. `Ok(None)`: it is a yes. `Ok(Some(_))`: more must agree.
+fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answer) -> Result<Option<String>, Refusal> {
+    let no = |code, message: &str| Refusal::new(code, message).hint("nothing was done; call again to be asked anew");
+    if answer.used {
+        return Err(no(Code::ApprovalReplayed, "this approval was used already; each is good for one call"));
+    }
+    if answer.for_principal != capability.caller.principal {
+        return Err(no(Code::ApprovalWrongPrincipal, "this approval was given to another caller"));
+    }
+    match answer.channel {
+        AnswerChannel::Client if mode == Mode::Operator => {
+            return Err(no(Code::ApprovalWrongChannel, "this call is approved on the operator's channel alone"));
+        }
+        AnswerChannel::Other => return Err(no(Code::ApprovalWrongChannel, "the answer came over a channel that does not count")),
+        AnswerChannel::Client | AnswerChannel::Operator => {}
+    }
+    if answer.expires.is_some_and(|end| answer.at >= end) {
+        return Err(no(Code::ApprovalExpired, "the answer came too late"));
+    }
+    if answer.binding != answer.binding_now {
+        return Err(no(Code::ApprovalMismatch, "what was approved is not what is there now: the call, a file or the manifest changed"));
+    }
+    if answer.channel == AnswerChannel::Operator {
+        if answer.response.as_ref().is_some_and(|response| response.action != "accept") {
+            return Err(no(Code::ApprovalRefused, "an operator said no"));
+        }
+        return Ok(missing_approvers(capability, answer));
+    }
+    let response = answer.response.as_ref().ok_or_else(|| no(Code::ApprovalRefused, "nobody agreed"))?;
+    judge_response(level, answer.code.as_deref(), response)
+}
+
+/// An operator counts once, and never for a call of their own.
+fn missing_approvers(capability: &Capability, answer: &Answer) -> Option<String> {
+    let needed = if needs_two(capability) { 2 } else { 1 };
+    let caller = fold(capability.caller.principal.trim());
+    let mut approvers: Vec<String> =
+        answer.approvers.iter().map(|name| fold(name.trim())).filter(|name| !name.is_empty() && *name != caller).collect();
+    approvers.sort_unstable();
+    approvers.dedup();
+    let lacking = usize::saturating_sub(needed, approvers.len());
+    (lacking > 0).then(|| format!("{lacking} more operator(s) must agree; nobody counts twice or for a call of their own"))
+}
+
+/// The client's form: `accept` alone is no approval, for some clients send it for nobody.
+fn judge_response(level: Level, code: Option<&str>, response: &Response) -> Result<Option<String>, Refusal> {
+    let no = |code, message: &str| Refusal::new(code, message).hint("nothing was done; call again to be asked anew");
+    if response.action != "accept" {
+        return Err(no(Code::ApprovalRefused, "the person declined"));
+    }
+    let text = |name: &str| response.content.get(name).and_then(serde_json::Value::as_str);
+    match text("decision") {
+        Some("once" | "session") => {}
+        Some("deny") => return Err(no(Code::ApprovalRefused, "the person said no")),
+        _ => return Err(no(Code::ApprovalNotExplicit, "the answer does not say `once` or `session`")),
+    }
+    if response.content.keys().any(|name| !matches!(name.as_str(), "decision" | "confirm")) {
+        return Err(no(Code::ApprovalNotExplicit, "the answer holds fields that were not asked for"));
+    }
+    let confirmed = match (response.content.get("confirm"), code) {
+        (Some(given), Some(code)) => given.as_str() == Some(code),
+        (Some(_), None) | (None, _) => level < Level::Destroy,
+    };
+    if confirmed { Ok(None) } else { Err(no(Code::ApprovalNotExplicit, "the code that was shown is missing or different")) }
+}

@@ -1,0 +1,127 @@
+//! Line 7: names and values of arguments, before the tool reads them.
+
+use serde_json::{Map, Number, Value};
+
+use super::capability::{Capability, judge_flags};
+use crate::manifest::ArgumentRule;
+use crate::model::{Code, Flag, Flags, Refusal};
+
+impl Capability {
+    /// Judges the arguments by the manifest: known names, listed values, ranges, lengths; for an absent one the value it would take.
+    /// Gives them back with the first listed value in the place of each absent one.
+    ///
+    /// `malformed`: what the strict reader of the message found that JSON parsers differ on, such as a duplicate key.
+    ///
+    /// # Errors
+    /// `permission_missing` (a file to save to without the flag to write), `argument_invalid`, `unknown_argument`,
+    /// `argument_not_allowed`.
+    pub fn check_arguments(&self, arguments: &Map<String, Value>, malformed: Option<&str>) -> Result<Map<String, Value>, Refusal> {
+        if arguments.get("save_to").is_some_and(|value| !value.is_null()) && self.spec.arguments.iter().any(|known| known.name == "save_to")
+        {
+            let held = self.rules().map_or(Flags::NONE, |rules| rules.permissions);
+            judge_flags(&self.profile, held, self.spec, Flags::of(&[Flag::WriteFile]))?;
+        }
+        if let Some(oddity) = malformed {
+            return Err(Refusal::new(Code::ArgumentInvalid, format!("the arguments cannot be read in one way only: {oddity}"))
+                .hint("send every name once"));
+        }
+        let rules = self.tool_rules();
+        for name in arguments.keys() {
+            if !self.spec.arguments.iter().any(|known| known.name == name) {
+                return Err(self.unknown(name));
+            }
+            if let Some(rules) = rules.filter(|rules| rules.only_listed && !rules.arguments.contains_key(name)) {
+                let listed: Vec<&str> = rules.arguments.keys().map(String::as_str).collect();
+                return Err(Refusal::new(Code::ArgumentNotAllowed, format!("`{name}` may not be given to `{}`", self.spec.name))
+                    .rule(format!("tools.{}.only_listed", self.spec.name))
+                    .hint(format!("leave it out; open are: {}", listed.join(", "))));
+            }
+        }
+        let mut complete = arguments.clone();
+        for (name, rule) in rules.iter().flat_map(|rules| &rules.arguments) {
+            self.check_one(name, rule, arguments.get(name))?;
+            if let ArgumentRule::Listed(values) = rule
+                && !arguments.contains_key(name)
+                && let Some(first) = values.first()
+            {
+                complete.insert(name.clone(), first.clone());
+            }
+        }
+        Ok(complete)
+    }
+
+    fn check_one(&self, name: &str, rule: &ArgumentRule, given: Option<&Value>) -> Result<(), Refusal> {
+        let default = || {
+            let text = self.spec.arguments.iter().find(|known| known.name == name)?.default?;
+            serde_json::from_str::<Value>(text).ok()
+        };
+        let (value, shown) = match (rule, given) {
+            // An absent argument takes the first of the list.
+            (ArgumentRule::Listed(_), None) => return Ok(()),
+            (_, Some(given)) => (Some(given.clone()), "is"),
+            (_, None) => (default(), "is absent and would be"),
+        };
+        let Some(value) = value else { return Ok(()) };
+        let Err(wanted) = fits(rule, &value) else { return Ok(()) };
+        let text: String = value.to_string().chars().take(60).collect();
+        Err(Refusal::new(Code::ArgumentNotAllowed, format!("`{name}` of `{}` {shown} `{text}`, which is not allowed", self.spec.name))
+            .rule(format!("tools.{}.allowed_arguments.{name}", self.spec.name))
+            .hint(format!("give {wanted}")))
+    }
+
+    fn unknown(&self, name: &str) -> Refusal {
+        let known: Vec<&str> = self.spec.arguments.iter().map(|known| known.name).collect();
+        let shown: String = name.chars().take(64).flat_map(char::escape_debug).collect();
+        Refusal::new(Code::UnknownArgument, format!("`{}` has no argument `{shown}`", self.spec.name))
+            .hint(format!("its arguments are: {}", known.join(", ")))
+    }
+}
+
+/// Whether a value keeps a rule; else what would.
+fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
+    match rule {
+        ArgumentRule::Listed(values) => {
+            if values.contains(value) {
+                return Ok(());
+            }
+            let shown: Vec<String> = values.iter().take(10).map(Value::to_string).collect();
+            Err(format!("one of {}", shown.join(", ")))
+        }
+        ArgumentRule::Range { min, max } => {
+            let wanted = || match (min, max) {
+                (Some(min), Some(max)) => format!("a number from {min} to {max}"),
+                (Some(min), None) => format!("a number from {min}"),
+                (None, Some(max)) => format!("a number up to {max}"),
+                (None, None) => "a number".to_owned(),
+            };
+            let Value::Number(number) = value else { return Err(wanted()) };
+            // Whole bounds ask for whole numbers: 5.0 is read as 5 by one parser and refused by another.
+            let whole = [min, max].into_iter().flatten().all(|bound| !bound.is_f64());
+            let low = min.as_ref().is_some_and(|min| less(number, min));
+            let high = max.as_ref().is_some_and(|max| less(max, number));
+            if (whole && number.is_f64()) || low || high { Err(wanted()) } else { Ok(()) }
+        }
+        ArgumentRule::Length { min, max } => {
+            let wanted = || match (min, max) {
+                (Some(min), Some(max)) => format!("a text of {min} to {max} bytes"),
+                (Some(min), None) => format!("a text of at least {min} bytes"),
+                (None, Some(max)) => format!("a text of at most {max} bytes"),
+                (None, None) => "a text".to_owned(),
+            };
+            let Value::String(text) = value else { return Err(wanted()) };
+            let length = text.len() as u64;
+            let short = min.is_some_and(|min| length < min);
+            let long = max.is_some_and(|max| length > max);
+            if short || long { Err(wanted()) } else { Ok(()) }
+        }
+    }
+}
+
+/// Compares without losing digits of whole numbers.
+fn less(a: &Number, b: &Number) -> bool {
+    let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => a < b,
+        _ => a.as_f64().unwrap_or(f64::NAN) < b.as_f64().unwrap_or(f64::NAN),
+    }
+}

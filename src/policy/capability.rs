@@ -1,0 +1,237 @@
+//! Lines 1 to 6: who calls what, under which limits. What comes out is the caller's capability for this one call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::state::State;
+use super::window::window_of;
+use crate::manifest::{Bounds, Manifest, Profile, ToolRules};
+use crate::model::{Bytes, Caller, Code, Flag, Flags, Refusal, ToolSpec};
+
+/// What a caller may do with one tool, under which limits.
+#[derive(Debug, Clone)]
+pub struct Capability {
+    /// The manifest it is judged by.
+    pub manifest: Arc<Manifest>,
+    /// The caller.
+    pub caller: Caller,
+    /// The caller's one profile.
+    pub profile: String,
+    /// The tool.
+    pub spec: &'static ToolSpec,
+    /// Largest file that is read whole or written.
+    pub max_file_size: Bytes,
+    /// Longest answer.
+    pub max_answer: Bytes,
+    /// Longest run time.
+    pub timeout: Duration,
+}
+
+const HOUR: Duration = Duration::from_hours(1);
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// Admits a call to be looked at: lines 1 to 6. `spec` is the tool of this name, if there is one.
+///
+/// # Errors
+/// `killed`, `audit_unavailable`, `no_profile`, `suspended`, `unknown_tool`, `rate_limited`, `quota`, `tool_denied`,
+/// `tool_not_allowed`, `permission_missing`.
+pub fn admit(
+    manifest: &Arc<Manifest>,
+    caller: &Caller,
+    tool: &str,
+    spec: Option<&'static ToolSpec>,
+    state: &State,
+) -> Result<Capability, Refusal> {
+    if state.killed {
+        return Err(Refusal::new(Code::Killed, "the emergency stop is on: no call is made")
+            .hint("only the operator can lift it, with `toolgate resume`"));
+    }
+    if state.audit_lost {
+        return Err(Refusal::new(Code::AuditUnavailable, "the audit log cannot be written, and no call is made without its record")
+            .hint("the operator sees the reason with `toolgate doctor`"));
+    }
+    let (name, profile) = profile_of(manifest, caller)?;
+    if state.suspended {
+        return Err(Refusal::new(Code::Suspended, "this session is suspended after too many refused calls")
+            .rule("limits.breaker")
+            .hint("it ends by itself after 10 minutes, or when the operator resumes it"));
+    }
+    let Some(spec) = spec else {
+        let shown: String = tool.chars().take(64).flat_map(char::escape_debug).collect();
+        return Err(Refusal::new(Code::UnknownTool, format!("there is no tool `{shown}`")).hint("list the tools again"));
+    };
+    let rules = manifest.tools.get(spec.name);
+    count(manifest, name, profile, spec, rules, state)?;
+    judge_tool(name, profile, spec)?;
+    judge_flags(name, profile.permissions, spec, spec.flags)?;
+    let least = |own: fn(&Bounds) -> Option<Bytes>, base: Bytes| {
+        [own(&profile.bounds), rules.and_then(|rules| own(&rules.bounds))].into_iter().flatten().fold(base, Bytes::min)
+    };
+    let times = [profile.bounds.timeout, rules.and_then(|rules| rules.bounds.timeout)];
+    Ok(Capability {
+        manifest: Arc::clone(manifest),
+        caller: caller.clone(),
+        profile: name.to_owned(),
+        spec,
+        max_file_size: least(|bounds| bounds.max_file_size, manifest.files.max_file_size),
+        max_answer: least(|bounds| bounds.max_answer, manifest.files.max_answer),
+        timeout: times.into_iter().flatten().fold(manifest.limits.timeout, Duration::min),
+    })
+}
+
+fn profile_of<'m>(manifest: &'m Manifest, caller: &'m Caller) -> Result<(&'m str, &'m Profile), Refusal> {
+    caller
+        .profile
+        .as_deref()
+        .and_then(|name| manifest.profiles.get_key_value(name))
+        .map(|(name, profile)| (name.as_str(), profile))
+        .ok_or_else(|| {
+            Refusal::new(Code::NoProfile, "this caller has no profile here, so nothing is open to it")
+                .rule("clients")
+                .hint("the operator gives profiles in `[clients]`, or starts the server with `--profile NAME`")
+        })
+}
+
+/// Line 4. The limits of `[limits]`, profile and tool hold together: the least counts.
+fn count(
+    manifest: &Manifest,
+    name: &str,
+    profile: &Profile,
+    spec: &ToolSpec,
+    rules: Option<&ToolRules>,
+    state: &State,
+) -> Result<(), Refusal> {
+    let limits = &manifest.limits;
+    let own = &profile.bounds;
+    let per_profile = |key: &str| format!("profiles.{name}.{key}");
+    let per_tool = |key: &str| format!("tools.{}.{key}", spec.name);
+    let everyone = |key: &str| format!("limits.{key}");
+    let (minute, hour) = ("rate_limit_per_minute", "rate_limit_per_hour");
+    // Where nobody says anything the default of the contract holds; it is no ceiling for those who do.
+    let silent = (limits.bounds.rate_per_minute.is_none() && own.rate_per_minute.is_none()).then_some(limits.default_rate);
+    let calls = &state.calls_at;
+    let of_tool = &state.tool_calls_at;
+    let bounds = rules.map(|rules| &rules.bounds);
+    for (limit, times, span, rule) in [
+        (silent, calls, MINUTE, everyone(minute)),
+        (limits.bounds.rate_per_minute, calls, MINUTE, everyone(minute)),
+        (own.rate_per_minute, calls, MINUTE, per_profile(minute)),
+        (limits.bounds.rate_per_hour, calls, HOUR, everyone(hour)),
+        (own.rate_per_hour, calls, HOUR, per_profile(hour)),
+        (bounds.and_then(|bounds| bounds.rate_per_minute), of_tool, MINUTE, per_tool(minute)),
+        (bounds.and_then(|bounds| bounds.rate_per_hour), of_tool, HOUR, per_tool(hour)),
+    ] {
+        let Some(limit) = limit else { continue };
+        if let Some(wait) = window_of(times, state.now, limit, span) {
+            let unit = if span == HOUR { "hour" } else { "minute" };
+            let refusal = Refusal::new(Code::RateLimited, format!("limit reached: {limit} calls per {unit}")).rule(rule);
+            return Err(if limit == 0 { refusal.hint("no call is open here") } else { refusal.retry_after(wait) });
+        }
+    }
+    budgets(manifest, name, own, state)
+}
+
+fn budgets(manifest: &Manifest, name: &str, own: &Bounds, state: &State) -> Result<(), Refusal> {
+    let limits = &manifest.limits;
+    let (used, cost) = (&state.used, &state.cost);
+    let rule = |own: bool, key: &str| if own { format!("profiles.{name}.{key}") } else { format!("limits.{key}") };
+    for (used, cost, limit, own, key) in [
+        (used.write, cost.write, limits.write_per_hour, own.write_per_hour, "write_per_hour"),
+        (used.egress, cost.egress, limits.egress_per_hour, own.egress_per_hour, "egress_per_hour"),
+    ] {
+        let limit_here = own.map_or(limit, |own| own.min(limit));
+        if used.saturating_add(cost) > limit_here.0 {
+            let message = format!("the budget of {limit_here} in any hour ({key}) is used up");
+            return Err(Refusal::new(Code::Quota, message).rule(rule(limit_here < limit, key)).hint("use less, or wait"));
+        }
+    }
+    let cpu = own.cpu_per_hour.map_or(limits.cpu_per_hour, |own| own.min(limits.cpu_per_hour));
+    if used.cpu.saturating_add(cost.cpu) > cpu {
+        let message = format!("the budget of {} s of processor time in any hour is used up", cpu.as_secs());
+        return Err(Refusal::new(Code::Quota, message)
+            .rule(rule(cpu < limits.cpu_per_hour, "cpu_per_hour"))
+            .hint("run shorter programs, or wait"));
+    }
+    let most = own.concurrent_calls.map_or(limits.concurrent_calls, |own| own.min(limits.concurrent_calls));
+    if state.under_way >= most {
+        let message = format!("{most} calls are under way already");
+        return Err(Refusal::new(Code::Quota, message).rule(rule(most < limits.concurrent_calls, "concurrent_calls")).retry_after(1));
+    }
+    Ok(())
+}
+
+/// Line 5.
+fn judge_tool(name: &str, profile: &Profile, spec: &ToolSpec) -> Result<(), Refusal> {
+    if let Some((index, pattern)) = profile.denied_tools.iter().enumerate().find(|(_, pattern)| pattern.matches(spec.name)) {
+        return Err(Refusal::new(Code::ToolDenied, format!("`{}` is denied by `{}`", spec.name, pattern.as_str()))
+            .rule(format!("profiles.{name}.denied_tools[{index}]"))
+            .hint("use another tool; this one stays denied"));
+    }
+    if !profile.allowed_tools.iter().any(|pattern| pattern.matches(spec.name)) {
+        return Err(Refusal::new(Code::ToolNotAllowed, format!("`{}` is not open to this caller", spec.name))
+            .rule(format!("profiles.{name}.allowed_tools"))
+            .hint("use a tool that is listed"));
+    }
+    Ok(())
+}
+
+/// Line 6.
+pub(super) fn judge_flags(name: &str, held: Flags, spec: &ToolSpec, needed: Flags) -> Result<(), Refusal> {
+    let missing: Vec<&str> = needed.missing_from(held).map(Flag::as_str).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::PermissionMissing, format!("`{}` needs {}, which this caller does not have", spec.name, missing.join(" and ")))
+        .rule(format!("profiles.{name}.permissions"))
+        .hint("do without it; only the operator can give it"))
+}
+
+/// Whether a profile could ever use a tool: what it can never use is not listed.
+pub fn could_use(manifest: &Manifest, profile: &str, spec: &ToolSpec) -> bool {
+    manifest
+        .profiles
+        .get(profile)
+        .is_some_and(|rules| judge_tool(profile, rules, spec).is_ok() && judge_flags(profile, rules.permissions, spec, spec.flags).is_ok())
+}
+
+impl Capability {
+    /// The caller's profile; every capability has one, so none is a fault of ours and opens nothing.
+    pub(super) fn rules(&self) -> Option<&Profile> {
+        self.manifest.profiles.get(&self.profile)
+    }
+
+    /// The tightening of the tool.
+    pub(super) fn tool_rules(&self) -> Option<&ToolRules> {
+        self.manifest.tools.get(self.spec.name)
+    }
+
+    /// Whether the profile holds these flags.
+    pub(super) fn holds(&self, flags: &[Flag]) -> bool {
+        self.rules().is_some_and(|rules| rules.permissions.contains(Flags::of(flags)))
+    }
+
+    /// The roots a program of this caller sees and whether it may write there: those of `[python] roots` that the profile has, with
+    /// what its flags allow.
+    pub fn python_roots(&self) -> Vec<(&str, bool)> {
+        if !self.holds(&[Flag::ReadFile]) {
+            return Vec::new();
+        }
+        let given = self.rules().map(|rules| &rules.roots);
+        let writes = self.holds(&[Flag::WriteFile]);
+        let seen = |name: &&String| match given {
+            Some(Some(roots)) => roots.contains(name),
+            Some(None) => true,
+            None => false,
+        };
+        let walls = |name: &'_ String| {
+            let (name, root) = self.manifest.roots.get_key_value(name)?;
+            Some((name.as_str(), writes && root.mode == crate::manifest::RootMode::ReadWrite))
+        };
+        self.manifest.python.roots.iter().filter(seen).filter_map(walls).collect()
+    }
+
+    /// Whether a program of this caller reaches the network.
+    pub fn python_network(&self) -> bool {
+        self.manifest.python.network && self.holds(&[Flag::NetworkAccess])
+    }
+}

@@ -1,0 +1,76 @@
+//! The level of a call, from what it would do: never from the tool's name.
+
+use super::capability::Capability;
+use crate::model::{Access, Action, Facts, Fetch, Kind, Level, PathFact, Target, WriteMode};
+
+/// What a level means, in words for a person.
+pub const fn meaning(level: Level) -> &'static str {
+    match level {
+        Level::Read => "reads",
+        Level::Create => "creates something new, or stays in the session's own scratch",
+        Level::Change => "changes what exists",
+        Level::Destroy => "deletes, overwrites by a move, or sends",
+        Level::System => "changes the system",
+    }
+}
+
+/// The level of an action by its effect.
+pub fn level(capability: &Capability, action: &Action, targets: &[Target], facts: &Facts) -> Level {
+    let touched = action
+        .touches()
+        .iter()
+        .zip(targets)
+        .zip(&facts.paths)
+        .map(|((touch, target), fact)| level_of_touch(capability, action, touch.access, target, fact))
+        .max()
+        .unwrap_or(Level::Read);
+    let own = match action {
+        Action::Fetch(fetch) => level_of_fetch(fetch),
+        Action::RunPython(_) => level_of_program(capability),
+        Action::ReadFile(_)
+        | Action::WriteFile(_)
+        | Action::EditFile(_)
+        | Action::ListDirectory(_)
+        | Action::SearchFiles(_)
+        | Action::FileInfo(_)
+        | Action::CreateDirectory(_)
+        | Action::MoveFile(_)
+        | Action::DeleteFile(_) => Level::Read,
+    };
+    own.max(touched)
+}
+
+fn level_of_touch(capability: &Capability, action: &Action, access: Access, target: &Target, fact: &PathFact) -> Level {
+    let exists = fact.kind != Kind::Absent;
+    let level = match access {
+        Access::Read | Access::List | Access::Stat => return Level::Read,
+        // `create` opens with O_EXCL: it cannot change what exists.
+        Access::Write(_) if !exists || matches!(action, Action::WriteFile(write) if write.mode == WriteMode::Create) => Level::Create,
+        Access::CreateDirectory => Level::Create,
+        Access::Write(_) | Access::Edit | Access::MoveFrom => Level::Change,
+        Access::MoveTo => {
+            if exists {
+                Level::Destroy
+            } else {
+                Level::Change
+            }
+        }
+        Access::Delete { .. } => Level::Destroy,
+    };
+    // What a session does in its own scratch concerns nobody else.
+    let scratch = capability.manifest.roots.get(&target.root).is_some_and(crate::manifest::Root::is_session);
+    if scratch { level.min(Level::Create) } else { level }
+}
+
+fn level_of_fetch(fetch: &Fetch) -> Level {
+    let reads = matches!(fetch.method.as_str(), "GET" | "HEAD") && fetch.body.is_none();
+    if reads { Level::Read } else { Level::Destroy }
+}
+
+fn level_of_program(capability: &Capability) -> Level {
+    if capability.python_network() {
+        return Level::Destroy;
+    }
+    let persistent = |name: &str| capability.manifest.roots.get(name).is_some_and(|root| !root.is_session());
+    if capability.python_roots().iter().any(|(name, writable)| *writable && persistent(name)) { Level::Change } else { Level::Create }
+}

@@ -1,0 +1,141 @@
+//! Lines 8 and 9 as far as the world decides them: what was seen at each path, and what the URL's host resolved to.
+
+use super::capability::Capability;
+use super::network::{judge_addresses, judge_redirect, judge_url};
+use super::paths::{judge_patterns, judge_text, outside};
+use super::screen::Screened;
+use crate::manifest::Symlinks;
+use crate::model::{Access, Action, Bytes, Code, Entry, Facts, HttpUrl, Kind, Link, PathFact, Refusal, Target, Touch, WriteMode};
+
+/// Judges what was seen. Gives the targets as they are after links were followed.
+///
+/// # Errors
+/// The codes of lines 8 and 9.
+pub(super) fn judge_facts(capability: &Capability, action: &Action, screened: &Screened, facts: &Facts) -> Result<Vec<Target>, Refusal> {
+    let touches = action.touches();
+    if touches.len() != screened.targets.len() || touches.len() != facts.paths.len() {
+        // Fail closed: a path nobody looked at is not judged.
+        return Err(Refusal::new(Code::Internal, "not every path of the call was looked at"));
+    }
+    let mut targets = Vec::with_capacity(touches.len());
+    for ((touch, target), fact) in touches.iter().zip(&screened.targets).zip(&facts.paths) {
+        targets.push(judge_path(capability, action, touch, target, fact)?);
+    }
+    judge_below(capability, &touches, &targets, &facts.paths)?;
+    if let Some(url) = &screened.url {
+        judge_hops(capability, url, facts)?;
+    }
+    Ok(targets)
+}
+
+fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &Target, fact: &PathFact) -> Result<Target, Refusal> {
+    let target = follow(capability, touch.access, target, &fact.link)?;
+    if fact.protected {
+        return Err(protected(&target));
+    }
+    let whole = matches!(touch.access, Access::Read | Access::Edit | Access::Write(_));
+    match fact.kind {
+        Kind::Symlink => return Err(linked(&target)),
+        Kind::Other => return Err(irregular(&target, "a device, pipe or socket")),
+        Kind::Directory if whole => return Err(irregular(&target, "a folder")),
+        Kind::File if fact.names > 1 => {
+            return Err(Refusal::new(
+                Code::Hardlink,
+                format!("`{target}` has {} names, and a rule for one says nothing of the others", fact.names),
+            )
+            .hint("make a copy of its own, or leave it out"));
+        }
+        Kind::File | Kind::Directory | Kind::Absent => {}
+    }
+    let size = match touch.access {
+        Access::Read | Access::Edit => fact.size,
+        Access::Write(Bytes(size)) if matches!(action, Action::WriteFile(write) if write.mode == WriteMode::Append) => {
+            size.saturating_add(fact.size)
+        }
+        Access::Write(Bytes(size)) => size,
+        _ => 0,
+    };
+    capability.judge_size(&target, Bytes(size))?;
+    Ok(target)
+}
+
+/// Where a path leads. Where links are followed at all, what counts is where they lead, judged anew.
+fn follow(capability: &Capability, access: Access, target: &Target, link: &Link) -> Result<Target, Refusal> {
+    let inside = capability.manifest.files.symlinks == Symlinks::Inside;
+    match link {
+        Link::None => Ok(target.clone()),
+        Link::Leads(path) if inside => {
+            let target = Target { root: target.root.clone(), path: path.clone() };
+            judge_text(&capability.manifest, &capability.profile, &target, access)?;
+            Ok(target)
+        }
+        Link::Outside if inside => Err(outside(target)),
+        Link::OnTheWay | Link::Leads(_) | Link::Outside => Err(linked(target)),
+    }
+}
+
+fn linked(target: &Target) -> Refusal {
+    Refusal::new(Code::Symlink, format!("`{target}` is or goes through a symbolic link"))
+        .rule("files.symlinks")
+        .hint("name the file by its own path")
+}
+
+fn irregular(target: &Target, what: &str) -> Refusal {
+    Refusal::new(Code::NotARegularFile, format!("`{target}` is {what}, not a regular file"))
+        .hint("name a file; a folder is listed with `list_directory`")
+}
+
+fn protected(target: &Target) -> Refusal {
+    Refusal::new(Code::PathDenied, format!("`{target}` belongs to the server itself (its manifest or its state), or holds what does"))
+        .hint("leave it out; no call can reach it")
+}
+
+/// A folder that is moved or deleted takes everything below it along: every entry is judged under its old and its new name.
+fn judge_below(capability: &Capability, touches: &[Touch], targets: &[Target], facts: &[PathFact]) -> Result<(), Refusal> {
+    let renamed = |touch: &Touch| {
+        let to = touches.iter().position(|other| other.access == Access::MoveTo)?;
+        (touch.access == Access::MoveFrom).then(|| targets.get(to)).flatten()
+    };
+    for ((touch, target), fact) in touches.iter().zip(targets).zip(facts) {
+        if !matches!(touch.access, Access::MoveFrom | Access::Delete { .. }) {
+            continue;
+        }
+        if fact.cut {
+            return Err(Refusal::new(Code::PathDenied, format!("`{target}` holds more entries than can be judged at once"))
+                .hint("move or delete smaller folders"));
+        }
+        for entry in &fact.below {
+            judge_entry(capability, target, entry, touch.access)?;
+            if let Some(to) = renamed(touch) {
+                let path = entry.path.rebased(&target.path, &to.path).ok_or_else(|| outside(target))?;
+                let new = Target { root: to.root.clone(), path };
+                judge_text(&capability.manifest, &capability.profile, &new, Access::MoveTo)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn judge_entry(capability: &Capability, folder: &Target, entry: &Entry, access: Access) -> Result<(), Refusal> {
+    let target = Target { root: folder.root.clone(), path: entry.path.clone() };
+    if entry.protected {
+        return Err(protected(&target));
+    }
+    let root = capability.manifest.roots.get(&folder.root).ok_or_else(|| outside(folder))?;
+    judge_patterns(&capability.manifest, root, &target, access)
+}
+
+/// Every address of the host, and every hop that is known beforehand, up to as many as are followed.
+fn judge_hops(capability: &Capability, url: &HttpUrl, facts: &Facts) -> Result<(), Refusal> {
+    let rules = &capability.manifest.network;
+    judge_addresses(rules, url, &facts.addresses)?;
+    let mut from = url.clone();
+    for (hop, addresses) in facts.redirects.iter().take(rules.max_redirects as usize) {
+        let to = from.join(hop)?;
+        judge_redirect(&from, &to)?;
+        judge_url(rules, &to)?;
+        judge_addresses(rules, &to, addresses)?;
+        from = to;
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Lines 8 to 15 over facts: the one function that the live call and `simulate` both end in.
+
+use super::approval::{decide, grant_target};
+use super::capability::Capability;
+use super::effect;
+use super::facts::judge_facts;
+use super::screen::Screened;
+use super::state::{Review, State};
+use super::verdict::Verdict;
+use crate::model::{Action, Code, Facts, Level, Refusal};
+
+/// Judges an action whose text was screened, by what was seen of the world. Pure.
+///
+/// Until an effect is made the verdict is only as good as the facts: it must act on the very handles they were read from.
+pub fn judge(capability: &Capability, action: &Action, screened: &Screened, facts: &Facts, state: &State) -> Verdict {
+    let targets = match judge_facts(capability, action, screened, facts) {
+        Ok(targets) => targets,
+        Err(refusal) => return Verdict::deny(refusal, None),
+    };
+    let (level, review_due) = match level_of(capability, action, screened, facts, state) {
+        Ok(found) => found,
+        Err((refusal, level)) => return Verdict::deny(refusal, Some(level)),
+    };
+    let url = screened.url.as_ref().map(ToString::to_string);
+    let grant = grant_target(capability, action, url.as_deref(), &targets);
+    Verdict { review_due, ..decide(capability, level, grant.as_deref(), state) }
+}
+
+/// Line 11: effect, tool, untrusted content, reviewers. Each can only raise.
+fn level_of(
+    capability: &Capability,
+    action: &Action,
+    screened: &Screened,
+    facts: &Facts,
+    state: &State,
+) -> Result<(Level, bool), (Refusal, Level)> {
+    let manifest = &capability.manifest;
+    let effect = effect::level(capability, action, &screened.targets, facts);
+    let raised = manifest.tools.get(capability.spec.name).and_then(|rules| rules.level).unwrap_or_default();
+    let mut level = effect.max(raised);
+    if state.untrusted && manifest.approvals.raise_after_untrusted && level >= Level::Change {
+        level = level.raised();
+    }
+    if level < manifest.review.from_level {
+        return Ok((level, false));
+    }
+    let Some(reviews) = &state.reviews else { return Ok((level, !manifest.review.reviewers.is_empty())) };
+    for review in reviews {
+        match review {
+            Review::Allow => {}
+            Review::Deny => {
+                let refusal = Refusal::new(Code::ReviewDenied, "a reviewer refused the call").rule("review.reviewers");
+                return Err((refusal.hint("do something else; the reviewers' reasons are in the log"), level));
+            }
+            Review::Doubt => level = level.max(Level::Destroy),
+            Review::Level(least) => level = level.max(*least),
+        }
+    }
+    Ok((level, false))
+}

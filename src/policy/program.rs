@@ -1,0 +1,75 @@
+//! Line 10: the static check of Python, under the manifest.
+
+use crate::manifest::{self, Python};
+use crate::model::Refusal;
+use crate::python::{self, Check, Finding, Imports, Rules, Severity, Verdict};
+
+/// What the static check made of a program that it lets through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The source that was judged; exactly this must run.
+    pub source: String,
+    /// What is worth knowing before it runs, a line each.
+    pub warnings: Vec<String>,
+}
+
+/// The rules of the check, as the manifest has them.
+pub fn rules(python: &Python) -> Rules {
+    let names = |list: &[String]| list.iter().cloned().collect();
+    Rules {
+        check: match python.check {
+            manifest::Check::Strict => Check::Strict,
+            manifest::Check::Imports => Check::Imports,
+            manifest::Check::Off => Check::Off,
+        },
+        imports: if python.allowed_imports.iter().any(|name| name == "*") {
+            Imports::All
+        } else {
+            Imports::Listed(names(&python.allowed_imports))
+        },
+        allowed_calls: names(&python.allowed_calls),
+        allowed_attributes: names(&python.allowed_attributes),
+        ..Rules::default()
+    }
+}
+
+/// Checks a program.
+///
+/// # Errors
+/// `import_not_allowed`, `code_forbidden`, `syntax_error`: the first finding's code, and all findings in the message.
+pub fn check(python: &Python, code: &str) -> Result<Program, Refusal> {
+    let report = python::check(code, &rules(python));
+    let of = |severity| report.findings.iter().filter(move |finding| finding.severity == severity);
+    if report.verdict == Verdict::Deny {
+        let Some(first) = of(Severity::Deny).next() else {
+            return Err(Refusal::new(crate::model::Code::CodeForbidden, "the program is refused by the static check"));
+        };
+        let lines: Vec<String> = of(Severity::Deny).map(line).collect();
+        let message = format!("the program is refused by reading it, nothing ran:\n{}\n", lines.join("\n"));
+        return Err(Refusal::new(first.code, message).rule("python").hint("change all of these and send the program again"));
+    }
+    let warnings = of(Severity::Warn).map(line).collect();
+    Ok(Program { source: report.source, warnings })
+}
+
+/// One finding on one line: where, what, and what to write instead.
+fn line(finding: &Finding) -> String {
+    let (message, hint) = (crate::filter::escape_line(&finding.message), crate::filter::escape_line(&finding.hint));
+    format!("  line {}, column {} [{}]: {message}; {hint}", finding.line, finding.column, finding.rule)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Code;
+
+    #[test]
+    fn all_findings_are_told_at_once_and_what_passes_is_what_runs() {
+        let python = Python { allowed_imports: vec!["math".to_owned()], ..Python::default() };
+        let refusal = check(&python, "import os\nimport math\nimport socket\n").unwrap_err();
+        assert_eq!(refusal.code, Code::ImportNotAllowed);
+        assert!(refusal.message.contains("line 1") && refusal.message.contains("line 3"), "{refusal}");
+        let program = check(&python, "import math\r\nprint(math.pi)\r\n").unwrap();
+        assert_eq!(program.source, "import math\nprint(math.pi)\n");
+    }
+}

@@ -1,0 +1,93 @@
+//! Lines 8 to 10 as far as text decides them: what is refused here is never opened, resolved or run.
+
+use super::capability::Capability;
+use super::network::judge_url;
+use super::paths::{judge_text, place};
+use super::program::{self, Program};
+use super::request::judge_header;
+use crate::model::{Access, Action, Bytes, Code, HttpUrl, Refusal, Target};
+
+/// What an action means once its text was judged.
+#[derive(Debug, Clone, Default)]
+pub struct Screened {
+    /// Where each of the action's touches is, in order.
+    pub targets: Vec<Target>,
+    /// The URL of a fetch.
+    pub url: Option<HttpUrl>,
+    /// What the static check made of a program.
+    pub program: Option<Program>,
+}
+
+impl Screened {
+    /// The action with exactly the program that was judged: what runs is what was read.
+    #[must_use]
+    pub fn as_judged(&self, mut action: Action) -> Action {
+        if let (Action::RunPython(run), Some(program)) = (&mut action, &self.program) {
+            run.code.clone_from(&program.source);
+        }
+        action
+    }
+}
+
+impl Capability {
+    /// Judges the text of paths, URL, headers and program.
+    ///
+    /// # Errors
+    /// The codes of lines 8 to 10, and `argument_not_allowed` or `argument_invalid` for a header.
+    pub fn screen(&self, action: &Action) -> Result<Screened, Refusal> {
+        let mut screened = Screened::default();
+        for touch in action.touches() {
+            let target = place(&self.manifest, &touch.path)?;
+            judge_text(&self.manifest, &self.profile, &target, touch.access)?;
+            if let Access::Write(size) = touch.access {
+                self.judge_size(&target, size)?;
+            }
+            screened.targets.push(target);
+        }
+        match action {
+            Action::Fetch(fetch) => {
+                let url = HttpUrl::parse(&fetch.url)?;
+                judge_url(&self.manifest.network, &url)?;
+                for (name, value) in &fetch.headers {
+                    judge_header(name, value)?;
+                }
+                screened.url = Some(url);
+            }
+            Action::RunPython(run) => {
+                screened.program = Some(program::check(&self.manifest.python, &run.code)?);
+            }
+            Action::ReadFile(_)
+            | Action::WriteFile(_)
+            | Action::EditFile(_)
+            | Action::ListDirectory(_)
+            | Action::SearchFiles(_)
+            | Action::FileInfo(_)
+            | Action::CreateDirectory(_)
+            | Action::MoveFile(_)
+            | Action::DeleteFile(_) => {}
+        }
+        Ok(screened)
+    }
+
+    /// Judges the size of what is read whole or written.
+    ///
+    /// # Errors
+    /// `file_too_large`, with the rule that holds the least limit.
+    pub fn judge_size(&self, target: &Target, size: Bytes) -> Result<(), Refusal> {
+        if size <= self.max_file_size {
+            return Ok(());
+        }
+        let of_tool = self.tool_rules().and_then(|rules| rules.bounds.max_file_size);
+        let of_profile = self.rules().and_then(|rules| rules.bounds.max_file_size);
+        let rule = if of_tool == Some(self.max_file_size) {
+            format!("tools.{}.max_file_size", self.spec.name)
+        } else if of_profile == Some(self.max_file_size) {
+            format!("profiles.{}.max_file_size", self.profile)
+        } else {
+            "files.max_file_size".to_owned()
+        };
+        Err(Refusal::new(Code::FileTooLarge, format!("`{target}` has {size}; {} are the most", self.max_file_size))
+            .rule(rule)
+            .hint("use a smaller file, or split it"))
+    }
+}

@@ -1,0 +1,113 @@
+//! What the judge says.
+
+use crate::model::{Code, Level, Refusal};
+
+/// Yes, ask, or no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Decision {
+    /// It may be done.
+    Allow,
+    /// A person must agree first.
+    Ask,
+    /// It may not be done.
+    Deny,
+}
+
+impl Decision {
+    /// As answers and records write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Decision::Allow => "allow",
+            Decision::Ask => "ask",
+            Decision::Deny => "deny",
+        }
+    }
+}
+
+/// The judgement of one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Yes, ask, or no.
+    pub decision: Decision,
+    /// The reason.
+    pub code: Code,
+    /// The level, where the call came that far.
+    pub level: Option<Level>,
+    /// The rule of the manifest that decided.
+    pub rule: Option<String>,
+    /// One sentence.
+    pub message: String,
+    /// One safe next step.
+    pub hint: Option<String>,
+    /// Whole seconds until a repeat can succeed.
+    pub retry_after_s: Option<u64>,
+    /// What a lasting yes would be for, as [`super::Grant::target`] has it; none where nothing is remembered.
+    pub grant: Option<String>,
+    /// The call is of a level that reviewers must see, and they were not asked yet: ask them and judge again.
+    pub review_due: bool,
+}
+
+impl Verdict {
+    /// The verdict of a refusal.
+    pub fn deny(refusal: Refusal, level: Option<Level>) -> Self {
+        let Refusal { code, message, hint, rule, retry_after_s } = refusal;
+        Self { decision: Decision::Deny, code, level, rule, message, hint, retry_after_s, grant: None, review_due: false }
+    }
+
+    /// The refusal a model is shown, where the verdict is not a yes.
+    pub fn refusal(&self) -> Option<Refusal> {
+        (self.decision != Decision::Allow).then(|| Refusal {
+            code: self.code,
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+            rule: self.rule.clone(),
+            retry_after_s: self.retry_after_s,
+        })
+    }
+}
+
+/// The line of the decision at which a code is given.
+pub fn line_of(code: Code) -> u8 {
+    match code {
+        Code::PolicyInvalid | Code::Killed | Code::AuditUnavailable | Code::RootNotEnforceable => 1,
+        Code::NoProfile | Code::Suspended => 2,
+        Code::UnknownTool => 3,
+        Code::RateLimited | Code::Quota => 4,
+        Code::ToolDenied | Code::ToolNotAllowed => 5,
+        Code::PermissionMissing => 6,
+        Code::UnknownArgument | Code::ArgumentInvalid | Code::ArgumentNotAllowed => 7,
+        Code::PathMalformed
+        | Code::PathOutsideRoots
+        | Code::RootNotInProfile
+        | Code::RootReadOnly
+        | Code::Symlink
+        | Code::Hardlink
+        | Code::NotARegularFile
+        | Code::PathDenied
+        | Code::PathNotAllowed
+        | Code::RootItself
+        | Code::FileTooLarge => 8,
+        Code::UrlMalformed
+        | Code::UrlUserinfo
+        | Code::SchemeNotAllowed
+        | Code::IpLiteral
+        | Code::DomainDenied
+        | Code::DomainNotAllowed
+        | Code::PortNotAllowed
+        | Code::InternalAddress => 9,
+        Code::ImportNotAllowed | Code::CodeForbidden | Code::SyntaxError => 10,
+        Code::ReviewDenied => 11,
+        Code::Ok | Code::LevelDenied => 12,
+        Code::Remembered | Code::NeedsFirst => 13,
+        Code::NeedsEvery | Code::NeedsOperator | Code::MoreApprovers | Code::NoApprovalChannel => 14,
+        Code::Approved
+        | Code::ApprovalRefused
+        | Code::ApprovalNotExplicit
+        | Code::ApprovalExpired
+        | Code::ApprovalMismatch
+        | Code::ApprovalReplayed
+        | Code::ApprovalWrongPrincipal
+        | Code::ApprovalWrongChannel => 15,
+        _ => 16,
+    }
+}

@@ -1,0 +1,156 @@
+//! The manifest in plain words: what a model may do under its profile. It names no host path and nothing the profile cannot use.
+
+use std::fmt::Write;
+
+use crate::manifest::{Check, Manifest, Mode, Place, Profile, Root, RootMode};
+use crate::model::{Flag, Flags, Level, ToolSpec};
+
+/// What a caller of this profile may do, as Markdown.
+pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec]) -> String {
+    let mut text = String::from(
+        "# What you may do here\n\nWhat is not listed is denied. A refusal names its rule; repeating the call does not help.\n",
+    );
+    let Some((name, rules)) = profile.and_then(|name| manifest.profiles.get_key_value(name)) else {
+        text.push_str("\nYou have no profile: every call is refused.\n");
+        return text;
+    };
+    let names: Vec<String> = tools.iter().map(|spec| format!("`{}`", spec.name)).collect();
+    let _ = writeln!(text, "\nProfile `{name}`. Tools: {}.", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
+    let uses = |flag| rules.permissions.contains(Flags::of(&[flag]));
+    folders(&mut text, manifest, rules);
+    if uses(Flag::NetworkAccess) && tools.iter().any(|spec| spec.name == "fetch") {
+        network(&mut text, manifest);
+    }
+    if uses(Flag::ExecuteCode) && tools.iter().any(|spec| spec.name == "run_python") {
+        python(&mut text, manifest);
+    }
+    approvals(&mut text, manifest);
+    text
+}
+
+fn folders(text: &mut String, manifest: &Manifest, rules: &Profile) {
+    text.push_str("\n## Folders\n");
+    let given = |name: &String| rules.roots.as_ref().is_none_or(|roots| roots.contains(name));
+    let mut any = false;
+    for (name, root) in manifest.roots.iter().filter(|(name, _)| given(name)) {
+        any = true;
+        let _ = writeln!(text, "- `{name}/…`: {}", folder(root));
+    }
+    if !any {
+        text.push_str("- none\n");
+    }
+    let denied: Vec<String> = manifest.files.denied.iter().map(|pattern| format!("`{}`", pattern.as_str())).collect();
+    if !denied.is_empty() {
+        let _ = writeln!(text, "- denied in every folder: {}", denied.join(", "));
+    }
+    let _ = writeln!(
+        text,
+        "- a file up to {} is read whole or written; answers are cut at {} and say how to go on",
+        manifest.files.max_file_size, manifest.files.max_answer
+    );
+}
+
+fn folder(root: &Root) -> String {
+    let mut words = vec![match root.mode {
+        RootMode::ReadOnly => "read only".to_owned(),
+        RootMode::ReadWrite => "read and write".to_owned(),
+    }];
+    if root.place == Place::Session {
+        words.push("your own scratch folder, gone when the session ends".to_owned());
+    }
+    let allowed: Vec<String> = root.allowed.iter().map(|pattern| format!("`{}`", pattern.as_str())).collect();
+    words.push(match allowed.as_slice() {
+        [] => "nothing in it is open".to_owned(),
+        [all] if all == "`**`" => "everything in it".to_owned(),
+        some => format!("only {}", some.join(", ")),
+    });
+    let denied: Vec<String> = root.denied.iter().map(|pattern| format!("`{}`", pattern.as_str())).collect();
+    if !denied.is_empty() {
+        words.push(format!("denied: {}", denied.join(", ")));
+    }
+    words.join("; ")
+}
+
+fn network(text: &mut String, manifest: &Manifest) {
+    let rules = &manifest.network;
+    text.push_str("\n## Web\n");
+    let mut hosts: Vec<String> = rules.allowed_domains.iter().map(|pattern| format!("`{pattern}`")).collect();
+    if rules.any_public {
+        hosts = vec!["any public host".to_owned()];
+    }
+    let _ = writeln!(text, "- hosts: {}", if hosts.is_empty() { "none".to_owned() } else { hosts.join(", ") });
+    let denied: Vec<String> = rules.denied_domains.iter().map(|pattern| format!("`{pattern}`")).collect();
+    if !denied.is_empty() {
+        let _ = writeln!(text, "- never: {}", denied.join(", "));
+    }
+    text.push_str("- private, loopback and metadata addresses are never reached unless listed; every redirect is judged again\n");
+    let _ = writeln!(text, "- a response up to {}; GET and HEAD read, every other method sends and asks a person", rules.max_response);
+}
+
+fn python(text: &mut String, manifest: &Manifest) {
+    let rules = &manifest.python;
+    text.push_str("\n## Python\n");
+    let imports = match rules.check {
+        Check::Off => "any (the jail alone decides)".to_owned(),
+        _ if rules.allowed_imports.iter().any(|name| name == "*") => "any that is installed".to_owned(),
+        _ if rules.allowed_imports.is_empty() => "none".to_owned(),
+        _ => rules.allowed_imports.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+    };
+    let _ = writeln!(text, "- imports: {imports}");
+    let roots: Vec<String> = rules.roots.iter().map(|name| format!("`/roots/{name}`")).collect();
+    let _ = writeln!(
+        text,
+        "- folders it sees: {} and a private `/tmp` of {}",
+        if roots.is_empty() { "none".to_owned() } else { roots.join(", ") },
+        rules.scratch
+    );
+    let _ = writeln!(text, "- network: {}", if rules.network { "only what the web section opens" } else { "none" });
+    let _ = writeln!(
+        text,
+        "- limits: {} s of wall time, {} s of CPU, {} of memory, {} processes, {} of output a stream",
+        rules.timeout.as_secs(),
+        rules.cpu.as_secs(),
+        rules.memory,
+        rules.processes,
+        rules.output
+    );
+}
+
+fn approvals(text: &mut String, manifest: &Manifest) {
+    const WHAT: [&str; 5] = [
+        "reading, GET",
+        "creating something new, Python that writes only its own scratch",
+        "changing what exists, Python that sees a writable folder",
+        "deleting, overwriting by a move, sending",
+        "system changes",
+    ];
+    text.push_str("\n## What asks a person\n");
+    for (level, what) in Level::ALL.into_iter().zip(WHAT) {
+        let mode = match manifest.approvals.mode(level) {
+            Mode::None => "allowed",
+            Mode::First => "asks once for each target and session",
+            Mode::Every => "asks every time",
+            Mode::Operator => "asks an operator, not you or your client",
+            Mode::Deny => "refused",
+        };
+        let _ = writeln!(text, "- {what}: {mode}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_say_what_is_open_and_nothing_of_the_machine() {
+        let mut manifest = Manifest::builtin();
+        manifest.python.allowed_imports = vec!["math".to_owned()];
+        let spec = ToolSpec { name: "run_python", flags: Flags::of(&[Flag::ExecuteCode]), arguments: &[] };
+        let text = in_words(&manifest, Some("standard"), &[&spec]);
+        for part in ["`run_python`", "`work/…`: read and write", "imports: `math`", "asks every time", "network: none"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains("## Web"), "a tool that is not listed is not described");
+        assert!(in_words(&manifest, None, &[]).contains("every call is refused"));
+    }
+}

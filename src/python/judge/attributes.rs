@@ -1,0 +1,344 @@
+//! Attributes: of modules, with underscores, of frames, and those that name modules.
+
+use ruff_python_ast::Expr;
+use ruff_text_size::Ranged;
+
+use super::super::program::{Access, AttributeUse, Use, is_dunder};
+use super::super::tables;
+use super::names::is_private_to_class;
+use super::{Judge, Problem};
+
+impl<'a> Judge<'_, 'a> {
+    pub(super) fn attributes(&mut self) {
+        let program = self.program;
+        for attribute in &program.attributes {
+            let node = attribute.node;
+            let (start, end) = (node.attr.start().to_usize(), node.attr.end().to_usize());
+            if self.module_attribute(node, attribute.scope, attribute.access) {
+                let origins = self.expr_origins_of(attribute);
+                let name = node.attr.as_str();
+                let problem = origins.iter().find_map(|origin| self.origin_problem(origin, name, &attribute.usage, attribute.scope));
+                if let Some(problem) = problem {
+                    self.deny(start, end, problem);
+                }
+                // A dunder of a module is no export; the rest of the rules would only say it again.
+                if !is_dunder(name) {
+                    continue;
+                }
+            }
+            let problem = self.attribute_problem(&node.attr, attribute.access).or_else(|| self.context_problem(attribute));
+            if let Some(problem) = problem {
+                self.deny(start, end, problem);
+            }
+        }
+    }
+
+    /// What is wrong with reading or changing an attribute of this name on any object.
+    pub(super) fn attribute_problem(&self, name: &str, access: Access) -> Option<Problem> {
+        if !may_matter(name) || self.rules.allows_attribute(name) {
+            return None;
+        }
+        if is_dunder(name) {
+            return dunder_problem(name, access);
+        }
+        if tables::contains(tables::ALWAYS_REFUSED, name) {
+            return Some(Problem::new(
+                "attribute.interpreter",
+                format!("`.{name}` reaches into the interpreter"),
+                "pass the values you need as arguments",
+            ));
+        }
+        if name.starts_with('_') {
+            return self.private_problem(name);
+        }
+        if name == "obj" && access != Access::Store && self.program.holds_errors {
+            return Some(Problem::new(
+                "attribute.module",
+                "`.obj` of a caught exception holds the object whose attribute was missing",
+                "give the attribute another name, e.g. `.item`",
+            ));
+        }
+        let foreign = tables::contains(tables::RISKY_PUBLIC, name) && access == Access::Load && !self.facts.defined.contains(name);
+        if foreign {
+            return Some(Problem::new(
+                "attribute.module",
+                format!("`.{name}` is no attribute the program defines; on objects of other modules it leads out of the sandboxed part"),
+                "import what you need by name, from an allowed module",
+            ));
+        }
+        if name == "evaluate" && self.facts.forward_references {
+            return Some(Problem::new(
+                "attribute.module",
+                "`.evaluate` of a forward reference evaluates text as code",
+                "give the method another name",
+            ));
+        }
+        None
+    }
+
+    fn private_problem(&self, name: &str) -> Option<Problem> {
+        let own = tables::contains(tables::FOREIGN_PRIVATE, name) || self.facts.defined.contains(name) || self.is_spelt_out(name);
+        if own {
+            return None;
+        }
+        let kind = if is_private_to_class(name) { "private to a class" } else { "private" };
+        Some(Problem::new(
+            "attribute.private",
+            format!("`.{name}` is {kind} and the program does not define it"),
+            "use the public way, or define the attribute in a class of your own",
+        ))
+    }
+
+    /// `_Class__x` for a class and an `__x` of the program's own.
+    fn is_spelt_out(&self, name: &str) -> bool {
+        let Some((class, _)) = name.get(1..).and_then(|rest| rest.split_once("__")) else { return false };
+        let Some(private) = name.get(1 + class.len()..) else { return false };
+        self.facts.class_names.contains(class) && self.facts.defined.contains(private)
+    }
+
+    /// What is wrong with an allowed attribute in this place.
+    fn context_problem(&self, attribute: &AttributeUse<'a>) -> Option<Problem> {
+        let node = attribute.node;
+        match node.attr.as_str() {
+            "__new__" if !self.is_settled_owner(&node.value, attribute.scope) => Some(Problem::new(
+                "attribute.dunder",
+                "`.__new__` of a class that cannot be read builds objects past its checks",
+                "call the class itself",
+            )),
+            "__setattr__" | "__delattr__" => self.store_by_name(attribute),
+            "__dict__" if self.is_shown(&attribute.usage) => None,
+            "__dict__" => Some(dict_problem()),
+            "name"
+                if attribute.access == Access::Store
+                    && self.facts.fields
+                    && self.facts.classes.iter().any(|class| class.dataclass && class.inherits_fields) =>
+            {
+                Some(Problem::new(
+                    "dataclass.name",
+                    "a dataclass executes the names of its fields, and `.name` of a field can be changed here",
+                    "call the attribute otherwise, or leave out `field`",
+                ))
+            }
+            "_stream" | "_old_targets" if self.names_redirect() => {
+                Some(Problem::new("attribute.private", format!("`.{}` belongs to `contextlib`", node.attr), "give it another name"))
+            }
+            _ => None,
+        }
+    }
+
+    /// `super()`, a class by name, or `cls`.
+    fn is_settled_owner(&self, owner: &'a Expr, scope: usize) -> bool {
+        match owner {
+            Expr::Call(call) => self.is_builtin(&call.func, scope, &["super"]),
+            Expr::Name(_) => true,
+            Expr::Attribute(node) => !is_dunder(&node.attr),
+            _ => false,
+        }
+    }
+
+    /// `object.__setattr__(self, "x", v)` and `super().__setattr__(name, value)` in an ordinary class.
+    fn store_by_name(&self, attribute: &AttributeUse<'a>) -> Option<Problem> {
+        let shown = attribute.node.attr.as_str();
+        let problem = || {
+            Some(Problem::new(
+                "getattr",
+                format!("`.{shown}` with a name that cannot be read can change any attribute"),
+                "assign the attribute by its name: `self.x = value`",
+            ))
+        };
+        let Use::Called(call) = &attribute.usage else { return problem() };
+        match &*attribute.node.value {
+            Expr::Name(_) if self.is_builtin(&attribute.node.value, attribute.scope, &["object"]) => {
+                self.attribute_name_call(if shown == "__setattr__" { "setattr" } else { "delattr" }, call)
+            }
+            Expr::Call(owner) if self.is_builtin(&owner.func, attribute.scope, &["super"]) && owner.arguments.args.is_empty() => {
+                let expected = if shown == "__setattr__" { 2 } else { 1 };
+                let plain = call.arguments.args.len() == expected
+                    && call.arguments.keywords.is_empty()
+                    && !call.arguments.args.iter().any(Expr::is_starred_expr);
+                if plain && self.is_in_ordinary_class(attribute.scope) { None } else { problem() }
+            }
+            _ => problem(),
+        }
+    }
+
+    /// Whether the scope lies in a class whose instances are no classes.
+    fn is_in_ordinary_class(&self, mut scope: usize) -> bool {
+        while scope != 0 {
+            if let Some(index) = self.program.classes.iter().position(|class| class.body == scope) {
+                return self
+                    .facts
+                    .classes
+                    .get(index)
+                    .is_some_and(|facts| !facts.metaclass && !facts.unknown_base && !facts.built_by_program);
+            }
+            let Some(here) = self.program.scopes.get(scope) else { return false };
+            scope = here.parent;
+        }
+        false
+    }
+
+    fn names_redirect(&self) -> bool {
+        self.program.imports.iter().any(|(statement, _)| match statement {
+            super::super::program::ImportStatement::Import(node) => node.names.iter().any(|alias| alias.name.as_str() == "contextlib"),
+            super::super::program::ImportStatement::From(node) => {
+                node.module.as_ref().is_some_and(|module| module.as_str() == "contextlib")
+            }
+        })
+    }
+
+    /// `getattr(x, "name")`, `setattr`, `delattr`: a constant public name, or one that cannot become a refused one.
+    pub(super) fn attribute_name_call(&self, function: &str, call: &'a ruff_python_ast::ExprCall) -> Option<Problem> {
+        let access = if function.ends_with("setattr") {
+            Access::Store
+        } else if function.ends_with("delattr") {
+            Access::Delete
+        } else {
+            Access::Load
+        };
+        let unreadable = || {
+            Problem::new(
+                "getattr",
+                format!("`{function}` with a name that is worked out at run time can reach any attribute"),
+                "write `object.name`, or keep the choices in a `dict`",
+            )
+        };
+        let arguments = &call.arguments;
+        if arguments.args.iter().take(2).any(Expr::is_starred_expr) || !arguments.keywords.is_empty() {
+            return Some(unreadable());
+        }
+        match arguments.args.get(1) {
+            None => None,
+            Some(Expr::StringLiteral(text)) => {
+                let name = text.value.to_str();
+                if name == "__class__"
+                    && access == Access::Load
+                    && !self
+                        .call_usage(call)
+                        .is_some_and(|usage| matches!(usage, Use::Comparison | Use::Identity | Use::Shown | Use::Owner(_)))
+                {
+                    return Some(unreadable());
+                }
+                let name: std::borrow::Cow<'_, str> = if name.is_ascii() {
+                    name.into()
+                } else {
+                    unicode_normalization::UnicodeNormalization::nfkc(name).collect::<String>().into()
+                };
+                self.attribute_problem(&name, access)
+                    .or_else(|| (matches!(&*name, "__dict__" | "__new__" | "__setattr__" | "__delattr__")).then(dict_problem))
+            }
+            Some(Expr::BinOp(node))
+                if is_safe_prefix(&node.left) && matches!(node.op, ruff_python_ast::Operator::Add) && access == Access::Load =>
+            {
+                None
+            }
+            Some(name @ Expr::FString(_)) if is_safe_prefix(name) && access == Access::Load => None,
+            Some(_) => Some(unreadable()),
+        }
+    }
+
+    /// `attrgetter("a.b", "c")`: every part; `methodcaller("name", …)`: the first argument.
+    pub(super) fn attribute_names_call(&self, function: &str, call: &'a ruff_python_ast::ExprCall) -> Option<Problem> {
+        let unreadable = || {
+            Problem::new(
+                "getattr",
+                format!("`{function}` with a name that is worked out at run time can reach any attribute"),
+                "write a `lambda` with the attribute in it",
+            )
+        };
+        let names: Vec<&Expr> = if function.ends_with("methodcaller") {
+            call.arguments.args.iter().take(1).collect()
+        } else {
+            call.arguments.args.iter().collect()
+        };
+        if call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none()) {
+            return Some(unreadable());
+        }
+        for name in names {
+            let Expr::StringLiteral(text) = name else { return Some(unreadable()) };
+            for part in text.value.to_str().split('.') {
+                let problem = self.attribute_problem(part, Access::Load).or_else(|| (is_dunder(part)).then(unreadable));
+                if problem.is_some() {
+                    return problem;
+                }
+            }
+        }
+        None
+    }
+
+    /// Keyword patterns read attributes.
+    pub(super) fn keyword_patterns(&mut self) {
+        let program = self.program;
+        for (keyword, _) in &program.keywords {
+            let name = keyword.attr.as_str();
+            let problem = self
+                .attribute_problem(name, Access::Load)
+                .or_else(|| matches!(name, "__dict__" | "__new__" | "__setattr__" | "__class__").then(dict_problem));
+            if let Some(problem) = problem {
+                self.deny(keyword.attr.start().to_usize(), keyword.attr.end().to_usize(), problem);
+            }
+        }
+    }
+}
+
+/// Whether a name can be refused at all; most cannot, and need no table.
+fn may_matter(name: &str) -> bool {
+    name.starts_with('_')
+        || name == "obj"
+        || name == "evaluate"
+        || tables::contains(tables::RISKY_PUBLIC, name)
+        || tables::contains(tables::ALWAYS_REFUSED, name)
+}
+
+fn dict_problem() -> Problem {
+    Problem::new(
+        "attribute.dunder",
+        "`.__dict__` of a class or function holds its machinery, and nobody can tell here which objects will come",
+        "name the attributes, or use a dataclass with `dataclasses.asdict`",
+    )
+}
+
+fn dunder_problem(name: &str, access: Access) -> Option<Problem> {
+    let load = tables::contains(tables::DUNDER_LOADS, name) || matches!(name, "__dict__" | "__setattr__" | "__delattr__");
+    let store = tables::contains(tables::DUNDER_STORES, name);
+    let fine = match access {
+        Access::Load => load,
+        Access::Store => store,
+        Access::Update => load && store,
+        Access::Delete => false,
+    };
+    if fine {
+        return None;
+    }
+    let what =
+        if access == Access::Load { "leads from any object to the interpreter" } else { "changes how the interpreter treats the object" };
+    let hint = match name {
+        "__subclasses__" | "__bases__" | "__base__" | "__mro__" => "keep your classes in a list of your own",
+        "__annotations__" | "__dataclass_fields__" => "name the fields, or use `dataclasses.asdict`",
+        "__globals__" | "__builtins__" | "__code__" | "__closure__" | "__self__" | "__func__" => "pass the values you need as arguments",
+        _ => "use the operator or builtin that stands for it",
+    };
+    Some(Problem::new("attribute.dunder", format!("`.{name}` {what}"), hint))
+}
+
+/// A constant beginning that no refused name begins with.
+fn is_safe_prefix(name: &Expr) -> bool {
+    let prefix = match name {
+        Expr::StringLiteral(text) => text.value.to_str(),
+        Expr::FString(node) => match node.value.as_slice().first() {
+            Some(ruff_python_ast::FStringPart::Literal(text)) => text.as_str(),
+            Some(ruff_python_ast::FStringPart::FString(string)) => match string.elements.first() {
+                Some(ruff_python_ast::InterpolatedStringElement::Literal(text)) => &text.value,
+                _ => return false,
+            },
+            None => return false,
+        },
+        Expr::BinOp(node) if matches!(node.op, ruff_python_ast::Operator::Add) => return is_safe_prefix(&node.left),
+        _ => return false,
+    };
+    let refused = tables::ALWAYS_REFUSED.iter().chain(tables::RISKY_PUBLIC).chain(&["obj", "evaluate"]);
+    prefix.is_ascii()
+        && prefix.len() >= 3
+        && !prefix.starts_with('_')
+        && !refused.into_iter().any(|name| name.starts_with(prefix) || prefix.starts_with(name))
+}

@@ -1,0 +1,120 @@
+//! Calls that a name alone does not settle.
+
+use ruff_python_ast::{Expr, ExprCall};
+use ruff_text_size::Ranged;
+
+use super::super::program::Call;
+use super::{Judge, Problem};
+
+impl<'a> Judge<'_, 'a> {
+    pub(super) fn calls(&mut self) {
+        let program = self.program;
+        if program.crowded {
+            self.deny(
+                0,
+                0,
+                Problem::new("name", "one name is bound by imports or classes too often to be followed", "use one name for one thing"),
+            );
+        }
+        for call in &program.calls {
+            let node = call.node;
+            if self.builds_class(call) {
+                let problem = Problem::new(
+                    "type.call",
+                    "a class that cannot be read is called with three arguments, which may build a class",
+                    "call the class by its name",
+                );
+                self.deny(node.func.start().to_usize(), node.end().to_usize(), problem);
+            }
+            if self.facts.dynamic_classes && self.is_export(&node.func, call.scope, "copy", &["copy", "deepcopy", "replace"]) {
+                let problem = Problem::new(
+                    "copy",
+                    "copying follows entries of classes that cannot be read, and this program may build such classes",
+                    "build the copy by calling the class, or leave out the class of classes",
+                );
+                self.deny(node.func.start().to_usize(), node.func.end().to_usize(), problem);
+            }
+            self.open_path(call);
+        }
+        if self.facts.dynamic_classes {
+            self.copies_as_values();
+        }
+    }
+
+    /// `type(x)(…)` and `x.__class__(…)` with arguments that `type` would take for a new class.
+    fn builds_class(&self, call: &Call<'a>) -> bool {
+        let unreadable = match &*call.node.func {
+            Expr::Call(inner) => self.is_builtin(&inner.func, call.scope, &["type"]),
+            Expr::Attribute(node) => node.attr.as_str() == "__class__",
+            _ => false,
+        };
+        unreadable && may_be_class_arguments(call.node)
+    }
+
+    /// A copy function under another name escapes the rule above.
+    fn copies_as_values(&mut self) {
+        let program = self.program;
+        for name in &program.names {
+            let called = matches!(name.usage, super::super::program::Use::Called(_));
+            let copies = !called
+                && self.name_origins(name.name, name.scope, name.start).iter().any(
+                    |origin| matches!(origin, super::origin::Origin::Export(module, name) if module == "copy" && matches!(*name, "copy" | "deepcopy" | "replace")),
+                );
+            if copies {
+                self.deny(
+                    name.start,
+                    name.end,
+                    Problem::new(
+                        "copy",
+                        format!("`{}` is used as a value in a program that may build classes", name.name),
+                        "call it directly",
+                    ),
+                );
+            }
+        }
+    }
+
+    /// A constant path outside the program's own folders is worth a word; the jail decides.
+    fn open_path(&mut self, call: &Call<'a>) {
+        if !self.is_builtin(&call.node.func, call.scope, &["open"]) {
+            return;
+        }
+        let Some(Expr::StringLiteral(text)) = call.node.arguments.args.first() else { return };
+        let path = text.value.to_str();
+        let inside = ["/roots/", "/tmp/"].iter().any(|root| path.starts_with(root)) && !path.split('/').any(|part| part == "..");
+        if (path.starts_with('/') && !inside) || path.split('/').any(|part| part == "..") {
+            let shown: String = path.chars().take(80).collect();
+            let problem = Problem::new(
+                "open.path",
+                format!("`{}` lies outside the program's folders", shown.escape_default()),
+                "use a path below the roots or in /tmp",
+            );
+            self.warn(text.start().to_usize(), text.end().to_usize(), problem);
+        }
+    }
+}
+
+/// Whether the arguments can be a name, bases and entries.
+fn may_be_class_arguments(call: &ExprCall) -> bool {
+    let arguments = &call.arguments;
+    if arguments.args.iter().any(Expr::is_starred_expr) {
+        // `cls(*values)` is common; `type` needs exactly three, so a constant that is no text settles it.
+        return !arguments.args.iter().any(is_plain);
+    }
+    arguments.args.len() == 3 && !arguments.args.iter().any(is_plain)
+}
+
+/// A constant that is none of what `type` wants: a number, `None`, a truth value, bytes, a list, a lambda.
+fn is_plain(argument: &Expr) -> bool {
+    matches!(
+        argument,
+        Expr::NumberLiteral(_)
+            | Expr::NoneLiteral(_)
+            | Expr::BooleanLiteral(_)
+            | Expr::BytesLiteral(_)
+            | Expr::List(_)
+            | Expr::ListComp(_)
+            | Expr::Lambda(_)
+            | Expr::Set(_)
+    )
+}

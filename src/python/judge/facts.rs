@@ -1,0 +1,287 @@
+//! What is true of the whole program, for rules that depend on more than one place.
+
+use std::collections::HashSet;
+
+use ruff_python_ast::Expr;
+use ruff_text_size::Ranged;
+
+use super::super::program::{Access, AttributeUse, Class, Use};
+use super::super::scope::{ScopeKind, What};
+use super::super::tables;
+use super::Judge;
+use super::origin::Origin;
+
+#[derive(Debug, Default)]
+pub(super) struct Facts<'a> {
+    /// Address of each call's node and its index, sorted: from a node to where its value goes.
+    pub(super) calls: Vec<(usize, usize)>,
+    /// Attributes the program defines itself.
+    pub(super) defined: HashSet<&'a str>,
+    /// Names of its classes.
+    pub(super) class_names: HashSet<&'a str>,
+    /// Per class statement.
+    pub(super) classes: Vec<ClassFacts>,
+    /// Some string may be used as a template with attribute fields.
+    pub(super) templates: bool,
+    /// Classes may come to be with entries that nobody can read in the program.
+    pub(super) dynamic_classes: bool,
+    /// `functools.singledispatch` evaluates annotations.
+    pub(super) evaluates_annotations: bool,
+    /// `.register(…)` is called somewhere.
+    pub(super) registers: bool,
+    /// `typing.get_args` or `__args__` may hand out forward references.
+    pub(super) forward_references: bool,
+    /// Descriptions of dataclass fields are at hand.
+    pub(super) fields: bool,
+}
+
+/// What the bases, keywords and decorators of a class make of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ClassFacts {
+    /// Some base cannot be read.
+    pub(super) unknown_base: bool,
+    /// It is a class of classes.
+    pub(super) metaclass: bool,
+    /// It, or a base, is built by a class of classes that the program defines or that cannot be read.
+    pub(super) built_by_program: bool,
+    /// Others can be made virtual subclasses of it.
+    pub(super) abstract_base: bool,
+    pub(super) dataclass: bool,
+    /// A base is a dataclass, or cannot be read.
+    pub(super) inherits_fields: bool,
+    pub(super) enumeration: bool,
+    /// An enumeration without members, which a call turns into a new class.
+    pub(super) open_enumeration: bool,
+    /// A decorator of the program's own may put anything in its place.
+    pub(super) replaced: bool,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn gather(judge: &Judge<'_, 'a>) -> Self {
+        let mut facts = Self::default();
+        facts.calls = judge.program.calls.iter().enumerate().map(|(index, call)| (std::ptr::from_ref(call.node).addr(), index)).collect();
+        facts.calls.sort_unstable();
+        facts.definitions(judge);
+        for class in &judge.program.classes {
+            let class_facts = facts.class(judge, class);
+            facts.dynamic_classes |= class_facts.metaclass || class_facts.built_by_program;
+            facts.classes.push(class_facts);
+            facts.class_names.insert(class.node.name.as_str());
+        }
+        for attribute in &judge.program.attributes {
+            match attribute.node.attr.as_str() {
+                "format" | "format_map" | "vformat" => facts.templates = true,
+                "register" => facts.registers = true,
+                "__args__" | "__bound__" | "__constraints__" | "__forward_arg__" => facts.forward_references = true,
+                "__class__" if !is_settled_use(&attribute.usage) => facts.dynamic_classes = true,
+                _ => {}
+            }
+            facts.exports(&judge.expr_origins_of(attribute));
+        }
+        for name in &judge.program.names {
+            if matches!(name.name, "str" | "type" | "object" | "int") {
+                continue;
+            }
+            facts.exports(&judge.name_origins(name.name, name.scope, name.start));
+        }
+        for call in &judge.program.calls {
+            if judge.is_builtin(&call.node.func, call.scope, &["type"]) && !is_settled_use(&call.usage) {
+                facts.dynamic_classes = true;
+            }
+            if judge.is_builtin(&call.node.func, call.scope, &["map", "filter", "sorted"])
+                && call.node.arguments.args.iter().any(|argument| judge.is_builtin(argument, call.scope, &["type"]))
+                && !is_settled_use(&call.usage)
+            {
+                facts.dynamic_classes = true;
+            }
+            facts.constant_names(judge, call.node);
+        }
+        facts
+    }
+
+    fn definitions(&mut self, judge: &Judge<'_, 'a>) {
+        for class in &judge.program.classes {
+            self.defined.extend(judge.program.scopes.names(class.body).filter(|(_, names)| !names.sites.is_empty()).map(|(name, _)| name));
+        }
+        for attribute in &judge.program.attributes {
+            if matches!(attribute.access, Access::Store) {
+                self.defined.insert(attribute.node.attr.as_str());
+            }
+        }
+    }
+
+    /// Names that constants spell: `setattr(x, "name", …)`, the fields of `namedtuple`, `methodcaller("format")`.
+    fn constant_names(&mut self, judge: &Judge<'_, 'a>, call: &'a ruff_python_ast::ExprCall) {
+        let name = match &*call.func {
+            Expr::Name(name) => name.id.as_str(),
+            Expr::Attribute(node) => node.attr.as_str(),
+            _ => return,
+        };
+        let _ = judge;
+        let constants = call.arguments.args.iter().flat_map(|argument| match argument {
+            Expr::List(list) => list.elts.as_slice(),
+            Expr::Tuple(tuple) => tuple.elts.as_slice(),
+            other => std::slice::from_ref(other),
+        });
+        let constants =
+            constants.filter_map(|constant| if let Expr::StringLiteral(text) = constant { Some(text.value.to_str()) } else { None });
+        match name {
+            "setattr" => self.defined.extend(constants),
+            "namedtuple" => self.defined.extend(constants.flat_map(|text| text.split([' ', ',']))),
+            "getattr" | "attrgetter" | "methodcaller" => {
+                self.templates |= constants.into_iter().any(|text| text.ends_with("format") || text.ends_with("format_map"));
+            }
+            _ => {}
+        }
+    }
+
+    fn exports(&mut self, origins: &[Origin<'a>]) {
+        for origin in origins {
+            let Origin::Export(module, name) = origin else { continue };
+            match (&**module, *name) {
+                ("functools", "singledispatch" | "singledispatchmethod") => self.evaluates_annotations = true,
+                ("typing", "get_args") => self.forward_references = true,
+                ("dataclasses", "field" | "fields" | "Field") => self.fields = true,
+                ("string", "Formatter") => self.templates = true,
+                _ => {}
+            }
+        }
+    }
+
+    fn class(&self, judge: &Judge<'_, 'a>, class: &Class<'a>) -> ClassFacts {
+        let (node, scope) = (class.node, class.scope);
+        let mut facts = ClassFacts::default();
+        for base in node.bases() {
+            self.base(judge, base, scope, &mut facts);
+        }
+        for keyword in node.keywords() {
+            match keyword.arg.as_ref().map(|name| name.as_str()) {
+                Some("metaclass") => match judge.expr_origins(&keyword.value, scope).as_slice() {
+                    [Origin::Export(module, "ABCMeta")] if module == "abc" => facts.abstract_base = true,
+                    [Origin::Export(module, "EnumMeta" | "EnumType")] if module == "enum" => facts.enumeration = true,
+                    [Origin::Builtin("type")] => {}
+                    _ => facts.built_by_program = true,
+                },
+                Some(_) => {}
+                None => facts.built_by_program = true,
+            }
+        }
+        for decorator in &node.decorator_list {
+            let callee = match &decorator.expression {
+                Expr::Call(call) => &call.func,
+                other => other,
+            };
+            match judge.expr_origins(callee, scope).as_slice() {
+                [Origin::Export(module, "dataclass")] if module == "dataclasses" => facts.dataclass = true,
+                [Origin::Export(module, _)] if tables::knows_module(module) => {}
+                _ => facts.replaced = true,
+            }
+        }
+        let has_members = judge.program.scopes.names(class.body).any(|(name, names)| {
+            !name.starts_with('_') && names.sites.iter().any(|site| matches!(site.what, What::Value(_) | What::Other))
+        });
+        facts.open_enumeration = facts.enumeration && !has_members;
+        facts
+    }
+
+    fn base(&self, judge: &Judge<'_, 'a>, base: &'a Expr, scope: usize, facts: &mut ClassFacts) {
+        let base = match base {
+            Expr::Subscript(node) => &node.value,
+            other => other,
+        };
+        if let Expr::Call(call) = base
+            && (judge.is_export(&call.func, scope, "collections", &["namedtuple"])
+                || judge.is_export(&call.func, scope, "typing", &["NamedTuple"]))
+        {
+            return;
+        }
+        let origins = judge.expr_origins(base, scope);
+        if origins.is_empty() && !judge.is_record(base, scope) {
+            (facts.unknown_base, facts.inherits_fields) = (true, true);
+        }
+        for origin in origins {
+            match origin {
+                Origin::Builtin("type") => facts.metaclass = true,
+                Origin::Builtin(name) if tables::contains(tables::FIELD_BASES, name) => {}
+                Origin::Export(module, "ABCMeta") if module == "abc" => facts.metaclass = true,
+                Origin::Export(module, "EnumMeta" | "EnumType") if module == "enum" => facts.metaclass = true,
+                Origin::Export(module, "Enum" | "IntEnum" | "StrEnum" | "Flag" | "IntFlag" | "ReprEnum") if module == "enum" => {
+                    facts.enumeration = true
+                }
+                Origin::Export(module, _) if tables::is_standard_module(&module) => {
+                    facts.abstract_base |= matches!(&*module, "abc" | "collections.abc" | "typing" | "numbers" | "contextlib" | "io");
+                }
+                Origin::Class(index) => match self.classes.get(index) {
+                    Some(other) => {
+                        facts.unknown_base |= other.unknown_base || other.replaced;
+                        facts.metaclass |= other.metaclass;
+                        facts.built_by_program |= other.built_by_program;
+                        facts.abstract_base |= other.abstract_base;
+                        facts.inherits_fields |= other.dataclass || other.inherits_fields;
+                        facts.enumeration |= other.enumeration;
+                    }
+                    None => (facts.unknown_base, facts.inherits_fields) = (true, true),
+                },
+                Origin::Export(..) | Origin::Module(_) | Origin::Builtin(_) => (facts.unknown_base, facts.inherits_fields) = (true, true),
+            }
+        }
+    }
+}
+
+/// Whether a class that `type(x)` or `x.__class__` yields stays where it can be read.
+fn is_settled_use(usage: &Use<'_>) -> bool {
+    match usage {
+        Use::Owner(_)
+        | Use::Comparison
+        | Use::Identity
+        | Use::Shown
+        | Use::Index
+        | Use::Called(_)
+        | Use::Dropped
+        | Use::Test
+        | Use::Pattern
+        | Use::Annotation => true,
+        Use::Argument(call, position, _) => match &*call.func {
+            Expr::Name(name) => {
+                matches!(name.id.as_str(), "print" | "str" | "repr" | "len" | "hash" | "id" | "format" | "bool" | "set" | "Counter")
+                    || (*position == 1 && matches!(name.id.as_str(), "isinstance" | "issubclass"))
+                    || (*position == 0 && matches!(name.id.as_str(), "issubclass" | "super"))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+impl<'a> Judge<'_, 'a> {
+    pub(super) fn expr_origins_of(&self, attribute: &AttributeUse<'a>) -> Vec<Origin<'a>> {
+        let mut owners = self.expr_origins(&attribute.node.value, attribute.scope);
+        owners.retain(|origin| matches!(origin, Origin::Module(_)));
+        owners
+            .into_iter()
+            .filter_map(|owner| if let Origin::Module(path) = owner { Some(self.member(path, &attribute.node.attr)) } else { None })
+            .collect()
+    }
+
+    /// Whether the name is bound once, to a class that `namedtuple` or `NamedTuple` made.
+    pub(super) fn is_record(&self, expr: &'a Expr, scope: usize) -> bool {
+        let Expr::Name(name) = expr else { return false };
+        let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
+        let all = self.program.scopes.sites(meaning.scope, &name.id).map_or(0, |names| names.count);
+        match meaning.sites {
+            [site] if all == 1 => match &site.what {
+                What::Value(Expr::Call(call)) => {
+                    let home = if self.program.scopes.get(meaning.scope).is_some_and(|scope| scope.kind == ScopeKind::Module) {
+                        0
+                    } else {
+                        meaning.scope
+                    };
+                    self.is_export(&call.func, home, "collections", &["namedtuple"])
+                        || self.is_export(&call.func, home, "typing", &["NamedTuple"])
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What one walk over the tree collects, so that the rules read lists and never recurse.
+
+use ruff_python_ast::{ExprAttribute, ExprCall, Pattern, PatternKeyword, StmtClassDef, StmtImport, StmtImportFrom};
+
+use super::scope::{ScopeId, Scopes};
+
+/// Where an expression stands: what happens to its value.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Use<'a> {
+    /// Anything not listed below: assigned, returned, put in a container.
+    Value,
+    /// `x(…)`
+    Called(&'a ExprCall),
+    /// `f(…, x, …)`: the call, the position, the keyword.
+    Argument(&'a ExprCall, usize, Option<&'a str>),
+    /// `x.name`
+    Owner(&'a ExprAttribute),
+    /// `x[…]`
+    Subscripted,
+    /// `x[…] = …`
+    ItemStore,
+    /// The body of `default=lambda o: x` in this call.
+    Encoder(&'a ExprCall),
+    /// `…[x]`
+    Index,
+    /// A base class.
+    Base,
+    /// `metaclass=x`
+    Metaclass,
+    /// `@x` on a function in a class body or elsewhere.
+    Decorator(Decorated),
+    /// In an annotation.
+    Annotation,
+    /// `x is …`, `x is not …`
+    Identity,
+    /// `x == …` and the other comparisons.
+    Comparison,
+    /// `if x`, `while x`, `not x`
+    Test,
+    /// An exception type.
+    Caught,
+    /// The class of a class pattern.
+    Pattern,
+    /// In an f-string field, or the right side of `"…" % x`.
+    Shown,
+    /// A statement of its own.
+    Dropped,
+}
+
+/// What a decorator stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decorated {
+    Class,
+    Function,
+    Method,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Load,
+    Store,
+    /// Read and written, as in `x.y += 1`.
+    Update,
+    Delete,
+}
+
+#[derive(Debug)]
+pub(super) struct NameUse<'a> {
+    pub(super) name: &'a str,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) scope: ScopeId,
+    pub(super) usage: Use<'a>,
+}
+
+#[derive(Debug)]
+pub(super) struct AttributeUse<'a> {
+    pub(super) node: &'a ExprAttribute,
+    pub(super) scope: ScopeId,
+    pub(super) usage: Use<'a>,
+    pub(super) access: Access,
+}
+
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    pub(super) node: &'a ExprCall,
+    pub(super) scope: ScopeId,
+    pub(super) usage: Use<'a>,
+}
+
+#[derive(Debug)]
+pub(super) struct Class<'a> {
+    pub(super) node: &'a StmtClassDef,
+    /// The scope the statement stands in.
+    pub(super) scope: ScopeId,
+    pub(super) body: ScopeId,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ImportStatement<'a> {
+    Import(&'a StmtImport),
+    From(&'a StmtImportFrom),
+}
+
+/// A string constant: its text and where it stands.
+#[derive(Debug)]
+pub(super) struct Text<'a> {
+    pub(super) text: &'a str,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// A statement of its own, e.g. a docstring.
+    pub(super) alone: bool,
+    pub(super) annotation: bool,
+}
+
+/// A name bound with two leading and trailing underscores.
+#[derive(Debug)]
+pub(super) struct DunderBinding<'a> {
+    pub(super) name: &'a str,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) scope: ScopeId,
+    /// An annotation without or with a value: a dataclass makes a field of it.
+    pub(super) annotated: bool,
+    pub(super) value: Option<&'a ruff_python_ast::Expr>,
+}
+
+#[derive(Debug)]
+pub(super) struct Program<'a> {
+    pub(super) scopes: Scopes<'a>,
+    pub(super) names: Vec<NameUse<'a>>,
+    pub(super) attributes: Vec<AttributeUse<'a>>,
+    pub(super) imports: Vec<(ImportStatement<'a>, ScopeId)>,
+    pub(super) classes: Vec<Class<'a>>,
+    /// Class patterns and the scope they stand in.
+    pub(super) patterns: Vec<(&'a Pattern, ScopeId)>,
+    pub(super) keywords: Vec<(&'a PatternKeyword, ScopeId)>,
+    pub(super) calls: Vec<Call<'a>>,
+    pub(super) texts: Vec<Text<'a>>,
+    pub(super) dunders: Vec<DunderBinding<'a>>,
+    /// Annotations, for programs in which some function evaluates them.
+    pub(super) annotations: Vec<(&'a ruff_python_ast::Expr, ScopeId)>,
+    /// A handler, an `__exit__` method or a chained exception may hold an `AttributeError`.
+    pub(super) holds_errors: bool,
+    /// Imports or classes bind one name too often to be followed.
+    pub(super) crowded: bool,
+}
+
+impl Program<'_> {
+    pub(super) fn new() -> Self {
+        Self {
+            scopes: Scopes::new(),
+            names: Vec::new(),
+            attributes: Vec::new(),
+            imports: Vec::new(),
+            classes: Vec::new(),
+            patterns: Vec::new(),
+            keywords: Vec::new(),
+            calls: Vec::new(),
+            texts: Vec::new(),
+            dunders: Vec::new(),
+            annotations: Vec::new(),
+            holds_errors: false,
+            crowded: false,
+        }
+    }
+}
+
+/// Whether `name` has two leading and two trailing underscores.
+pub(super) fn is_dunder(name: &str) -> bool {
+    name.len() > 4 && name.starts_with("__") && name.ends_with("__")
+}

@@ -1,0 +1,190 @@
+//! What a manifest says about Python programs.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use super::tables;
+
+/// How much the check judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Check {
+    /// Imports, names, attributes and tricks.
+    #[default]
+    Strict,
+    /// The import allowlist alone.
+    Imports,
+    /// Nothing: the jail stands alone. The source is still brought into its one form.
+    Off,
+}
+
+/// Which modules a program may import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Imports {
+    /// Every module: the import rule is off.
+    All,
+    /// These modules, by their dotted names. A package from outside the standard library covers its public submodules.
+    Listed(BTreeSet<String>),
+}
+
+impl Default for Imports {
+    fn default() -> Self {
+        Self::Listed(BTreeSet::new())
+    }
+}
+
+/// Version of the Python language that will run the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// Always 3 today.
+    pub major: u8,
+    /// E.g. 11.
+    pub minor: u8,
+}
+
+impl Default for Version {
+    fn default() -> Self {
+        Self { major: 3, minor: 13 }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// Why a text is no version of Python.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no version of Python; write e.g. `3.11`")]
+pub struct VersionFault(String);
+
+impl FromStr for Version {
+    type Err = VersionFault;
+
+    /// Reads `3.11`, and `3.11.7` as `3.11`.
+    fn from_str(text: &str) -> Result<Self, VersionFault> {
+        let fault = || VersionFault(text.to_owned());
+        let mut parts = text.trim().split('.');
+        let mut part = || parts.next().and_then(|part| part.parse::<u8>().ok()).ok_or_else(fault);
+        Ok(Self { major: part()?, minor: part()? })
+    }
+}
+
+/// Everything the check depends on. The default is the strictest: strict, no imports, nothing loosened.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rules {
+    /// How much is judged.
+    pub check: Check,
+    /// The import allowlist.
+    pub imports: Imports,
+    /// Names of calls the manifest opens, e.g. `input`, `getattr`, `typing.get_type_hints`.
+    pub allowed_calls: BTreeSet<String>,
+    /// Names of attributes the manifest opens, e.g. `__dict__`.
+    pub allowed_attributes: BTreeSet<String>,
+    /// The language version of the interpreter that will run the program.
+    pub target: Version,
+}
+
+impl Rules {
+    /// Strict rules with these imports; the single import `*` turns the import rule off.
+    pub fn strict<I: IntoIterator<Item = S>, S: Into<String>>(imports: I) -> Self {
+        Self { imports: Imports::listed(imports), ..Self::default() }
+    }
+
+    /// Whether `module`, a dotted name, may be imported.
+    pub fn allows_import(&self, module: &str) -> bool {
+        let listed = match &self.imports {
+            Imports::All => return true,
+            Imports::Listed(listed) => listed,
+        };
+        if listed.contains(module) {
+            return true;
+        }
+        if tables::implied_parent(module).is_some_and(|parent| listed.contains(parent)) {
+            return true;
+        }
+        // A package of the standard library opens nothing below itself; one from outside opens its public modules.
+        let mut name = module;
+        while let Some((parent, child)) = name.rsplit_once('.') {
+            if child.starts_with('_') || tables::is_risky_module(child) {
+                return false;
+            }
+            if listed.contains(parent) {
+                return !tables::is_standard_module(module);
+            }
+            name = parent;
+        }
+        false
+    }
+
+    /// Whether some allowed module lies below `module`, so that it may be named on the way there.
+    pub(super) fn leads_to_import(&self, module: &str) -> bool {
+        match &self.imports {
+            Imports::All => true,
+            Imports::Listed(listed) => listed.iter().any(|name| name.strip_prefix(module).is_some_and(|rest| rest.starts_with('.'))),
+        }
+    }
+
+    /// The allowlist as a message shows it, cut to a line.
+    pub(super) fn shown_imports(&self) -> String {
+        let Imports::Listed(listed) = &self.imports else { return "all".to_owned() };
+        if listed.is_empty() {
+            return "none".to_owned();
+        }
+        let mut shown = listed.iter().take(40).map(String::as_str).collect::<Vec<_>>().join(", ");
+        if listed.len() > 40 {
+            shown.push_str(", …");
+        }
+        shown
+    }
+
+    pub(super) fn allows_call(&self, name: &str) -> bool {
+        !self.allowed_calls.is_empty() && self.allowed_calls.contains(name)
+    }
+
+    pub(super) fn allows_attribute(&self, name: &str) -> bool {
+        !self.allowed_attributes.is_empty() && self.allowed_attributes.contains(name)
+    }
+}
+
+impl Imports {
+    /// The modules as a list; `*` anywhere in it stands for all.
+    pub fn listed<I: IntoIterator<Item = S>, S: Into<String>>(names: I) -> Self {
+        let names: BTreeSet<String> = names.into_iter().map(Into::into).collect();
+        if names.contains("*") { Self::All } else { Self::Listed(names) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standard_package_opens_only_what_is_listed_or_harmless_below_it() {
+        let rules = Rules::strict(["json", "collections", "xml"]);
+        assert!(rules.allows_import("json.decoder"));
+        assert!(rules.allows_import("collections.abc"));
+        for refused in ["json.scanner", "collections.os", "xml.sax", "re", "", "."] {
+            assert!(!rules.allows_import(refused), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_package_from_outside_opens_its_public_modules() {
+        let rules = Rules::strict(["numpy", "matplotlib.pyplot"]);
+        assert!(rules.allows_import("numpy.linalg"));
+        assert!(rules.allows_import("matplotlib.pyplot"));
+        assert!(!rules.allows_import("matplotlib"));
+        assert!(rules.leads_to_import("matplotlib"));
+        for refused in ["numpy._core", "numpy.ctypeslib.os", "numpy.sys"] {
+            assert!(!rules.allows_import(refused), "{refused}");
+        }
+    }
+
+    #[test]
+    fn versions_read_with_or_without_a_patch_number() {
+        assert_eq!("3.11.7".parse(), Ok(Version { major: 3, minor: 11 }));
+        assert!("three".parse::<Version>().is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! From bytes to the one text that is judged and run.
+
+use super::report::{Raw, Severity};
+use crate::model::{Bytes, Code};
+
+/// The largest program that is read.
+pub const MAX_SOURCE: Bytes = Bytes::kib(256);
+
+/// Brings a program into its one form: UTF-8, no byte order mark, `\n` line ends.
+///
+/// CPython turns `\r` and `\r\n` into `\n` inside string constants too, and a parser that does not would judge other constants.
+/// An encoding cookie lets a comment become code (utf-7, `unicode_escape`, gb18030), and CPython up to 3.10 stops reading at NUL.
+pub(super) fn normalise(bytes: &[u8]) -> Result<String, Raw> {
+    if bytes.len() > MAX_SOURCE.as_usize() {
+        return Err(fault(
+            "source.size",
+            format!("the program is {}, over the limit of {MAX_SOURCE}", Bytes(bytes.len() as u64)),
+            "split it up, or read its data from a file",
+        ));
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let message = format!("the program is not UTF-8 (byte {})", error.valid_up_to());
+            return Err(fault("source.encoding", message, "send the program as UTF-8 text"));
+        }
+    };
+    if text.contains('\0') {
+        return Err(fault(
+            "source.nul",
+            "the program holds a null character, which interpreters read differently".to_owned(),
+            "write `\\0` in the string instead",
+        ));
+    }
+    let text = if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text.to_owned() };
+    // A second mark is no mark but a character that CPython refuses.
+    if let Some(cookie) = text.split('\n').take(2).find_map(cookie)
+        && !is_utf8_name(cookie)
+    {
+        let message = format!("the comment declares the encoding `{}`; only UTF-8 is read", cookie.chars().take(40).collect::<String>());
+        return Err(fault("source.encoding", message, "remove the `coding` comment and send UTF-8"));
+    }
+    Ok(text)
+}
+
+/// The encoding a line declares (PEP 263: `^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`).
+fn cookie(line: &str) -> Option<&str> {
+    let comment = line.trim_start_matches([' ', '\t', '\x0c']).strip_prefix('#')?;
+    let mut rest = comment;
+    while let Some((_, after)) = rest.split_once("coding") {
+        rest = after;
+        let Some(value) = after.strip_prefix([':', '=']) else { continue };
+        let value = value.trim_start_matches([' ', '\t']);
+        let end = value.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))).unwrap_or(value.len());
+        match value.get(..end) {
+            Some(name) if !name.is_empty() => return Some(name),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_utf8_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace(['_', ' '], "-");
+    matches!(name.as_str(), "utf-8" | "utf8" | "u8" | "utf-8-sig" | "utf8-sig" | "ascii" | "us-ascii")
+}
+
+fn fault(rule: &'static str, message: String, hint: &str) -> Raw {
+    Raw { rule, severity: Severity::Deny, code: Code::SyntaxError, start: 0, end: 0, message, hint: hint.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(bytes: &[u8]) -> Option<&'static str> {
+        normalise(bytes).err().map(|raw| raw.rule)
+    }
+
+    #[test]
+    fn line_ends_and_the_byte_order_mark_have_one_form() {
+        assert_eq!(normalise(b"\xef\xbb\xbfa\r\nb\rc\n").ok().as_deref(), Some("a\nb\nc\n"));
+    }
+
+    #[test]
+    fn encodings_that_turn_comments_into_code_are_refused() {
+        for text in
+            ["# coding: utf-7\n", "#!/usr/bin/python\n# -*- coding=gb18030 -*-", "\x0c #encoding: unicode_escape", "x\r# coding: rot13"]
+        {
+            assert_eq!(rule(text.as_bytes()), Some("source.encoding"), "{text}");
+        }
+        for text in
+            ["# coding: utf-8\n", "# -*- coding: UTF_8 -*-", "# vim: set fileencoding=utf-8 :", "a\nb\n# coding: utf-7", "# coding style"]
+        {
+            assert_eq!(rule(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused() {
+        assert_eq!(rule(b"x = '\xff'"), Some("source.encoding"));
+        assert_eq!(rule(b"x = 'a\0b'"), Some("source.nul"));
+        assert_eq!(rule(&vec![b' '; 262_145]), Some("source.size"));
+        assert_eq!(rule(&vec![b' '; 262_144]), None);
+    }
+}

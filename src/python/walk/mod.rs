@@ -1,0 +1,368 @@
+//! One walk over the tree: opens scopes, notes what binds names, and lists every use a rule judges.
+//!
+//! Recursion is bounded by [`super::nesting`].
+
+mod expressions;
+mod patterns;
+
+use ruff_python_ast::{ExceptHandler, Expr, Identifier, Parameters, Stmt, StmtClassDef, StmtFunctionDef, StmtTry, Suite};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::program::{Access, AttributeUse, Class, Decorated, DunderBinding, ImportStatement, Program, Use, is_dunder};
+use super::scope::{ScopeId, ScopeKind, Site, What};
+
+/// Walks a module.
+pub(super) fn module(body: &Suite) -> Program<'_> {
+    let mut walker = Walker::new();
+    walker.body(body);
+    walker.program
+}
+
+/// Walks one expression, as in an annotation that is a string.
+pub(super) fn expression(expr: &Expr) -> Program<'_> {
+    let mut walker = Walker::new();
+    walker.expr(expr, Use::Annotation);
+    walker.program
+}
+
+pub(super) struct Walker<'a> {
+    program: Program<'a>,
+    scope: ScopeId,
+    /// The current statement is reached whenever the end of the scope's body is.
+    straight: bool,
+    in_annotation: bool,
+    in_class: bool,
+}
+
+impl<'a> Walker<'a> {
+    fn new() -> Self {
+        Self { program: Program::new(), scope: 0, straight: true, in_annotation: false, in_class: false }
+    }
+
+    fn body(&mut self, body: &'a [Stmt]) {
+        for stmt in body {
+            self.stmt(stmt);
+        }
+    }
+
+    /// A body that may be skipped or repeated.
+    fn block(&mut self, body: &'a [Stmt]) {
+        let straight = std::mem::replace(&mut self.straight, false);
+        self.body(body);
+        self.straight = straight;
+    }
+
+    fn within(&mut self, scope: ScopeId, walk: impl FnOnce(&mut Self)) {
+        let (outer, straight) = (std::mem::replace(&mut self.scope, scope), std::mem::replace(&mut self.straight, true));
+        walk(self);
+        (self.scope, self.straight) = (outer, straight);
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::FunctionDef(node) => self.function(node),
+            Stmt::ClassDef(node) => self.class(node),
+            Stmt::Return(node) => self.maybe(node.value.as_deref(), Use::Value),
+            Stmt::Delete(node) => node.targets.iter().for_each(|target| self.delete(target)),
+            Stmt::TypeAlias(node) => {
+                self.type_params(node.type_params.as_deref());
+                self.expr(&node.value, Use::Annotation);
+                self.target(&node.name, None, node.end());
+            }
+            Stmt::Assign(node) => {
+                self.expr(&node.value, Use::Value);
+                for target in &node.targets {
+                    self.target(target, Some(&node.value), node.end());
+                }
+            }
+            Stmt::AugAssign(node) => {
+                self.expr(&node.value, Use::Value);
+                match &*node.target {
+                    Expr::Name(name) => {
+                        self.name(&name.id, name.range, Use::Value);
+                        self.bind(&name.id, name.range, What::Other, node.end());
+                    }
+                    Expr::Attribute(_) => self.attribute(&node.target, Use::Value, Access::Update),
+                    other => self.target(other, None, node.end()),
+                }
+            }
+            Stmt::AnnAssign(node) => {
+                self.annotation(&node.annotation);
+                self.maybe(node.value.as_deref(), Use::Value);
+                if let Expr::Name(name) = &*node.target {
+                    self.dunder(&name.id, name.range, true, node.value.as_deref());
+                    let site = Site {
+                        what: node.value.as_deref().map_or(What::Other, What::Value),
+                        from: node.end().to_usize(),
+                        straight: self.straight && node.value.is_some(),
+                    };
+                    self.program.crowded |= !self.program.scopes.bind(self.scope, &name.id, site);
+                } else {
+                    self.target(&node.target, None, node.end());
+                }
+            }
+            Stmt::For(node) => {
+                self.expr(&node.iter, Use::Value);
+                let straight = std::mem::replace(&mut self.straight, false);
+                self.target(&node.target, None, node.target.end());
+                self.body(&node.body);
+                self.body(&node.orelse);
+                self.straight = straight;
+            }
+            Stmt::While(node) => {
+                self.expr(&node.test, Use::Test);
+                self.block(&node.body);
+                self.block(&node.orelse);
+            }
+            Stmt::If(node) => {
+                self.expr(&node.test, Use::Test);
+                self.block(&node.body);
+                for clause in &node.elif_else_clauses {
+                    self.maybe(clause.test.as_ref(), Use::Test);
+                    self.block(&clause.body);
+                }
+            }
+            Stmt::With(node) => {
+                let straight = std::mem::replace(&mut self.straight, false);
+                for item in &node.items {
+                    self.expr(&item.context_expr, Use::Value);
+                    if let Some(target) = &item.optional_vars {
+                        self.target(target, None, target.end());
+                    }
+                }
+                self.body(&node.body);
+                self.straight = straight;
+            }
+            Stmt::Match(node) => {
+                self.expr(&node.subject, Use::Value);
+                let straight = std::mem::replace(&mut self.straight, false);
+                for case in &node.cases {
+                    self.pattern(&case.pattern);
+                    self.maybe(case.guard.as_deref(), Use::Test);
+                    self.body(&case.body);
+                }
+                self.straight = straight;
+            }
+            Stmt::Raise(node) => {
+                self.maybe(node.exc.as_deref(), Use::Value);
+                self.maybe(node.cause.as_deref(), Use::Value);
+            }
+            Stmt::Try(node) => self.try_statement(node),
+            Stmt::Assert(node) => {
+                self.expr(&node.test, Use::Test);
+                self.maybe(node.msg.as_deref(), Use::Value);
+            }
+            Stmt::Import(node) => {
+                self.program.imports.push((ImportStatement::Import(node), self.scope));
+                for alias in &node.names {
+                    let path = alias.name.as_str();
+                    let (name, module) = match &alias.asname {
+                        Some(name) => (name, path),
+                        None => (&alias.name, path.split('.').next().unwrap_or(path)),
+                    };
+                    let bound = if alias.asname.is_some() { name.as_str() } else { module };
+                    self.bind(bound, name.range, What::Module(module), node.end());
+                }
+            }
+            Stmt::ImportFrom(node) => {
+                self.program.imports.push((ImportStatement::From(node), self.scope));
+                let module = node.module.as_ref().map_or("", Identifier::as_str);
+                for alias in &node.names {
+                    if alias.name.as_str() == "*" {
+                        if let Some(scope) = self.program.scopes.get_mut(self.scope) {
+                            scope.stars.push(module);
+                        }
+                        continue;
+                    }
+                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
+                    self.bind(name, name.range, What::Export(module, &alias.name), node.end());
+                }
+            }
+            Stmt::Global(node) => node.names.iter().for_each(|name| self.program.scopes.declare(self.scope, name, true)),
+            Stmt::Nonlocal(node) => node.names.iter().for_each(|name| self.program.scopes.declare(self.scope, name, false)),
+            Stmt::Expr(node) => match &*node.value {
+                Expr::StringLiteral(text) => self.text(text, true),
+                value => self.expr(value, Use::Dropped),
+            },
+            Stmt::Pass(_) | Stmt::Break(_) | Stmt::Continue(_) | Stmt::IpyEscapeCommand(_) => {}
+        }
+    }
+
+    fn try_statement(&mut self, node: &'a StmtTry) {
+        self.block(&node.body);
+        for handler in &node.handlers {
+            let ExceptHandler::ExceptHandler(handler) = handler;
+            self.maybe(handler.type_.as_deref(), Use::Caught);
+            let straight = std::mem::replace(&mut self.straight, false);
+            if let Some(name) = &handler.name {
+                self.bind(name, name.range, What::Other, name.end());
+                self.program.scopes.unbind(self.scope, name);
+                self.program.holds_errors |= handler.type_.as_deref().is_none_or(|types| !spares_attribute_errors(types));
+            }
+            self.body(&handler.body);
+            self.straight = straight;
+        }
+        self.block(&node.orelse);
+        // What stands in `finally` is always reached, but its bindings are not worth the exception.
+        self.block(&node.finalbody);
+    }
+
+    fn function(&mut self, node: &'a StmtFunctionDef) {
+        let method = self.program.scopes.get(self.scope).is_some_and(|scope| scope.kind == ScopeKind::Class);
+        let place = if method { Decorated::Method } else { Decorated::Function };
+        for decorator in &node.decorator_list {
+            self.expr(&decorator.expression, Use::Decorator(place));
+        }
+        self.type_params(node.type_params.as_deref());
+        self.parameters_outside(&node.parameters);
+        if let Some(returns) = &node.returns {
+            self.annotation(returns);
+        }
+        // Without a decorator nobody holds the function before its name is bound, so its own body may rely on that name.
+        let from = match node.body.first() {
+            Some(first) if node.decorator_list.is_empty() => first.start(),
+            _ => node.end(),
+        };
+        if matches!(node.name.as_str(), "__exit__" | "__aexit__") {
+            self.program.holds_errors = true;
+        }
+        self.bind(&node.name, node.name.range, What::Function, from);
+        let scope = self.program.scopes.open(ScopeKind::Function, self.scope);
+        self.within(scope, |walker| {
+            walker.parameters_inside(&node.parameters);
+            walker.body(&node.body);
+        });
+    }
+
+    fn class(&mut self, node: &'a StmtClassDef) {
+        for decorator in &node.decorator_list {
+            self.expr(&decorator.expression, Use::Decorator(Decorated::Class));
+        }
+        self.type_params(node.type_params.as_deref());
+        if let Some(arguments) = &node.arguments {
+            for base in &arguments.args {
+                self.expr(base, Use::Base);
+            }
+            for keyword in &arguments.keywords {
+                let metaclass = keyword.arg.as_ref().is_some_and(|name| name.as_str() == "metaclass");
+                self.expr(&keyword.value, if metaclass { Use::Metaclass } else { Use::Value });
+            }
+        }
+        let body = self.program.scopes.open(ScopeKind::Class, self.scope);
+        let index = self.program.classes.len();
+        self.program.classes.push(Class { node, scope: self.scope, body });
+        let in_class = std::mem::replace(&mut self.in_class, true);
+        self.within(body, |walker| walker.body(&node.body));
+        self.in_class = in_class;
+        self.bind(&node.name, node.name.range, What::Class(index), node.end());
+    }
+
+    /// Defaults and annotations run where the function is defined.
+    fn parameters_outside(&mut self, parameters: &'a Parameters) {
+        for parameter in parameters {
+            if let Some(annotation) = parameter.annotation() {
+                self.annotation(annotation);
+            }
+            self.maybe(parameter.default(), Use::Value);
+        }
+    }
+
+    fn parameters_inside(&mut self, parameters: &'a Parameters) {
+        for parameter in parameters {
+            let name = parameter.name();
+            self.bind(name, name.range, What::Other, name.start());
+        }
+    }
+
+    fn annotation(&mut self, expr: &'a Expr) {
+        self.program.annotations.push((expr, self.scope));
+        let outer = std::mem::replace(&mut self.in_annotation, true);
+        self.expr(expr, Use::Annotation);
+        self.in_annotation = outer;
+    }
+
+    fn bind(&mut self, name: &'a str, range: TextRange, what: What<'a>, from: ruff_text_size::TextSize) {
+        let value = if let What::Value(value) = &what { Some(*value) } else { None };
+        self.dunder(name, range, false, value);
+        self.program.crowded |= !self.program.scopes.bind(self.scope, name, Site { what, from: from.to_usize(), straight: self.straight });
+    }
+
+    fn dunder(&mut self, name: &'a str, range: TextRange, annotated: bool, value: Option<&'a Expr>) {
+        if is_dunder(name) {
+            let (start, end) = (range.start().to_usize(), range.end().to_usize());
+            self.program.dunders.push(DunderBinding { name, start, end, scope: self.scope, annotated, value });
+        }
+    }
+
+    /// Something that is assigned to. `value` is what a plain name gets.
+    fn target(&mut self, target: &'a Expr, value: Option<&'a Expr>, from: ruff_text_size::TextSize) {
+        match target {
+            Expr::Name(name) => self.bind(&name.id, name.range, value.map_or(What::Other, What::Value), from),
+            Expr::Attribute(_) => self.attribute(target, Use::Value, Access::Store),
+            Expr::Subscript(node) => {
+                self.expr(&node.value, Use::ItemStore);
+                self.expr(&node.slice, Use::Index);
+            }
+            Expr::Starred(node) => self.target(&node.value, None, from),
+            Expr::Tuple(node) => node.elts.iter().for_each(|target| self.target(target, None, from)),
+            Expr::List(node) => node.elts.iter().for_each(|target| self.target(target, None, from)),
+            other => self.expr(other, Use::Value),
+        }
+    }
+
+    fn delete(&mut self, target: &'a Expr) {
+        match target {
+            Expr::Name(name) => self.program.scopes.unbind(self.scope, &name.id),
+            Expr::Attribute(_) => self.attribute(target, Use::Dropped, Access::Delete),
+            Expr::Tuple(node) => node.elts.iter().for_each(|target| self.delete(target)),
+            Expr::List(node) => node.elts.iter().for_each(|target| self.delete(target)),
+            other => self.target(other, None, other.end()),
+        }
+    }
+
+    fn attribute(&mut self, expr: &'a Expr, usage: Use<'a>, access: Access) {
+        if let Expr::Attribute(node) = expr {
+            if matches!(node.attr.as_str(), "__context__" | "__cause__" | "exceptions" | "exception") {
+                self.program.holds_errors = true;
+            }
+            self.program.attributes.push(AttributeUse { node, scope: self.scope, usage, access });
+            self.expr(&node.value, Use::Owner(node));
+        }
+    }
+}
+
+/// Whether an `except` clause names only exceptions that cannot be an `AttributeError`.
+fn spares_attribute_errors(types: &Expr) -> bool {
+    match types {
+        Expr::Name(name) => matches!(
+            name.id.as_str(),
+            "ValueError"
+                | "TypeError"
+                | "KeyError"
+                | "IndexError"
+                | "ZeroDivisionError"
+                | "OSError"
+                | "IOError"
+                | "FileNotFoundError"
+                | "StopIteration"
+                | "RuntimeError"
+                | "RecursionError"
+                | "OverflowError"
+                | "ArithmeticError"
+                | "LookupError"
+                | "AssertionError"
+                | "ImportError"
+                | "KeyboardInterrupt"
+                | "UnicodeDecodeError"
+                | "UnicodeEncodeError"
+                | "UnicodeError"
+                | "NotImplementedError"
+                | "EOFError"
+                | "PermissionError"
+                | "MemoryError"
+                | "TimeoutError"
+        ),
+        Expr::Tuple(tuple) => tuple.elts.iter().all(spares_attribute_errors),
+        _ => false,
+    }
+}

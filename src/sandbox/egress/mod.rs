@@ -1,0 +1,252 @@
+//! The only place that connects. One request is a loop of hops; every hop is judged, resolved once, judged by its addresses, and connected to
+//! those addresses alone.
+
+mod body;
+mod connect;
+mod request;
+mod resolve;
+mod robots;
+#[cfg(test)]
+mod tests;
+mod verb;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::{timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+pub use request::{EgressRequest, Hop, Overflow, Page};
+pub use resolve::{Resolve, SystemResolver};
+
+use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Refusal};
+use crate::policy::network::{NetworkRules, Robots, judge_addresses, judge_redirect, judge_url};
+use crate::policy::request::{Method, judge_header};
+use connect::{Connector, Sent};
+use request::Outgoing;
+
+/// What the connector is set up with; the defaults are what `toolgate serve` uses.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Connections at one time, over all callers.
+    pub max_connections: u32,
+    /// How long a name may take to resolve.
+    pub lookup: Duration,
+    /// How long a connection may take to stand, TLS included.
+    pub connect: Duration,
+    /// How long the response's headers may take.
+    pub headers: Duration,
+    /// How long a site's `robots.txt` may take, redirects included.
+    pub robots: Duration,
+    /// The `User-Agent` where the caller sets none.
+    pub user_agent: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_connections: 10,
+            lookup: Duration::from_secs(5),
+            connect: Duration::from_secs(5),
+            headers: Duration::from_secs(10),
+            robots: Duration::from_secs(5),
+            user_agent: concat!("toolgate/", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+/// The connector. Building it costs nothing: no socket, no certificate store, no thread before the first request.
+#[derive(Debug)]
+pub struct Egress {
+    settings: Settings,
+    resolver: Arc<dyn Resolve>,
+    connector: Connector,
+    connections: Semaphore,
+    robots: robots::Cache,
+}
+
+/// Why a request gave no page: policy said no, or the world did.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// The manifest does not allow this hop.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// It was allowed and did not work.
+    #[error("{0}")]
+    Failed(Failure),
+}
+
+impl Denied {
+    /// What the model is told, either way.
+    pub fn refusal(&self) -> &Refusal {
+        match self {
+            Self::Refused(refusal) | Self::Failed(Failure(refusal)) => refusal,
+        }
+    }
+
+    /// What the model is told, either way, as a tool's failure.
+    pub fn into_failure(self) -> Failure {
+        match self {
+            Self::Refused(refusal) => Failure(refusal),
+            Self::Failed(failure) => failure,
+        }
+    }
+}
+
+impl From<Refusal> for Denied {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Failure> for Denied {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Egress {
+    /// A connector that asks the machine's own resolver.
+    pub fn new(settings: Settings) -> Self {
+        Self::with_resolver(settings, Arc::new(SystemResolver))
+    }
+
+    /// A connector that asks `resolver`; tests give it a world of their own.
+    pub fn with_resolver(settings: Settings, resolver: Arc<dyn Resolve>) -> Self {
+        let connections = Semaphore::new(settings.max_connections.max(1) as usize);
+        let connector = Connector::new(settings.connect, settings.user_agent.clone());
+        Self { settings, resolver, connector, connections, robots: robots::Cache::default() }
+    }
+
+    /// Sends one request and follows its redirects, each judged anew. Ends at the deadline, or at once when `cancel` is; dropping the future
+    /// closes the connection too.
+    ///
+    /// # Errors
+    /// Refused: everything [`judge_url`], [`judge_addresses`], [`judge_redirect`] and [`judge_header`] say, `robots_disallowed`.
+    /// Failed: `fetch_failed`, `timeout`, `cancelled`, `too_many_redirects`, `response_too_large`.
+    pub(crate) async fn fetch(&self, request: EgressRequest, cancel: &CancellationToken) -> Result<Page, Denied> {
+        let deadline = request.deadline;
+        let work = timeout_at(deadline, async {
+            let _place = self.connections.acquire().await.map_err(|_| Failure::new(Code::Cancelled, "the server is stopping"))?;
+            self.walk(request).await
+        });
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Failure::new(Code::Cancelled, "the request was cancelled").into()),
+            done = work => done.unwrap_or_else(|_| Err(Failure::new(Code::Timeout, "the request ran out of its time").into())),
+        }
+    }
+
+    async fn walk(&self, request: EgressRequest) -> Result<Page, Denied> {
+        for (name, value) in &request.headers {
+            judge_header(name, value)?;
+        }
+        let rules = Arc::clone(&request.rules);
+        let limit = request.max_response;
+        let overflow = request.overflow;
+        let mut outgoing = Outgoing::new(request);
+        let mut hops = Vec::new();
+        for _ in 0..=rules.max_redirects {
+            judge_url(&rules, &outgoing.url)?;
+            if rules.robots == Robots::Respect {
+                self.ask_robots(&rules, &outgoing.url).await?;
+            }
+            let sent = self.hop(&rules, &outgoing).await?;
+            hops.push(Hop { url: outgoing.url.clone(), address: sent.address, status: sent.status() });
+            match sent.location()? {
+                Some(location) => {
+                    let next = outgoing.url.join(&location).map_err(|refusal| in_redirect(&outgoing.url, refusal))?;
+                    judge_redirect(&outgoing.url, &next)?;
+                    outgoing = outgoing.redirected(next, sent.status())?;
+                }
+                None => {
+                    let head = outgoing.method == Method::Head;
+                    return Ok(sent.into_page(outgoing.url, hops, limit, overflow, head).await?);
+                }
+            }
+        }
+        let message = format!("more than {} redirects", rules.max_redirects);
+        Err(Failure::new(Code::TooManyRedirects, message)
+            .hint("the site sends its readers in circles, or `network.max_redirects` is too low")
+            .into())
+    }
+
+    /// The addresses of a URL's host; an address written as a number is its own.
+    ///
+    /// # Errors
+    /// `fetch_failed`, `timeout`: the name does not resolve.
+    pub(crate) async fn resolve(&self, url: &HttpUrl) -> Result<Vec<IpAddr>, Failure> {
+        match url.host() {
+            Host::Address(address) => Ok(vec![address]),
+            Host::Name(name) => timeout(self.settings.lookup, self.resolver.lookup(name))
+                .await
+                .map_err(|_| Failure::new(Code::Timeout, format!("the name `{name}` took too long to resolve")))?
+                .map_err(|_| {
+                    Failure::new(Code::FetchFailed, format!("the name `{name}` does not resolve")).hint("check the host's spelling")
+                }),
+        }
+    }
+
+    /// One judged connection and one exchange over it.
+    async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Sent, Denied> {
+        let url = &outgoing.url;
+        judge_url(rules, url)?;
+        let addresses = if outgoing.pinned.is_empty() { self.resolve(url).await? } else { outgoing.pinned.clone() };
+        judge_addresses(rules, url, &addresses)?;
+        resolve::refuse_own_addresses(rules, url, &addresses)?;
+        Ok(self.connector.send(outgoing, &addresses, self.settings.headers).await?)
+    }
+
+    /// Asks the site's `robots.txt`, once an hour and origin, over the same judged way.
+    async fn ask_robots(&self, rules: &NetworkRules, url: &HttpUrl) -> Result<(), Denied> {
+        let verdict = match self.robots.get(url) {
+            Some(known) => known,
+            None => {
+                let read = timeout(self.settings.robots, self.read_robots(rules, url)).await;
+                // RFC 9309 section 2.3.1.4: what cannot be reached disallows everything; it is asked again at the next call.
+                let robots = read.unwrap_or(Err(robots::Unreachable)).unwrap_or_else(|_| Arc::new(robots::Robots::closed()));
+                self.robots.put(url, &robots);
+                robots
+            }
+        };
+        verdict.judge(url)
+    }
+
+    async fn read_robots(&self, rules: &NetworkRules, url: &HttpUrl) -> Result<Arc<robots::Robots>, robots::Unreachable> {
+        let first = url.join("/robots.txt").map_err(|_| robots::Unreachable)?;
+        let mut outgoing = Outgoing::plain(first);
+        // RFC 9309 section 2.3.1.2: at least five redirects are followed.
+        for _ in 0..=rules.max_redirects.max(5) {
+            let sent = self.hop(rules, &outgoing).await.map_err(|_| robots::Unreachable)?;
+            if let Some(location) = sent.location().map_err(|_| robots::Unreachable)? {
+                let next = outgoing.url.join(&location).map_err(|_| robots::Unreachable)?;
+                judge_redirect(&outgoing.url, &next).map_err(|_| robots::Unreachable)?;
+                outgoing = Outgoing::plain(next);
+                continue;
+            }
+            return match sent.status() {
+                200..=299 => {
+                    let page = sent
+                        .into_page(outgoing.url, Vec::new(), ROBOTS_LIMIT, Overflow::Cut, false)
+                        .await
+                        .map_err(|_| robots::Unreachable)?;
+                    Ok(Arc::new(robots::Robots::parse(&String::from_utf8_lossy(&page.body))))
+                }
+                400..=499 => Ok(Arc::new(robots::Robots::open())),
+                _ => Err(robots::Unreachable),
+            };
+        }
+        // RFC 9309 section 2.3.1.2: too many redirects count as unavailable, which allows; a loop is more likely broken than meant, so we do not.
+        Err(robots::Unreachable)
+    }
+}
+
+/// RFC 9309 section 2.5: at least 500 KiB are read.
+const ROBOTS_LIMIT: Bytes = Bytes::kib(512);
+
+fn in_redirect(from: &HttpUrl, mut refusal: Refusal) -> Refusal {
+    refusal.message = format!("`{}` redirects on: {}", from.origin(), refusal.message);
+    refusal
+}

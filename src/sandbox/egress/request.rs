@@ -1,0 +1,130 @@
+//! What goes out and what comes back, as values.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::Denied;
+use crate::model::{Bytes, Code, Failure, HttpUrl};
+use crate::policy::network::NetworkRules;
+use crate::policy::request::Method;
+
+/// One request, before it is judged.
+#[derive(Debug, Clone)]
+pub struct EgressRequest {
+    /// Where to.
+    pub url: HttpUrl,
+    /// The method.
+    pub method: Method,
+    /// Headers of the caller; only listed names pass.
+    pub headers: Vec<(String, String)>,
+    /// The body to send.
+    pub body: Option<Vec<u8>>,
+    /// What the first URL's name was already resolved to and judged on; it is not resolved again. Empty: resolve it.
+    pub pinned: Vec<IpAddr>,
+    /// What the manifest allows.
+    pub rules: Arc<NetworkRules>,
+    /// When the whole request, redirects and body included, must be over.
+    pub deadline: Instant,
+    /// The largest body, decoded.
+    pub max_response: Bytes,
+    /// What happens to a larger one.
+    pub overflow: Overflow,
+}
+
+/// What happens to a body over `max_response`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overflow {
+    /// `response_too_large`, before reading where the length is declared.
+    Refuse,
+    /// The first `max_response` bytes are kept and the page says that it is cut.
+    Cut,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The URL that answered, after redirects.
+    pub final_url: HttpUrl,
+    /// The status, 100 to 599.
+    pub status: u16,
+    /// The headers that say something about the content; lower-case names.
+    pub headers: BTreeMap<String, String>,
+    /// `Content-Type` as sent.
+    pub content_type: Option<String>,
+    /// The decoded body.
+    pub body: Vec<u8>,
+    /// The body was longer.
+    pub truncated: bool,
+    /// Bytes of body on the wire, before decoding.
+    pub wire_bytes: u64,
+    /// Every exchange of the way, the last one included.
+    pub hops: Vec<Hop>,
+}
+
+/// One exchange.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// What was asked for.
+    pub url: HttpUrl,
+    /// The address that was connected to.
+    pub address: SocketAddr,
+    /// The answer's status.
+    pub status: u16,
+}
+
+/// The next exchange of a walk.
+#[derive(Debug, Clone)]
+pub(super) struct Outgoing {
+    pub(super) url: HttpUrl,
+    pub(super) pinned: Vec<IpAddr>,
+    pub(super) method: Method,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Option<Vec<u8>>,
+}
+
+impl Outgoing {
+    pub(super) fn new(request: EgressRequest) -> Self {
+        Self {
+            url: request.url.without_fragment(),
+            pinned: request.pinned,
+            method: request.method,
+            headers: request.headers,
+            body: request.body,
+        }
+    }
+
+    /// A GET without anything of the caller's.
+    pub(super) fn plain(url: HttpUrl) -> Self {
+        Self { url: url.without_fragment(), pinned: Vec::new(), method: Method::Get, headers: Vec::new(), body: None }
+    }
+
+    /// The exchange that a redirect asks for.
+    ///
+    /// A body goes nowhere but where it was approved for: 307 and 308 to another origin are refused for methods that send.
+    ///
+    /// # Source
+    /// Fetch standard, section 4.4 (HTTP-redirect fetch), steps 11 to 14: POST becomes GET, credentials stay with their origin.
+    pub(super) fn redirected(mut self, next: HttpUrl, status: u16) -> Result<Self, Denied> {
+        if (status == 303 && !self.method.is_read()) || (matches!(status, 301 | 302) && self.method == Method::Post) {
+            self.method = Method::Get;
+            self.body = None;
+            self.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("content-"));
+        }
+        if !self.url.same_origin(&next) {
+            if !self.method.is_read() {
+                let message = format!("`{}` redirects a {} to another site, `{}`", self.url.origin(), self.method.as_str(), next.origin());
+                return Err(Failure::new(Code::FetchFailed, message).hint("send it there directly, as a request of its own").into());
+            }
+            self.headers.retain(|(name, _)| TRAVELS.iter().any(|travels| name.eq_ignore_ascii_case(travels)));
+        }
+        self.pinned.clear();
+        self.url = next.without_fragment();
+        Ok(self)
+    }
+}
+
+/// The caller's headers that go along to another origin: none that could carry a credential.
+const TRAVELS: [&str; 4] = ["accept", "accept-language", "cache-control", "user-agent"];

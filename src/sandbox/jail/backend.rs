@@ -1,0 +1,76 @@
+//! The list of backends, strongest first, and what each must be able to do.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::interpreter::Interpreter;
+use super::native::Native;
+use super::order::Way;
+use super::outcome::{NoRun, Outcome};
+use super::spec::{JailSpec, Layers, Settings};
+
+/// Output of a program that is still running, as it comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// Which stream it came from.
+    pub stream: Stream,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// An output stream of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// Where the output goes while the program runs; what does not fit is left out there, never in the answer.
+pub type Progress = Option<mpsc::Sender<Chunk>>;
+
+/// What a backend can hold on this machine, found by running a program in it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Probe {
+    /// Whether programs run in it here.
+    pub usable: bool,
+    /// Each layer: `on`, `off` or the reason.
+    pub layers: Layers,
+    /// Why not, and what mends it, where it is not usable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+}
+
+/// A way to run a program inside walls.
+pub trait Backend: Send + Sync + std::fmt::Debug {
+    /// The name in `[python] backend` and in answers.
+    fn name(&self) -> &'static str;
+
+    /// Finds out by doing what it can hold here.
+    fn probe(&self) -> BoxFuture<'_, Probe>;
+
+    /// Runs one program. Cancelling kills every process of it. When the answer is there, all of them are dead.
+    fn run<'a>(&'a self, spec: &'a JailSpec, cancel: &'a CancellationToken, progress: Progress) -> BoxFuture<'a, Result<Outcome, NoRun>>;
+}
+
+/// One line of the list.
+#[derive(Debug, Clone, Copy)]
+pub struct Listed {
+    /// The name.
+    pub name: &'static str,
+    /// Whether it is used only where the manifest names it.
+    pub by_name_only: bool,
+    /// Makes it.
+    pub make: fn(&Settings, &Arc<Interpreter>) -> Arc<dyn Backend>,
+}
+
+/// Every backend, strongest first.
+pub const BACKENDS: &[Listed] = &[Listed {
+    name: "native",
+    by_name_only: false,
+    make: |settings, interpreter| Arc::new(Native::new(settings, interpreter, Way::Native)),
+}];

@@ -1,0 +1,147 @@
+//! Pid 1 of the jail: builds the root, starts the program as pid 2, watches, reaps, and takes everything down with it.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+
+use super::layers::Built;
+use super::supervisor::Handed;
+use super::watch::Watch;
+use super::{program, raw, root, trees, walls};
+use crate::sandbox::jail::order::{self, End, Order, Way, Word};
+use crate::sandbox::jail::outcome::{Limit, Usage};
+
+/// How often memory and processor time are looked at. Between two looks a program can take what its rlimits let it take.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+
+/// Runs the call as pid 1.
+pub(super) fn run(order: &Order, handed: Handed, shown: trees::Shown, built: Built, inside: &OwnedFd) -> ExitCode {
+    let say = |word: &Word| order::send(inside.as_fd(), word, &[]).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    if let Err(e) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        return say(&Word::Fault(format!("tying init to its supervisor: {e}")));
+    }
+    // The supervisor may have died before the line above: then its end of the channel is closed.
+    if closed(inside) {
+        return ExitCode::FAILURE;
+    }
+    match started(order, handed, shown, built, inside) {
+        Err(word) => say(&word),
+        Ok(Step::Program(code)) => code,
+        Ok(Step::Init(child, signals)) => {
+            let end = attend(order, child, &signals);
+            say(&Word::Ended(end))
+        }
+    }
+}
+
+/// Which of the two processes goes on.
+enum Step {
+    Init(Pid, SignalFd),
+    Program(ExitCode),
+}
+
+fn started(order: &Order, handed: Handed, shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
+    if order.way == Way::Native {
+        root::build(order, shown, &mut built)?;
+        nix::unistd::sethostname("jail").map_err(|e| Word::Fault(format!("naming the host: {e}")))?;
+        if built.has("proc") {
+            built.on("memory");
+        } else {
+            built.missing("memory", "bounded for each process alone: there is no /proc to add them up; mount /proc unmasked");
+        }
+        built.on("network");
+    }
+    walls::drop_privileges(&mut built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}")))?;
+    let mut mask = SigSet::empty();
+    mask.add(nix::sys::signal::Signal::SIGCHLD);
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&mask), None).map_err(|e| Word::Fault(e.to_string()))?;
+    let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(|e| Word::Fault(e.to_string()))?;
+    match raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}")))? {
+        None => Ok(Step::Program(program::run(order, handed, built, inside))),
+        Some(child) => {
+            drop(handed);
+            // The program has the same user: without this it could read init's memory where Landlock is missing.
+            let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+            Ok(Step::Init(child, signals))
+        }
+    }
+}
+
+fn closed(channel: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(channel, PollFlags::IN)];
+    let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    fds.iter().any(|fd| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR))
+}
+
+/// Reaps and watches until the program has ended, then kills what it left.
+fn attend(order: &Order, program: Pid, signals: &SignalFd) -> End {
+    let mut watch = Watch::new(order.limits);
+    let mut end = End::default();
+    let mut next_look = Instant::now() + LOOK_EVERY;
+    loop {
+        if reap(program, &mut end) {
+            break;
+        }
+        let mut fds = [PollFd::new(signals, PollFlags::IN)];
+        let left = next_look.saturating_duration_since(Instant::now());
+        let _ = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+        while let Ok(Some(_)) = signals.read_signal() {}
+        // By the clock, not by the silence of the children: a program that makes orphans without end would never be looked at.
+        if Instant::now() >= next_look && end.stopped.is_none() {
+            next_look = Instant::now() + LOOK_EVERY;
+            if let Some(hit) = watch.look() {
+                // INVARIANT: the reason is noted before the kill.
+                end.stopped = Some(hit);
+                kill_all();
+            }
+        }
+    }
+    kill_all();
+    while let Ok(Some(_)) = rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::empty())) {}
+    if end.stopped.is_none() && end.signal.is_some() {
+        end.stopped = by_signal(order, &end);
+    }
+    end.usage = Usage { pids_peak: Some(watch.pids_peak()), ..Usage::default() };
+    end
+}
+
+/// Takes every dead child; true once the program is among them.
+fn reap(program: Pid, end: &mut End) -> bool {
+    let mut over = false;
+    while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+        if pid == program {
+            over = true;
+            note(status, end);
+        }
+    }
+    over
+}
+
+fn note(status: WaitStatus, end: &mut End) {
+    end.exit = status.exit_status();
+    end.signal = status.terminating_signal();
+}
+
+/// A signal that only a limit sends.
+fn by_signal(order: &Order, end: &End) -> Option<(Limit, String)> {
+    let used = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN).ok()?;
+    let seconds = (used.user_time().tv_sec() + used.system_time().tv_sec()).unsigned_abs();
+    let evidence = || format!("signal {} after {seconds} s of processor time", end.signal.unwrap_or_default());
+    match end.signal {
+        Some(nix::libc::SIGXCPU) => Some((Limit::Cpu, evidence())),
+        Some(nix::libc::SIGXFSZ) => Some((Limit::Fsize, "signal 25 (file size)".to_owned())),
+        // The hard limit, for a program that ignores the first signal.
+        Some(nix::libc::SIGKILL) if seconds >= order.limits.cpu.as_secs().max(1) => Some((Limit::Cpu, evidence())),
+        _ => None,
+    }
+}
+
+/// Kills every process of the namespace but this one.
+fn kill_all() {
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), nix::sys::signal::Signal::SIGKILL);
+}

@@ -1,0 +1,32 @@
+//! The jail process: our own program, executed again with a hidden first argument, single-threaded from its start.
+//!
+//! Three processes per call. The *supervisor* takes the order, enters new namespaces and keeps the clock; it dies with the
+//! server because it holds one end of a socket to it. *Init* is pid 1 of the new process namespace: it builds the root, watches
+//! memory and processor time, reaps. The *program* is pid 2: it takes on the last walls and becomes Python. When init dies,
+//! the kernel kills whatever else is in the namespace (`pid_namespaces(7)`).
+
+mod init;
+mod layers;
+mod program;
+mod raw;
+mod root;
+mod supervisor;
+mod syscalls;
+mod trees;
+mod walls;
+mod watch;
+
+use std::process::ExitCode;
+
+/// The hidden first argument that makes our program the jail process.
+pub(super) const JAIL_ARGUMENT: &str = "__jail";
+
+/// Becomes the jail process when the first argument asks for it, and returns only when that is over.
+///
+/// Call it before anything else in `main`: the jail process forks, which is sound only while it has one thread.
+/// `None` means that this is an ordinary start.
+#[must_use]
+pub fn enter_if_asked() -> Option<ExitCode> {
+    let first = std::env::args_os().nth(1)?;
+    (first == JAIL_ARGUMENT).then(supervisor::serve)
+}

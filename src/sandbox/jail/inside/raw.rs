@@ -1,0 +1,100 @@
+//! The three system calls of the jail process that no safe interface offers.
+#![expect(unsafe_code, reason = "fork, mount_setattr and close_range have no safe wrapper; each is one call with checked arguments")]
+
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+
+use nix::libc;
+use rustix::process::Pid;
+
+/// Forks. `None` in the child.
+///
+/// # Errors
+/// The error number's text.
+pub(super) fn fork() -> Result<Option<Pid>, String> {
+    // SAFETY: the jail process is single-threaded from its start (it is entered before any runtime is built and starts no
+    // thread), so the child holds no lock that another thread owned, and everything that is safe before is safe after.
+    // JUSTIFICATION: a spawned command cannot be pid 1 of a new namespace and go on to build its own root.
+    match unsafe { nix::unistd::fork() } {
+        Ok(nix::unistd::ForkResult::Child) => Ok(None),
+        Ok(nix::unistd::ForkResult::Parent { child }) => Pid::from_raw(child.as_raw()).map(Some).ok_or_else(|| "no process id".to_owned()),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// Attributes of a mount (`mount_setattr(2)`).
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Attributes<'a> {
+    /// No writing.
+    pub(super) read_only: bool,
+    /// Device files work.
+    pub(super) devices: bool,
+    /// No execution of files.
+    pub(super) no_exec: bool,
+    /// Owners are shown through this user namespace.
+    pub(super) id_map: Option<BorrowedFd<'a>>,
+}
+
+/// Sets attributes on a whole detached tree; set-user-id bits are always switched off.
+///
+/// # Errors
+/// The error number.
+pub(super) fn mount_setattr(tree: BorrowedFd<'_>, attributes: Attributes<'_>) -> Result<(), nix::Error> {
+    let mut set = libc::MOUNT_ATTR_NOSUID;
+    if !attributes.devices {
+        set |= libc::MOUNT_ATTR_NODEV;
+    }
+    if attributes.read_only {
+        set |= libc::MOUNT_ATTR_RDONLY;
+    }
+    if attributes.no_exec {
+        set |= libc::MOUNT_ATTR_NOEXEC;
+    }
+    let mut user_namespace: u64 = 0;
+    if let Some(fd) = attributes.id_map {
+        set |= libc::MOUNT_ATTR_IDMAP;
+        user_namespace = u64::try_from(fd.as_raw_fd()).map_err(|_| nix::Error::EBADF)?;
+    }
+    let request = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: 0, userns_fd: user_namespace };
+    let flags = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
+    // SAFETY: the path is a valid empty C string, `request` lives through the call and its true size is given; the kernel only reads them.
+    // JUSTIFICATION: neither rustix 1.1 nor nix 0.31 wraps mount_setattr(2).
+    let done = unsafe {
+        libc::syscall(libc::SYS_mount_setattr, tree.as_raw_fd(), c"".as_ptr(), flags, &raw const request, size_of::<libc::mount_attr>())
+    };
+    nix::Error::result(done).map(drop)
+}
+
+/// Closes every descriptor from `first` on.
+///
+/// # Errors
+/// The error number.
+pub(super) fn close_from(first: RawFd) -> Result<(), nix::Error> {
+    let first = libc::c_uint::try_from(first).map_err(|_| nix::Error::EBADF)?;
+    // SAFETY: called only where no owned descriptor from `first` on is used or dropped afterwards: at the entry, before any is
+    // opened, and right before execve.
+    // JUSTIFICATION: closing what was inherited by number cannot be said with owned descriptors.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) };
+    nix::Error::result(done).map(drop)
+}
+
+/// Puts `fd` at the number `at`, kept over execve.
+///
+/// # Errors
+/// The error number.
+pub(super) fn place(fd: RawFd, at: RawFd) -> Result<(), nix::Error> {
+    // SAFETY: dup2 on numbers; the caller gives up whatever stood at `at`, as every caller is about to execute another program.
+    // JUSTIFICATION: owned descriptors cannot name the number they shall have in the next program.
+    nix::Error::result(unsafe { libc::dup2(fd, at) }).map(drop)
+}
+
+/// Replaces this process by another program.
+///
+/// # Errors
+/// The error number; on success it does not return.
+pub(super) fn execute(program: &str, arguments: &[String], environment: &[String]) -> Result<std::convert::Infallible, String> {
+    let text =
+        |words: &[String]| words.iter().map(|word| CString::new(word.as_str())).collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string());
+    let program = CString::new(program).map_err(|e| e.to_string())?;
+    nix::unistd::execve(&program, &text(arguments)?, &text(environment)?).map_err(|e| e.to_string())
+}

@@ -1,0 +1,157 @@
+//! Builds the jail's own root and leaves the host's behind.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, open, openat2, symlinkat};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change, mount_remount, move_mount,
+    open_tree, unmount,
+};
+
+use super::layers::Built;
+use super::raw::{self, Attributes};
+use super::trees::{Shown, Tree};
+use crate::sandbox::jail::order::{Order, RootOrder, Word};
+
+/// Builds the root from the trees and makes it `/`. The host's mounts are gone afterwards.
+///
+/// # Errors
+/// The word that refuses the call.
+pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<(), Word> {
+    let fault = |doing: &'static str| move |e: rustix::io::Errno| Word::Fault(format!("{doing}: {e}"));
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(fault("making mounts private"))?;
+    // Any folder serves: it is only a place to stand on until the old root is gone.
+    let base = ["/tmp", "/run", "/mnt", "/usr"].into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("/");
+    let safe = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("jail", base, "tmpfs", safe, Some(c"mode=0755,size=4m,nr_inodes=20k")).map_err(fault("mounting the new root"))?;
+    rustix::process::chdir(base).map_err(fault("entering the new root"))?;
+    for tree in shown.parts {
+        attach(&tree).map_err(|e| Word::Fault(format!("attaching `/{}`: {e}", tree.at)))?;
+    }
+    for (path, target) in &order.interpreter.links {
+        let path = path.trim_start_matches('/');
+        parents(path).and_then(|()| symlinkat(target.as_str(), CWD, path).map_err(|e| e.to_string())).map_err(Word::Fault)?;
+    }
+    furnish(order, built)?;
+    place_of_masks().map_err(Word::Fault)?;
+    for (tree, root) in shown.roots.iter().zip(&order.roots) {
+        let refuse = |reason: String| Word::Root { root: root.name.clone(), reason };
+        attach(tree).map_err(refuse)?;
+        mask(root).map_err(refuse)?;
+    }
+    mount_remount(".", MountFlags::BIND | MountFlags::RDONLY | safe, "").map_err(fault("making the new root read-only"))?;
+    nix::unistd::pivot_root(".", ".").map_err(|e| Word::Fault(format!("changing the root: {e}")))?;
+    unmount(".", UnmountFlags::DETACH).map_err(fault("leaving the old root"))?;
+    rustix::process::chdir("/").map_err(fault("entering `/`"))?;
+    built.on("filesystem");
+    Ok(())
+}
+
+/// Scratch space, `/proc`, `/etc` and the folder of the roots.
+fn furnish(order: &Order, built: &mut Built) -> Result<(), Word> {
+    let fault = |doing: &'static str| move |e: rustix::io::Errno| Word::Fault(format!("{doing}: {e}"));
+    let safe = MountFlags::NOSUID | MountFlags::NODEV;
+    let scratch = order.limits.scratch.max(64 * 1024);
+    // A file of 4 KiB needs one inode: more inodes than that would only serve to use up the kernel's memory.
+    let inodes = (scratch / 4096).clamp(64, 16 * 1024);
+    let options = std::ffi::CString::new(format!("mode=1777,size={scratch},nr_inodes={inodes}")).map_err(|e| Word::Fault(e.to_string()))?;
+    for place in ["tmp", "dev/shm"] {
+        parents(&format!("{place}/x")).map_err(Word::Fault)?;
+        mount("scratch", place, "tmpfs", safe, Some(options.as_c_str())).map_err(fault("mounting scratch space"))?;
+    }
+    for (path, target) in [
+        ("dev/fd", "/proc/self/fd"),
+        ("dev/stdin", "/proc/self/fd/0"),
+        ("dev/stdout", "/proc/self/fd/1"),
+        ("dev/stderr", "/proc/self/fd/2"),
+    ] {
+        symlinkat(target, CWD, path).map_err(fault("linking `/dev`"))?;
+    }
+    mkdirat(CWD, "proc", Mode::from_raw_mode(0o555)).map_err(fault("making `/proc`"))?;
+    match mount("proc", "proc", "proc", safe | MountFlags::NOEXEC, Some(c"subset=pid")) {
+        Ok(()) => built.on("proc"),
+        // The host's own /proc is masked (a container): the kernel then gives no new one. None at all is safe.
+        Err(e) => built.missing("proc", format!("none: the kernel gives no fresh one here ({e})")),
+    }
+    for (path, text) in ETC {
+        parents(path).map_err(Word::Fault)?;
+        std::fs::write(path, text).map_err(|e| Word::Fault(format!("writing `/{path}`: {e}")))?;
+    }
+    parents("roots/x").map_err(Word::Fault)
+}
+
+/// What Python's `pwd`, `getpass`, `socket` and `mimetypes` expect to find.
+const ETC: [(&str, &str); 3] = [
+    ("etc/passwd", "user:x:1000:1000:user:/tmp:/usr/sbin/nologin\n"),
+    ("etc/group", "user:x:1000:\n"),
+    ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
+];
+
+fn attach(tree: &Tree) -> Result<(), String> {
+    parents(&tree.at)?;
+    if tree.folder {
+        match mkdirat(CWD, &tree.at, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(e) => return Err(e.to_string()),
+        }
+    } else {
+        open(tree.at.as_str(), OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::from_raw_mode(0o644)).map_err(|e| e.to_string())?;
+    }
+    move_mount(tree.fd.as_fd(), "", CWD, &tree.at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).map_err(|e| e.to_string())
+}
+
+fn parents(path: &str) -> Result<(), String> {
+    let Some(parent) = Path::new(path).parent() else { return Ok(()) };
+    std::fs::create_dir_all(parent).map_err(|e| format!("making `/{}`: {e}", parent.display()))
+}
+
+/// The empty file and the empty folder that are put over what must not be seen.
+fn place_of_masks() -> Result<(), String> {
+    mkdirat(CWD, MASK_FOLDER, Mode::empty()).map_err(|e| e.to_string())?;
+    open(MASK_FILE, OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map(drop).map_err(|e| e.to_string())
+}
+
+const MASK_FOLDER: &str = ".nothing-folder";
+const MASK_FILE: &str = ".nothing-file";
+
+fn mask(root: &RootOrder) -> Result<(), String> {
+    if root.masked.is_empty() {
+        return Ok(());
+    }
+    if root.masked.len() > MOST_MASKS {
+        return Err(format!(
+            "{} entries are denied in it, {MOST_MASKS} can be covered; leave the root out of `[python] roots`",
+            root.masked.len()
+        ));
+    }
+    let base = open(format!("roots/{}", root.name), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?;
+    for path in &root.masked {
+        cover(&base, path).map_err(|e| format!("a denied entry cannot be covered ({e})"))?;
+    }
+    Ok(())
+}
+
+/// Mounts are scarce (`fs.mount-max` is 100 000) and each costs about 30 microseconds per call.
+const MOST_MASKS: usize = 4096;
+
+fn cover(base: &OwnedFd, path: &str) -> Result<(), rustix::io::Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let target = match openat2(base, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty(), resolve) {
+        Ok(target) => target,
+        // Covered already by a parent, or gone.
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => return Ok(()),
+        Err(e) => return Err(e),
+    };
+    let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&target)?.st_mode);
+    let source = match kind {
+        rustix::fs::FileType::Directory => MASK_FOLDER,
+        // A link says only where it leads; what is there is covered under its own name.
+        rustix::fs::FileType::Symlink => return Ok(()),
+        _ => MASK_FILE,
+    };
+    let tree = open_tree(CWD, source, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
+    let attributes = Attributes { read_only: true, no_exec: true, ..Attributes::default() };
+    raw::mount_setattr(tree.as_fd(), attributes).map_err(|e| rustix::io::Errno::from_raw_os_error(e as i32))?;
+    move_mount(&tree, "", &target, "", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH)
+}

@@ -1,0 +1,193 @@
+//! The system call filter: what no ordinary Python program needs, and what has broken out of sandboxes before.
+//!
+//! A list of what is refused, not of what is allowed: lists of allowed calls have broken numpy at each release (measured in other
+//! sandboxes), while the walls below (namespaces, no capabilities, Landlock) already bound what an unlisted call can reach.
+
+use std::collections::BTreeMap;
+
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, apply_filter,
+    sock_filter,
+};
+
+/// Puts the filter on this process and what it starts, for good.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn install() -> Result<(), String> {
+    for program in programs()? {
+        apply_filter(&program).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+/// The filters in the order of their installation; the kernel asks all of them and takes the strictest answer (seccomp(2)).
+fn programs() -> Result<Vec<BpfProgram>, String> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| e.to_string())?;
+    let compile = |rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32| -> Result<BpfProgram, String> {
+        let errno = SeccompAction::Errno(errno.unsigned_abs());
+        SeccompFilter::new(rules, SeccompAction::Allow, errno, arch).and_then(BpfProgram::try_from).map_err(|e| e.to_string())
+    };
+    let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
+    let mut programs = vec![compile(refused()?, libc::EPERM)?, compile(absent, libc::ENOSYS)?];
+    if cfg!(target_arch = "x86_64") {
+        programs.push(no_x32());
+    }
+    Ok(programs)
+}
+
+/// Kills a process that uses the x32 numbers, which pass every list of 64-bit numbers (seccomp(2), caveats).
+fn no_x32() -> BpfProgram {
+    const LOAD_WORD: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const X32: u32 = 0x4000_0000;
+    let line = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        line(LOAD_WORD, 0, 0, 0),
+        line(JUMP_IF_AT_LEAST, 0, 1, X32),
+        line(RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
+        line(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
+fn refused() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let when = |index: u8, op: SeccompCmpOp, value: u64| -> Result<SeccompRule, String> {
+        SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value).and_then(|c| SeccompRule::new(vec![c])).map_err(|e| e.to_string())
+    };
+    // A pair of connected sockets stays inside; a socket could reach AF_VSOCK, which no network namespace covers, a netlink
+    // family, or a listening socket file that lies in a root.
+    rules.insert(libc::SYS_socketpair, vec![when(0, SeccompCmpOp::Ne, unsigned(libc::AF_UNIX))?]);
+    // Typing into a terminal, and other line disciplines.
+    let controls = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
+    rules.insert(libc::SYS_ioctl, controls.into_iter().map(|c| when(1, SeccompCmpOp::Eq, c & 0xffff_ffff)).collect::<Result<_, _>>()?);
+    // New namespaces give new capabilities over new kernel code.
+    let bits = NAMESPACE_FLAGS.iter().map(|flag| when(0, SeccompCmpOp::MaskedEq(*flag), *flag));
+    rules.insert(libc::SYS_clone, bits.collect::<Result<_, _>>()?);
+    rules.insert(libc::SYS_prctl, vec![when(0, SeccompCmpOp::Eq, unsigned(libc::PR_SET_MM))?]);
+    // Asking for the personality is harmless, changing it switches off protections.
+    rules.insert(libc::SYS_personality, vec![when(0, SeccompCmpOp::Ne, 0xffff_ffff)?]);
+    Ok(rules)
+}
+
+const fn unsigned(number: i32) -> u64 {
+    number.unsigned_abs() as u64
+}
+
+/// `CLONE_NEW*` for user, mount, cgroup, uts, ipc, pid, net (clone(2)).
+const NAMESPACE_FLAGS: [u64; 7] = [0x1000_0000, 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x2000_0000, 0x4000_0000];
+
+/// Answered as if the kernel did not have them, so that callers fall back: `clone3` hides its flags behind a pointer that no filter
+/// can follow; the memory of a `memfd` belongs to no process that could be counted.
+const ABSENT: &[i64] = &[
+    libc::SYS_clone3,
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+
+/// Refused whatever the arguments are.
+const REFUSED: &[i64] = &[
+    // Network.
+    libc::SYS_socket,
+    // Mounts and roots.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    // Namespaces.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    // Other processes' memory and descriptors.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    // Kernel code with a long record of holes.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_setup,
+    libc::SYS_io_submit,
+    libc::SYS_fanotify_init,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_vmsplice,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    // System V memory, queues and semaphores outlive their maker and are counted to no process.
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    // Files by handle, past every path.
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    // The machine.
+    libc::SYS_reboot,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_syslog,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_vhangup,
+    libc::SYS_sync,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_uselib,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ustat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_sysfs,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filters_compile_and_are_short_enough_for_the_kernel() {
+        let programs = programs().unwrap();
+        assert_eq!(programs.len(), 3);
+        assert!(programs.iter().all(|program| program.len() < 4096), "BPF_MAXINSNS");
+    }
+
+    #[test]
+    fn no_call_stands_in_two_lists() {
+        let mut all: Vec<i64> = REFUSED.iter().chain(ABSENT).copied().collect();
+        all.sort_unstable();
+        let before = all.len();
+        all.dedup();
+        assert_eq!(all.len(), before);
+    }
+}

@@ -1,0 +1,110 @@
+//! The walls that a process puts around itself: limits, capabilities, Landlock.
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus, Scope,
+};
+use nix::sys::resource::{Resource, setrlimit};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use super::layers::Built;
+use crate::sandbox::jail::order::{Order, Way};
+use crate::sandbox::jail::spec::Limits;
+
+/// Bounds this process and what it starts. None can be raised again: soft and hard are the same, and no capability is left.
+///
+/// # Errors
+/// The error number.
+pub(super) fn limit(limits: &Limits) -> Result<(), nix::Error> {
+    let seconds = limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1);
+    // The supervisor and init count as well: they have the same user in the same user namespace.
+    let processes = limits.processes.saturating_add(OWN_PROCESSES);
+    for (resource, bound) in [
+        (Resource::RLIMIT_AS, limits.memory),
+        (Resource::RLIMIT_NPROC, processes),
+        (Resource::RLIMIT_NOFILE, limits.open_files),
+        (Resource::RLIMIT_FSIZE, limits.file_size),
+        (Resource::RLIMIT_CORE, 0),
+        (Resource::RLIMIT_MEMLOCK, 64 * 1024),
+        (Resource::RLIMIT_MSGQUEUE, 0),
+        (Resource::RLIMIT_SIGPENDING, 256),
+        (Resource::RLIMIT_STACK, STACK.min(limits.memory)),
+    ] {
+        setrlimit(resource, bound, bound)?;
+    }
+    // One second between the signal that may be caught and the one that may not.
+    setrlimit(Resource::RLIMIT_CPU, seconds, seconds.saturating_add(1))
+}
+
+/// The supervisor and init.
+const OWN_PROCESSES: u64 = 2;
+/// Each thread reserves this much address space (`pthread_create(3)`); 8 MiB would let 14 threads into 512 MiB. Python's own bound
+/// on recursion is reached far below it.
+const STACK: u64 = 4 * 1024 * 1024;
+
+/// Gives up every capability for good, also for programs with set-user-id or file capabilities.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn drop_privileges(built: &mut Built) -> Result<(), String> {
+    let text = |e: rustix::io::Errno| e.to_string();
+    rustix::thread::set_no_new_privs(true).map_err(text)?;
+    for bit in 0..64 {
+        let one = CapabilitySet::from_bits_retain(1 << bit);
+        match rustix::thread::remove_capability_from_bounding_set(one) {
+            Ok(()) => {}
+            // The first number that the kernel does not know ends the list; without the capability to shorten it, there is
+            // nothing in the permitted set either.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::PERM) => break,
+            Err(e) => return Err(e.to_string()),
+        }
+    }
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).map_err(text)?;
+    built.on("no_new_privs");
+    built.on("capabilities");
+    Ok(())
+}
+
+/// Restricts files, TCP, abstract sockets and signals with Landlock, as far as the kernel has it.
+pub(super) fn landlock(order: &Order, built: &mut Built) {
+    match restrict(order) {
+        Ok(RulesetStatus::FullyEnforced) => built.on("landlock"),
+        Ok(RulesetStatus::PartiallyEnforced) => {
+            built.missing("landlock", "partly: this kernel knows an older Landlock; the namespaces hold the rest");
+        }
+        Ok(RulesetStatus::NotEnforced) => built.missing("landlock", "off: the kernel has no Landlock; the own root holds alone"),
+        Err(e) => built.missing("landlock", format!("off: {e}; the own root holds alone")),
+    }
+}
+
+fn restrict(order: &Order) -> Result<RulesetStatus, String> {
+    let text = |e: &dyn std::fmt::Display| e.to_string();
+    let abi = ABI::V6;
+    let read = AccessFs::from_read(abi);
+    let write = AccessFs::from_all(abi) & !AccessFs::MakeBlock & !AccessFs::MakeChar;
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(abi))
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(abi)))
+        .and_then(|rules| rules.scope(Scope::from_all(abi)))
+        .and_then(Ruleset::create)
+        .map_err(|e| text(&e))?;
+    let mut allow = |path: &str, access| -> Result<(), String> {
+        let fd = PathFd::new(path).map_err(|e| text(&e))?;
+        (&mut rules).add_rule(PathBeneath::new(fd, access)).map(drop).map_err(|e| text(&e))
+    };
+    if order.way == Way::Native {
+        allow("/", read)?;
+        for scratch in ["/tmp", "/dev/shm"] {
+            allow(scratch, write)?;
+        }
+        for root in order.roots.iter().filter(|root| root.writable) {
+            allow(&format!("/roots/{}", root.name), write)?;
+        }
+    }
+    for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"] {
+        allow(device, AccessFs::ReadFile | AccessFs::WriteFile)?;
+    }
+    rules.restrict_self().map(|status| status.ruleset).map_err(|e| text(&e))
+}

@@ -1,0 +1,190 @@
+//! Finds out, by asking it once, what an interpreter needs to see in order to run.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use super::outcome::NoRun;
+
+/// An interpreter and the part of the host that it needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interpreter {
+    /// The file that is executed, no link.
+    pub program: String,
+    /// The name under which it runs; inside a virtual environment it decides where packages are looked for.
+    pub argv0: String,
+    /// Its version, e.g. `3.11.2`.
+    pub version: String,
+    /// Folders and files it reads, none below another, as they stand on the host.
+    pub needs: Vec<String>,
+    /// Links on the way to them: where they stand, and what they say.
+    pub links: Vec<(String, String)>,
+    /// Where it looks for modules.
+    pub module_path: Vec<String>,
+}
+
+/// What [`PROBE`] prints.
+#[derive(Debug, Deserialize)]
+struct Told {
+    executable: String,
+    program: String,
+    version: String,
+    prefixes: Vec<String>,
+    folders: Vec<String>,
+    module_path: Vec<String>,
+    libraries: Vec<String>,
+}
+
+impl Interpreter {
+    /// Asks the interpreter at `name` (a path, or a name on the search path) where its parts are. It is started once, with no program of a model.
+    ///
+    /// # Errors
+    /// [`NoRun::Unavailable`] when it cannot be started or does not answer.
+    pub fn detect(name: &Path) -> Result<Self, NoRun> {
+        let unavailable = |reason: String| NoRun::Unavailable {
+            layer: "interpreter".to_owned(),
+            reason: format!("`{}` {reason}; set `[python] interpreter`", name.display()),
+        };
+        // A shim (a shell script that picks a version) needs the caller's environment; the jail never gets it.
+        let output = Command::new(name)
+            .args(["-I", "-c", PROBE])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()
+            .map_err(|e| unavailable(format!("cannot be started ({e})")))?;
+        if !output.status.success() {
+            return Err(unavailable("is no working Python 3".to_owned()));
+        }
+        let told: Told = serde_json::from_slice(&output.stdout).map_err(|_| unavailable("does not answer like Python 3".to_owned()))?;
+        Ok(Self::plan(told))
+    }
+
+    fn plan(told: Told) -> Self {
+        let mut wanted: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut want = |path: &str| {
+            if let Ok(real) = std::fs::canonicalize(path)
+                && real.components().count() > 2
+            {
+                wanted.insert(real);
+            }
+        };
+        // A prefix of its own is shown whole; a prefix that is the system's (`/usr`) holds far more than Python.
+        told.prefixes.iter().filter(|prefix| !SHARED.contains(&prefix.as_str())).for_each(|prefix| want(prefix));
+        told.folders.iter().chain(&told.module_path).for_each(|folder| want(folder));
+        want(&told.program);
+        for library in &told.libraries {
+            let Ok(real) = std::fs::canonicalize(library) else { continue };
+            match real.parent().and_then(Path::to_str) {
+                Some(folder) if !PLAIN_LIBRARIES.contains(&folder) => want(folder),
+                _ => want(library),
+            }
+        }
+        for extra in EXTRAS {
+            want(extra);
+        }
+        let needs = without_nested(&wanted);
+        let links = links(&told.executable, &needs);
+        Self {
+            program: told.program,
+            argv0: told.executable,
+            version: told.version,
+            needs: needs.iter().filter_map(|path| path.to_str().map(str::to_owned)).collect(),
+            links,
+            module_path: told.module_path,
+        }
+    }
+}
+
+/// Keeps the paths that lie below no other path of the set. The set is sorted, so a parent comes before what is below it.
+fn without_nested(paths: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        if !kept.iter().any(|parent| path.starts_with(parent)) {
+            kept.push(path.clone());
+        }
+    }
+    kept
+}
+
+/// The links from the name of the interpreter to its file, and those of the host's first level (`/lib` to `/usr/lib`).
+fn links(executable: &str, needs: &[PathBuf]) -> Vec<(String, String)> {
+    let mut found = BTreeSet::new();
+    let mut note = |path: &Path| -> Option<PathBuf> {
+        let target = std::fs::read_link(path).ok()?;
+        if !needs.iter().any(|parent| path.starts_with(parent)) {
+            found.insert((path.to_str()?.to_owned(), target.to_str()?.to_owned()));
+        }
+        path.parent().map(|parent| parent.join(target))
+    };
+    for top in ["/bin", "/lib", "/lib32", "/lib64", "/etc/localtime"] {
+        note(Path::new(top));
+    }
+    let mut path = PathBuf::from(executable);
+    // INVARIANT: at most 40 links are followed, like the kernel's own bound (path_resolution(7)).
+    for _ in 0..40 {
+        match note(&path) {
+            Some(next) => path = next,
+            None => break,
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Prefixes that Python shares with the rest of the system.
+const SHARED: [&str; 3] = ["/", "/usr", "/usr/local"];
+/// Library folders that hold other things as well: only the files that were loaded are shown.
+const PLAIN_LIBRARIES: [&str; 4] = ["/lib", "/usr/lib", "/usr/local/lib", "/usr/bin"];
+/// Shown where they exist: the loader's folder and index, and the time zones.
+const EXTRAS: [&str; 4] = ["/lib64", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"];
+
+/// Asks where things are. Modules with foreign libraries are loaded so that their libraries show up in the memory map.
+const PROBE: &str = r#"
+import sys, os, json, sysconfig
+for name in ("ssl", "_sqlite3", "_ctypes", "_lzma", "_bz2", "zlib", "_hashlib", "readline", "_uuid", "_decimal", "_curses", "_dbm", "_gdbm", "_zstd"):
+    try:
+        __import__(name)
+    except Exception:
+        pass
+libraries = set()
+with open("/proc/self/maps") as maps:
+    for line in maps:
+        parts = line.split(None, 5)
+        if len(parts) == 6 and ".so" in os.path.basename(parts[5]):
+            libraries.add(parts[5].strip())
+paths = sysconfig.get_paths()
+print(json.dumps({
+    "executable": os.path.abspath(sys.executable),
+    "program": os.path.realpath("/proc/self/exe"),
+    "version": "%d.%d.%d" % sys.version_info[:3],
+    "prefixes": sorted({sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}),
+    "folders": [paths["stdlib"], paths["platstdlib"]],
+    "module_path": [p for p in sys.path if p],
+    "libraries": sorted(libraries),
+}))
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_below_another_is_dropped_and_a_name_twin_is_kept() {
+        let paths = ["/opt/py", "/opt/py/lib", "/opt/python"].map(PathBuf::from).into_iter().collect();
+        assert_eq!(without_nested(&paths), ["/opt/py", "/opt/python"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn an_interpreter_that_is_none_is_unavailable_with_the_key_to_set() {
+        let error = Interpreter::detect(Path::new("/bin/false")).unwrap_err();
+        assert!(matches!(&error, NoRun::Unavailable { reason, .. } if reason.contains("[python] interpreter")), "{error}");
+    }
+
+    #[test]
+    fn the_machines_interpreter_shows_its_parts_and_not_the_whole_system() {
+        let Ok(found) = Interpreter::detect(Path::new("python3")) else { return };
+        assert!(found.program.starts_with('/') && found.version.starts_with("3."), "{found:?}");
+        assert!(found.needs.iter().all(|need| !["/", "/usr", "/etc", "/home", "/root"].contains(&need.as_str())), "{found:?}");
+    }
+}

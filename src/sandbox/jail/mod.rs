@@ -1,0 +1,84 @@
+//! Where untrusted Python runs: one fresh process tree per call, behind walls that the machine has proven to hold.
+
+mod backend;
+mod collect;
+mod harvest;
+mod inside;
+mod interpreter;
+mod native;
+mod order;
+mod outcome;
+mod spec;
+mod verdict;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+pub use backend::{BACKENDS, Backend, Chunk, Listed, Probe, Progress, Stream};
+pub use inside::enter_if_asked;
+pub use interpreter::Interpreter;
+pub use outcome::{Isolation, LeftFile, Limit, NoRun, Outcome, Picture, Status, Usage};
+pub use spec::{JailRoot, JailSpec, Layer, Layers, Limits, Settings};
+
+/// The jail of a server: one interpreter, one backend, chosen once.
+#[derive(Debug, Clone)]
+pub struct Jail {
+    backend: Arc<dyn Backend>,
+    interpreter: Arc<Interpreter>,
+    probe: Arc<Probe>,
+}
+
+impl Jail {
+    /// Finds the interpreter and the strongest backend that runs a program on this machine.
+    ///
+    /// # Errors
+    /// [`NoRun::Unavailable`] when there is no interpreter or no backend; a backend that was named is never replaced by a weaker one.
+    pub async fn new(settings: Settings) -> Result<Self, NoRun> {
+        let name = settings.interpreter.clone();
+        let found =
+            tokio::task::spawn_blocking(move || Interpreter::detect(&name)).await.map_err(|e| NoRun::fault("looking for Python", e))?;
+        let interpreter = Arc::new(found?);
+        let mut reasons = Vec::new();
+        for listed in BACKENDS {
+            let wanted = if settings.backend == "auto" { !listed.by_name_only } else { settings.backend == listed.name };
+            if !wanted {
+                continue;
+            }
+            let backend = (listed.make)(&settings, &interpreter);
+            let probe = backend.probe().await;
+            if probe.usable {
+                return Ok(Self { backend, interpreter, probe: Arc::new(probe) });
+            }
+            reasons.push(format!("{}: {}", listed.name, probe.why_not.as_deref().unwrap_or("not usable")));
+        }
+        if reasons.is_empty() {
+            let names: Vec<_> = BACKENDS.iter().map(|listed| listed.name).collect();
+            reasons.push(format!("`{}` is none of {}", settings.backend, names.join(", ")));
+        }
+        Err(NoRun::Unavailable { layer: "backend".to_owned(), reason: reasons.join("; ") })
+    }
+
+    /// Runs one program. When the answer is there, every process of it is dead.
+    ///
+    /// # Errors
+    /// [`NoRun`]: a required layer or a root cannot be had, or the jail failed.
+    pub async fn run(&self, spec: &JailSpec, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
+        self.backend.run(spec, cancel, progress).await
+    }
+
+    /// The name of the backend.
+    pub fn backend(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    /// The interpreter.
+    pub fn interpreter(&self) -> &Interpreter {
+        &self.interpreter
+    }
+
+    /// What the backend can hold here.
+    pub fn probe(&self) -> &Probe {
+        &self.probe
+    }
+}

@@ -1,0 +1,150 @@
+//! The words between the server and its jail process, and how they travel with their descriptors.
+
+use std::collections::BTreeMap;
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize};
+
+use super::interpreter::Interpreter;
+use super::outcome::{Limit, Usage};
+use super::spec::{Layer, Layers, Limits};
+
+/// One call, as the jail process gets it. Its descriptors come in the order standard input, output, error, program, report, then the roots.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// The interpreter and what it needs to see.
+    pub(crate) interpreter: Interpreter,
+    /// How much the program may use.
+    pub(crate) limits: Limits,
+    /// Its environment, whole.
+    pub(crate) env: BTreeMap<String, String>,
+    /// What must stand.
+    pub(crate) require: Vec<Layer>,
+    /// The roots, in the order of their descriptors.
+    pub(crate) roots: Vec<RootOrder>,
+    /// Where it starts.
+    pub(crate) start_dir: String,
+    /// Whether user namespaces and mounts are used, or the reduced walls.
+    pub(crate) way: Way,
+}
+
+/// How the walls are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Way {
+    /// Namespaces and an own root.
+    Native,
+    /// Landlock, system call filter and limits alone.
+    Reduced,
+    /// Limits alone.
+    Rlimits,
+}
+
+/// One root of an order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RootOrder {
+    /// Its name.
+    pub(crate) name: String,
+    /// Whether the program may write.
+    pub(crate) writable: bool,
+    /// What it must not see into.
+    pub(crate) masked: Vec<String>,
+}
+
+/// What the jail process says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Word {
+    /// Everything stands and the program starts.
+    Started(Layers),
+    /// A required layer cannot be had.
+    Unavailable {
+        /// Its name.
+        layer: String,
+        /// Why.
+        reason: String,
+    },
+    /// A root cannot be shown.
+    Root {
+        /// Its name.
+        root: String,
+        /// Why.
+        reason: String,
+    },
+    /// The jail failed.
+    Fault(String),
+    /// Every process of the program is dead.
+    Ended(End),
+}
+
+/// How the program ended, as the jail saw it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct End {
+    /// The number it left with.
+    pub(crate) exit: Option<i32>,
+    /// The signal that ended it.
+    pub(crate) signal: Option<i32>,
+    /// The limit for which it was killed, set before the kill, and what showed it.
+    pub(crate) stopped: Option<(Limit, String)>,
+    /// What it used.
+    pub(crate) usage: Usage,
+}
+
+/// The largest message; far below the smallest socket buffer of Linux.
+const LARGEST: usize = 160 * 1024;
+/// The most descriptors in one message (`SCM_MAX_FD` is 253, unix(7)).
+const MOST_FDS: usize = 128;
+
+/// Sends one value with descriptors as one message.
+///
+/// # Errors
+/// The text of what went wrong; a closed peer among it.
+pub(crate) fn send<T: Serialize>(socket: BorrowedFd<'_>, value: &T, fds: &[BorrowedFd<'_>]) -> Result<(), String> {
+    let text = serde_json::to_vec(value).map_err(|e| e.to_string())?;
+    if text.len() > LARGEST || fds.len() > MOST_FDS {
+        return Err(format!("a message of {} bytes and {} descriptors is too large", text.len(), fds.len()));
+    }
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err("too many descriptors for one message".to_owned());
+    }
+    let sent = rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL))
+        .map_err(|e| e.to_string())?;
+    if sent == text.len() { Ok(()) } else { Err("a message was cut".to_owned()) }
+}
+
+/// Receives one value with its descriptors; `None` when the peer has closed.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(crate) fn receive<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Option<(T, Vec<OwnedFd>)>, String> {
+    let mut text = vec![0_u8; LARGEST];
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let got = rustix::io::retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(&mut text)], &mut control, RecvFlags::CMSG_CLOEXEC))
+        .map_err(|e| e.to_string())?;
+    let mut fds = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    if got.bytes == 0 {
+        return Ok(None);
+    }
+    let value = text.get(..got.bytes).ok_or("a message was longer than its buffer")?;
+    serde_json::from_slice(value).map(|value| Some((value, fds))).map_err(|e| e.to_string())
+}
+
+/// A socket pair that keeps messages apart.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(crate) fn channel() -> Result<(OwnedFd, OwnedFd), String> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).map_err(|e| e.to_string())
+}

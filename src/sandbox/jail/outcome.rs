@@ -1,0 +1,163 @@
+//! What comes back from the jail: the fields of `run_python`'s answer, and why a call could not be made.
+
+use serde::Serialize;
+
+use super::spec::Layers;
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It ran to its end and left with 0.
+    Ok,
+    /// It raised, or left with another number.
+    Exception,
+    /// A limit stopped it or made it fail; `limit` says which.
+    Limit,
+    /// A signal or a cancellation ended it.
+    Killed,
+    /// The jail itself failed; the program did not run or its end is unknown.
+    SandboxError,
+}
+
+/// The limit that was hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// `memory`.
+    Memory,
+    /// `cpu`.
+    Cpu,
+    /// `timeout`.
+    Wall,
+    /// `processes`.
+    Pids,
+    /// `file_size`.
+    Fsize,
+    /// `scratch`, or the disk below a root.
+    Disk,
+    /// `open_files`.
+    Fds,
+    /// `output`.
+    Output,
+}
+
+/// What the program used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize)]
+pub struct Usage {
+    /// Processor time of all its processes, in milliseconds.
+    pub cpu_ms: u64,
+    /// The largest resident memory of one of its processes, in bytes.
+    pub max_rss_bytes: u64,
+    /// The most processes and threads seen at one time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pids_peak: Option<u64>,
+}
+
+/// One file the program left in its first writable root.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftFile {
+    /// `ROOT/rest`.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256 in hexadecimal.
+    pub sha256: String,
+    /// Told from the extension.
+    pub mime_type: String,
+}
+
+/// One picture the program made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// `image/png`, `image/jpeg` or `image/svg+xml`.
+    pub mime_type: String,
+    /// The file as it is.
+    pub bytes: Vec<u8>,
+}
+
+/// Where it ran and what stood around it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Isolation {
+    /// The name of the backend.
+    pub backend: String,
+    /// Each layer: `on`, `off` or the reason.
+    pub layers: Layers,
+}
+
+/// The answer of `run_python`, field by field as the contract names them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: Status,
+    /// Which limit, where one was hit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// What shows it, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    /// The number it left with; none when a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Its standard output, head and tail.
+    pub stdout: String,
+    /// Its standard error, head and tail.
+    pub stderr: String,
+    /// Whether a stream was cut.
+    pub truncated: bool,
+    /// From the request to the death of the last process, in milliseconds.
+    pub duration_ms: u64,
+    /// What it used.
+    pub usage: Usage,
+    /// What it left in its first writable root: made or changed during the call.
+    pub files: Vec<LeftFile>,
+    /// The handle of its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Where it ran.
+    pub isolation: Isolation,
+    /// Pictures, for image content beside the answer.
+    #[serde(skip)]
+    pub pictures: Vec<Picture>,
+}
+
+/// Why a call was not made, or how the jail failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoRun {
+    /// A required layer cannot be had here (`sandbox_unavailable`).
+    #[error("the sandbox cannot hold `{layer}`: {reason}")]
+    Unavailable {
+        /// The layer.
+        layer: String,
+        /// Why, and what mends it.
+        reason: String,
+    },
+    /// A root cannot be shown as the manifest wants it (`root_not_enforceable`).
+    #[error("root `{root}` cannot be shown to Python: {reason}")]
+    Root {
+        /// The root's name.
+        root: String,
+        /// Why, and what mends it.
+        reason: String,
+    },
+    /// The session is not known, or has ended (`session_unknown`).
+    #[error("session `{handle}` {reason}")]
+    Session {
+        /// The handle that was given.
+        handle: String,
+        /// What became of it, and what to do.
+        reason: String,
+    },
+    /// Our own fault, for the log (`internal`).
+    #[error("the jail failed: {0}")]
+    Fault(String),
+}
+
+impl NoRun {
+    /// A fault of ours with what was being done.
+    pub(crate) fn fault(doing: &str, why: impl std::fmt::Display) -> Self {
+        Self::Fault(format!("{doing}: {why}"))
+    }
+}

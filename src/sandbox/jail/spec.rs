@@ -1,0 +1,195 @@
+//! What one call asks of the jail: the program, what it may see, how much it may use.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::Bytes;
+
+/// A wall that a manifest may insist on (`[python] require`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// Nothing of the host's files but the interpreter, its libraries and the named roots.
+    Filesystem,
+    /// No way to any network, abstract or virtual socket.
+    Network,
+    /// No view of, no signal to, and no survivor among other processes; a bound on their number.
+    Processes,
+    /// The system call filter.
+    Syscalls,
+    /// A bound on memory that holds for all processes of the program together.
+    Memory,
+}
+
+impl Layer {
+    /// Every layer, in the order of the manifest.
+    pub const ALL: [Self; 5] = [Self::Filesystem, Self::Network, Self::Processes, Self::Syscalls, Self::Memory];
+
+    /// The name in the manifest and in `isolation.layers`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Filesystem => "filesystem",
+            Self::Network => "network",
+            Self::Processes => "processes",
+            Self::Syscalls => "syscalls",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// The layer of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|layer| layer.as_str() == name)
+    }
+}
+
+/// What each layer is: `on`, `off`, or the reason why it is not there.
+pub type Layers = BTreeMap<String, String>;
+
+/// One folder the program sees, at `/roots/NAME`.
+#[derive(Debug, Clone)]
+pub struct JailRoot {
+    /// The name; one path segment.
+    pub name: String,
+    /// The opened folder. The jail shows this very folder, whatever its path leads to by now.
+    pub dir: Arc<OwnedFd>,
+    /// Whether the program may change it.
+    pub writable: bool,
+    /// Paths below the root that the program must not see into, relative, `/` between segments.
+    pub masked: Vec<String>,
+}
+
+/// How much one call may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Time on the clock.
+    pub wall: Duration,
+    /// Processor time of all its processes together.
+    pub cpu: Duration,
+    /// Memory: address space of each process, resident memory of all of them.
+    pub memory: u64,
+    /// Processes and threads at one time.
+    pub processes: u64,
+    /// Open files of each process.
+    pub open_files: u64,
+    /// Largest file it may write, in bytes.
+    pub file_size: u64,
+    /// Bytes in its private `/tmp` (and as many in `/dev/shm`).
+    pub scratch: u64,
+    /// Bytes kept of each output stream.
+    pub output: u64,
+}
+
+impl Default for Limits {
+    /// The values of the manifest's `[python]` where it says nothing.
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(10),
+            cpu: Duration::from_secs(10),
+            memory: Bytes::mib(256).0,
+            processes: 16,
+            open_files: 256,
+            file_size: Bytes::mib(64).0,
+            scratch: Bytes::mib(64).0,
+            output: Bytes::kib(64).0,
+        }
+    }
+}
+
+/// One program and its walls.
+#[derive(Debug, Clone)]
+pub struct JailSpec {
+    /// The checked source. It runs as `__main__`, its file name is `<program>`.
+    pub program: String,
+    /// Python that runs first, in a namespace of its own, e.g. an import hook.
+    pub prelude: Option<String>,
+    /// What the program reads from its standard input.
+    pub stdin: Vec<u8>,
+    /// The folders it sees.
+    pub roots: Vec<JailRoot>,
+    /// How much it may use.
+    pub limits: Limits,
+    /// Added to an otherwise scrubbed environment.
+    pub env: BTreeMap<String, String>,
+    /// What must stand, or the call is refused.
+    pub require: Vec<Layer>,
+    /// Where it starts, as a path in the jail; without it the first writable root, else `/tmp`.
+    pub start_dir: Option<String>,
+    /// Start from nothing: no interpreter that waits is used.
+    pub fresh: bool,
+}
+
+impl JailSpec {
+    /// A program with the default limits, no roots and every layer required.
+    pub fn new(program: impl Into<String>) -> Self {
+        Self {
+            program: program.into(),
+            prelude: None,
+            stdin: Vec::new(),
+            roots: Vec::new(),
+            limits: Limits::default(),
+            env: BTreeMap::new(),
+            require: Layer::ALL.to_vec(),
+            start_dir: None,
+            fresh: false,
+        }
+    }
+
+    /// The first root the program may write to.
+    pub fn first_writable(&self) -> Option<&JailRoot> {
+        self.roots.iter().find(|root| root.writable)
+    }
+
+    /// Where the program starts.
+    pub fn start(&self) -> String {
+        self.start_dir
+            .clone()
+            .unwrap_or_else(|| self.first_writable().map_or_else(|| "/tmp".to_owned(), |root| format!("/roots/{}", root.name)))
+    }
+}
+
+/// What is the same for all calls of a server.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `[python] interpreter`: a name on the search path or a path.
+    pub interpreter: PathBuf,
+    /// `[python] backend`: `auto`, or a name of [`super::BACKENDS`], and then nothing weaker is used.
+    pub backend: String,
+    /// Modules a waiting interpreter has imported.
+    pub preload: Vec<String>,
+    /// Our own program, which is re-executed as the jail; [`super::enter_if_asked`] must be the first thing it calls.
+    pub helper: PathBuf,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            interpreter: PathBuf::from("python3"),
+            backend: "auto".to_owned(),
+            preload: ["json", "re", "math", "statistics"].map(str::to_owned).to_vec(),
+            helper: PathBuf::from("/proc/self/exe"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_layer_reads_back_from_its_name() {
+        for layer in Layer::ALL {
+            assert_eq!(Layer::parse(layer.as_str()), Some(layer));
+        }
+        assert_eq!(Layer::parse("walls"), None);
+    }
+
+    #[test]
+    fn a_program_without_a_writable_root_starts_in_tmp() {
+        assert_eq!(JailSpec::new("1").start(), "/tmp");
+    }
+}

@@ -1,0 +1,179 @@
+//! Says how a program ended, from what is known for certain down to what its exception tells.
+
+use super::order::End;
+use super::outcome::{Limit, Picture, Status};
+use super::spec::Limits;
+
+/// Why the server itself ended the program; noted before it did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The client cancelled.
+    Cancelled,
+    /// A stream ran over.
+    Flood(u64),
+}
+
+/// The exception that ended the program, as the interpreter reported it. The program could forge it; it then lies about itself alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Raised {
+    /// The exception's class.
+    pub(super) class: String,
+    /// Its `errno`.
+    pub(super) errno: Option<i32>,
+    /// Its text, shortened.
+    pub(super) message: String,
+    /// Threads of all processes at that time, init left out.
+    pub(super) tasks: Option<u64>,
+}
+
+/// What came over the report descriptor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Report {
+    /// The exception.
+    pub(super) raised: Option<Raised>,
+    /// Pictures.
+    pub(super) pictures: Vec<Picture>,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Verdict {
+    /// The status.
+    pub(super) status: Status,
+    /// The limit.
+    pub(super) limit: Option<Limit>,
+    /// What shows it.
+    pub(super) evidence: Option<String>,
+}
+
+/// Judges an end.
+pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Limits) -> Verdict {
+    let limit = |limit, evidence: String| Verdict { status: Status::Limit, limit: Some(limit), evidence: Some(evidence) };
+    let plain = |status, evidence| Verdict { status, limit: None, evidence };
+    match stop {
+        Some(Stop::Cancelled) => return plain(Status::Killed, Some("the call was cancelled".to_owned())),
+        Some(Stop::Flood(bytes)) => return limit(Limit::Output, format!("{bytes} bytes of output, the program was stopped")),
+        None => {}
+    }
+    if let Some((hit, evidence)) = &end.stopped {
+        return limit(*hit, evidence.clone());
+    }
+    if let Some(signal) = end.signal {
+        return plain(Status::Killed, Some(format!("signal {signal}")));
+    }
+    if end.exit == Some(0) {
+        return plain(Status::Ok, None);
+    }
+    match report.raised.as_ref().and_then(|raised| by_exception(raised, limits)) {
+        Some((hit, evidence)) => limit(hit, evidence),
+        None => plain(Status::Exception, None),
+    }
+}
+
+/// The limit that an exception speaks of.
+fn by_exception(raised: &Raised, limits: &Limits) -> Option<(Limit, String)> {
+    const EAGAIN: i32 = 11;
+    const EMFILE: i32 = 24;
+    const EFBIG: i32 = 27;
+    const ENOSPC: i32 = 28;
+    let evidence = |bound: String| format!("{} under {bound}", raised.class);
+    // A full table of processes and a pipe that is not ready give the same number; the count of tasks tells them apart.
+    let crowded = raised.tasks.is_some_and(|tasks| tasks >= limits.processes);
+    match (raised.class.as_str(), raised.errno) {
+        ("MemoryError", _) | (_, Some(12)) => Some((Limit::Memory, evidence(format!("a bound of {} bytes", limits.memory)))),
+        ("RuntimeError", _) if crowded && raised.message.contains("start new thread") => {
+            Some((Limit::Pids, evidence(format!("a bound of {} processes and threads", limits.processes))))
+        }
+        (_, Some(EAGAIN)) if crowded => Some((Limit::Pids, evidence(format!("a bound of {} processes and threads", limits.processes)))),
+        (_, Some(EMFILE)) => Some((Limit::Fds, evidence(format!("a bound of {} open files", limits.open_files)))),
+        (_, Some(EFBIG)) => Some((Limit::Fsize, evidence(format!("a bound of {} bytes for a file", limits.file_size)))),
+        (_, Some(ENOSPC)) => Some((Limit::Disk, evidence("a full disk: no space left on the device".to_owned()))),
+        _ => None,
+    }
+}
+
+/// Reads the report. It comes from the program's process and may be anything: what does not parse ends it.
+pub(super) fn read_report(mut bytes: &[u8]) -> Report {
+    let mut report = Report::default();
+    while let Some((kind, payload, rest)) = record(bytes) {
+        match kind {
+            b"error" => report.raised = Some(raised(&String::from_utf8_lossy(payload))),
+            b"image" if report.pictures.len() < super::harvest::MOST_PICTURES && super::harvest::is_picture("image/png", payload) => {
+                report.pictures.push(Picture { mime_type: "image/png".to_owned(), bytes: payload.to_vec() });
+            }
+            _ => {}
+        }
+        bytes = rest;
+    }
+    report
+}
+
+fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let line = bytes.iter().take(32).position(|byte| *byte == b'\n')?;
+    let (head, rest) = bytes.split_at_checked(line)?;
+    let space = head.iter().position(|byte| *byte == b' ')?;
+    let (kind, length) = head.split_at_checked(space)?;
+    let length: usize = std::str::from_utf8(length.get(1..)?).ok()?.parse().ok()?;
+    let (payload, rest) = rest.get(1..)?.split_at_checked(length)?;
+    Some((kind, payload, rest))
+}
+
+fn raised(text: &str) -> Raised {
+    let mut lines = text.splitn(4, '\n');
+    let mut next = || lines.next().unwrap_or_default();
+    Raised { class: next().to_owned(), errno: next().parse().ok(), tasks: next().parse().ok(), message: next().to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(end: &End, stop: Option<&Stop>, raised: Option<(&str, Option<i32>, Option<u64>)>) -> (Status, Option<Limit>) {
+        let raised = raised.map(|(class, errno, tasks)| Raised {
+            class: class.to_owned(),
+            errno,
+            tasks,
+            message: "can't start new thread".to_owned(),
+        });
+        let verdict = judge(end, stop, &Report { raised, pictures: Vec::new() }, &Limits::default());
+        (verdict.status, verdict.limit)
+    }
+
+    #[test]
+    fn the_supervisors_flag_wins_over_every_guess() {
+        let end = End { exit: Some(1), stopped: Some((Limit::Wall, "late".to_owned())), ..End::default() };
+        assert_eq!(judged(&end, None, Some(("MemoryError", None, None))), (Status::Limit, Some(Limit::Wall)));
+        assert_eq!(judged(&end, Some(&Stop::Cancelled), None), (Status::Killed, None));
+        assert_eq!(judged(&end, Some(&Stop::Flood(9)), None), (Status::Limit, Some(Limit::Output)));
+    }
+
+    #[test]
+    fn an_exception_is_a_limit_only_when_it_speaks_of_one() {
+        let end = End { exit: Some(1), ..End::default() };
+        let table = [
+            (("MemoryError", None, None), (Status::Limit, Some(Limit::Memory))),
+            (("OSError", Some(28), None), (Status::Limit, Some(Limit::Disk))),
+            (("OSError", Some(27), None), (Status::Limit, Some(Limit::Fsize))),
+            (("OSError", Some(24), None), (Status::Limit, Some(Limit::Fds))),
+            (("BlockingIOError", Some(11), Some(16)), (Status::Limit, Some(Limit::Pids))),
+            (("BlockingIOError", Some(11), Some(1)), (Status::Exception, None)),
+            (("RuntimeError", None, Some(16)), (Status::Limit, Some(Limit::Pids))),
+            (("RuntimeError", None, Some(2)), (Status::Exception, None)),
+            (("ValueError", None, None), (Status::Exception, None)),
+        ];
+        for (raised, expected) in table {
+            assert_eq!(judged(&end, None, Some(raised)), expected, "{raised:?}");
+        }
+        assert_eq!(judged(&End { exit: Some(0), ..End::default() }, None, Some(("MemoryError", None, None))), (Status::Ok, None));
+        assert_eq!(judged(&End { signal: Some(11), ..End::default() }, None, None), (Status::Killed, None));
+    }
+
+    #[test]
+    fn a_report_is_read_as_far_as_it_makes_sense() {
+        let report = read_report(b"error 20\nOSError\n28\n\nno space!image 3\nxyzbogus");
+        let raised = Raised { class: "OSError".to_owned(), errno: Some(28), tasks: None, message: "no space".to_owned() };
+        assert_eq!(report.raised.map(|r| Raised { message: r.message.replace('!', ""), ..r }), Some(raised));
+        assert_eq!(read_report(b"error 99999999999999999999\n"), Report::default());
+        assert_eq!(read_report(b"\xff\xff\xff"), Report::default());
+    }
+}

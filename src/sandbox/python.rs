@@ -1,0 +1,138 @@
+//! The verb `run_python`: a permit becomes a program in the jail.
+
+use std::fmt::Write;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OnceCell, mpsc};
+
+use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limits, NoRun, Outcome, Settings};
+use super::root::Roots;
+use super::view;
+use crate::gate::{Permit, Terms};
+use crate::manifest::{Manifest, RootMode};
+use crate::model::{Code, Failure, RunPython, Stage};
+use crate::policy::program;
+
+/// The jail of a server, found when the first program comes: a server that never runs one never starts an interpreter.
+#[derive(Debug)]
+pub(super) struct Room {
+    settings: Settings,
+    roots: Arc<Roots>,
+    jail: OnceCell<Jail>,
+}
+
+impl Room {
+    pub(super) fn new(settings: Settings, roots: Arc<Roots>) -> Self {
+        Self { settings, roots, jail: OnceCell::new() }
+    }
+
+    pub(super) async fn run(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
+        let (action, _, terms) = permit.spend();
+        let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
+        let spec = self.spec(action, &terms)?;
+        jail.run(&spec, &stage.cancel, listener(stage)).await.map_err(|fault| failed(&fault))
+    }
+
+    /// Ends the interpreters of a session.
+    pub(super) async fn end_session(&self, _session: &str) {}
+
+    fn spec(&self, action: RunPython, terms: &Terms) -> Result<JailSpec, Failure> {
+        let manifest = &terms.manifest;
+        let rules = &manifest.python;
+        if let Some(handle) = action.session {
+            let why = format!("interpreter sessions cannot be kept here, so `{}` is not known", crate::filter::escape_line(&handle));
+            return Err(Failure::new(Code::SessionUnknown, why).hint("leave `session` out; keep state in files of a writable folder"));
+        }
+        let wall = action.timeout_s.map_or(rules.timeout, |asked| rules.timeout.min(Duration::from_secs(asked)));
+        let mut spec = JailSpec::new(action.code);
+        let checked = program::rules(rules);
+        spec.prelude = Some(crate::python::import_hook(&checked));
+        spec.stdin = action.stdin.into_bytes();
+        spec.roots = rules.roots.iter().map(|name| self.root(manifest, name, &terms.session)).collect::<Result<_, _>>()?;
+        spec.limits = Limits {
+            wall,
+            cpu: rules.cpu,
+            memory: rules.memory.0,
+            processes: u64::from(rules.processes),
+            open_files: u64::from(rules.open_files),
+            file_size: rules.file_size.0,
+            scratch: rules.scratch.0,
+            output: rules.output.0,
+        };
+        spec.env.clone_from(&rules.env);
+        // The loader has checked the names; one it did not know would be a wall nobody builds.
+        spec.require = rules.require.iter().filter_map(|name| Layer::parse(name)).collect();
+        spec.fresh = action.fresh;
+        Ok(spec)
+    }
+
+    /// A root as the program sees it: with its mode, what is denied in it masked, writable only where nothing is.
+    fn root(&self, manifest: &Manifest, name: &str, session: &str) -> Result<JailRoot, Failure> {
+        let dir: Arc<OwnedFd> = self.roots.folder(session, name)?;
+        let refuse = |why: String| {
+            Failure::new(Code::RootNotEnforceable, format!("Python cannot be shown `{name}`: {why}"))
+                .hint("the manifest's `[python] roots` must name a folder whose denied entries can be masked")
+        };
+        let rules = manifest.roots.get(name).ok_or_else(|| refuse("the manifest has no such root".to_owned()))?;
+        let session_root = rules.is_session();
+        let masked = if session_root { Vec::new() } else { view::masked(manifest, name, &dir).map_err(|why| refuse(why.to_string()))? };
+        let writable = rules.mode == RootMode::ReadWrite && (session_root || manifest.files.denied.is_empty() && rules.denied.is_empty());
+        Ok(JailRoot { name: name.to_owned(), dir, writable, masked })
+    }
+}
+
+/// Passes what the program prints to the client while it runs, at most twice a second.
+fn listener(stage: &Stage) -> Option<mpsc::Sender<Chunk>> {
+    if !stage.progress.is_heard() {
+        return None;
+    }
+    const EVERY: Duration = Duration::from_millis(500);
+    const SHOWN: usize = 400;
+    let (sender, mut chunks) = mpsc::channel::<Chunk>(64);
+    let progress = stage.progress.clone();
+    tokio::spawn(async move {
+        let begun = tokio::time::Instant::now();
+        let mut beat = tokio::time::interval(EVERY);
+        let mut text = String::new();
+        loop {
+            tokio::select! {
+                chunk = chunks.recv() => match chunk {
+                    Some(chunk) => {
+                        let _ = write!(text, "{}", String::from_utf8_lossy(&chunk.bytes));
+                        let cut = text.char_indices().rev().nth(SHOWN).map_or(0, |(at, _)| at);
+                        text.drain(..cut);
+                    }
+                    None => return,
+                },
+                _ = beat.tick() => {
+                    let elapsed = begun.elapsed();
+                    // A short program is over before anybody could read a note of it.
+                    if elapsed >= EVERY {
+                        progress.note(elapsed.as_secs_f64(), None, crate::filter::escape(&text).into_owned());
+                    }
+                }
+            }
+        }
+    });
+    Some(sender)
+}
+
+fn failed(fault: &NoRun) -> Failure {
+    let code = match fault {
+        NoRun::Unavailable { .. } => Code::SandboxUnavailable,
+        NoRun::Root { .. } => Code::RootNotEnforceable,
+        NoRun::Session { .. } => Code::SessionUnknown,
+        NoRun::Fault(why) => {
+            tracing::error!(why, "the jail failed");
+            return Failure::new(Code::Internal, "the sandbox failed; the server's log knows more");
+        }
+    };
+    let failure = Failure::new(code, fault.to_string());
+    if code == Code::SandboxUnavailable {
+        failure.hint("`toolgate doctor` says what this machine lacks and how to mend it")
+    } else {
+        failure
+    }
+}

@@ -1,0 +1,129 @@
+//! The two ways of asking through a client: during the call (before 2026-07-28), or by a sealed state and a repeated call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use rmcp::RoleServer;
+use rmcp::model::{
+    ElicitRequest, ElicitRequestParams, ElicitationSchema, EnumSchema, InputRequest, InputRequests, InputRequiredResult,
+    PrimitiveSchemaDefinition, RequestStateCodec, SealOptions, StringSchema,
+};
+use rmcp::service::RequestContext;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::gate::Asker;
+use crate::model::{Channel, Question};
+use crate::tool::Progress;
+
+/// One client during one call.
+pub(super) struct ClientAsker {
+    pub(super) context: RequestContext<RoleServer>,
+    pub(super) codec: Arc<RequestStateCodec>,
+    pub(super) progress: Progress,
+    /// Cancelled when nobody can answer any more.
+    pub(super) gone: CancellationToken,
+}
+
+/// The associated data of every seal: states of other purposes or versions do not open.
+const PURPOSE: &[u8] = b"toolgate approval 1";
+
+/// The one name under which an approval travels.
+pub(super) const APPROVAL: &str = "approval";
+
+/// Where an answer can come from, by what the client of this request declared.
+pub(super) fn channel(context: &RequestContext<RoleServer>, is_modern: bool) -> Channel {
+    let elicitation = context.client_capabilities().and_then(|declared| declared.elicitation);
+    // `{}` means form mode (2025-11-25, client/elicitation); a client of URL mode alone cannot show our form.
+    let form = elicitation.is_some_and(|declared| declared.form.is_some() || declared.url.is_none());
+    match (form, is_modern) {
+        (false, _) => Channel::None,
+        (true, false) => Channel::During,
+        (true, true) => Channel::Repeat,
+    }
+}
+
+impl Asker for ClientAsker {
+    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Value>> {
+        async move {
+            let asked = self.context.peer.create_elicitation_with_timeout(form(question), Some(question.wait));
+            let mut asked = std::pin::pin!(asked);
+            let mut beat = tokio::time::interval(HEARTBEAT);
+            beat.tick().await;
+            let mut waited = 0.0;
+            loop {
+                tokio::select! {
+                    answer = &mut asked => return answer.map_err(|fault| tracing::info!(%fault, "no answer to a question")).ok().map(|result| {
+                        json!({"action": result.action, "content": result.content})
+                    }),
+                    () = self.context.ct.cancelled() => return None,
+                    () = self.gone.cancelled() => return None,
+                    // Keeps clients from giving the call up while a person thinks, where they heed progress.
+                    _ = beat.tick() => {
+                        waited += HEARTBEAT.as_secs_f64();
+                        self.progress.note(waited, None, "waiting for a person to answer");
+                    }
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn seal(&self, state: &[u8], ttl: Duration) -> Option<String> {
+        Some(self.codec.seal_with(state, &SealOptions::new().associated_data(PURPOSE).ttl(ttl)))
+    }
+
+    fn open(&self, sealed: &str) -> Option<Vec<u8>> {
+        self.codec.open_with(sealed, PURPOSE).map_err(|fault| tracing::info!(%fault, "a request state did not open")).ok()
+    }
+}
+
+/// Below the 60 s after which common clients give a silent call up.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// The answer that makes a 2026-07-28 client ask and repeat the call.
+pub(super) fn input_required(question: &Question, state: String) -> InputRequiredResult {
+    let mut requests = InputRequests::new();
+    requests.insert(APPROVAL.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form(question))));
+    InputRequiredResult::new(Some(requests), Some(state))
+}
+
+/// The form of the contract: `decision` first, nothing filled in, `deny` the first choice; `confirm` where a code was shown.
+fn form(question: &Question) -> ElicitRequestParams {
+    let choices = ["deny", "once", "session"].map(str::to_owned).to_vec();
+    let decision = EnumSchema::builder(choices).untitled().build();
+    let mut schema = ElicitationSchema::builder().required_property("decision", PrimitiveSchemaDefinition::Enum(decision));
+    if question.code.is_some() {
+        let confirm = StringSchema::new().description("The code shown in the text.");
+        schema = schema.required_property("confirm", PrimitiveSchemaDefinition::String(confirm));
+    }
+    ElicitRequestParams::FormElicitationParams { meta: None, message: question.text.clone(), requested_schema: schema.build_unchecked() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_offers_no_first_on_top_and_fills_nothing_in() {
+        let mut question = Question { id: "a".into(), text: "Delete".into(), code: Some("K7QX".into()), wait: Duration::from_secs(1) };
+        let asked = serde_json::to_value(form(&question)).unwrap();
+        assert_eq!(
+            asked["requestedSchema"],
+            json!({
+                "type": "object",
+                "properties": {
+                    "decision": {"type": "string", "enum": ["deny", "once", "session"]},
+                    "confirm": {"type": "string", "description": "The code shown in the text."},
+                },
+                "required": ["decision", "confirm"],
+            })
+        );
+        question.code = None;
+        let asked = serde_json::to_value(form(&question)).unwrap();
+        assert_eq!(asked["requestedSchema"]["required"], json!(["decision"]));
+        assert_eq!(asked["mode"], "form");
+    }
+}

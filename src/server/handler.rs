@@ -1,0 +1,294 @@
+//! MCP's side of a call: requests become calls of the house, replies become results. Both eras, one handler.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestStateCodec, Resource, ResourceContents,
+    ServerCapabilities, ServerConfig, Tool as McpTool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::asker::{APPROVAL, ClientAsker, channel, input_required};
+use super::transport::Malformed;
+use crate::audit::{Answer, Reply};
+use crate::house::House;
+use crate::model::{Block, Caller, ClientLabel, Code, Refusal, Repeat, ToolCall};
+use crate::pipeline;
+use crate::tool::{Progress, Stage, Tool};
+
+/// Who is on the other end, as the transport established it.
+#[derive(Debug, Clone)]
+pub(super) struct Peer {
+    /// The authenticated identity.
+    pub(super) principal: String,
+    /// The session.
+    pub(super) session: String,
+    /// The profile it maps to.
+    pub(super) profile: Option<String>,
+}
+
+/// The handler of one connection: a cheap clone over the shared house.
+#[derive(Clone)]
+pub(super) struct Handler {
+    pub(super) house: Arc<House>,
+    pub(super) peer: Peer,
+    pub(super) codec: Arc<RequestStateCodec>,
+    /// Ends every running call when the connection or the server ends.
+    pub(super) ended: CancellationToken,
+    /// Cancelled as soon as nobody can answer a question any more.
+    pub(super) eof: CancellationToken,
+}
+
+const POLICY_URI: &str = "toolgate://policy";
+
+impl Handler {
+    fn this_server() -> Implementation {
+        Implementation::new("toolgate", env!("CARGO_PKG_VERSION")).with_title("toolgate")
+    }
+
+    fn call(&self, params: CallToolRequestParams, context: &RequestContext<RoleServer>) -> ToolCall {
+        let client = context.client_info().map_or_else(ClientLabel::default, |info| ClientLabel { name: info.name, version: info.version });
+        let repeat = params.request_state.map(|state| Repeat {
+            state,
+            answer: params.input_responses.as_ref().and_then(|all| serde_json::to_value(all).ok()?.get(APPROVAL).cloned()),
+        });
+        ToolCall {
+            tool: params.name.into_owned(),
+            arguments: params.arguments.unwrap_or_default(),
+            malformed: context.extensions.get::<Malformed>().map(|found| found.0.clone()),
+            caller: Caller {
+                principal: self.peer.principal.clone(),
+                session: self.peer.session.clone(),
+                profile: self.peer.profile.clone(),
+                client,
+                channel: channel(context, is_modern(context)),
+            },
+            repeat,
+        }
+    }
+
+    /// Sends progress notes where the client asked for them.
+    fn progress(context: &RequestContext<RoleServer>) -> Progress {
+        let Some(token) = context.meta.get_progress_token() else { return Progress::default() };
+        let peer = context.peer.clone();
+        Progress::new(move |progress, total, message| {
+            let mut note = ProgressNotificationParam::new(token.clone(), progress).with_message(message);
+            note.total = total;
+            let peer = peer.clone();
+            tokio::spawn(async move {
+                if let Err(fault) = peer.notify_progress(note).await {
+                    tracing::debug!(%fault, "a progress note was not sent");
+                }
+            });
+        })
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        ServerConfig::new(capabilities).with_server_info(Self::this_server()).with_instructions(
+            "Every call is judged by a policy. Read the resource toolgate://policy for what you may do here. A refusal says which rule \
+             decided and what to do instead; repeating the same call does not help.",
+        )
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        one_page(request.as_ref())?;
+        let tools = self.house.tools_for(self.peer.profile.as_deref()).into_iter().map(describe).collect();
+        let mut result = ListToolsResult::with_all_items(tools).with_cache_scope(CacheScope::Private);
+        stamp(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    fn get_tool(&self, name: &str) -> Option<McpTool> {
+        self.house.tools_for(self.peer.profile.as_deref()).into_iter().find(|tool| tool.spec().name == name).map(describe)
+    }
+
+    async fn call_tool(&self, params: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let call = self.call(params, &context);
+        let progress = Self::progress(&context);
+        // Cancelled by the client, by the end of the connection, or by the end of the server.
+        let cancel = self.ended.child_token();
+        let _watch = {
+            let (ours, theirs) = (cancel.clone(), context.ct.clone());
+            AbortOnDrop(tokio::spawn(async move {
+                theirs.cancelled().await;
+                ours.cancel();
+            }))
+        };
+        let asker =
+            ClientAsker { context: context.clone(), codec: Arc::clone(&self.codec), progress: progress.clone(), gone: self.eof.clone() };
+        let reply = pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }).await;
+        respond(reply, &context)
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        one_page(request.as_ref())?;
+        let policy = Resource::new(POLICY_URI, "policy")
+            .with_title("What you may do here")
+            .with_description("The policy of this server in plain words: tools, folders, hosts, imports, limits, and what asks a person.")
+            .with_mime_type("text/markdown");
+        let mut result = ListResourcesResult::with_all_items(vec![policy]).with_cache_scope(CacheScope::Private);
+        stamp(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        if request.uri != POLICY_URI {
+            return Err(ErrorData::resource_not_found(
+                format!("there is no resource `{}`", crate::filter::escape_line(&request.uri)),
+                None,
+            ));
+        }
+        let text = self.house.policy_in_words(self.peer.profile.as_deref());
+        let mut contents = ResourceContents::text(text, POLICY_URI);
+        if let ResourceContents::TextResourceContents { mime_type, .. } = &mut contents {
+            *mime_type = Some("text/markdown".to_owned());
+        }
+        let mut result = ReadResourceResult::new(vec![contents]).with_cache_scope(CacheScope::Private);
+        stamp(&mut result.meta, &context);
+        Ok(result.into())
+    }
+
+    // What is not declared is not there: rmcp would answer these with an empty success.
+    async fn list_prompts(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        one_page(request.as_ref())?;
+        let mut result = ListResourceTemplatesResult::with_all_items(Vec::new()).with_cache_scope(CacheScope::Private);
+        stamp(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn complete(&self, _: CompleteRequestParams, _: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    /// rmcp hands over here what it could not read: an unknown method, or a known one with malformed params.
+    async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+        const KNOWN: [&str; 7] =
+            ["tools/call", "tools/list", "resources/list", "resources/read", "resources/templates/list", "initialize", "server/discover"];
+        if KNOWN.contains(&request.method.as_str()) {
+            let why = format!("the params of `{}` do not have the form the protocol gives them", request.method);
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+    }
+}
+
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    // ISO dates compare as text.
+    context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// Everything fits one page; a cursor can only be one we never gave.
+fn one_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|params| params.cursor.as_ref()) {
+        Some(_) => Err(ErrorData::invalid_params("there is no page with this cursor", None)),
+        None => Ok(()),
+    }
+}
+
+/// From 2026-07-28 every result names its server (basic/index, `_meta`).
+fn stamp(meta: &mut Option<MetaObject>, context: &RequestContext<RoleServer>) {
+    if is_modern(context) {
+        meta.get_or_insert_default().0.insert("io.modelcontextprotocol/serverInfo".to_owned(), json!(Handler::this_server()));
+    }
+}
+
+fn describe(tool: &'static dyn Tool) -> McpTool {
+    let card = tool.card();
+    let annotations = ToolAnnotations::default()
+        .read_only(card.read_only)
+        .destructive(card.destructive)
+        .idempotent(card.idempotent)
+        .open_world(card.open_world);
+    let mut described = McpTool::new(tool.spec().name, card.description, Arc::new(card.input_schema)).with_annotations(annotations);
+    described.title = Some(card.title.to_owned());
+    described.output_schema = card.output_schema.map(Arc::new);
+    described
+}
+
+fn respond(reply: Reply, context: &RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    let mut result = match reply.into_answer() {
+        Answer::Ask { question, state } => {
+            let mut asked = input_required(&question, state);
+            stamp(&mut asked.meta, context);
+            return Ok(asked.into());
+        }
+        Answer::Refused { refusal, call_id } if refusal.code == Code::UnknownTool => {
+            return Err(ErrorData::invalid_params(refusal.message, Some(json!({"code": refusal.code, "call_id": call_id}))));
+        }
+        Answer::Refused { refusal, call_id } => refused(&refusal, &call_id),
+        Answer::Done { filtered, call_id } => {
+            let parts = filtered.into_parts();
+            let content = parts.blocks.into_iter().map(block).collect();
+            let mut result = if parts.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+            result.structured_content = parts.structured.map(|mut structured| {
+                structured.insert("call_id".to_owned(), Value::String(call_id));
+                Value::Object(structured)
+            });
+            if !parts.meta.is_empty() {
+                result.meta.get_or_insert_default().0.extend(parts.meta);
+            }
+            result
+        }
+    };
+    stamp(&mut result.meta, context);
+    Ok(result.into())
+}
+
+/// A refusal or a failed tool: a text the model can act on, and the same facts as fields.
+fn refused(refusal: &Refusal, call_id: &str) -> CallToolResult {
+    let mut facts = match serde_json::to_value(refusal) {
+        Ok(Value::Object(facts)) => facts,
+        _ => Map::new(),
+    };
+    facts.insert("call_id".to_owned(), json!(call_id));
+    let mut result = CallToolResult::error(vec![ContentBlock::text(refusal.to_string())]);
+    result.structured_content = Some(Value::Object(facts));
+    result
+}
+
+fn block(block: Block) -> ContentBlock {
+    match block {
+        Block::Text { text, .. } => ContentBlock::text(text),
+        Block::Image { data, mime_type } => ContentBlock::image(STANDARD.encode(data), mime_type),
+    }
+}
+
+/// Ends a helper task with the call it serves.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,112 @@
+//! MCP over standard input and output: one process, one session.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::ServiceExt;
+use rmcp::model::RequestStateCodec;
+use rmcp::service::ServerInitializeError;
+use rustix::fs::{FileType, fstat};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{UnixStream, unix::pipe};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::handler::{Handler, Peer};
+use super::transport::{Bounds, Wire};
+use crate::audit::token;
+use crate::house::House;
+
+/// How long calls under way may go on once the input has ended: a script that pipes its requests in gets its answers, a
+/// client that went away does not leave work behind.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Serves until the input ends or the process is told to stop.
+/// # Errors  When the streams cannot be used or a client speaks something else than MCP.
+pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()> {
+    let eof = CancellationToken::new();
+    let stopping = CancellationToken::new();
+    let ended = CancellationToken::new();
+    let key = house.state().key("request-state")?;
+    let codec = Arc::new(RequestStateCodec::try_new(key).map_err(io::Error::other)?);
+    let session = format!("s_{}", token(8)?);
+    house.session_begins(&session, "stdio", profile.as_deref());
+    let handler = Handler {
+        house: Arc::clone(&house),
+        peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile },
+        codec,
+        ended: ended.clone(),
+        eof: eof.clone(),
+    };
+    let bounds = Bounds { line: house.longest_message(), ..Bounds::default() };
+    let wire = Wire::new(reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?, bounds, eof.clone());
+    let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone(), ended.clone()));
+    let outcome = match handler.serve_with_ct(wire, stopping.clone()).await {
+        Ok(running) => running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other),
+        // A client that only looked whether the server starts, or went away before it said anything.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
+        Err(fault) => Err(io::Error::other(fault)),
+    };
+    ended.cancel();
+    watch.abort();
+    house.session_ends(&session).await;
+    outcome
+}
+
+/// Turns the end of the input and signals into the end of the work.
+async fn watch(house: Arc<House>, eof: CancellationToken, stopping: CancellationToken, ended: CancellationToken) {
+    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::user_defined2()));
+    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut kill)) = signals else {
+        tracing::warn!("signals cannot be watched; only the end of the input ends the server");
+        return;
+    };
+    loop {
+        tokio::select! {
+            () = eof.cancelled() => {
+                tokio::select! {
+                    () = tokio::time::sleep(GRACE) => {}
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+                break;
+            }
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = kill.recv() => house.kill("SIGUSR2"),
+        }
+    }
+    ended.cancel();
+    stopping.cancel();
+}
+
+/// Standard input without a thread of its own where it is a pipe or a socket, as clients give it.
+fn reader(stdin: impl AsFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
+    let (kind, fd) = stream(stdin)?;
+    Ok(match kind {
+        FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(fd)?),
+        FileType::Socket => Box::new(socket(fd)?),
+        _ => Box::new(tokio::io::stdin()),
+    })
+}
+
+fn writer(stdout: impl AsFd) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
+    let (kind, fd) = stream(stdout)?;
+    Ok(match kind {
+        FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(fd)?),
+        FileType::Socket => Box::new(socket(fd)?),
+        _ => Box::new(tokio::io::stdout()),
+    })
+}
+
+fn stream(fd: impl AsFd) -> io::Result<(FileType, OwnedFd)> {
+    let kind = FileType::from_raw_mode(fstat(&fd)?.st_mode);
+    Ok((kind, rustix::io::fcntl_dupfd_cloexec(fd, 3)?))
+}
+
+fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
+    let stream = std::os::unix::net::UnixStream::from(fd);
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}

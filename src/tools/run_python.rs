@@ -1,0 +1,183 @@
+//! `run_python`: a program in a sandbox of its own.
+
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::schema;
+use crate::gate::Permit;
+use crate::model::{self, Action, Argument, Block, Code, Failure, Field, Flag, Flags, Origin, Output, Refusal, ToolSpec};
+use crate::sandbox::Sandbox;
+use crate::sandbox::jail::{Outcome, Status};
+use crate::tool::{Card, Stage, Tool};
+
+/// `run_python`
+#[derive(Debug)]
+pub(super) struct RunPython;
+
+static SPEC: ToolSpec = ToolSpec {
+    name: "run_python",
+    flags: Flags::of(&[Flag::ExecuteCode]),
+    arguments: &[
+        Argument { name: "code", default: None },
+        Argument { name: "session", default: None },
+        Argument { name: "stdin", default: Some("\"\"") },
+        Argument { name: "timeout_s", default: None },
+        Argument { name: "fresh", default: Some("false") },
+    ],
+};
+
+static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    code: String,
+    /// `new` keeps the interpreter; later calls give the handle from the answer and find their variables.
+    #[schemars(length(min = 1))]
+    session: Option<String>,
+    /// What the program reads from standard input.
+    stdin: Option<String>,
+    /// Longest run time in seconds, within the manifest's.
+    #[schemars(range(min = 1))]
+    timeout_s: Option<u64>,
+    /// A cold interpreter.
+    fresh: Option<bool>,
+}
+
+impl Tool for RunPython {
+    fn spec(&self) -> &'static ToolSpec {
+        &SPEC
+    }
+
+    fn card(&self) -> Card {
+        Card {
+            title: "Run Python",
+            description: "Runs a Python program in a sandbox: allowed imports only, no network unless the policy opens it, own /tmp, the policy's \
+                          roots at /roots/NAME. Print what you want to see; the value of a last expression is shown. Read toolgate://policy for \
+                          imports and limits.",
+            read_only: false,
+            destructive: true,
+            idempotent: false,
+            open_world: false,
+            input_schema: INPUT.clone(),
+            output_schema: Some(schema::output(json!({
+                "status": {"type": "string", "enum": ["ok", "exception", "limit", "killed", "sandbox_error"]},
+                "limit": {"type": "string", "enum": ["memory", "cpu", "wall", "pids", "fsize", "disk", "fds", "output"]},
+                "evidence": {"type": "string"},
+                "exit_code": {"type": "integer"},
+                "signal": {"type": "integer"},
+                "stdout": {"type": "string"},
+                "stderr": {"type": "string"},
+                "truncated": {"type": "boolean"},
+                "duration_ms": {"type": "number"},
+                "usage": {"type": "object"},
+                "files": {"type": "array", "items": {"type": "object"}},
+                "session": {"type": "string"},
+                "isolation": {"type": "object"},
+            }))),
+        }
+    }
+
+    fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
+        let args: Args = schema::parse(&INPUT, arguments)?;
+        Ok(Action::RunPython(model::RunPython {
+            code: args.code,
+            session: args.session,
+            stdin: args.stdin.unwrap_or_default(),
+            timeout_s: args.timeout_s,
+            fresh: args.fresh.unwrap_or(false),
+        }))
+    }
+
+    fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async move {
+            let outcome = sandbox.run_python(permit.narrow::<model::RunPython>()?, &stage).await?;
+            Ok(answer(outcome))
+        })
+    }
+}
+
+fn answer(outcome: Outcome) -> Output {
+    let mut output = Output {
+        is_error: outcome.status != Status::Ok,
+        code: (outcome.status != Status::Ok).then_some(Code::ProgramFailed),
+        cpu_ms: outcome.usage.cpu_ms,
+        bytes_written: outcome.files.iter().map(|file| file.size).sum(),
+        ..Output::default()
+    };
+    output.blocks.push(Block::Text { text: text(&outcome), origin: Origin::Program });
+    let pictures = outcome.pictures.iter();
+    output.blocks.extend(pictures.map(|picture| Block::Image { data: picture.bytes.clone(), mime_type: picture.mime_type.clone() }));
+    let facts = match serde_json::to_value(&outcome) {
+        Ok(Value::Object(facts)) => facts,
+        _ => Map::new(),
+    };
+    let mut structured = Vec::new();
+    for name in FIELDS {
+        match (name, facts.get(name)) {
+            ("stdout" | "stderr", Some(Value::String(text))) => structured.push((name, Field::Text(text.clone(), Origin::Program))),
+            (_, Some(Value::Null) | None) => {}
+            (_, Some(value)) => structured.push((name, Field::Fact(value.clone()))),
+        }
+    }
+    output.structured = Some(structured);
+    output
+}
+
+/// The fields of the answer, in the order of the contract.
+const FIELDS: [&str; 13] = [
+    "status",
+    "limit",
+    "evidence",
+    "exit_code",
+    "signal",
+    "stdout",
+    "stderr",
+    "truncated",
+    "duration_ms",
+    "usage",
+    "files",
+    "session",
+    "isolation",
+];
+
+/// What the model reads: how it ended where that is not plain, the output, the errors, the files.
+fn text(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    match (outcome.status, outcome.limit) {
+        (Status::Ok, _) => {}
+        (Status::Limit, Some(limit)) => {
+            let name = serde_json::to_value(limit).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default();
+            let _ = writeln!(text, "[the program hit its {name} limit: {}]", outcome.evidence.as_deref().unwrap_or("no further evidence"));
+        }
+        (Status::Killed, _) => text.push_str("[the program was killed]\n"),
+        (Status::SandboxError, _) => {
+            let _ = writeln!(text, "[the sandbox failed: {}]", outcome.evidence.as_deref().unwrap_or("the server's log knows more"));
+        }
+        (Status::Exception | Status::Limit, _) => {}
+    }
+    text.push_str(&outcome.stdout);
+    if !outcome.stderr.is_empty() {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&outcome.stderr);
+    }
+    if let (Status::Exception, Some(code)) = (outcome.status, outcome.exit_code)
+        && outcome.stderr.is_empty()
+    {
+        let _ = writeln!(text, "[the program left with exit code {code}]");
+    }
+    for file in &outcome.files {
+        let _ = write!(text, "\n[file: {} ({} bytes, {})]", file.path, file.size, file.mime_type);
+    }
+    if text.is_empty() {
+        text.push_str("[no output]");
+    }
+    text
+}

@@ -1,0 +1,111 @@
+//! The house stands as its map says: reads every source and the list of threats, and tells what breaks a rule.
+//!
+//! Each rule is a function from a source to its faults, and each is shown a source that breaks it.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a source that cannot be read must fail the test")]
+
+mod names;
+mod rules;
+mod threats;
+
+use std::path::{Path, PathBuf};
+
+/// One source file: its path below `src/` and what it holds.
+pub(crate) struct Source {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+impl Source {
+    pub(crate) fn syntax(&self) -> syn::File {
+        syn::parse_file(&self.text).unwrap_or_else(|fault| panic!("{}: {fault}", self.path))
+    }
+}
+
+pub(crate) fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust file below a folder of the repository.
+pub(crate) fn sources(folder: &str) -> Vec<Source> {
+    let base = repository().join(folder);
+    let (mut found, mut left) = (Vec::new(), vec![base.clone()]);
+    while let Some(next) = left.pop() {
+        let Ok(entries) = std::fs::read_dir(&next) else { continue };
+        let paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        for path in paths {
+            if path.is_dir() && !skipped(&path) {
+                left.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&base).unwrap().to_str().unwrap().to_owned();
+                found.push(Source { path: name, text: std::fs::read_to_string(&path).unwrap() });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Folders of installed clients, and programs that are meant not to compile.
+fn skipped(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.starts_with('.') || matches!(name, "node_modules" | "compile_fail")
+}
+
+/// Applies a rule to every source of the house.
+fn hold(rule: impl Fn(&Source) -> Vec<String>) {
+    let sources = sources("src");
+    assert!(sources.len() > 10, "the sources were not found");
+    let faults: Vec<String> = sources.iter().flat_map(rule).collect();
+    assert!(faults.is_empty(), "{} fault(s):\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn no_floor_looks_up() {
+    hold(rules::looks_up);
+}
+
+#[test]
+fn no_tool_knows_another() {
+    hold(rules::knows_another_tool);
+}
+
+#[test]
+fn crates_and_system_interfaces_are_named_only_where_they_belong() {
+    hold(rules::out_of_place);
+}
+
+#[test]
+fn pure_floors_have_no_clock_no_chance_and_nothing_asynchronous() {
+    hold(rules::impure);
+}
+
+#[test]
+fn unsafe_code_stands_only_in_the_listed_files() {
+    hold(rules::unlisted_unsafe);
+    let decisions = std::fs::read_to_string(repository().join("docs/decisions.md")).unwrap();
+    let sources = sources("src");
+    for path in rules::UNSAFE_FILES {
+        let source = sources.iter().find(|source| source.path == *path).unwrap_or_else(|| panic!("`{path}` is listed and does not exist"));
+        for mark in ["SAFETY:", "JUSTIFICATION:"] {
+            assert!(source.text.contains(mark), "`{path}` holds unsafe code and no `{mark}`");
+        }
+        assert!(decisions.contains(&format!("src/{path}")), "docs/decisions.md does not say why `{path}` holds unsafe code");
+    }
+}
+
+#[test]
+fn no_source_is_longer_than_five_hundred_lines() {
+    hold(rules::too_long);
+    let tests: Vec<String> = sources("tests").iter().flat_map(rules::too_long).collect();
+    assert!(tests.is_empty(), "{tests:?}");
+}
+
+#[test]
+fn every_threat_names_a_test_that_exists() {
+    let rows = threats::rows(&std::fs::read_to_string(repository().join("docs/threats.md")).unwrap());
+    assert!(rows.len() >= 20, "docs/threats.md has only {} rows", rows.len());
+    let known = threats::tests(sources("src").iter().chain(&sources("tests")));
+    let faults = threats::without_test(&rows, &known);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

@@ -1,0 +1,58 @@
+//! Where the log lies: private folders, no links, nobody else's.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use toolgate::audit::{Fault, Log, Settings, Sync};
+
+use crate::support::{clock, files, open, scratch, start};
+
+#[test]
+fn folders_are_private_and_files_too_whatever_was_there() {
+    let parent = scratch();
+    let state = parent.path().join("new/state");
+    fs::create_dir_all(state.join("audit")).unwrap();
+    fs::set_permissions(state.join("audit"), fs::Permissions::from_mode(0o755)).unwrap();
+    let log = open(&state);
+    start(&log, "c1", Sync::Durable);
+    log.close().unwrap();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    for folder in ["audit", "heads", "keys"] {
+        assert_eq!(mode(&state.join(folder)), 0o700, "{folder}");
+        for entry in fs::read_dir(state.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            assert_eq!(mode(&path), 0o600, "{path:?}");
+        }
+    }
+}
+
+#[test]
+fn a_linked_folder_is_not_followed_and_one_others_may_write_to_is_refused() {
+    let state = scratch();
+    let elsewhere = scratch();
+    symlink(elsewhere.path(), state.path().join("audit")).unwrap();
+    assert!(matches!(Log::open(state.path(), Settings::default(), clock()), Err(Fault::Folder { .. })));
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    let open_to_all = scratch();
+    fs::set_permissions(open_to_all.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(Log::open(open_to_all.path(), Settings::default(), clock()).err(), Some(Fault::Foreign { name: ".".to_owned() }));
+}
+
+#[test]
+fn a_key_that_was_emptied_refuses_calls() {
+    let state = scratch();
+    open(state.path()).close().unwrap();
+    fs::write(state.path().join("keys/audit-sign.key"), "").unwrap();
+    let log = open(state.path());
+    let fault = Fault::Key { name: "audit-sign.key" };
+    assert_eq!(log.keyed("x"), Err(fault));
+    assert_eq!(files(state.path()).len(), 2);
+}
+
+#[test]
+fn a_pipe_laid_under_a_name_does_not_hang_the_reader() {
+    let state = scratch();
+    open(state.path()).close().unwrap();
+    nix::unistd::mkfifo(&state.path().join("audit/00000000T000000Z-0.000001.jsonl"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert!(crate::support::broken(state.path()).is_some());
+}

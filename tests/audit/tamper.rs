@@ -1,0 +1,201 @@
+//! Changes after the fact: each is noticed, at the record where it begins.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use sha2::{Digest as _, Sha256};
+use toolgate::audit::{Settings, Sync, verify};
+
+use crate::support::{broken, clock, crashed, files, finish, open, scratch, start};
+
+/// A closed log of 11 records in one file.
+fn closed() -> (tempfile::TempDir, PathBuf) {
+    let state = scratch();
+    let log = open(state.path());
+    for call in ["c1", "c2", "c3", "c4"] {
+        start(&log, call, Sync::Handed);
+        finish(&log, call);
+    }
+    log.close().unwrap();
+    let file = files(state.path()).remove(0);
+    (state, file)
+}
+
+type Change = fn(&mut Vec<String>);
+
+fn edit(file: &Path, change: impl FnOnce(&mut Vec<String>)) {
+    let mut lines: Vec<String> = fs::read_to_string(file).unwrap().lines().map(|line| format!("{line}\n")).collect();
+    change(&mut lines);
+    fs::write(file, lines.concat()).unwrap();
+}
+
+/// The line with its hash made right for its bytes.
+fn rehashed(line: &str) -> String {
+    let signed = line.rsplit_once(",\"hash\"").unwrap().0;
+    let digest: [u8; 32] = Sha256::digest(signed).into();
+    let digits = digest.into_iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from_digit(digit.into(), 16).unwrap());
+    format!("{signed},\"hash\":\"{}\"}}\n", digits.collect::<String>())
+}
+
+#[test]
+fn a_removed_doubled_or_moved_line_is_noticed_where_it_is() {
+    let changes: [(&str, Change, u64); 5] = [
+        ("removed", |lines| drop(lines.remove(3)), 4),
+        ("doubled", |lines| lines.insert(3, lines[3].clone()), 5),
+        ("swapped", |lines| lines.swap(3, 4), 4),
+        ("first removed", |lines| drop(lines.remove(0)), 1),
+        ("empty line", |lines| lines.insert(3, "\n".to_owned()), 4),
+    ];
+    for (name, change, seq) in changes {
+        let (state, file) = closed();
+        edit(&file, change);
+        assert_eq!(broken(state.path()), Some(seq), "{name}");
+    }
+}
+
+#[test]
+fn an_edited_line_is_noticed_and_with_a_new_hash_at_the_line_after_it() {
+    let (state, file) = closed();
+    edit(&file, |lines| lines[2] = lines[2].replace("success", "denied"));
+    assert_eq!(broken(state.path()), Some(3));
+    edit(&file, |lines| lines[2] = rehashed(&lines[2]));
+    assert_eq!(broken(state.path()), Some(4));
+}
+
+#[test]
+fn a_whole_chain_written_anew_contradicts_its_signed_head() {
+    let (state, file) = closed();
+    edit(&file, |lines| {
+        lines[2] = lines[2].replace("success", "denied");
+        let mut prev = String::new();
+        for line in &mut lines[2..] {
+            if !prev.is_empty() {
+                let (head, tail) = line.split_once("\"prev\":\"").unwrap();
+                *line = format!("{head}\"prev\":\"{prev}{}", &tail[64..]);
+            }
+            *line = rehashed(line);
+            prev = line[line.len() - 67..line.len() - 3].to_owned();
+        }
+    });
+    let why = verify(state.path(), None).unwrap().broken().map(|(_, broken)| broken.why.clone());
+    assert_eq!(why.as_deref(), Some("it is not the record that a signed head or another chain names"));
+}
+
+#[test]
+fn a_log_cut_between_records_ends_before_its_signed_head() {
+    for kept in 0..10 {
+        let (state, file) = closed();
+        edit(&file, |lines| lines.truncate(kept));
+        let seq = u64::try_from(kept).unwrap() + 1;
+        assert_eq!(broken(state.path()), Some(seq));
+        // Also where it is made to look like the file of a process that died; and the next start does not cover it up.
+        fs::write(file.with_extension("live"), "").unwrap();
+        assert_eq!(broken(state.path()), Some(seq));
+        if kept > 0 {
+            open(state.path()).close().unwrap();
+            assert_eq!(broken(state.path()), Some(seq), "kept {kept}");
+        }
+    }
+}
+
+#[test]
+fn a_log_without_heads_still_misses_its_closing_record() {
+    let (state, file) = closed();
+    fs::remove_dir_all(state.path().join("heads")).unwrap();
+    assert_eq!(broken(state.path()), None);
+    edit(&file, |lines| drop(lines.pop()));
+    assert_eq!(broken(state.path()), Some(10));
+}
+
+#[test]
+fn two_files_that_were_exchanged_are_noticed() {
+    let (state, one) = closed();
+    let log = open(state.path());
+    start(&log, "c1", Sync::Handed);
+    log.close().unwrap();
+    let two = files(state.path()).into_iter().find(|file| *file != one).unwrap();
+    let (first, second) = (fs::read(&one).unwrap(), fs::read(&two).unwrap());
+    fs::write(&one, second).unwrap();
+    fs::write(&two, first).unwrap();
+    assert_eq!(broken(state.path()), Some(1));
+}
+
+#[test]
+fn a_removed_file_is_missed_by_the_chain_after_it() {
+    let (state, one) = closed();
+    open(state.path()).close().unwrap();
+    assert_eq!(broken(state.path()), None);
+    fs::remove_file(&one).unwrap();
+    fs::remove_dir_all(state.path().join("heads")).unwrap();
+    let report = verify(state.path(), None).unwrap();
+    let name = one.file_name().unwrap().to_str().unwrap();
+    assert_eq!(report.broken().map(|(file, broken)| (file, broken.seq)), Some((name, 1)));
+}
+
+#[test]
+fn a_forged_link_does_not_keep_the_head_from_being_checked() {
+    let (state, file) = closed();
+    edit(&file, |lines| lines.truncate(5));
+    fs::write(file.with_extension("live"), "").unwrap();
+    let id = file.file_stem().unwrap().to_str().unwrap();
+    let forged = format!("{{\"v\":1,\"links\":[{{\"file\":\"{id}\",\"seq\":0,\"hash\":\"\"}}]}}\n");
+    fs::write(file.with_file_name("0.jsonl"), forged).unwrap();
+    let report = verify(state.path(), None).unwrap();
+    assert!(report.files.iter().all(|file| file.broken.is_some()), "{report:?}");
+}
+
+#[test]
+fn a_head_of_another_key_or_another_file_is_refused() {
+    let (state, _) = closed();
+    let (other, _) = closed();
+    let head = |state: &Path| fs::read_dir(state.join("heads")).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(head(state.path())).unwrap();
+    fs::write(head(state.path()), fs::read(head(other.path())).unwrap()).unwrap();
+    assert!(broken(state.path()).is_some());
+    fs::write(head(state.path()), text.replace("\"seq\":10", "\"seq\":9")).unwrap();
+    assert!(broken(state.path()).is_some());
+    fs::write(head(state.path()), &text).unwrap();
+    assert_eq!(broken(state.path()), None);
+    assert!(verify(state.path(), Some(&"0".repeat(64))).unwrap().broken().is_some());
+}
+
+#[test]
+fn a_removed_middle_file_of_a_chain_is_noticed_and_an_expired_one_is_not() {
+    let state = scratch();
+    let settings = |keep| Settings { rotate: toolgate::model::Bytes::kib(4), keep, ..Settings::default() };
+    let log = toolgate::audit::Log::open(state.path(), settings(std::time::Duration::MAX), clock()).unwrap();
+    while files(state.path()).len() < 4 {
+        start(&log, "c1", Sync::Handed);
+    }
+    log.close().unwrap();
+    let copy = crashed(state.path());
+    fs::remove_file(&files(copy.path())[1]).unwrap();
+    assert!(broken(copy.path()).is_some());
+    let before = files(state.path());
+    let later = std::sync::Arc::new(|| "2099-01-01T00:00:00Z".parse().unwrap());
+    let log = toolgate::audit::Log::open(state.path(), settings(std::time::Duration::from_hours(24)), later).unwrap();
+    // The first durable record waits for the removal, which the same sync sets off.
+    start(&log, "c2", Sync::Durable);
+    log.close().unwrap();
+    assert_eq!(broken(state.path()), None);
+    assert!(before.iter().all(|file| !file.exists()), "what is too old is removed");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn a_flipped_bit_anywhere_is_noticed(place in any::<prop::sample::Index>(), bit in 0_u8..8) {
+        thread_local! { static LOG: (tempfile::TempDir, PathBuf) = closed(); }
+        LOG.with(|(state, file)| {
+            let whole = fs::read(file).unwrap();
+            let mut bent = whole.clone();
+            bent[place.index(whole.len())] ^= 1 << bit;
+            fs::write(file, bent).unwrap();
+            let found = broken(state.path());
+            fs::write(file, whole).unwrap();
+            assert!(found.is_some());
+            assert_eq!(broken(state.path()), None);
+        });
+    }
+}

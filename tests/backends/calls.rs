@@ -1,0 +1,155 @@
+//! What one call gives and takes, apart from attacks.
+
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+use toolgate::sandbox::jail::{JailRoot, Layer, NoRun, Status};
+
+use super::harness::{World, open};
+
+#[test]
+fn stdin_prelude_environment_and_start_folder_reach_the_program() {
+    let world = World::new();
+    let mut spec = world.spec("import sys, os\nprint(sys.stdin.read(), os.environ['COLOUR'], os.getcwd(), 'prelude_name' in globals())");
+    spec.stdin = b"h\xc3\xa9".to_vec();
+    spec.prelude = Some("prelude_name = 1".to_owned());
+    spec.env.insert("COLOUR".to_owned(), "blue".to_owned());
+    assert_eq!(world.run(&spec).unwrap().stdout, "hé blue /roots/work False\n");
+    spec.start_dir = Some("/roots/shelf".to_owned());
+    assert_eq!(world.run(&spec).unwrap().stdout, "hé blue /roots/shelf False\n");
+}
+
+#[test]
+fn what_the_program_leaves_in_its_root_is_listed_and_pictures_come_back() {
+    let world = World::new();
+    std::fs::write(world.work.path().join("before.txt"), "old").unwrap();
+    // The stamp of a change has the grain of the clock's tick.
+    let tick = Instant::now();
+    while tick.elapsed() < Duration::from_millis(12) {
+        std::thread::yield_now();
+    }
+    let program = "import os, base64\nos.mkdir('out')\nopen('out/a.csv', 'w').write('x')\nos.symlink('/etc/passwd', 'l.txt')\nos.mkfifo('p')\n\
+                   open('dot.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(10))";
+    let outcome = world.run(&world.spec(program)).unwrap();
+    let files: Vec<_> = outcome.files.iter().map(|f| (f.path.as_str(), f.size, f.mime_type.as_str())).collect();
+    assert_eq!(files, [("work/dot.png", 18, "image/png"), ("work/out/a.csv", 1, "text/csv")], "{outcome:?}");
+    assert_eq!(outcome.pictures.len(), 1);
+    // They belong to the user of the server, not to the user of the jail.
+    let made = std::fs::metadata(world.work.path().join("out/a.csv")).unwrap();
+    assert_eq!(made.uid(), rustix::process::geteuid().as_raw());
+}
+
+#[test]
+fn an_answer_has_the_fields_and_words_of_the_contract() {
+    let world = World::new();
+    let outcome = world.run(&world.spec("print(1)\n2")).unwrap();
+    let value = serde_json::to_value(&outcome).unwrap();
+    let mut keys: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["duration_ms", "exit_code", "files", "isolation", "status", "stderr", "stdout", "truncated", "usage"]);
+    assert_eq!((&value["status"], &value["stdout"], &value["exit_code"]), (&"ok".into(), &"1\n2\n".into(), &0.into()));
+    for layer in Layer::ALL {
+        assert_eq!(value["isolation"]["layers"][layer.as_str()], "on", "{value}");
+    }
+}
+
+#[test]
+fn a_cancelled_call_is_killed_at_once() {
+    let world = World::new();
+    let began = Instant::now();
+    let outcome =
+        world.run_cancelled(&world.spec("import time\nprint('on', flush=True)\ntime.sleep(60)"), Duration::from_millis(400)).unwrap();
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Status::Killed, "on\n"), "{outcome:?}");
+    assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn output_so_far_is_there_when_the_time_is_over() {
+    let world = World::new();
+    let mut spec = world.spec("print('first')\nimport time\ntime.sleep(60)");
+    spec.limits.wall = Duration::from_millis(500);
+    let outcome = world.run(&spec).unwrap();
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Status::Limit, "first\n"), "{outcome:?}");
+}
+
+#[test]
+fn eight_calls_at_once_do_not_see_each_other() {
+    let world = World::new();
+    let specs: Vec<_> = (0..8).map(|n| world.spec(&format!("import os\nopen('/tmp/{n}', 'w').close()\nopen('/dev/shm/{n}', 'w').close()\nprint(os.listdir('/tmp'), os.listdir('/dev/shm'), [p for p in os.listdir('/proc') if p.isdigit()])"))).collect();
+    for (n, outcome) in world.run_all(&specs).into_iter().enumerate() {
+        assert_eq!(outcome.unwrap().stdout, format!("['{n}'] ['{n}'] ['1', '2']\n"));
+    }
+}
+
+#[test]
+fn a_root_of_another_user_is_shown_as_ones_own_or_refused_never_half() {
+    let world = World::new();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("private"), "mine").unwrap();
+    std::fs::set_permissions(folder.path().join("private"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut spec = world.spec("print(open('/roots/own/private').read(), open('/roots/own/new', 'w').write('ab'))");
+    spec.roots.push(JailRoot { name: "own".to_owned(), dir: open(folder.path()), writable: true, masked: Vec::new() });
+    match world.run(&spec) {
+        Ok(outcome) => assert_eq!(outcome.stdout, "mine 2\n", "{outcome:?}"),
+        Err(refused) => assert!(matches!(&refused, NoRun::Root { root, .. } if root == "own"), "{refused}"),
+    }
+}
+
+#[test]
+fn when_the_server_is_killed_every_process_of_its_programs_dies() {
+    // The test binary itself plays the server: it is started again, starts a program, says its host-wide mark, and is killed.
+    if std::env::var_os("TOOLGATE_TEST_VICTIM").is_some() {
+        let world = World::new();
+        let _ = world.run(&world.spec("import os, signal, time\nfor s in (1, 2, 15):\n    signal.signal(s, signal.SIG_IGN)\nif os.fork() == 0:\n    os.setsid()\nopen('started', 'w').close()\ntime.sleep(19)"));
+        return;
+    }
+    let mark = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(mark.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "backends::calls::when_the_server_is_killed_every_process_of_its_programs_dies"])
+        .env("TOOLGATE_TEST_VICTIM", "1")
+        .env("TMPDIR", mark.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = || walk(mark.path()).iter().any(|name| name == "started");
+    wait_until("the program starts", started);
+    let before = descendants(victim.id());
+    assert!(before.len() >= 3, "{before:?}");
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    wait_until("every process is dead", || before.iter().all(|pid| !alive(*pid)));
+}
+
+fn walk(folder: &std::path::Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    entries
+        .flatten()
+        .flat_map(|entry| {
+            let mut names = walk(&entry.path());
+            names.push(entry.file_name().to_string_lossy().into_owned());
+            names
+        })
+        .collect()
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < Duration::from_secs(15), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+fn alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z"))
+}
+
+fn descendants(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let children = tasks.flat_map(|task| {
+        let text = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        text.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<u32>>()
+    });
+    children.flat_map(|child| std::iter::once(child).chain(descendants(child))).collect()
+}

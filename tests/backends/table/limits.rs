@@ -1,0 +1,197 @@
+//! Attacks on the bounds.
+#![expect(clippy::too_many_lines, reason = "a table is as long as it has rows")]
+
+use std::time::Duration;
+
+use toolgate::sandbox::jail::Limit;
+
+use super::{row, with};
+use crate::backends::harness::Expect::{Dies, Has, Hits, Out, Raises};
+use crate::backends::harness::Row;
+
+pub(super) fn limits() -> Vec<Row> {
+    vec![
+        row(
+            "a heap bomb ends in the memory limit",
+            "x = bytearray(1 << 30)",
+            Hits(Limit::Memory),
+            "x = bytearray(64 << 20)\nprint(len(x))",
+            Out("67108864"),
+        ),
+        row(
+            "a slow heap bomb as well",
+            "x = []\nwhile True:\n    x.append(bytes(1 << 20))",
+            Hits(Limit::Memory),
+            "x = [bytes(1 << 20) for _ in range(50)]\nprint(len(x))",
+            Out("50"),
+        ),
+        row(
+            "a shared mapping counts",
+            "import mmap\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096):\n    m[i] = 1",
+            Hits(Limit::Memory),
+            "import mmap\nm = mmap.mmap(-1, 1 << 20)\nm[0] = 1\nprint(m[0])",
+            Out("1"),
+        ),
+        row(
+            "many processes share one memory limit",
+            "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n        x = bytearray(b'x') * (100 << 20)\n        time.sleep(15)\n        os._exit(0)\ntime.sleep(15)",
+            Hits(Limit::Memory),
+            "import os\nfor _ in range(6):\n    if os.fork() == 0:\n        x = bytearray(8 << 20)\n        os._exit(0)\nfor _ in range(6):\n    os.wait()\nprint('ok')",
+            Out("ok"),
+        ),
+        row(
+            "memory hidden from the sum still counts",
+            "import os, time, ctypes\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\nfor _ in range(6):\n    if os.fork() == 0:\n        x = bytearray(b'x') * (100 << 20)\n        time.sleep(15)\n        os._exit(0)\ntime.sleep(15)",
+            Hits(Limit::Memory),
+            "import ctypes\nprint(ctypes.CDLL(None).prctl(4, 0, 0, 0, 0))",
+            Out("0"),
+        ),
+        with(
+            |spec| spec.limits.wall = Duration::from_millis(700),
+            row(
+                "an endless loop ends in the time limit",
+                "while True:\n    pass",
+                Hits(Limit::Wall),
+                "print(sum(range(1000)))",
+                Out("499500"),
+            ),
+        ),
+        with(
+            |spec| spec.limits.wall = Duration::from_millis(700),
+            row(
+                "sleep with every signal ignored ends in the time limit",
+                "import signal, time\nfor s in (1, 2, 3, 15):\n    signal.signal(s, signal.SIG_IGN)\ntime.sleep(60)",
+                Hits(Limit::Wall),
+                "import time\ntime.sleep(0.01)\nprint('woke')",
+                Out("woke"),
+            ),
+        ),
+        with(
+            |spec| spec.limits.cpu = Duration::from_secs(1),
+            row(
+                "a spinning program ends in the processor limit",
+                "while True:\n    pass",
+                Hits(Limit::Cpu),
+                "print(sum(range(1000)))",
+                Out("499500"),
+            ),
+        ),
+        with(
+            |spec| spec.limits.cpu = Duration::from_secs(1),
+            row(
+                "one that ignores the first signal as well",
+                "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True:\n    pass",
+                Hits(Limit::Cpu),
+                "import signal\nprint(signal.SIGXCPU.value)",
+                Out("24"),
+            ),
+        ),
+        with(
+            |spec| spec.limits.cpu = Duration::from_secs(1),
+            row(
+                "a relay of short-lived children as well",
+                "import os, time\nwhile True:\n    if os.fork() == 0:\n        end = time.process_time() + 0.3\n        while time.process_time() < end:\n            pass\n        os._exit(0)\n    os.wait()",
+                Hits(Limit::Cpu),
+                "import os\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\nprint('one')",
+                Out("one"),
+            ),
+        ),
+        with(
+            |spec| spec.limits.cpu = Duration::from_secs(1),
+            row(
+                "a relay of orphans as well",
+                "import os, time\nwhile True:\n    end = time.process_time() + 0.2\n    while time.process_time() < end:\n        pass\n    if os.fork() != 0:\n        if os.getpid() == 2:\n            os.wait()\n        else:\n            os._exit(0)",
+                Hits(Limit::Cpu),
+                "print(2)",
+                Out("2"),
+            ),
+        ),
+        row(
+            "a fork bomb ends in the process limit",
+            "import os, time\nwhile True:\n    if os.fork() == 0:\n        time.sleep(30)",
+            Hits(Limit::Pids),
+            "import os\npids = []\nfor _ in range(10):\n    p = os.fork()\n    if p == 0:\n        os._exit(0)\n    pids.append(p)\nfor p in pids:\n    os.waitpid(p, 0)\nprint(len(pids))",
+            Out("10"),
+        ),
+        row(
+            "the process limit is exact",
+            "import os, time\nn = 1\ntry:\n    while True:\n        if os.fork() == 0:\n            time.sleep(30)\n            os._exit(0)\n        n += 1\nexcept BlockingIOError:\n    print(n)",
+            Out("16"),
+            "print(1)",
+            Out("1"),
+        ),
+        row(
+            "threads count as processes",
+            "import threading, time\nwhile True:\n    threading.Thread(target=time.sleep, args=(30,), daemon=True).start()",
+            Hits(Limit::Pids),
+            "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(4) as pool:\n    print(sum(pool.map(abs, [-1, -2, -3])))",
+            Out("6"),
+        ),
+        with(
+            |spec| spec.limits.scratch = 8 << 20,
+            row(
+                "a full scratch folder ends in the disk limit",
+                "f = open('/tmp/x', 'wb')\nwhile True:\n    f.write(bytes(1 << 20))",
+                Hits(Limit::Disk),
+                "f = open('/tmp/x', 'wb')\nf.write(bytes(1 << 20))\nf.close()\nimport os\nprint(os.path.getsize('/tmp/x'))",
+                Out("1048576"),
+            ),
+        ),
+        with(
+            |spec| spec.limits.file_size = 1 << 20,
+            row(
+                "a file over its size ends in the file size limit",
+                "f = open('big', 'wb')\nwhile True:\n    f.write(bytes(1 << 18))\n    f.flush()",
+                Hits(Limit::Fsize),
+                "open('small', 'wb').write(bytes(1 << 10))\nprint('ok')",
+                Out("ok"),
+            ),
+        ),
+        row(
+            "too many small files end in the disk limit",
+            "for i in range(200000):\n    open('/tmp/%d' % i, 'w').close()",
+            Hits(Limit::Disk),
+            "for i in range(500):\n    open('/tmp/%d' % i, 'w').close()\nprint(i)",
+            Out("499"),
+        ),
+        with(
+            |spec| spec.limits.scratch = 8 << 20,
+            row(
+                "shared memory files have a bound",
+                "f = open('/dev/shm/x', 'wb')\nwhile True:\n    f.write(bytes(1 << 20))",
+                Hits(Limit::Disk),
+                "from multiprocessing import shared_memory\ns = shared_memory.SharedMemory(create=True, size=4096)\ns.buf[0] = 7\nprint(s.buf[0])\ns.close()\ns.unlink()",
+                Out("7"),
+            ),
+        ),
+        row(
+            "too many open files end in their limit",
+            "fs = []\nwhile True:\n    fs.append(open('/dev/null'))",
+            Hits(Limit::Fds),
+            "fs = [open('/dev/null') for _ in range(100)]\nprint(len(fs))",
+            Out("100"),
+        ),
+        row(
+            "a flood of output is stopped",
+            "while True:\n    print('x' * 1000)",
+            Hits(Limit::Output),
+            "for i in range(20000):\n    print(i)",
+            Has("bytes left out"),
+        ),
+        row(
+            "deep recursion is an exception",
+            "def f(): return f()\nf()",
+            Raises("RecursionError"),
+            "def f(n): return n and f(n - 1)\nprint(f(500))",
+            Out("0"),
+        ),
+        row(
+            "a crash is a signal",
+            "import ctypes\nctypes.string_at(0)",
+            Dies(11),
+            "import ctypes\nprint(ctypes.sizeof(ctypes.c_int))",
+            Out("4"),
+        ),
+        row("no core is left", "import resource\nprint(resource.getrlimit(resource.RLIMIT_CORE))", Out("(0, 0)"), "print(1)", Out("1")),
+    ]
+}

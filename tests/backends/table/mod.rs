@@ -1,0 +1,43 @@
+//! The attacks. Each row: what a hostile program tries, what must come of it, and the honest program next to it.
+
+mod answers;
+mod files;
+mod kernel;
+mod limits;
+mod network;
+mod processes;
+
+use toolgate::sandbox::jail::JailSpec;
+
+use super::harness::{Expect, Row};
+
+fn same(_: &mut JailSpec) {}
+
+fn row(name: &'static str, attack: &str, expect: Expect, ordinary: &str, works: Expect) -> Row {
+    Row { name, attack: attack.to_owned(), expect, ordinary: ordinary.to_owned(), works, limits: same }
+}
+
+fn with(limits: fn(&mut JailSpec), row: Row) -> Row {
+    Row { limits, ..row }
+}
+
+/// A program that makes one raw system call and prints how it was answered.
+fn syscall(number: i64, arguments: &str) -> String {
+    format!(
+        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nr = libc.syscall({number}, {arguments})\nprint(r, ctypes.get_errno())"
+    )
+}
+
+pub(crate) fn rows() -> Vec<Row> {
+    let mut rows = files::files();
+    rows.extend(processes::processes());
+    rows.extend(network::network());
+    rows.extend(kernel::kernel());
+    rows.extend(limits::limits());
+    rows.extend(answers::answers());
+    rows
+}
+
+/// Prints what an expression raises, or its value.
+const TRY: &str =
+    "def attempt(f):\n    try:\n        return f()\n    except BaseException as e:\n        return type(e).__name__\nimport os\n";

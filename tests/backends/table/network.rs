@@ -1,0 +1,59 @@
+//! Attacks on the network.
+
+use super::{TRY, row};
+use crate::backends::harness::Expect::{Has, Out};
+use crate::backends::harness::Row;
+
+pub(super) fn network() -> Vec<Row> {
+    let socket = |what: &str| format!("{TRY}import socket\nprint(attempt(lambda: socket.socket({what})))");
+    let pair = "import socket\na, b = socket.socketpair()\na.send(b'hi')\nprint(b.recv(2))";
+    let asyncio = "import asyncio\nasync def main():\n    await asyncio.sleep(0)\n    return 5\nprint(asyncio.run(main()))";
+    vec![
+        row("no internet socket", &socket("socket.AF_INET, socket.SOCK_STREAM"), Out("PermissionError"), pair, Out("b'hi'")),
+        row(
+            "no internet socket of the newer kind",
+            &socket("socket.AF_INET6, socket.SOCK_DGRAM"),
+            Out("PermissionError"),
+            asyncio,
+            Out("5"),
+        ),
+        row("no socket to the hypervisor", &socket("40, socket.SOCK_STREAM"), Out("PermissionError"), pair, Out("b'hi'")),
+        row("no netlink socket", &socket("16, socket.SOCK_RAW, 0"), Out("PermissionError"), asyncio, Out("5")),
+        row("no packet socket", &socket("17, socket.SOCK_RAW, 3"), Out("PermissionError"), pair, Out("b'hi'")),
+        row(
+            "no bluetooth, no crypto, no xdp socket",
+            &format!("{TRY}import socket\nprint([attempt(lambda f=f: socket.socket(f, socket.SOCK_RAW, 0)) for f in (31, 38, 44)])"),
+            Out("['PermissionError', 'PermissionError', 'PermissionError']"),
+            pair,
+            Out("b'hi'"),
+        ),
+        row(
+            "no unix socket to a file or an abstract name",
+            &socket("socket.AF_UNIX, socket.SOCK_STREAM"),
+            Out("PermissionError"),
+            "import multiprocessing as m\na, b = m.Pipe()\na.send([1])\nprint(b.recv())",
+            Out("[1]"),
+        ),
+        row(
+            "a pair of another family is refused",
+            &format!("{TRY}import socket\nprint(attempt(lambda: socket.socketpair(socket.AF_INET)))"),
+            Has("Error"),
+            pair,
+            Out("b'hi'"),
+        ),
+        row(
+            "a name is not looked up",
+            &format!("{TRY}import socket\nprint(attempt(lambda: socket.getaddrinfo('example.com', 80)))"),
+            Has("rror"),
+            "import socket\nprint(socket.inet_aton('1.2.3.4'))",
+            Has("\\x01"),
+        ),
+        row(
+            "a page is not fetched",
+            &format!("{TRY}import urllib.request\nprint(attempt(lambda: urllib.request.urlopen('http://127.0.0.1:1/')))"),
+            Has("Error"),
+            "import urllib.parse\nprint(urllib.parse.urlsplit('http://a/b').path)",
+            Out("/b"),
+        ),
+    ]
+}

@@ -1,0 +1,127 @@
+//! Attacks on other processes and on privileges.
+#![expect(clippy::too_many_lines, reason = "a table is as long as it has rows")]
+
+use std::time::Duration;
+
+use super::{TRY, row, with};
+use crate::backends::harness::Expect::{Dies, Out};
+use crate::backends::harness::Row;
+
+pub(super) fn processes() -> Vec<Row> {
+    let t = |code: &str| format!("{TRY}{code}");
+    vec![
+        row(
+            "other processes are not seen",
+            "import os\nprint(sorted(int(p) for p in os.listdir('/proc') if p.isdigit()))",
+            Out("[1, 2]"),
+            "import os\nprint(os.getpid(), os.getppid())",
+            Out("2 1"),
+        ),
+        row(
+            "init cannot be killed",
+            &t(
+                "import signal, time\nattempt(lambda: os.kill(1, signal.SIGKILL))\nattempt(lambda: os.kill(1, signal.SIGSTOP))\ntime.sleep(0.05)\nprint(os.getppid())",
+            ),
+            Out("1"),
+            "import os, signal\nsignal.signal(signal.SIGUSR1, lambda *a: print('got it'))\nos.kill(os.getpid(), signal.SIGUSR1)",
+            Out("got it"),
+        ),
+        row(
+            "a signal to itself ends it",
+            "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nprint('immune')",
+            Dies(15),
+            "import signal, os\nsignal.signal(signal.SIGTERM, lambda *a: None)\nos.kill(os.getpid(), signal.SIGTERM)\nprint('handled')",
+            Out("handled"),
+        ),
+        row("an abort is one", "import os\nos.abort()", Dies(6), "import os\nos._exit(0)", Out("")),
+        row(
+            "host processes get no signal",
+            &t("print({attempt(lambda p=p: os.kill(p, 0)) for p in range(3, 400)})"),
+            Out("{'ProcessLookupError'}"),
+            "import os\nprint(os.kill(os.getpid(), 0))",
+            Out("None"),
+        ),
+        row(
+            "killing everything kills only its own",
+            &t("import signal\nattempt(lambda: os.kill(-1, signal.SIGKILL))\nprint('on')"),
+            Out("on"),
+            "import subprocess, sys\np = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\np.kill()\nprint(p.wait())",
+            Out("-9"),
+        ),
+        row(
+            "a daemon does not outlive the call",
+            "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(60)\n    os._exit(0)\nos.wait()\nprint('left')",
+            Out("left"),
+            "import os\npid = os.fork()\nif pid == 0:\n    os._exit(7)\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))",
+            Out("7"),
+        ),
+        with(
+            |spec| spec.limits.wall = Duration::from_millis(1500),
+            row(
+                "a daemon that ignores signals and holds the output open is dead in time",
+                "import os, signal, time\nfor s in range(1, 32):\n    try:\n        signal.signal(s, signal.SIG_IGN)\n    except OSError:\n        pass\nif os.fork() == 0:\n    os.setsid()\n    while True:\n        time.sleep(1)\nprint('parent gone', flush=True)\nos._exit(0)",
+                Out("parent gone"),
+                "print(1)",
+                Out("1"),
+            ),
+        ),
+        row(
+            "ptrace of init is refused",
+            &t("import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nprint(libc.ptrace(16, 1, 0, 0), ctypes.get_errno())"),
+            Out("-1 1"),
+            "import faulthandler, sys\nprint(faulthandler.is_enabled())",
+            Out("False"),
+        ),
+        row(
+            "it is not root and cannot become it",
+            &t(
+                "print(os.getuid() != 0, os.getgid() != 0, attempt(lambda: os.setuid(0)), attempt(lambda: os.setgid(0)), attempt(lambda: os.setgroups([0])))",
+            ),
+            Out("True True OSError OSError PermissionError"),
+            "import os, pwd\nprint(pwd.getpwuid(os.getuid()).pw_name)",
+            Out("user"),
+        ),
+        row(
+            "it has no capability",
+            "print([l.split()[1] for l in open('/proc/self/status') if l.startswith('Cap')])",
+            Out("['0000000000000000', '0000000000000000', '0000000000000000', '0000000000000000', '0000000000000000']"),
+            "print([l.split()[1] for l in open('/proc/self/status') if l.startswith(('NoNewPrivs', 'Seccomp:'))])",
+            Out("['1', '2']"),
+        ),
+        row(
+            "priority cannot be raised",
+            &t("print(attempt(lambda: os.nice(-5)))"),
+            Out("PermissionError"),
+            "import os\nprint(os.nice(1))",
+            Out("1"),
+        ),
+        row(
+            "limits cannot be raised",
+            "import resource\nr = []\nfor which in (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU, resource.RLIMIT_CORE):\n    try:\n        resource.setrlimit(which, (resource.RLIM_INFINITY,) * 2)\n        r.append(which)\n    except (ValueError, OSError):\n        pass\nprint(r)",
+            Out("[]"),
+            "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))\nprint(resource.getrlimit(resource.RLIMIT_NOFILE))",
+            Out("(32, 32)"),
+        ),
+        row(
+            "the host's name is not told",
+            "import os, socket\nprint(os.uname().nodename)",
+            Out("jail"),
+            "import platform\nprint(platform.system())",
+            Out("Linux"),
+        ),
+        row(
+            "the clock cannot be set",
+            &t("import time\nprint(attempt(lambda: time.clock_settime(time.CLOCK_REALTIME, 0)))"),
+            Out("PermissionError"),
+            "import time\nprint(time.time() > 1e9)",
+            Out("True"),
+        ),
+        row(
+            "the machine's name cannot be set",
+            &t("import socket\nprint(attempt(lambda: socket.sethostname('x')))"),
+            Out("PermissionError"),
+            "import socket\nprint(socket.gethostname())",
+            Out("jail"),
+        ),
+    ]
+}

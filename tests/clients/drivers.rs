@@ -1,0 +1,165 @@
+//! How each client is started, and what it can do.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::home::{BINARY, Home, repository};
+use crate::scenarios::Scenario;
+
+/// A client of one package in one mode of negotiation.
+pub(crate) struct Client {
+    pub(crate) name: &'static str,
+    program: &'static str,
+    arguments: &'static [&'static str],
+    mode: &'static str,
+    /// The protocol version it must end up with.
+    pub(crate) protocol: &'static str,
+}
+
+const PYTHON_2: &str = ".venv-mcp2/bin/python";
+const PYTHON_1: &str = ".venv-mcp1/bin/python";
+const NODE: &str = "node";
+const HANDSHAKE: &str = "2025-11-25";
+const STATELESS: &str = "2026-07-28";
+
+pub(crate) const CLIENTS: &[Client] = &[
+    client("python_2_legacy", PYTHON_2, &["driver.py"], "legacy", HANDSHAKE),
+    client("python_2_auto", PYTHON_2, &["driver.py"], "auto", STATELESS),
+    client("python_2_pinned", PYTHON_2, &["driver.py"], STATELESS, STATELESS),
+    client("python_1", PYTHON_1, &["driver.py"], "legacy", HANDSHAKE),
+    client("typescript_2_legacy", NODE, &["driver.mjs", "client"], "legacy", HANDSHAKE),
+    client("typescript_2_auto", NODE, &["driver.mjs", "client"], "auto", STATELESS),
+    client("typescript_2_pinned", NODE, &["driver.mjs", "client"], STATELESS, STATELESS),
+    client("typescript_1", NODE, &["driver.mjs", "sdk"], "legacy", HANDSHAKE),
+    client("inspector_legacy", NODE, &["inspector.mjs"], "legacy", HANDSHAKE),
+    client("inspector_modern", NODE, &["inspector.mjs"], "modern", STATELESS),
+];
+
+const fn client(
+    name: &'static str,
+    program: &'static str,
+    arguments: &'static [&'static str],
+    mode: &'static str,
+    protocol: &'static str,
+) -> Client {
+    Client { name, program, arguments, mode, protocol }
+}
+
+impl Client {
+    fn folder() -> PathBuf {
+        repository().join("tests/clients")
+    }
+
+    /// Node 22 comes as a package for this machine's processor.
+    fn program(&self) -> PathBuf {
+        if self.program != NODE {
+            return Self::folder().join(self.program);
+        }
+        let processor = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        Self::folder().join(format!("node_modules/node-linux-{processor}/bin/node"))
+    }
+
+    /// Why it cannot be run.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let program = self.program();
+        let stamp = if self.program == NODE { "node_modules/.stamp" } else { &self.program.replace("bin/python", ".stamp") };
+        let whole = program.exists() && Self::folder().join(stamp).exists();
+        (!whole).then(|| "it is not installed; `./check --setup` installs it".to_owned())
+    }
+
+    pub(crate) fn is_inspector(&self) -> bool {
+        self.name.starts_with("inspector")
+    }
+
+    /// The inspector's command line makes one request a run and can ask nobody.
+    pub(crate) fn can_play(&self, scenario: &Scenario) -> bool {
+        !self.is_inspector() || scenario.for_inspector
+    }
+
+    /// Plays the steps, and gives what the driver told.
+    pub(crate) fn play(&self, home: &Home, answers: Option<&[&str]>, steps: &Value) -> Told {
+        let script = json!({
+            "command": BINARY,
+            "args": ["serve", "--manifest", home.manifest()],
+            "env": home.environment().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+            "mode": self.mode,
+            "answers": answers,
+            "slow_s": 4,
+            "steps": steps,
+        });
+        let mut child = Command::new(self.program())
+            .args(self.arguments)
+            .current_dir(Self::folder())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the client starts");
+        child.stdin.take().unwrap().write_all(script.to_string().as_bytes()).unwrap();
+        let id = child.id();
+        let (done, ended) = std::sync::mpsc::channel::<()>();
+        let guard = std::thread::spawn(move || {
+            // A client that hangs is ended, and with it the test.
+            if ended.recv_timeout(Duration::from_secs(90)).is_err() {
+                let _ = Command::new("kill").args(["-9", &id.to_string()]).status();
+            }
+        });
+        let started = Instant::now();
+        let out = child.wait_with_output().unwrap();
+        let _ = done.send(());
+        guard.join().unwrap();
+        let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+        let told = serde_json::from_slice(&out.stdout).unwrap_or_else(|fault| {
+            let printed = String::from_utf8_lossy(&out.stdout);
+            panic!("{} ended with {} after {:?}: {fault}\n{printed}\n{errors}", self.name, out.status, started.elapsed())
+        });
+        Told { value: told, errors }
+    }
+}
+
+/// What a driver told of its script.
+pub(crate) struct Told {
+    pub(crate) value: Value,
+    /// What the client and the server wrote to stderr.
+    pub(crate) errors: String,
+}
+
+impl Told {
+    /// The result of a step that went well.
+    pub(crate) fn ok(&self, step: usize) -> &Value {
+        let ok = &self.value["steps"][step]["ok"];
+        assert!(!ok.is_null(), "step {step} gave {}\n{}", self.value["steps"][step], self.errors);
+        ok
+    }
+
+    /// The text of a call that succeeded.
+    pub(crate) fn text(&self, step: usize) -> String {
+        let ok = self.ok(step);
+        assert_ne!(ok["isError"], true, "step {step} gave {ok}\n{}", self.errors);
+        texts(ok)
+    }
+
+    /// The code and the text of a call that was answered with `isError`.
+    pub(crate) fn refused(&self, step: usize) -> (String, String) {
+        let ok = self.ok(step);
+        assert_eq!(ok["isError"], true, "step {step} gave {ok}\n{}", self.errors);
+        (ok["structuredContent"]["code"].as_str().unwrap_or_default().to_owned(), texts(ok))
+    }
+
+    /// The code of a protocol error.
+    pub(crate) fn error(&self, step: usize) -> i64 {
+        self.value["steps"][step]["error"]["code"].as_i64().unwrap_or_else(|| panic!("step {step} gave {}", self.value["steps"][step]))
+    }
+
+    pub(crate) fn questions(&self) -> &[Value] {
+        self.value["questions"].as_array().map_or(&[], Vec::as_slice)
+    }
+}
+
+fn texts(result: &Value) -> String {
+    result["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,44 @@
+// Plays a script with the inspector's command line, one run a step; it can ask nobody. Script and result are those of driver.py.
+
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+const script = JSON.parse(readFileSync(0, 'utf8'));
+const inspector = new URL('node_modules/.bin/mcp-inspector', import.meta.url).pathname;
+
+const wanted = {
+  list_tools: () => ['--method', 'tools/list', '--strict'],
+  list_prompts: () => ['--method', 'prompts/list'],
+  list_resources: () => ['--method', 'resources/list'],
+  read_resource: (step) => ['--method', 'resources/read', '--uri', step.uri],
+  call: (step) => ['--method', 'tools/call', '--tool-name', step.name, '--tool-args-json', JSON.stringify(step.arguments)],
+};
+
+function play(step) {
+  const options = ['--cli', '--protocol-era', script.mode, ...wanted[step.op](step), '--format', 'json', '-q'];
+  const run = spawnSync(process.execPath, [inspector, ...options, '--', script.command, ...script.args], {
+    env: { ...script.env, MCP_CATALOG_PATH: `${script.env.HOME}/catalog.json` },
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  process.stderr.write(run.stderr);
+  const result = read(run.stdout).result;
+  const error = read(run.stderr).error;
+  if (run.status === 0 || result?.isError) return { ok: result };
+  return { failed: run.status, error: { code: null, name: error?.code, message: error?.message ?? run.stderr } };
+}
+
+/** The line that is JSON, when there is one. */
+function read(text) {
+  for (const line of text.split('\n').filter((line) => line.startsWith('{'))) {
+    try {
+      return JSON.parse(line);
+    } catch {
+      continue;
+    }
+  }
+  return {};
+}
+
+const steps = script.steps.map(play);
+process.stdout.write(JSON.stringify({ protocol: null, questions: [], progress: [], steps }) + '\n');

@@ -1,0 +1,252 @@
+//! The loader of `tools.toml`: what it refuses, all at once and with places; what a missing key means.
+
+mod common;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use toolgate::manifest::{self, Fault, Manifest, Mode, RootMode};
+use toolgate::model::{Bytes, Level};
+
+fn parse(text: &str) -> Result<Manifest, Vec<String>> {
+    manifest::parse(text, &common::specs()).map_err(|faults| faults.iter().map(Fault::to_string).collect())
+}
+
+fn faults(text: &str) -> Vec<String> {
+    parse(text).expect_err("the manifest should be refused")
+}
+
+fn json_faults(value: &Value) -> Vec<String> {
+    manifest::parse_json(value, &common::specs()).expect_err("refused").iter().map(Fault::to_string).collect()
+}
+
+#[test]
+fn every_fault_is_told_at_once_with_its_place_and_the_nearest_word() {
+    let text = r#"version = 2
+profile = {}
+[roots.data]
+path = "/data"
+mod = "rw"
+allowed_paths = ["ok/**", "/etc/**", "a/../b"]
+[profiles.p]
+permissions = ["READ_FILES"]
+allowed_tools = ["read_fil"]
+roots = ["dta"]
+[tools.rm]
+level = 3
+[tools.read_file]
+allowed_arguments = { pth = ["x"] }
+level = 5
+[limits]
+timeout = "10 parsecs"
+[network]
+allowed_domains = ["*"]
+"#;
+    insta::assert_snapshot!(faults(text).join("\n"));
+}
+
+#[test]
+fn a_fault_of_syntax_is_told_with_its_place() {
+    let told = faults("version = 1\n[roots\nx = ");
+    assert!(!told.is_empty() && told.iter().all(|fault| fault.contains("this is not TOML")), "{told:?}");
+    assert!(told[0].starts_with("2:"), "{told:?}");
+}
+
+#[test]
+fn the_shipped_example_loads_whole() {
+    let Some(path) = ["TOOLGATE_EXAMPLE", ""].iter().find_map(|name| std::env::var_os(name).map(PathBuf::from)).or_else(|| {
+        let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tools.toml");
+        beside.exists().then_some(beside)
+    }) else {
+        eprintln!("skipped: no tools.toml in the repository and $TOOLGATE_EXAMPLE is not set");
+        return;
+    };
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut manifest = parse(&text).unwrap();
+    assert_eq!(manifest.resolve_roots("/home/someone/project"), Ok(()));
+    assert!(!manifest.profiles.is_empty());
+}
+
+#[test]
+fn every_section_of_the_reference_is_read() {
+    let text = r#"
+version = 1
+[clients]
+stdio = "standard"
+http = "none"
+[[clients.token]]
+name = "ci"
+sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+profile = "standard"
+[[clients.oauth]]
+issuer = "https://id.example.com"
+audience = "https://tools.example.com/mcp"
+jwks = "https://id.example.com/jwks.json"
+claims = { groups = "developers", scope = ["a", "b"] }
+profile = "standard"
+[roots.work]
+path = "session"
+mode = "rw"
+allowed_paths = ["**"]
+quota = { bytes = "200 MiB", files = 2000 }
+[roots.project]
+path = "."
+mode = "rw"
+allowed_paths = ["**"]
+denied_paths = ["**/generated/**"]
+[files]
+denied_paths = ["**/.env*"]
+[python]
+roots = ["work"]
+sessions = { max = 4, idle = "10m" }
+cpu_share = "50%"
+[profiles.standard]
+permissions = ["STANDARD", "EXECUTE_CODE"]
+allowed_tools = ["*"]
+[approvals]
+level_1 = "every"
+[limits]
+breaker = { denials = 10, within = "1m", then = "suspend" }
+[filters]
+secrets = "mask"
+[review]
+from_level = 3
+reviewers = [{ command = ["/usr/local/bin/review"] }]
+rule = "any-deny"
+[audit]
+keep = "400d"
+[state]
+dir = ""
+[[test]]
+profile = "standard"
+call = { tool = "read_file", args = { path = "/etc/passwd" } }
+expect = "deny"
+"#;
+    let mut manifest = parse(text).unwrap();
+    manifest.resolve_roots("/home/someone/x/../project").unwrap_err();
+    manifest.resolve_roots("/home/someone/project").unwrap();
+    assert_eq!(manifest.clients.stdio.as_deref(), Some("standard"));
+    assert_eq!(manifest.clients.http, None);
+    assert_eq!(manifest.clients.tokens[0].sha256[..2], [0x9f, 0x86]);
+    assert_eq!(manifest.clients.oauth[0].claims["scope"], ["a", "b"]);
+    assert_eq!(manifest.roots["project"].paths, [["home", "someone", "project"]]);
+    assert!(manifest.roots["work"].is_session() && manifest.roots["work"].paths.is_empty());
+    assert_eq!(manifest.python.cpu_share, 50);
+    assert_eq!(manifest.review.reviewers[0].command, ["/usr/local/bin/review"]);
+    assert_eq!(manifest.audit.keep, Duration::from_hours(400 * 24));
+    assert_eq!(manifest.state_dir, None);
+    assert_eq!(manifest.tests[0].args, *json!({"path": "/etc/passwd"}).as_object().unwrap());
+    // A level is never laxer than a lower one.
+    assert_eq!(Level::ALL.map(|level| manifest.approvals.mode(level)), [Mode::None, Mode::Every, Mode::Every, Mode::Every, Mode::Operator]);
+    let place = manifest.spans.locate("roots.project.denied_paths[0]").unwrap();
+    assert_eq!(text.lines().nth(place.line - 1).unwrap()[place.column - 1..].trim_end_matches(']'), "\"**/generated/**\"");
+}
+
+#[test]
+fn what_is_missing_takes_the_values_of_the_contract() {
+    let manifest = parse("version = 1\n[roots.r]\npath = \"/r\"\n[profiles.p]\n").unwrap();
+    assert_eq!(manifest.files.max_file_size, Bytes::mib(1));
+    assert_eq!(manifest.limits.default_rate, 10);
+    assert_eq!(manifest.limits.timeout, Duration::from_secs(10));
+    assert_eq!(manifest.roots["r"].mode, RootMode::ReadOnly);
+    assert!(manifest.roots["r"].allowed.is_empty());
+    assert!(manifest.network.allowed_domains.is_empty() && manifest.python.allowed_imports.is_empty());
+    assert_eq!(manifest.profiles["p"].roots, None);
+    assert_eq!(manifest.approvals.modes, [Mode::None, Mode::None, Mode::First, Mode::Every, Mode::Operator]);
+}
+
+#[test]
+fn a_manifest_as_json_is_read_by_the_same_rules() {
+    let json = json!({"version": 1, "roots": {"d": {"path": "/d", "mode": "rw", "allowed_paths": ["**"]}}});
+    assert!(manifest::parse_json(&json, &common::specs()).is_ok());
+    for (broken, word) in [
+        (json!({}), "version"),
+        (json!({"version": "1"}), "whole number"),
+        (json!({"version": 1.0}), "fraction"),
+        (json!({"version": true}), "truth value"),
+        (json!({"version": null}), "null"),
+        (json!([]), "table"),
+        (json!({"version": 1, "roots": []}), "table"),
+        (json!({"version": 1, "roots": {"d": {"path": "/d", "mode": "RW"}}}), "`rw`"),
+        (json!({"version": 1, "roots": {"d": {"mode": "rw"}}}), "`path` is missing"),
+        (json!({"version": 1, "roots": {"d": {"path": "/"}}}), "whole machine"),
+        (json!({"version": 1, "roots": {"d": {"path": "/a/../b"}}}), "climbs"),
+        (json!({"version": 1, "roots": {"d/e": {"path": "/d"}}}), "name for a root"),
+        (json!({"version": 1, "roots": {"a": {"path": "/d"}, "b": {"path": "/d/e"}}}), "lies inside"),
+        (json!({"version": 1, "roots": {"a": {"path": "/d/"}, "b": {"path": "/d"}}}), "lies inside"),
+        (json!({"version": 1, "files": {"denied_paths": ["a**"]}}), "whole segment"),
+        (json!({"version": 1, "files": {"denied_paths": ["[a"]}}), "not closed"),
+        (json!({"version": 1, "files": {"max_file_size": "1 XiB"}}), "amount of data"),
+        (json!({"version": 1, "files": {"max_file_size": "-1"}}), "amount of data"),
+        (json!({"version": 1, "files": {"max_file_size": 1024}}), "text in quotes"),
+        (json!({"version": 1, "network": {"allowed_domains": ["*.com"]}}), "top-level"),
+        (json!({"version": 1, "network": {"allowed_domains": ["a.*.example"]}}), "no domain"),
+        (json!({"version": 1, "network": {"allowed_ports": [70000]}}), "65535"),
+        (json!({"version": 1, "network": {"allowed_schemes": ["ftp"]}}), "no scheme"),
+        (json!({"version": 1, "network": {"internal": ["10.0.0.1"]}}), "with a port"),
+        (json!({"version": 1, "approvals": {"level_3": "ask"}}), "`every`"),
+        (json!({"version": 1, "approvals": {"level_5": "deny"}}), "did you mean"),
+        (json!({"version": 1, "approvals": {"two_persons": ["delet_file"]}}), "did you mean `delete_file`"),
+        (json!({"version": 1, "approvals": {"on_timeout": "allow"}}), "unknown key"),
+        (json!({"version": 1, "profiles": {"p": {"denied_tools": ["rm"]}}}), "matches no tool"),
+        (json!({"version": 1, "profiles": {"p": {"rate_limit_per_minute": -1}}}), "less than 0"),
+        (json!({"version": 1, "profiles": {"p": {"permissions": "FULL"}}}), "a list"),
+        (json!({"version": 1, "profiles": {"none": {}}}), "no access"),
+        (json!({"version": 1, "clients": {"stdio": "p"}}), "no profile"),
+        (json!({"version": 1, "clients": {"token": [{"name": "x", "sha256": "12", "profile": "none"}]}}), "64 hex"),
+        (json!({"version": 1, "tools": {"read_file": {"remember": "envelope"}}}), "envelope"),
+        (json!({"version": 1, "tools": {"fetch": {"allowed_arguments": {"method": []}}}}), "empty"),
+        (json!({"version": 1, "tools": {"fetch": {"allowed_arguments": {"max_length": {"min": 3, "max": 2}}}}}), "greater"),
+        (json!({"version": 1, "tools": {"fetch": {"allowed_arguments": {"max_length": {"least": 3}}}}}), "unknown key"),
+        (json!({"version": 1, "python": {"roots": ["x"]}}), "no root"),
+        (json!({"version": 1, "python": {"memory": "much"}}), "amount of data"),
+        (json!({"version": 1, "review": {"rule": "majority"}}), "`any-deny`"),
+        (json!({"version": 1, "test": [{"profile": "p", "call": {"tool": "read_file"}, "expect": "deny"}]}), "no profile"),
+    ] {
+        let told = json_faults(&broken);
+        assert!(told.iter().any(|fault| fault.contains(word)), "{broken} {told:?}");
+    }
+}
+
+#[test]
+fn python_may_write_only_where_nothing_is_denied() {
+    let with = |root: Value, files: Value| json!({"version": 1, "roots": {"d": root}, "files": files, "python": {"roots": ["d"]}});
+    let judged = |value: Value| manifest::parse_json(&value, &common::specs()).map(|_| ()).map_err(|faults| faults[0].what.clone());
+    let rw = json!({"path": "/d", "mode": "rw", "allowed_paths": ["**"]});
+    assert_eq!(judged(with(rw.clone(), json!({}))), Ok(()));
+    let denied = json!({"denied_paths": ["**/.env"]});
+    assert!(judged(with(rw, denied.clone())).unwrap_err().starts_with("root_not_enforceable"));
+    let part = json!({"path": "/d", "mode": "rw", "allowed_paths": ["a/**"]});
+    assert!(judged(with(part, json!({}))).unwrap_err().starts_with("root_not_enforceable"));
+    let read_only = json!({"path": "/d", "mode": "ro", "allowed_paths": ["a/**"], "denied_paths": ["a/b"]});
+    assert_eq!(judged(with(read_only, denied.clone())), Ok(()));
+    let session = json!({"path": "session", "mode": "rw", "allowed_paths": ["**"]});
+    assert_eq!(judged(with(session, denied)), Ok(()));
+}
+
+#[test]
+fn the_order_of_tables_never_matters() {
+    let parts = [
+        "[roots.a]\npath = \"/a\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n",
+        "[roots.b]\npath = \"/b\"\nallowed_paths = [\"x\"]\n",
+        "[profiles.p]\npermissions = [\"FULL\"]\nallowed_tools = [\"*\"]\n",
+        "[files]\ndenied_paths = [\"**/.env\"]\n",
+    ];
+    let shown = |order: [usize; 4]| {
+        let text = format!("version = 1\n{}", order.map(|at| parts[at]).concat());
+        let mut manifest = parse(&text).unwrap();
+        (manifest.sha256, manifest.spans) = Default::default();
+        format!("{manifest:?}")
+    };
+    assert_eq!(shown([0, 1, 2, 3]), shown([3, 2, 1, 0]));
+    assert_eq!(shown([0, 1, 2, 3]), shown([1, 3, 0, 2]));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_loader_panic(text in "\\PC{0,200}|([a-z._\\[\\]{}=\", 0-9\n-]|version = 1\n|\\[roots\\.a\\]\n|path = |allowed_paths = ){0,40}") {
+        let _ = parse(&text);
+    }
+}

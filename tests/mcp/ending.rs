@@ -1,0 +1,201 @@
+//! How a server ends and what it leaves: nothing running, a whole log, whole files. And how several begin at once.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Policy};
+use crate::server::{STATELESS, Server, any_runs, hello, until, with_meta};
+
+const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", python: "" };
+
+/// Starts a program that marks its begin and would run for a minute, and waits for the mark.
+fn with_running_program(home: &Home) -> (Server, Value, Vec<u32>) {
+    let mut server = Server::greeted(home, "2025-11-25");
+    let code =
+        "import subprocess, sys, time\nopen('/roots/scratch/begun', 'w').write('x')\ntime.sleep(50)\nopen('/roots/scratch/done', 'w')\n";
+    let id = server.ask("tools/call", &json!({"name": "run_python", "arguments": {"code": code}}));
+    until("the program to begin", || {
+        let begun = home.path("scratch/begun").exists();
+        if !begun && let Some(early) = server.next_message(Duration::from_millis(5)) {
+            panic!("the program did not run: {early}\n{}", server.errors());
+        }
+        begun
+    });
+    let children = server.children();
+    assert!(!children.is_empty(), "the program runs in no process of its own");
+    (server, id, children)
+}
+
+fn last(home: &Home, tool: &str) -> Value {
+    home.told("call.finished", tool).pop().unwrap_or_default()
+}
+
+#[test]
+fn an_idle_server_ends_at_once_when_its_input_ends() {
+    for greeted in [true, false] {
+        let home = Home::new(FREE);
+        let server = if greeted { Server::greeted(&home, "2025-11-25") } else { Server::start(&home) };
+        let ended = server.close();
+        assert_eq!(ended.status.code(), Some(0), "greeted: {greeted}");
+        assert!(ended.took < Duration::from_secs(1), "{:?}", ended.took);
+        home.verify();
+    }
+}
+
+#[test]
+fn the_end_of_the_input_ends_a_running_program_and_the_server() {
+    let home = Home::new(FREE);
+    let (server, _, children) = with_running_program(&home);
+    let ended = server.close();
+    assert_eq!(ended.status.code(), Some(0));
+    assert!(ended.took < Duration::from_secs(3), "{:?}", ended.took);
+    assert!(!any_runs(&children), "a child outlived the server");
+    assert!(!home.path("scratch/done").exists());
+    home.verify();
+    assert_eq!(last(&home, "run_python")["status"], "killed");
+}
+
+#[test]
+fn sigterm_ends_a_running_program_and_the_server() {
+    let home = Home::new(FREE);
+    let (mut server, _, children) = with_running_program(&home);
+    server.signal("-TERM");
+    let ended = server.wait();
+    assert!(ended.took < Duration::from_secs(3), "{:?}", ended.took);
+    assert!(!any_runs(&children), "a child outlived the server");
+    home.verify();
+    assert_eq!(last(&home, "run_python")["status"], "killed");
+}
+
+#[test]
+fn a_killed_server_leaves_no_child_and_its_call_is_told_as_unknown() {
+    let home = Home::new(FREE);
+    let (mut server, _, children) = with_running_program(&home);
+    server.signal("-KILL");
+    server.wait();
+    until("the children to end", || !any_runs(&children));
+    assert!(!home.path("scratch/done").exists());
+    assert_eq!(home.told("call.started", "run_python").len(), 1);
+    assert_eq!(home.told("call.finished", "run_python").len(), 0);
+    // The next start recovers what was under way.
+    Server::greeted(&home, "2025-11-25").close();
+    home.verify();
+    assert_eq!(last(&home, "run_python")["status"], "unknown", "{:?}", home.records());
+}
+
+#[test]
+fn a_call_that_is_taken_back_is_stopped_and_never_answered() {
+    let home = Home::new(FREE);
+    let (mut server, id, children) = with_running_program(&home);
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, "reason": "test"}}));
+    until("the program to end", || !any_runs(&children));
+    server.is_alive();
+    let ended = server.close();
+    assert!(ended.said.iter().all(|message| message["id"] != id), "{:?}", ended.said);
+    assert_eq!(last(&home, "run_python")["status"], "killed");
+    home.verify();
+}
+
+#[test]
+fn a_server_killed_while_it_writes_leaves_the_old_file_or_the_new() {
+    let home = Home::new(Policy { limits: "write_per_hour = \"10 GiB\"\nconcurrent_calls = 64", ..FREE });
+    let size = 900 << 10;
+    std::fs::write(home.path("project/whole.txt"), "a".repeat(size)).unwrap();
+    for round in 0..12_u64 {
+        let mut server = Server::greeted(&home, "2025-11-25");
+        for letter in ["b", "c", "d", "e"] {
+            server.ask(
+                "tools/call",
+                &json!({"name": "write_file", "arguments": {"path": "project/whole.txt", "content": letter.repeat(size)}}),
+            );
+        }
+        // Not a wait for a condition: the kill must fall at another moment each time.
+        std::thread::sleep(Duration::from_millis(round * 7));
+        server.signal("-KILL");
+        server.wait();
+        let text = home.read("project/whole.txt");
+        let first = text.chars().next().unwrap();
+        assert_eq!(text.len(), size, "round {round}");
+        assert!(text.chars().all(|c| c == first), "round {round}: half a file");
+    }
+    Server::greeted(&home, "2025-11-25").close();
+    home.verify();
+    let left: Vec<_> = std::fs::read_dir(home.path("project")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    // What a killed writer left behind must not be taken for a file of the project by a listing.
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let listed = server.call("list_directory", &json!({"path": "project"}));
+    let text = listed["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("whole.txt") && !text.contains(".toolgate"), "{text}\n{left:?}");
+}
+
+#[test]
+fn many_servers_start_at_once_over_one_state_folder() {
+    let home = Home::new(FREE);
+    let mut servers: Vec<Server> = (0..8).map(|_| Server::start(&home)).collect();
+    for (n, server) in servers.iter_mut().enumerate() {
+        let hello = server.request("initialize", &hello("2025-11-25"));
+        assert_eq!(hello["result"]["serverInfo"]["name"], "toolgate", "{n}: {hello}");
+    }
+    for (n, server) in servers.iter_mut().enumerate() {
+        let answer = server.call("write_file", &json!({"path": format!("project/from-{n}.txt"), "content": "x"}));
+        assert_eq!(answer["result"]["isError"].as_bool().unwrap_or_default(), false, "{answer}");
+    }
+    for server in servers {
+        assert!(server.close().status.success());
+    }
+    home.verify();
+    assert_eq!(home.told("call.finished", "write_file").len(), 8);
+}
+
+#[test]
+fn a_probe_that_only_discovers_leaves_nothing_behind_it() {
+    let home = Home::new(FREE);
+    let mut server = Server::start(&home);
+    let found = server.request("server/discover", &with_meta(&json!({}), STATELESS));
+    assert!(found["result"]["supportedVersions"].is_array(), "{found}");
+    let ended = server.close();
+    assert!(ended.status.success() && ended.took < Duration::from_secs(1), "{:?}", ended.took);
+    home.verify();
+}
+
+#[test]
+fn a_session_folder_is_private_and_wiped_at_the_end() {
+    let home = Home::new(FREE);
+    let mut one = Server::greeted(&home, "2025-11-25");
+    let mut other = Server::greeted(&home, "2025-11-25");
+    let wrote = one.call("write_file", &json!({"path": "work/mine.txt", "content": "mine"}));
+    assert_eq!(wrote["result"]["isError"].as_bool().unwrap_or_default(), false, "{wrote}");
+    assert_eq!(one.call("read_file", &json!({"path": "work/mine.txt"}))["result"]["content"][0]["text"], "mine");
+    assert_eq!(other.call("read_file", &json!({"path": "work/mine.txt"}))["result"]["structuredContent"]["code"], "not_found");
+    let holds_mine = || {
+        let mut left = vec![home.state()];
+        while let Some(folder) = left.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                if entry.file_name() == "mine.txt" {
+                    return true;
+                }
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    left.push(entry.path());
+                }
+            }
+        }
+        false
+    };
+    assert!(one.close().status.success());
+    assert!(!holds_mine(), "the session's folder is still there");
+}
+
+#[test]
+fn a_manifest_with_faults_is_refused_with_all_of_them_and_no_word_on_standard_output() {
+    let home = Home::new(FREE);
+    let text = std::fs::read_to_string(home.manifest()).unwrap();
+    std::fs::write(home.manifest(), text + "\n[fies]\nx = 1\n[profiles.p]\npermissions = [\"READ\"]\nallowed_tools = [\"read_fil\"]\n")
+        .unwrap();
+    let out = home.toolgate(&["serve", "--manifest", home.manifest().to_str().unwrap()]).output().unwrap();
+    let told = String::from_utf8_lossy(&out.stderr);
+    assert!(!out.status.success() && out.stdout.is_empty());
+    for word in ["fies", "files", "READ", "read_fil", "read_file"] {
+        assert!(told.contains(word), "`{word}` is not in: {told}");
+    }
+}

@@ -1,0 +1,12 @@
+//! JSON-RPC by hand against the built binary: what no well-behaved client would send, and what every client must get.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a server that does not answer as it must fails the test")]
+
+mod approvals;
+mod ending;
+mod eras;
+#[path = "../home/mod.rs"]
+mod home;
+mod hostile;
+mod listing;
+mod server;
