@@ -54,7 +54,7 @@ impl House {
     /// The tools a profile could ever use, by name.
     pub fn tools_for(&self, profile: Option<&str>) -> Vec<&'static dyn Tool> {
         let manifest = self.gate.manifest();
-        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| policy::may_ever_use(&manifest, profile, tool.spec()));
+        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| policy::could_use(&manifest, profile, tool.spec()));
         self.tools.iter().copied().filter(usable).collect()
     }
 

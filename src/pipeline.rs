@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::audit::{Entry, Reply, Status};
-use crate::filter::Filtered;
-use crate::gate::{Case, Door, Granted, Settled};
+use crate::filter::{Filtered, holds_mask};
+use crate::gate::{Asker, Case, Door, Granted, Settled};
 use crate::house::House;
-use crate::model::{Action, Asker, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
+use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
 use crate::policy::{Capability, Screened};
 use crate::tool::{Stage, Tool};
 
@@ -103,14 +103,24 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
 }
 
 fn plan(capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {
-    if let Some(oddity) = &call.malformed {
-        let why = format!("the arguments cannot be read in one way only: {oddity}");
-        return Err(Refusal::new(Code::ArgumentInvalid, why).hint("send every name once"));
+    let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref())?)?;
+    refuse_masks(&action)?;
+    Ok(action)
+}
+
+/// A text that was masked on its way to the model must not come back and take the place of what was masked.
+fn refuse_masks(action: &Action) -> Result<(), Refusal> {
+    let masked = match action {
+        Action::WriteFile(write) => std::str::from_utf8(&write.content).is_ok_and(holds_mask),
+        Action::EditFile(edit) => edit.edits.iter().any(|edit| holds_mask(&edit.new_text)),
+        _ => false,
+    };
+    if masked {
+        return Err(Refusal::new(Code::MaskedContent, "the content holds the mask of a secret, which would overwrite the secret itself")
+            .rule("filters.secrets")
+            .hint("change the file with edit_file around the masked part, and leave that part alone"));
     }
-    capability.check_arguments(&call.arguments)?;
-    let mut arguments = call.arguments.clone();
-    capability.fill_in(&mut arguments);
-    tool.plan(arguments)
+    Ok(())
 }
 
 async fn look(house: &House, door: &Door, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {

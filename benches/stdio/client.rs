@@ -32,10 +32,7 @@ impl Server {
         let input = child.stdin.take();
         let output = BufReader::with_capacity(1 << 20, child.stdout.take().expect("a pipe"));
         let mut server = Self { child, input, output, line: Vec::new(), next: 1, started: Duration::ZERO };
-        server.request(
-            "initialize",
-            r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"0"}}"#,
-        );
+        server.request("initialize", r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"0"}}"#);
         server.started = begun.elapsed();
         server.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
         Ok(server)

@@ -66,7 +66,8 @@ pub fn installed(scratch: &Path) -> Vec<Peer> {
         read_tool: "read_file",
         folder: root,
     });
-    let npm = std::env::var_os("TOOLGATE_BENCH_NPM").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients"), PathBuf::from);
+    let npm =
+        std::env::var_os("TOOLGATE_BENCH_NPM").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients"), PathBuf::from);
     let script = npm.join("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
     if script.exists() {
         let root = folder("server-filesystem");

@@ -107,8 +107,11 @@ fn on_a_full_disk_no_call_begins_but_what_ends_fits_the_reserve() {
     }
     append(&log, Event::KillOn, Sync::Durable).unwrap();
     knobs.no_room_to_reserve.store(false, Ordering::SeqCst);
+    // The log looks for room by itself: a caller that sees it full asks for no record.
+    while !log.healthy() {
+        std::thread::yield_now();
+    }
     append(&log, Event::CallStarted, Sync::Handed).unwrap();
-    assert!(log.healthy(), "with room again, the log goes on");
     log.close().unwrap();
     assert_eq!(verify(state.path(), None).unwrap().broken(), None);
 }

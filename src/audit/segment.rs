@@ -21,7 +21,7 @@ pub(crate) type Wrap = Arc<dyn Fn(OwnedFd) -> Arc<dyn Medium> + Send + Sync>;
 pub(crate) fn fresh_chain(folder: &Folder, now: Timestamp, wrap: &Wrap) -> Result<Chain, Fault> {
     let mut tries = 0;
     loop {
-        let id = format!("{}-{}.0001", now.strftime("%Y%m%dT%H%M%SZ"), folder::random()?);
+        let id = format!("{}-{}.000001", now.strftime("%Y%m%dT%H%M%SZ"), folder::random()?);
         match create(folder, &id, wrap) {
             // Someone who looks for dead files held it for a moment and threw it away as empty.
             Err(Fault::Folder { source: Errno::WOULDBLOCK, .. }) if tries < 16 => tries += 1,
@@ -68,7 +68,7 @@ pub(crate) fn seal(folder: &Folder, id: &str) -> Result<(), Fault> {
 
 /// A chain's file with another number.
 pub(crate) fn id_of(id: &str, number: u32) -> String {
-    format!("{}.{number:04}", chain_of(id))
+    format!("{}.{number:06}", chain_of(id))
 }
 
 /// The chain a file belongs to, and its number in it.

@@ -105,7 +105,11 @@ impl Shared {
         let room = writer.chain.keep_reserve(length.saturating_add(1024));
         let (from, to) = if room.is_ok() { (FULL, HEALTHY) } else { (HEALTHY, FULL) };
         // Only between these two: what has failed stays failed.
-        let _ = self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        let turned = self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        if room.is_err() && turned.is_ok() {
+            // The keeper looks for room from now on.
+            self.commit.touch();
+        }
         room
     }
 
@@ -168,4 +172,4 @@ const LONGEST: usize = 192 * 1024;
 const FRAME: u64 = 1024;
 
 /// How often a full disk is looked at again.
-pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(250);

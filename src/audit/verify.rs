@@ -147,11 +147,13 @@ impl<'a> Check<'a> {
                 named = Some(names_itself(line, id));
                 follows = sealed.prev.to_vec();
             }
-            if said.first_key_value().is_some_and(|(seq, _)| *seq == sealed.seq)
-                && let Some((seq, hash)) = said.pop_first()
-                && hash != hex::text(&sealed.hash)
-            {
-                contradicted.get_or_insert(seq);
+            // A number below the file's own names a record that is not there: no such claim may keep later ones from being checked.
+            while said.first_key_value().is_some_and(|(seq, _)| *seq <= sealed.seq) {
+                if let Some((seq, hash)) = said.pop_first()
+                    && (seq < sealed.seq || hash != hex::text(&sealed.hash))
+                {
+                    contradicted.get_or_insert(seq);
+                }
             }
             if event.as_deref() != sealed.event() {
                 event = sealed.event().map(Into::into);

@@ -258,6 +258,8 @@ mod tests {
     #[test]
     fn a_flag_inside_a_value_stays_a_value() {
         let read = Arguments::try_parse_from(["toolgate", "explain", "read_file", "--", "--profile=full"]).unwrap();
-        assert!(matches!(read.command, Command::Explain { arguments, choice, .. } if arguments == "--profile=full" && choice.profile.is_none()));
+        assert!(
+            matches!(read.command, Command::Explain { arguments, choice, .. } if arguments == "--profile=full" && choice.profile.is_none())
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! `toolgate audit`: verify, tail, query, show, report.
+//! `toolgate audit`: verify, tail, query, show, report, export.
 
 use std::io::Write;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::audit::{self, Fault, Filter, FilterFault, Follower, Records, Stored, Tally, plain};
+use crate::audit::{self, Export, Fault, Filter, FilterFault, Follower, Format, Records, Stored, Tally, plain};
 
 /// Why a subcommand could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +119,23 @@ pub fn show(state: &Path, call: &str, form: Form, out: &mut dyn Write) -> Result
         }
     }
     Ok(!records.is_empty())
+}
+
+/// Prints the calls a filter admits in another format, one JSON object a line; returns how many.
+/// # Errors
+/// `Failed`.
+pub fn export(state: &Path, filter: &Filter, format: Format, out: &mut dyn Write) -> Result<usize, Failed> {
+    let mut export = Export::new(format);
+    let mut printed = 0_usize;
+    for record in Records::open(state)? {
+        // Every start is taken, so that an end the filter admits has its beginning.
+        if record.text("ev") == "call.started" || filter.admits(&record) {
+            let line = export.add(record);
+            printed = printed.saturating_add(usize::from(line.is_some()));
+            line.map_or(Ok(()), |line| writeln!(out, "{}", audit::json(&line)))?;
+        }
+    }
+    Ok(printed)
 }
 
 /// Prints what happened, in numbers.

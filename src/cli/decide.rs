@@ -71,13 +71,7 @@ fn walk(
     let tool = tools.iter().find(|tool| tool.spec().name == call.tool);
     let capability = policy::admit(manifest, &call.caller, call.tool, tool.map(|tool| tool.spec()), state)?;
     let capability = decided.capability.insert(capability);
-    if let Some(oddity) = &call.malformed {
-        return Err(Refusal::new(Code::ArgumentInvalid, format!("the arguments cannot be read in one way only: {oddity}"))
-            .hint("send every name once"));
-    }
-    capability.check_arguments(&call.arguments)?;
-    let mut arguments = call.arguments.clone();
-    capability.fill_in(&mut arguments);
+    let arguments = capability.check_arguments(&call.arguments, call.malformed.as_deref())?;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool")) };
     let action = decided.action.insert(tool.plan(arguments)?);
     let screened = decided.screened.insert(capability.screen(action)?);

@@ -185,7 +185,10 @@ fn show_log(out: &mut dyn Write, state: &Path) -> io::Result<()> {
             return Err(io::Error::other(format!("`toolgate {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&done.stderr))));
         }
     }
-    writeln!(out, "\nNext: `toolgate init` writes a tools.toml, `toolgate install CLIENT` registers it, `toolgate doctor` says what this machine enforces.")
+    writeln!(
+        out,
+        "\nNext: `toolgate init` writes a tools.toml, `toolgate install CLIENT` registers it, `toolgate doctor` says what this machine enforces."
+    )
 }
 
 /// A page on a free loopback port, served by a thread that ends with the process.
@@ -200,7 +203,11 @@ fn serve_page() -> io::Result<u16> {
             let robots = request.get(..length).unwrap_or_default().starts_with(b"GET /robots.txt");
             let (status, body) = if robots { ("404 Not Found", "") } else { ("200 OK", PAGE) };
             let mut answer = String::new();
-            let _ = write!(answer, "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+            let _ = write!(
+                answer,
+                "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
             let _ = stream.write_all(answer.as_bytes());
         }
     });

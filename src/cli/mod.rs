@@ -1,4 +1,5 @@
 //! Floor 7: the command line, one file for each command, and the one place that calls them.
+//! Floor 7, the command line: one file for each command, and the one place that calls them.
 
 pub mod arguments;
 pub mod audit;
@@ -10,6 +11,7 @@ pub mod doctor;
 pub mod explain;
 pub mod init;
 pub mod install;
+mod judging;
 pub mod lint;
 mod nearest;
 mod run;

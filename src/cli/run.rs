@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::arguments::{Arguments, AuditCommand, Command, Input, ManifestChoice};
 use super::audit::Form;
-use super::{audit as log, demo, doctor, init, install, lint, setup};
+use super::{audit as log, demo, doctor, init, install, judging, lint, scan, schema, setup};
 use crate::audit::{Event, Filter, Log, Record, StateDir, Sync};
 use crate::filter::escape;
 use crate::policy::program;
@@ -21,7 +21,7 @@ use crate::sandbox::jail;
 use crate::server;
 
 /// How a command ended.
-enum End {
+pub(super) enum End {
     Done,
     /// A check failed, a log is broken, a call denied.
     Negative,
@@ -29,7 +29,7 @@ enum End {
 
 /// Why a command could not do its work.
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+pub(super) enum Fault {
     #[error(transparent)]
     Unbuilt(#[from] setup::Unbuilt),
     #[error(transparent)]
@@ -81,16 +81,17 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
         Command::Resume => resume(out),
         Command::Doctor { json, manifest } => examine(json, manifest, out),
         Command::Schema => {
-            writeln!(out, "{:#}", crate::manifest::schema())?;
+            let mut out = out;
+            schema::write(&mut out)?;
             Ok(End::Done)
         }
         Command::Install { client, write, manifest } => register(client, write, manifest.as_deref(), out),
-        Command::Check { .. }
-        | Command::Explain { .. }
-        | Command::Simulate { .. }
-        | Command::Scan { .. }
-        | Command::Extract { .. }
-        | Command::Python { .. } => Err(Fault::Use("this command is not built yet".to_owned())),
+        Command::Check { file } => judging::check(file, out),
+        Command::Explain { tool, arguments, choice, json } => judging::explain(&tool, &arguments, &choice, json, out),
+        Command::Simulate { cases } => judging::simulate(&cases, out),
+        Command::Python { file, choice, json } => judging::python(&file, &choice, json, out),
+        Command::Scan { input } => run_scan(&input, out),
+        Command::Extract { .. } => Err(Fault::Use("this command is not built yet".to_owned())),
     }
 }
 
@@ -155,8 +156,24 @@ fn run_lint(input: &Input, imports: Option<&str>, manifest: Option<PathBuf>, out
     Ok(if clean { End::Done } else { End::Negative })
 }
 
+fn run_scan(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
+    if let Some(lines) = &input.jsonl {
+        let summary = scan::scan_jsonl(reader(lines)?, out)?;
+        return Ok(if summary.faulty == 0 { End::Done } else { End::Negative });
+    }
+    let (name, bytes) = whole(input)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let is_html = Path::new(&name).extension().is_some_and(|kind| kind.eq_ignore_ascii_case("html") || kind.eq_ignore_ascii_case("htm"));
+    if input.json {
+        writeln!(out, "{}", scan::scan_json(&text, is_html))?;
+    } else {
+        write!(out, "{}", scan::scan_pretty(&name, &text, is_html))?;
+    }
+    Ok(End::Done)
+}
+
 /// A file by name, or standard input for `-`.
-fn reader(file: &Path) -> io::Result<Box<dyn BufRead>> {
+pub(super) fn reader(file: &Path) -> io::Result<Box<dyn BufRead>> {
     if file == Path::new("-") { Ok(Box::new(io::stdin().lock())) } else { Ok(Box::new(BufReader::new(open(file)?))) }
 }
 

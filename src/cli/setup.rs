@@ -135,13 +135,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let log = Log::open(state.path(), settings(&found.manifest), Arc::new(jiff::Timestamp::now))?;
     let places = places(&mut found)?;
-    // What no call may touch: the manifest in force, and every place where the next start would look for one.
-    let mut protected: Vec<PathBuf> = found.file.iter().cloned().collect();
-    if let Some(next) = manifest_path(None).and_then(|file| file.canonicalize().ok()).filter(|file| !protected.contains(file)) {
-        protected.push(next);
-    }
-    let roots = Roots::open(&places, &protected, Some(state.path()))
-        .map_err(|(path, errno)| Unbuilt::Machine { what: format!("the root `{}` cannot be opened", path.display()), source: errno.into() })?;
+    let roots = Roots::open(&places, &guarded(found.file.as_deref()), Some(state.path())).map_err(unopened)?;
     let manifest = &found.manifest;
     let jail = jail::Settings {
         interpreter: PathBuf::from(&manifest.python.interpreter),
@@ -158,8 +152,22 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     Ok(house)
 }
 
+/// What no call may touch: the manifest in force, and every place where the next start would look for one.
+pub(super) fn guarded(file: Option<&Path>) -> Vec<PathBuf> {
+    let mut guarded: Vec<PathBuf> = file.map(Path::to_owned).into_iter().collect();
+    if let Some(next) = manifest_path(None).and_then(|file| file.canonicalize().ok()).filter(|file| !guarded.contains(file)) {
+        guarded.push(next);
+    }
+    guarded
+}
+
+/// A root that cannot be opened.
+pub(super) fn unopened((path, errno): (PathBuf, rustix::io::Errno)) -> Unbuilt {
+    Unbuilt::Machine { what: format!("the root `{}` cannot be opened", path.display()), source: errno.into() }
+}
+
 /// Finds each root on the machine, by its canonical path; callers may use that one as well as the one the manifest writes.
-fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
+pub(super) fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
     let mut places = Vec::new();
     let mut canonical = Vec::new();
     for (name, root) in &found.manifest.roots {
@@ -167,7 +175,8 @@ fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
             Place::Session => Where::Session,
             Place::Path(_) => {
                 let written = root.paths.first().map(|segments| format!("/{}", segments.join("/"))).unwrap_or_default();
-                let real = Path::new(&written).canonicalize().map_err(machine(format!("the root `{name}` at `{written}` cannot be found")))?;
+                let real =
+                    Path::new(&written).canonicalize().map_err(machine(format!("the root `{name}` at `{written}` cannot be found")))?;
                 canonical.push((name.clone(), real.to_string_lossy().into_owned()));
                 Where::Folder(real)
             }

@@ -45,7 +45,8 @@ impl Filtered {
         if !filter.found.is_empty() {
             meta.insert("toolgate/filter".to_owned(), json!({"found": filter.found}));
         }
-        let Output { is_error, code, bytes_written, bytes_sent, .. } = Output { blocks: Vec::new(), structured: None, meta: Map::new(), ..output };
+        let Output { is_error, code, bytes_written, bytes_sent, .. } =
+            Output { blocks: Vec::new(), structured: None, meta: Map::new(), ..output };
         Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent }))
     }
 

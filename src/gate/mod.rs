@@ -1,6 +1,7 @@
 //! Floor 3: a judgement becomes a permit here, and nowhere else.
 
 mod admit;
+mod asker;
 mod door;
 mod grants;
 mod pending;
@@ -9,6 +10,7 @@ mod question;
 mod rates;
 mod settle;
 
+pub use asker::Asker;
 pub use door::{Door, Gate};
 pub use grants::{GrantKey, Grants};
 pub use pending::{Bound, Pending, code, hex};

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::asker::Asker;
 use super::door::{Door, lock, wall_seconds};
 use super::grants::GrantKey;
 use super::pending::{Bound, Pending, code};
 use super::permit::{Permit, Terms};
 use super::question::{self, Preview};
 use crate::audit::{self, Entry, Event, Reach, token};
-use crate::model::{Action, Asker, Caller, Channel, Code, Facts, Identity, Level, Opened, Question, Refusal, ToolCall};
+use crate::model::{Action, Caller, Channel, Code, Facts, Identity, Level, Opened, Question, Refusal, ToolCall};
 use crate::policy::{
     Answer, AnswerChannel, Capability, Channels, Decision, Grant, Moment, Response, Screened, State, Verdict, effect, judge,
 };

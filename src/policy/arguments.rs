@@ -8,14 +8,22 @@ use crate::model::{Code, Flag, Flags, Refusal};
 
 impl Capability {
     /// Judges the arguments by the manifest: known names, listed values, ranges, lengths; for an absent one the value it would take.
+    /// Gives them back with the first listed value in the place of each absent one.
+    ///
+    /// `malformed`: what the strict reader of the message found that JSON parsers differ on, such as a duplicate key.
     ///
     /// # Errors
-    /// `permission_missing` (a file to save to without the flag to write), `unknown_argument`, `argument_not_allowed`.
-    pub fn check_arguments(&self, arguments: &Map<String, Value>) -> Result<(), Refusal> {
+    /// `permission_missing` (a file to save to without the flag to write), `argument_invalid`, `unknown_argument`,
+    /// `argument_not_allowed`.
+    pub fn check_arguments(&self, arguments: &Map<String, Value>, malformed: Option<&str>) -> Result<Map<String, Value>, Refusal> {
         if arguments.get("save_to").is_some_and(|value| !value.is_null()) && self.spec.arguments.iter().any(|known| known.name == "save_to")
         {
             let held = self.rules().map_or(Flags::NONE, |rules| rules.permissions);
             judge_flags(&self.profile, held, self.spec, Flags::of(&[Flag::WriteFile]))?;
+        }
+        if let Some(oddity) = malformed {
+            return Err(Refusal::new(Code::ArgumentInvalid, format!("the arguments cannot be read in one way only: {oddity}"))
+                .hint("send every name once"));
         }
         let rules = self.tool_rules();
         for name in arguments.keys() {
@@ -29,22 +37,17 @@ impl Capability {
                     .hint(format!("leave it out; open are: {}", listed.join(", "))));
             }
         }
+        let mut complete = arguments.clone();
         for (name, rule) in rules.iter().flat_map(|rules| &rules.arguments) {
             self.check_one(name, rule, arguments.get(name))?;
-        }
-        Ok(())
-    }
-
-    /// Gives absent arguments the first value the manifest lists for them.
-    pub fn fill_in(&self, arguments: &mut Map<String, Value>) {
-        for (name, rule) in self.tool_rules().iter().flat_map(|rules| &rules.arguments) {
             if let ArgumentRule::Listed(values) = rule
                 && !arguments.contains_key(name)
                 && let Some(first) = values.first()
             {
-                arguments.insert(name.clone(), first.clone());
+                complete.insert(name.clone(), first.clone());
             }
         }
+        Ok(complete)
     }
 
     fn check_one(&self, name: &str, rule: &ArgumentRule, given: Option<&Value>) -> Result<(), Refusal> {

@@ -187,7 +187,7 @@ pub(super) fn judge_flags(name: &str, held: Flags, spec: &ToolSpec, needed: Flag
 }
 
 /// Whether a profile could ever use a tool: what it can never use is not listed.
-pub fn may_ever_use(manifest: &Manifest, profile: &str, spec: &ToolSpec) -> bool {
+pub fn could_use(manifest: &Manifest, profile: &str, spec: &ToolSpec) -> bool {
     manifest
         .profiles
         .get(profile)

@@ -12,14 +12,14 @@ pub mod network;
 pub mod paths;
 pub mod program;
 pub mod request;
-pub mod words;
 mod screen;
 mod state;
 mod verdict;
 mod window;
+pub mod words;
 
 pub use approval::mode;
-pub use capability::{Capability, admit, may_ever_use};
+pub use capability::{Capability, admit, could_use};
 pub use judge::judge;
 pub use program::Program;
 pub use screen::Screened;

@@ -7,7 +7,9 @@ use crate::model::{Flag, Flags, Level, ToolSpec};
 
 /// What a caller of this profile may do, as Markdown.
 pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec]) -> String {
-    let mut text = String::from("# What you may do here\n\nWhat is not listed is denied. A refusal names its rule; repeating the call does not help.\n");
+    let mut text = String::from(
+        "# What you may do here\n\nWhat is not listed is denied. A refusal names its rule; repeating the call does not help.\n",
+    );
     let Some((name, rules)) = profile.and_then(|name| manifest.profiles.get_key_value(name)) else {
         text.push_str("\nYou have no profile: every call is refused.\n");
         return text;
@@ -96,7 +98,12 @@ fn python(text: &mut String, manifest: &Manifest) {
     };
     let _ = writeln!(text, "- imports: {imports}");
     let roots: Vec<String> = rules.roots.iter().map(|name| format!("`/roots/{name}`")).collect();
-    let _ = writeln!(text, "- folders it sees: {} and a private `/tmp` of {}", if roots.is_empty() { "none".to_owned() } else { roots.join(", ") }, rules.scratch);
+    let _ = writeln!(
+        text,
+        "- folders it sees: {} and a private `/tmp` of {}",
+        if roots.is_empty() { "none".to_owned() } else { roots.join(", ") },
+        rules.scratch
+    );
     let _ = writeln!(text, "- network: {}", if rules.network { "only what the web section opens" } else { "none" });
     let _ = writeln!(
         text,

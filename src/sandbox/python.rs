@@ -130,5 +130,9 @@ fn failed(fault: &NoRun) -> Failure {
         }
     };
     let failure = Failure::new(code, fault.to_string());
-    if code == Code::SandboxUnavailable { failure.hint("`toolgate doctor` says what this machine lacks and how to mend it") } else { failure }
+    if code == Code::SandboxUnavailable {
+        failure.hint("`toolgate doctor` says what this machine lacks and how to mend it")
+    } else {
+        failure
+    }
 }

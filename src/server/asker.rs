@@ -14,7 +14,8 @@ use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{Asker, Channel, Question};
+use crate::gate::Asker;
+use crate::model::{Channel, Question};
 use crate::tool::Progress;
 
 /// One client during one call.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams,
-    CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, RequestStateCodec, Resource, ResourceContents, ServerCapabilities, ServerConfig, Tool as McpTool, ToolAnnotations,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestStateCodec, Resource, ResourceContents,
+    ServerCapabilities, ServerConfig, Tool as McpTool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use super::asker::{APPROVAL, ClientAsker, channel, input_required};
 use super::transport::Malformed;
 use crate::audit::{Answer, Reply};
-use crate::model::{Block, Caller, ClientLabel, Code, Refusal, Repeat, ToolCall};
 use crate::house::House;
+use crate::model::{Block, Caller, ClientLabel, Code, Refusal, Repeat, ToolCall};
 use crate::pipeline;
 use crate::tool::{Progress, Stage, Tool};
 
@@ -156,7 +156,10 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         if request.uri != POLICY_URI {
-            return Err(ErrorData::resource_not_found(format!("there is no resource `{}`", crate::filter::escape_line(&request.uri)), None));
+            return Err(ErrorData::resource_not_found(
+                format!("there is no resource `{}`", crate::filter::escape_line(&request.uri)),
+                None,
+            ));
         }
         let text = self.house.policy_in_words(self.peer.profile.as_deref());
         let mut contents = ResourceContents::text(text, POLICY_URI);

@@ -79,9 +79,10 @@ impl Tool for ReadFile {
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
             let permit = permit.narrow::<model::ReadFile>()?;
-            stop(&stage, &permit).check()?;
+            let stop = stop(&stage, &permit);
+            stop.check()?;
             let large = permit.opened().first().is_some_and(|opened| opened.fact.size > LARGE);
-            let reading = heavy(large, || sandbox.roots.read(permit))?;
+            let reading = heavy(large, || sandbox.roots.read(permit, &stop))?;
             Ok(answer(reading))
         })
     }

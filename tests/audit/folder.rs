@@ -53,6 +53,6 @@ fn a_key_that_was_emptied_refuses_calls() {
 fn a_pipe_laid_under_a_name_does_not_hang_the_reader() {
     let state = scratch();
     open(state.path()).close().unwrap();
-    nix::unistd::mkfifo(&state.path().join("audit/00000000T000000Z-0.0001.jsonl"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    nix::unistd::mkfifo(&state.path().join("audit/00000000T000000Z-0.000001.jsonl"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert!(crate::support::broken(state.path()).is_some());
 }

@@ -134,6 +134,18 @@ fn a_removed_file_is_missed_by_the_chain_after_it() {
 }
 
 #[test]
+fn a_forged_link_does_not_keep_the_head_from_being_checked() {
+    let (state, file) = closed();
+    edit(&file, |lines| lines.truncate(5));
+    fs::write(file.with_extension("live"), "").unwrap();
+    let id = file.file_stem().unwrap().to_str().unwrap();
+    let forged = format!("{{\"v\":1,\"links\":[{{\"file\":\"{id}\",\"seq\":0,\"hash\":\"\"}}]}}\n");
+    fs::write(file.with_file_name("0.jsonl"), forged).unwrap();
+    let report = verify(state.path(), None).unwrap();
+    assert!(report.files.iter().all(|file| file.broken.is_some()), "{report:?}");
+}
+
+#[test]
 fn a_head_of_another_key_or_another_file_is_refused() {
     let (state, _) = closed();
     let (other, _) = closed();

@@ -234,7 +234,8 @@ mod tests {
 
     #[test]
     fn the_examples_are_what_install_prints() {
-        let server = Server { program: "toolgate".into(), arguments: vec!["serve".into(), "--manifest".into(), "/path/to/tools.toml".into()] };
+        let server =
+            Server { program: "toolgate".into(), arguments: vec!["serve".into(), "--manifest".into(), "/path/to/tools.toml".into()] };
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/clients");
         for (client, name) in ALL.into_iter().zip([
             "claude-code.mcp.json",

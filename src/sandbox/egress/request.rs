@@ -87,7 +87,13 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     pub(super) fn new(request: EgressRequest) -> Self {
-        Self { url: request.url.without_fragment(), pinned: request.pinned, method: request.method, headers: request.headers, body: request.body }
+        Self {
+            url: request.url.without_fragment(),
+            pinned: request.pinned,
+            method: request.method,
+            headers: request.headers,
+            body: request.body,
+        }
     }
 
     /// A GET without anything of the caller's.

@@ -1,12 +1,15 @@
 //! Everything below a folder, walked through descriptors: to judge it, to count it, to wipe it.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt as _;
 
-use rustix::fs::{AtFlags, Dir, Mode, fchmod, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, fchmod, renameat, unlinkat};
 use rustix::io::Errno;
 
 use super::look::Guard;
+use super::replace::temporary_name;
 use super::resolve::{open_folder, step};
 use super::seen::Seen;
 use crate::model::{Entry, Kind, RelPath};
@@ -29,9 +32,12 @@ impl Below {
     fn walk(&mut self, folder: BorrowedFd<'_>, path: &RelPath, guard: &Guard<'_>, depth: usize) -> Result<(), Errno> {
         if depth >= DEEPEST {
             self.cut = true;
+            return Ok(());
         }
-        for (name, seen) in entries(folder)? {
-            if self.cut || self.entries.len() >= MOST_ENTRIES {
+        let (inside, more) = entries(folder, MOST_ENTRIES.saturating_sub(self.entries.len()))?;
+        self.cut |= more;
+        for (name, seen) in inside {
+            if self.entries.len() >= MOST_ENTRIES {
                 self.cut = true;
                 return Ok(());
             }
@@ -54,9 +60,8 @@ impl Below {
     }
 }
 
-/// The entries of one folder with what they are, in the folder's own order.
-pub(super) fn entries(folder: impl AsFd) -> Result<Vec<(std::ffi::OsString, Seen)>, Errno> {
-    use std::os::unix::ffi::OsStrExt as _;
+/// The entries of one folder with what they are, in the folder's own order; at most `most`, and whether there are more.
+pub(super) fn entries(folder: impl AsFd, most: usize) -> Result<(Vec<(OsString, Seen)>, bool), Errno> {
     let readable = open_folder(folder)?;
     let mut found = Vec::new();
     for entry in Dir::read_from(&readable)? {
@@ -65,62 +70,90 @@ pub(super) fn entries(folder: impl AsFd) -> Result<Vec<(std::ffi::OsString, Seen
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
+        if found.len() >= most {
+            return Ok((found, true));
+        }
         match Seen::at(&readable, name) {
-            Ok(seen) => found.push((std::ffi::OsStr::from_bytes(name.to_bytes()).to_owned(), seen)),
+            Ok(seen) => found.push((OsStr::from_bytes(name.to_bytes()).to_owned(), seen)),
             // It went away between the two calls.
             Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno),
         }
     }
-    Ok(found)
+    Ok((found, false))
 }
 
-/// Bytes of all files and the number of entries below a folder. Stops counting at `most` entries.
-pub(super) fn usage(folder: BorrowedFd<'_>, most: u64) -> (u64, u64) {
-    let (mut bytes, mut count) = (0u64, 0u64);
-    let mut left: Vec<OwnedFd> = Vec::new();
-    let mut next = open_folder(folder).ok();
-    while let Some(folder) = next {
-        for (name, seen) in entries(&folder).unwrap_or_default() {
-            count += 1;
-            if count > most {
-                return (bytes, count);
-            }
-            match seen.kind {
-                Kind::File => bytes = bytes.saturating_add(seen.size),
-                Kind::Directory => left.extend(step(&folder, name.as_os_str())),
-                _ => {}
-            }
-        }
-        next = left.pop();
-    }
+/// Bytes of all files and the number of entries below a folder. Counting ends at more than `most` entries; what lies too deep
+/// to be counted counts as everything.
+pub(super) fn usage(folder: impl AsFd, most: u64) -> (u64, u64) {
+    let (mut bytes, mut count) = (0, 0);
+    add_usage(folder.as_fd(), most, 0, &mut bytes, &mut count);
     (bytes, count)
+}
+
+fn add_usage(folder: BorrowedFd<'_>, most: u64, depth: usize, bytes: &mut u64, count: &mut u64) {
+    if depth > DEEPEST {
+        *bytes = u64::MAX;
+    }
+    let room = usize::try_from(most.saturating_sub(*count).saturating_add(1)).unwrap_or(usize::MAX);
+    for (name, seen) in entries(folder, room).map(|(found, _)| found).unwrap_or_default() {
+        *count += 1;
+        if *count > most || *bytes == u64::MAX {
+            return;
+        }
+        match seen.kind {
+            Kind::File => *bytes = bytes.saturating_add(seen.size),
+            Kind::Directory => {
+                if let Ok(inner) = step(folder, name.as_os_str()) {
+                    add_usage(inner.as_fd(), most, depth + 1, bytes, count);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Deletes everything below a folder, following no link. What cannot be deleted stays. Gives the number of entries deleted.
 pub(super) fn wipe(folder: impl AsFd) -> u64 {
-    let mut deleted = 0;
-    // A program may have taken its own right to write from a folder that we own.
-    if let Ok(own) = open_folder(&folder) {
-        let _ = fchmod(&own, Mode::RWXU);
-    }
-    for (name, seen) in entries(&folder).unwrap_or_default() {
-        let flags = if seen.kind == Kind::Directory {
-            if let Ok(inner) = step(&folder, name.as_os_str()) {
-                deleted += wipe(&inner);
-            }
-            AtFlags::REMOVEDIR
-        } else {
-            AtFlags::empty()
-        };
-        if unlinkat(&folder, name.as_os_str(), flags).is_ok() {
-            deleted += 1;
+    let (folder, mut deleted) = (folder.as_fd(), 0);
+    // Folders that lie too deep are lifted to the top, one level of depth at a time, so that each pass holds few descriptors.
+    for _ in 0..MOST_PASSES {
+        let before = deleted;
+        if !wipe_pass(folder, folder, 0, &mut deleted) && deleted == before {
+            break;
         }
     }
     deleted
 }
 
+/// Whether something was lifted or left for another pass.
+fn wipe_pass(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deleted: &mut u64) -> bool {
+    // A program may have taken its own right to write from a folder that we own.
+    if let Ok(own) = open_folder(folder) {
+        let _ = fchmod(&own, Mode::RWXU);
+    }
+    let Ok((inside, mut again)) = entries(folder, MOST_AT_ONCE) else { return false };
+    for (name, seen) in inside {
+        let is_folder = seen.kind == Kind::Directory;
+        if is_folder && depth >= DEEPEST {
+            again |= temporary_name().is_ok_and(|lifted| renameat(folder, name.as_os_str(), top, lifted).is_ok());
+            continue;
+        }
+        if is_folder && let Ok(inner) = step(folder, name.as_os_str()) {
+            again |= wipe_pass(top, inner.as_fd(), depth + 1, deleted);
+        }
+        if unlinkat(folder, name.as_os_str(), if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() }).is_ok() {
+            *deleted += 1;
+        }
+    }
+    again
+}
+
 /// More entries than this below a folder are not judged one by one, and so not moved or deleted at once.
 pub(super) const MOST_ENTRIES: usize = 10_000;
+/// Entries of one folder that are held in memory.
+pub(super) const MOST_AT_ONCE: usize = 50_000;
 /// Folders in folders; each holds a descriptor while it is walked.
-const DEEPEST: usize = 100;
+pub(super) const DEEPEST: usize = 64;
+/// Each pass takes 50 000 entries of each folder, and 64 folders of depth.
+const MOST_PASSES: usize = 10_000;

@@ -8,11 +8,9 @@ use super::content::{Whole, digest, read_whole, why_no_text};
 use super::fault::fault;
 use super::passages::{Mismatch, Passages};
 use super::read::{regular, too_large};
-use super::replace::put;
 use super::roots::Roots;
-use super::write::{make_room, place, unplaced};
 use crate::gate::Permit;
-use crate::model::{Bytes, Code, EditFile, Failure, Identity, Target};
+use crate::model::{Bytes, Code, EditFile, Failure, Identity, Opened, Target};
 
 /// What was edited, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,49 +40,47 @@ impl Roots {
     pub fn edit(&self, permit: Permit<EditFile>) -> Result<Edited, Failure> {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
-        let target = &opened.target;
-        let file = regular(&opened)?;
-        let bytes = match read_whole(file, opened.fact.size, terms.max_file_size).map_err(|errno| fault(errno, target, "read"))? {
-            Whole::Bytes(bytes) => bytes,
-            Whole::TooLarge => return Err(too_large(target, &terms)),
-        };
-        let binary = bytes.iter().take(8192).any(|byte| *byte == 0);
-        let old = match String::from_utf8(bytes) {
-            Ok(text) if !binary => text,
-            Ok(text) => return Err(no_text(target, text.as_bytes())),
-            Err(fault) => return Err(no_text(target, fault.as_bytes())),
-        };
-        let mut new = old.clone();
-        let mut replacements = 0;
-        for (index, edit) in action.edits.iter().enumerate() {
-            let passages = Passages::find(&new, &edit.old_text, edit.replace_all).map_err(|why| mismatch(target, index, &why))?;
-            replacements += passages.count();
-            new = passages.replace(&edit.new_text);
-            // Many edits that each grow the text must not outgrow memory before the last check.
-            if Bytes(new.len() as u64) > terms.max_file_size {
-                return Err(too_large(target, &terms));
-            }
-        }
-        let (diff, diff_cut) = diff(target, &old, &new, terms.max_answer);
-        let mut edited = Edited {
-            target: target.clone(),
-            replacements,
-            diff,
-            diff_cut,
-            size: new.len() as u64,
-            sha256: digest(new.as_bytes()),
-            identity: None,
-        };
+        let (mut edited, content) = apply(&action, &opened, terms.max_file_size, terms.max_answer)?;
         if !action.dry_run {
-            let root = self.find(&terms.session, &target.root)?;
-            let (folder, name) = place(&opened)?;
-            make_room(&root, target, (new.len() as u64).saturating_sub(old.len() as u64), 0)?;
-            self.leftovers.clean(folder);
-            let identity = put(folder, &name, &opened.fact, &[new.as_bytes()], !root.scratch).map_err(|why| unplaced(why, target))?;
-            edited.identity = Some(identity);
+            edited.identity = Some(self.put_judged(&opened, &terms, content.as_bytes())?.identity);
         }
         Ok(edited)
     }
+}
+
+/// What an edit would do, for the person who is asked. Changes nothing.
+///
+/// # Errors
+/// As [`Roots::edit`].
+pub fn preview_edit(action: &EditFile, opened: &Opened, max_file_size: Bytes, max_diff: Bytes) -> Result<Edited, Failure> {
+    apply(action, opened, max_file_size, max_diff).map(|(edited, _)| edited)
+}
+
+/// The edits applied to the opened file, in memory.
+fn apply(action: &EditFile, opened: &Opened, max_file_size: Bytes, max_diff: Bytes) -> Result<(Edited, String), Failure> {
+    let target = &opened.target;
+    let bytes = match read_whole(regular(opened)?, opened.fact.size, max_file_size).map_err(|errno| fault(errno, target, "read"))? {
+        Whole::Bytes(bytes) => bytes,
+        Whole::TooLarge => return Err(too_large(target, max_file_size)),
+    };
+    if bytes.iter().take(8192).any(|byte| *byte == 0) {
+        return Err(no_text(target, &bytes));
+    }
+    let old = String::from_utf8(bytes).map_err(|fault| no_text(target, fault.as_bytes()))?;
+    let mut new = old.clone();
+    let mut replacements = 0;
+    for (index, edit) in action.edits.iter().enumerate() {
+        let passages = Passages::find(&new, &edit.old_text, edit.replace_all).map_err(|why| mismatch(target, index, &why))?;
+        replacements += passages.count();
+        // Before it is made: many places times a long text must not outgrow memory.
+        if Bytes(passages.size_with(&edit.new_text)) > max_file_size {
+            return Err(too_large(target, max_file_size));
+        }
+        new = passages.replace(&edit.new_text);
+    }
+    let (diff, diff_cut) = unified_diff(target, &old, &new, max_diff);
+    let (size, sha256) = (new.len() as u64, digest(new.as_bytes()));
+    Ok((Edited { target: target.clone(), replacements, diff, diff_cut, size, sha256, identity: None }, new))
 }
 
 fn no_text(target: &Target, bytes: &[u8]) -> Failure {
@@ -111,8 +107,8 @@ fn mismatch(target: &Target, index: usize, why: &Mismatch) -> Failure {
     }
 }
 
-/// A unified diff with three lines around each change, cut after a line.
-fn diff(target: &Target, old: &str, new: &str, most: Bytes) -> (String, bool) {
+/// A unified diff with three lines around each change, cut after a line; and whether it was cut.
+pub fn unified_diff(target: &Target, old: &str, new: &str, most: Bytes) -> (String, bool) {
     let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(Duration::from_millis(500)).diff_lines(old, new);
     let mut text = diff.unified_diff().context_radius(3).header(&format!("a/{target}"), &format!("b/{target}")).to_string();
     let cut = text.len() > most.as_usize();

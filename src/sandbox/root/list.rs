@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use super::below::entries;
+use super::below::{MOST_AT_ONCE, entries};
 use super::fault::{fault, missing};
 use super::look::Guard;
 use super::pattern::Pattern;
@@ -62,13 +62,18 @@ impl Roots {
         // Folders below are opened when their turn comes, from the root and by the path that was judged: no descriptor waits.
         let mut left = VecDeque::from([(top.clone(), 1)]);
         'folders: while let Some((path, depth)) = left.pop_front() {
-            let found = if depth == 1 { entries(folder) } else { root.resolver.open(root.folder.as_fd(), &path).and_then(entries) };
-            let mut found = match found {
+            let found = if depth == 1 {
+                entries(folder, MOST_AT_ONCE)
+            } else {
+                root.resolver.open(root.folder.as_fd(), &path).and_then(|folder| entries(folder, MOST_AT_ONCE))
+            };
+            let (mut found, more) = match found {
                 Ok(found) => found,
                 Err(errno) if depth == 1 => return Err(fault(errno, target, "listed")),
                 // A folder below that went away or that the system keeps closed has no entries to show.
                 Err(_) => continue,
             };
+            listing.truncated |= more;
             found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
             for (name, seen) in found {
                 stop.check()?;

@@ -197,12 +197,12 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Whether a folder on the way is protected. Walked only where it can be: a protected place lies in this root, or the way
+    /// Whether a folder on the way is protected. Walked only where it can be: a protected folder lies in this root, or the way
     /// left the root's mount (a bind mount shows a folder under a second path).
     fn holds_way(&self, path: &RelPath, mount: Option<u64>) -> bool {
         // Unknown where a folder on the way is missing.
         let elsewhere = mount != Some(self.root.mount);
-        if self.root.protected.is_empty() && !elsewhere {
+        if !self.root.protected_folder && !elsewhere {
             return false;
         }
         path.ancestors().skip(1).any(|folder| {

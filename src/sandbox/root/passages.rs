@@ -45,6 +45,13 @@ impl<'a> Passages<'a> {
         self.found.len() as u64
     }
 
+    /// Size in bytes of the text with each passage replaced, at most.
+    pub(super) fn size_with(&self, by: &str) -> u64 {
+        let line_ends = if self.crlf || self.text.contains("\r\n") { by.matches('\n').count() } else { 0 };
+        let old: usize = self.found.iter().map(Range::len).sum();
+        (self.text.len() - old) as u64 + self.count().saturating_mul((by.len() + line_ends) as u64)
+    }
+
     /// The text with each passage replaced; line ends of the new text take the form of those around them.
     pub(super) fn replace(&self, by: &str) -> String {
         let plain = by.replace("\r\n", "\n");

@@ -70,6 +70,15 @@ impl Protected {
         below.map(|rest| rest.iter().map(|name| fold(&name.to_string_lossy())).collect()).collect()
     }
 
+    /// Whether a protected folder lies in the root at `root`, so that what lies below it has to be looked for on the way.
+    pub(super) fn has_folder_inside(&self, root: &Path) -> bool {
+        let is_folder = |place: &Place| {
+            let (folder, name) = place.folder.as_ref()?;
+            Seen::at(folder, name.as_os_str()).ok().map(|seen| seen.kind == Kind::Directory)
+        };
+        self.places.iter().any(|place| place.path.starts_with(root) && is_folder(place).unwrap_or(false))
+    }
+
     /// Whether a folder is a protected place or lies in one, so that it can be no root.
     pub(super) fn holds_folder(&self, folder: &Path) -> bool {
         self.places.iter().any(|place| folder.starts_with(&place.path))

@@ -11,8 +11,9 @@ use super::content::{Whole, count_lines, digest, picture, read_whole, why_no_tex
 use super::fault::{fault, missing};
 use super::roots::Roots;
 use super::seen::Seen;
+use super::stop::Stop;
 use crate::gate::{Permit, Terms};
-use crate::model::{Code, Encoding, Failure, Kind, Opened, ReadFile, Refusal, Target};
+use crate::model::{Bytes, Code, Encoding, Failure, Kind, Opened, ReadFile, Refusal, Target};
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,19 +61,20 @@ impl Roots {
     /// where one fits, else inside a line between two characters.
     ///
     /// # Errors
-    /// `not_found`, `is_a_directory`, `not_a_regular_file`, `file_too_large`, `not_text`, `argument_invalid` (an offset past the end).
-    pub fn read(&self, permit: Permit<ReadFile>) -> Result<Reading, Failure> {
+    /// `not_found`, `is_a_directory`, `not_a_regular_file`, `file_too_large`, `not_text`, `argument_invalid` (an offset past the end),
+    /// `timeout` (looking for a line in a huge file), `cancelled`.
+    pub fn read(&self, permit: Permit<ReadFile>, stop: &Stop) -> Result<Reading, Failure> {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
         let file = regular(&opened)?;
         let seen = Seen::of(file).map_err(|errno| fault(errno, &opened.target, "read"))?;
         let partial = action.offset > 1 || action.limit.is_some();
         let window = if partial && seen.size > STREAM_ABOVE {
-            stream(file, &action, &terms).map_err(|errno| fault(errno, &opened.target, "read"))?
+            stream(file, &opened.target, &action, &terms, stop)?
         } else {
             match read_whole(file, seen.size, terms.max_file_size).map_err(|errno| fault(errno, &opened.target, "read"))? {
                 Whole::Bytes(bytes) => Window { bytes, start: 1, whole: true, more: false },
-                Whole::TooLarge => return Err(too_large(&opened.target, &terms)),
+                Whole::TooLarge => return Err(too_large(&opened.target, terms.max_file_size)),
             }
         };
         let mut reading = Reading {
@@ -127,17 +129,13 @@ impl Reading {
         self.content = match action.encoding {
             Encoding::Base64 => Content::Base64(STANDARD.encode(shown)),
             Encoding::Utf8 => {
-                let no_text = |bytes: &[u8]| {
-                    let why = why_no_text(bytes).unwrap_or_else(|| "it is not UTF-8".to_owned());
-                    Failure::new(Code::NotText, format!("`{}` is no text: {why}", self.target)).hint("read it with encoding `base64`")
-                };
-                if why_binary(&bytes) {
-                    return Err(no_text(&bytes));
+                if is_binary(&bytes) {
+                    return Err(no_text(&self.target, &bytes));
                 }
                 if asked == (0..bytes.len()) && kept == bytes.len() {
-                    Content::Text(String::from_utf8(bytes).map_err(|fault| no_text(fault.as_bytes()))?)
+                    Content::Text(String::from_utf8(bytes).map_err(|fault| no_text(&self.target, fault.as_bytes()))?)
                 } else {
-                    Content::Text(std::str::from_utf8(shown).map_err(|_| no_text(shown))?.to_owned())
+                    Content::Text(std::str::from_utf8(shown).map_err(|_| no_text(&self.target, shown))?.to_owned())
                 }
             }
         };
@@ -156,8 +154,8 @@ pub(super) fn regular(opened: &Opened) -> Result<&std::os::fd::OwnedFd, Failure>
     }
 }
 
-pub(super) fn too_large(target: &Target, terms: &Terms) -> Failure {
-    let refusal = Refusal::new(Code::FileTooLarge, format!("`{target}` is larger than {}", terms.max_file_size));
+pub(super) fn too_large(target: &Target, most: Bytes) -> Failure {
+    let refusal = Refusal::new(Code::FileTooLarge, format!("`{target}` is larger than {most}"));
     Failure(refusal.rule("files.max_file_size"))
 }
 
@@ -172,19 +170,27 @@ struct Window {
 }
 
 /// Reads a window of lines without what is before and after it in memory.
-fn stream(file: impl AsFd, action: &ReadFile, terms: &Terms) -> Result<Window, Errno> {
+fn stream(file: impl AsFd, target: &Target, action: &ReadFile, terms: &Terms, stop: &Stop) -> Result<Window, Failure> {
     let room = terms.max_answer.as_usize().saturating_add(4);
     let (mut buffer, mut at) = (vec![0u8; 256 * 1024], 0u64);
     let mut window = Window { bytes: Vec::new(), start: 1, whole: false, more: false };
     let mut lines = 0;
     loop {
+        stop.check()?;
+        if stop.is_late() {
+            let failure = Failure::new(Code::Timeout, format!("the time was up before line {} of `{target}` was found", action.offset));
+            return Err(failure.hint("use search_files to find the place"));
+        }
         let count = match pread(&file, &mut buffer[..], at) {
             Ok(0) => return Ok(window),
             Err(Errno::INTR) => continue,
-            answer => answer?,
+            answer => answer.map_err(|errno| fault(errno, target, "read"))?,
         };
-        at += count as u64;
         let mut rest = buffer.get(..count).unwrap_or_default();
+        if at == 0 && action.encoding == Encoding::Utf8 && is_binary(rest) {
+            return Err(no_text(target, rest));
+        }
+        at += count as u64;
         while window.start < action.offset {
             let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
                 rest = &[];
@@ -198,7 +204,8 @@ fn stream(file: impl AsFd, action: &ReadFile, terms: &Terms) -> Result<Window, E
                 window.more = true;
                 return Ok(window);
             }
-            window.bytes.extend(line.iter().take(room.saturating_add(1).saturating_sub(window.bytes.len())));
+            let fitting = line.len().min(room.saturating_add(1).saturating_sub(window.bytes.len()));
+            window.bytes.extend_from_slice(line.get(..fitting).unwrap_or_default());
             lines += u64::from(line.ends_with(b"\n"));
         }
     }
@@ -230,7 +237,12 @@ fn cut(bytes: &[u8], room: usize, text: bool) -> usize {
     }
 }
 
-fn why_binary(bytes: &[u8]) -> bool {
+fn no_text(target: &Target, bytes: &[u8]) -> Failure {
+    let why = why_no_text(bytes).unwrap_or_else(|| "it is not UTF-8".to_owned());
+    Failure::new(Code::NotText, format!("`{target}` is no text: {why}")).hint("read it with encoding `base64`")
+}
+
+fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(8192).any(|byte| *byte == 0)
 }
 

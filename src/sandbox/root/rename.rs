@@ -2,8 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, RenameFlags, fsync, openat, renameat_with, unlinkat};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, flock, fsync, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
 use super::below::{Below, usage, wipe};
@@ -223,7 +222,13 @@ impl Way<'_> {
     /// Changes places with the file that is to be replaced, and removes that under the old name.
     fn exchange(&self) -> Result<(), Stuck> {
         let swap = || renameat_with(self.old_folder, self.old_name, self.new_folder, self.new_name, RenameFlags::EXCHANGE);
-        swap().map_err(|errno| if errno == Errno::NOENT { Stuck::Changed } else { errno.into() })?;
+        match swap() {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Err(Stuck::Changed),
+            // A file system without the exchange: both were looked at just before.
+            Err(Errno::INVAL | Errno::NOSYS) => return Ok(renameat(self.old_folder, self.old_name, self.new_folder, self.new_name)?),
+            Err(errno) => return Err(errno.into()),
+        }
         let judged = Seen::at(self.new_folder, self.new_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact))
             && Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged(&self.to.fact));
         if !judged {
@@ -238,7 +243,7 @@ impl Way<'_> {
     fn amount(&self) -> (u64, u64) {
         match (self.from.fact.kind, &self.from.object) {
             (Kind::Directory, Some(folder)) => {
-                let (bytes, entries) = usage(folder.as_fd(), u64::MAX);
+                let (bytes, entries) = usage(folder, u64::MAX);
                 (bytes, entries + 1)
             }
             _ => (self.from.fact.size, 1),
@@ -255,9 +260,9 @@ impl Way<'_> {
         let file = open_file(object, self.old_folder, self.old_name).map_err(|errno| fault(errno, from, "read"))?;
         let bytes = match read_whole(&file, self.from.fact.size, terms.max_file_size).map_err(|errno| fault(errno, from, "read"))? {
             Whole::Bytes(bytes) => bytes,
-            Whole::TooLarge => return Err(too_large(from, terms)),
+            Whole::TooLarge => return Err(too_large(from, terms.max_file_size)),
         };
-        put(self.new_folder, self.new_name, &self.to.fact, &[&bytes], !new_root.scratch).map_err(|why| unplaced(why, to))?;
+        put(self.new_folder, self.new_name, &self.to.fact, &bytes, !new_root.scratch).map_err(|why| unplaced(why, to))?;
         if !Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact)) {
             return Err(Failure::new(Code::Conflict, format!("`{to}` was written, but `{from}` changed meanwhile and stays")));
         }

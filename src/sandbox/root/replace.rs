@@ -31,13 +31,13 @@ impl From<Errno> for Unplaced {
     }
 }
 
-/// Puts `parts`, one after the other, at `name` in the held folder. `judged` is what was seen there: nothing, or the file that
+/// Puts `content` at `name` in the held folder. `judged` is what was seen there: nothing, or the file that
 /// is replaced, whose mode and owner are kept. `durable`: it is on disk before this returns.
-pub(super) fn put(folder: &OwnedFd, name: &str, judged: &PathFact, parts: &[&[u8]], durable: bool) -> Result<Identity, Unplaced> {
-    match attempt(folder, name, judged, parts, durable, Temporary::unnamed(folder, judged)) {
+pub(super) fn put(folder: &OwnedFd, name: &str, judged: &PathFact, content: &[u8], durable: bool) -> Result<Identity, Unplaced> {
+    match attempt(folder, name, judged, content, durable, Temporary::unnamed(folder, judged)) {
         // No unnamed files on this file system, or no /proc to give them a name by.
         Err(Unplaced::Errno(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT)) => {
-            attempt(folder, name, judged, parts, durable, Temporary::named(folder, judged))
+            attempt(folder, name, judged, content, durable, Temporary::named(folder, judged))
         }
         answer => answer,
     }
@@ -47,16 +47,14 @@ fn attempt(
     folder: &OwnedFd,
     name: &str,
     judged: &PathFact,
-    parts: &[&[u8]],
+    content: &[u8],
     durable: bool,
     temporary: Result<Temporary<'_>, Errno>,
 ) -> Result<Identity, Unplaced> {
     let mut temporary = temporary?;
     // Says to others that this temporary file is alive.
     flock(&temporary.file, FlockOperation::NonBlockingLockExclusive)?;
-    for part in parts {
-        write_all(&temporary.file, part)?;
-    }
+    write_all(&temporary.file, content)?;
     if judged.kind == Kind::File {
         let before = Seen::at(folder, name).map_err(|_| Unplaced::Changed)?;
         if !before.is_as_judged(judged) {
@@ -147,7 +145,10 @@ impl<'a> Temporary<'a> {
         if Seen::at(self.folder, own.as_str()).is_ok_and(|seen| seen.is_as_judged(judged)) {
             return Ok(());
         }
+        // Until it is back in its place, what came out is not ours to remove.
+        self.name = None;
         renameat_with(self.folder, own.as_str(), self.folder, name, RenameFlags::EXCHANGE)?;
+        self.name = Some(own);
         Err(Unplaced::Changed)
     }
 }
@@ -161,14 +162,21 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Renames where nothing has the new name, on file systems without `RENAME_NOREPLACE` by a second name.
+/// Renames where nothing has the new name. On file systems without `RENAME_NOREPLACE`: a file by a second name, which fails
+/// where one is, and a folder after a look, for a folder can only take the place of an empty one.
 pub(super) fn rename_to_new(from: &OwnedFd, old: &str, to: &OwnedFd, new: &str) -> Result<(), Errno> {
     match renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS) if Seen::at(from, old)?.kind == Kind::File => {
-            linkat(from, old, to, new, AtFlags::empty())?;
-            unlinkat(from, old, AtFlags::empty())
-        }
-        answer => answer,
+        Err(Errno::INVAL | Errno::NOSYS) => {}
+        answer => return answer,
+    }
+    if Seen::at(from, old)?.kind == Kind::File {
+        linkat(from, old, to, new, AtFlags::empty())?;
+        return unlinkat(from, old, AtFlags::empty());
+    }
+    match Seen::at(to, new) {
+        Err(Errno::NOENT) => renameat(from, old, to, new),
+        Ok(_) => Err(Errno::EXIST),
+        Err(errno) => Err(errno),
     }
 }
 
@@ -246,3 +254,43 @@ impl Leftovers {
 
 const PREFIX: &str = ".toolgate-";
 const SUFFIX: &str = ".tmp";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, OwnedFd) {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = openat(CWD, dir.path(), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        (dir, folder)
+    }
+
+    fn fact(folder: &OwnedFd, name: &str) -> PathFact {
+        let seen = Seen::at(folder, name).unwrap();
+        PathFact { size: seen.size, identity: Some(seen.identity), ..PathFact::of(seen.kind) }
+    }
+
+    #[test]
+    fn a_file_system_without_unnamed_files_is_served_by_named_ones() {
+        let (dir, folder) = folder();
+        let by_name = |judged: &PathFact, content: &[u8]| attempt(&folder, "a", judged, content, true, Temporary::named(&folder, judged));
+        by_name(&PathFact::ABSENT, b"one").unwrap();
+        assert_eq!(by_name(&PathFact::ABSENT, b"two"), Err(Unplaced::Changed));
+        by_name(&fact(&folder, "a"), b"three").unwrap();
+        assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"three");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_our_own_names_are_leftovers() {
+        assert!(is_temporary(temporary_name().unwrap().as_bytes()));
+        for name in [
+            ".toolgate-x.tmp",
+            ".toolgate-.tmp",
+            "toolgate-00000000000000000000000000000000.tmp",
+            ".toolgate-0000000000000000000000000000000g.tmp",
+        ] {
+            assert!(!is_temporary(name.as_bytes()), "{name}");
+        }
+    }
+}

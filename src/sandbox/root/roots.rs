@@ -58,6 +58,8 @@ pub(super) struct Root {
     pub mount: u64,
     /// The protected places below it, folded.
     pub protected: Vec<Vec<String>>,
+    /// Whether one of them is a folder.
+    pub protected_folder: bool,
     pub quota: Option<Quota>,
     /// Its content dies with the session, so it need not be on disk.
     pub scratch: bool,
@@ -102,6 +104,7 @@ impl Roots {
             place,
             mount: Seen::of(&folder)?.mount,
             protected: self.protected.inside(path),
+            protected_folder: self.protected.has_folder_inside(path),
             quota,
             scratch: false,
             folder: Arc::new(folder),

@@ -9,7 +9,7 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
 use rustix::io::Errno;
 
-use super::below::entries;
+use super::below::{DEEPEST, MOST_AT_ONCE, entries};
 use super::fault::fault;
 use super::ignored::Ignored;
 use super::list::{Judge, below, directory, glob};
@@ -142,12 +142,15 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn folder(&mut self, folder: &OwnedFd, path: &RelPath, depth: usize) -> Result<(), End> {
-        let mut inside = match entries(folder) {
+        let (mut inside, more) = match entries(folder, MOST_AT_ONCE) {
             Ok(inside) => inside,
             Err(errno) if depth == 0 => return Err(End::Errno(errno)),
             // A folder below that went away or that the system keeps closed holds nothing for this caller.
             Err(_) => return Ok(()),
         };
+        if more {
+            self.found.ended = Some(Ended::Full);
+        }
         inside.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let entered = self.ignored.enter(folder, path, inside.iter().any(|(name, seen)| name == ".gitignore" && seen.kind == Kind::File));
         for (name, seen) in inside {
@@ -300,4 +303,3 @@ fn shown(line: &[u8]) -> String {
 const LONGEST_SHOWN: usize = 500;
 /// A line that does not fit is no line of a text; the file is then skipped from there.
 const LONGEST_LINE: usize = 4 << 20;
-const DEEPEST: usize = 100;

@@ -61,6 +61,7 @@ impl SessionFolders {
             place: Vec::new(),
             mount: Seen::of(&folder)?.mount,
             protected: Vec::new(),
+            protected_folder: false,
             quota,
             scratch: true,
             folder: Arc::new(folder),

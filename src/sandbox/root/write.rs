@@ -8,9 +8,9 @@ use super::fault::{changed, fault, missing};
 use super::read::{regular, too_large};
 use super::replace::{Unplaced, put};
 use super::roots::{Root, Roots};
-use crate::gate::Permit;
+use crate::gate::{Permit, Terms};
 use crate::model::{Bytes, Code, Failure, Identity, Kind, Link, Opened, Target, WriteFile, WriteMode};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// What was written.
@@ -37,24 +37,18 @@ impl Roots {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
         let target = &opened.target;
-        let root = self.find(&terms.session, &target.root)?;
-        let (folder, name) = place(&opened)?;
-        let exists = match opened.fact.kind {
-            Kind::Absent => false,
-            Kind::File if action.mode == WriteMode::Create => {
-                return Err(Failure::new(Code::AlreadyExists, format!("`{target}` exists")).hint("use mode `overwrite`, or another name"));
-            }
-            _ => {
-                regular(&opened)?;
-                true
-            }
-        };
+        place(&opened)?;
+        let exists = opened.fact.kind != Kind::Absent;
+        if exists && action.mode == WriteMode::Create {
+            return Err(Failure::new(Code::AlreadyExists, format!("`{target}` exists")).hint("use mode `overwrite`, or another name"));
+        }
         let mut before = Vec::new();
         if exists && (action.mode == WriteMode::Append || action.expected_sha256.is_some()) {
-            let read = |cap| read_whole(regular(&opened)?, opened.fact.size, cap).map_err(|errno| fault(errno, target, "read"));
-            match read(terms.max_file_size)? {
+            let read =
+                read_whole(regular(&opened)?, opened.fact.size, terms.max_file_size).map_err(|errno| fault(errno, target, "read"))?;
+            match read {
                 Whole::Bytes(bytes) => before = bytes,
-                Whole::TooLarge => return Err(too_large(target, &terms)),
+                Whole::TooLarge => return Err(too_large(target, terms.max_file_size)),
             }
         }
         if let Some(expected) = &action.expected_sha256
@@ -65,24 +59,43 @@ impl Roots {
                 Failure::new(Code::Conflict, format!("`{target}` {why}; nothing was changed")).hint("read it again and repeat the call")
             );
         }
-        if action.mode != WriteMode::Append {
-            before.clear();
+        if action.mode != WriteMode::Append || before.is_empty() {
+            return self.put_judged(&opened, &terms, &action.content);
         }
-        let size = before.len() as u64 + action.content.len() as u64;
+        before.extend_from_slice(&action.content);
+        self.put_judged(&opened, &terms, &before)
+    }
+
+    /// Puts a whole content at a judged place, for verbs that have spent their permit (`save_to` of a fetch).
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub(in crate::sandbox) fn put_judged(&self, opened: &Opened, terms: &Terms, content: &[u8]) -> Result<Written, Failure> {
+        let target = &opened.target;
+        let (folder, name) = place(opened)?;
+        let exists = opened.fact.kind != Kind::Absent;
+        if exists {
+            regular(opened)?;
+        }
+        let size = content.len() as u64;
         if Bytes(size) > terms.max_file_size {
-            return Err(too_large(target, &terms));
+            return Err(too_large(target, terms.max_file_size));
         }
-        let old = if exists { opened.fact.size } else { 0 };
-        make_room(&root, target, size.saturating_sub(old), u64::from(!exists))?;
+        let root = self.find(&terms.session, &target.root)?;
+        make_room(&root, target, size.saturating_sub(opened.fact.size), u64::from(!exists))?;
         self.leftovers.clean(folder);
-        let identity = put(folder, &name, &opened.fact, &[&before, &action.content], !root.scratch).map_err(|why| unplaced(why, target))?;
-        let sha256 = if before.is_empty() {
-            digest(&action.content)
-        } else {
-            before.extend_from_slice(&action.content);
-            digest(&before)
-        };
-        Ok(Written { target: target.clone(), created: !exists, size, sha256, identity })
+        let identity = put(folder, &name, &opened.fact, content, !root.scratch).map_err(|why| unplaced(why, target))?;
+        Ok(Written { target: target.clone(), created: !exists, size, sha256: digest(content), identity })
+    }
+}
+
+/// The content of a regular file that was opened for reading, for what shows or binds it before it is judged; nothing where
+/// there is none, where it may not be read, or where it is larger than `most`. Changes nothing.
+pub fn content_of(opened: &Opened, most: Bytes) -> Option<Vec<u8>> {
+    let file = regular(opened).ok().filter(|_| opened.fact.names == 1 && !opened.fact.protected)?;
+    match read_whole(file, opened.fact.size, most) {
+        Ok(Whole::Bytes(bytes)) => Some(bytes),
+        _ => None,
     }
 }
 
@@ -113,7 +126,7 @@ pub(super) fn unplaced(why: Unplaced, target: &Target) -> Failure {
 pub(super) fn make_room(root: &Root, target: &Target, more_bytes: u64, more_files: u64) -> Result<(), Failure> {
     let Some(quota) = root.quota else { return Ok(()) };
     let most = quota.files.unwrap_or(u64::MAX);
-    let (bytes, files) = usage(root.folder.as_fd(), most);
+    let (bytes, files) = usage(&*root.folder, most);
     let most_bytes = quota.bytes.unwrap_or(Bytes(u64::MAX));
     if bytes.saturating_add(more_bytes) > most_bytes.0 || files.saturating_add(more_files) > most {
         let bounds = [quota.bytes.map(|bytes| bytes.to_string()), quota.files.map(|files| format!("{files} files"))];

@@ -99,9 +99,7 @@ fn both_resolvers_and_a_slow_walk_answer_alike() {
         .collect();
     for path in paths {
         let rel = RelPath::parse(&path).unwrap();
-        let answer = |resolver: Resolver| {
-            resolver.open(root.as_fd(), &rel).and_then(|handle| Seen::of(handle)).map(|seen| (seen.kind, seen.object()))
-        };
+        let answer = |resolver: Resolver| resolver.open(root.as_fd(), &rel).and_then(Seen::of).map(|seen| (seen.kind, seen.object()));
         assert_eq!(answer(Resolver::Kernel), answer(Resolver::Steps), "{path}");
         assert_eq!(answer(Resolver::Steps), slow(&house.path("work"), &rel), "{path}");
     }
@@ -153,7 +151,7 @@ proptest! {
         let root = house.roots.folder("s", "work").unwrap();
         for ask in asks {
             let rel = RelPath::parse(&ask).unwrap();
-            let answer = |resolver: Resolver| resolver.open(root.as_fd(), &rel).and_then(|handle| Seen::of(handle)).map(|seen| (seen.kind, seen.object()));
+            let answer = |resolver: Resolver| resolver.open(root.as_fd(), &rel).and_then(Seen::of).map(|seen| (seen.kind, seen.object()));
             prop_assert_eq!(answer(Resolver::Kernel), answer(Resolver::Steps));
             prop_assert_eq!(answer(Resolver::Steps), slow(&house.path("work"), &rel));
             if let Ok(opened) = house.roots.look("s", &[Target { root: "work".into(), path: rel }], &[Access::Read], Symlinks::Inside)

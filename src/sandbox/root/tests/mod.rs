@@ -89,7 +89,7 @@ impl House {
 
     fn read_lines(&self, path: &str, offset: u64, limit: Option<u64>) -> Result<Reading, Failure> {
         let action = ReadFile { path: call_path(path), offset, limit, encoding: Encoding::Utf8 };
-        self.roots.read(self.permit(action, vec![self.try_look(path, Access::Read)?]))
+        self.roots.read(self.permit(action, vec![self.try_look(path, Access::Read)?]), &stop())
     }
 
     fn write(&self, path: &str, content: &str, mode: WriteMode) -> Result<Written, Failure> {

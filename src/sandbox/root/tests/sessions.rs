@@ -47,6 +47,22 @@ fn folders_of_a_server_that_died_are_wiped_at_the_next_start_and_those_of_a_livi
 }
 
 #[test]
+fn a_tree_deeper_than_a_walk_goes_is_wiped_and_counts_as_full() {
+    let mut house = House::new();
+    std::fs::create_dir(house.path("state2")).unwrap();
+    house.roots = scratch(&house.path("state2"), Some(Quota { bytes: Some(Bytes::mib(1)), files: None }));
+    house.write("scratch/a", "x", WriteMode::Overwrite).unwrap();
+    let mut at = (*house.roots.folder("s", "scratch").unwrap()).try_clone().unwrap();
+    for _ in 0..300 {
+        rustix::fs::mkdirat(&at, "d", rustix::fs::Mode::RWXU).unwrap();
+        at = rustix::fs::openat(&at, "d", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+    }
+    assert_eq!(code(house.write("scratch/b", "x", WriteMode::Overwrite)), Code::NoSpace);
+    house.roots.end_session("s");
+    assert_eq!(std::fs::read_dir(house.path("state2/sessions")).unwrap().count(), 0);
+}
+
+#[test]
 fn a_session_root_takes_no_more_than_its_quota() {
     let mut house = House::new();
     std::fs::create_dir(house.path("state2")).unwrap();

@@ -1,0 +1,190 @@
+//! The commands that ask the judge: check, explain, simulate, python. The same code as the server's, never a copy.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use super::arguments::ManifestChoice;
+use super::decide::Call;
+use super::run::{End, Fault, reader};
+use super::{check, explain, setup, simulate};
+use crate::audit::Answer;
+use crate::gate::Asker;
+use crate::manifest::Manifest;
+use crate::model::{
+    Action, Block, Caller, Channel, ClientLabel, Facts, Host, Opened, PathFact, Progress, Question, Refusal, Stage, ToolCall,
+};
+use crate::pipeline;
+use crate::policy::{Channels, Screened, State};
+use crate::sandbox::root::Roots;
+use crate::tools;
+
+/// `toolgate check`
+pub(super) fn check(file: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
+    let Some(path) = setup::manifest_path(file.as_deref()) else {
+        writeln!(out, "there is no manifest; the built-in one holds: a scratch folder for each session, nothing else")?;
+        return Ok(End::Done);
+    };
+    let choice = ManifestChoice { manifest: Some(path.clone()), profile: None, roots: Vec::new() };
+    let name = path.display().to_string();
+    let found = match setup::find(&choice) {
+        Ok(found) => found,
+        Err(setup::Unbuilt::Manifest { faults, .. }) => {
+            let text = std::fs::read_to_string(&path)?;
+            write!(out, "{}", check::pretty(&name, &text, &faults))?;
+            writeln!(out, "{} fault(s); nothing is served by this manifest", faults.len())?;
+            return Ok(End::Negative);
+        }
+        Err(fault) => return Err(fault.into()),
+    };
+    let failed = check::failed_tests(tools::all(), &found.manifest);
+    for test in &failed {
+        writeln!(out, "{name}: {test}")?;
+    }
+    if !failed.is_empty() {
+        writeln!(out, "{} of {} test(s) failed; nothing is served by this manifest", failed.len(), found.manifest.tests.len())?;
+        return Ok(End::Negative);
+    }
+    writeln!(
+        out,
+        "{name}: valid; {} root(s), {} profile(s), {} test(s) hold",
+        found.manifest.roots.len(),
+        found.manifest.profiles.len(),
+        found.manifest.tests.len()
+    )?;
+    Ok(End::Done)
+}
+
+/// `toolgate explain`
+pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
+    let arguments: Map<String, Value> = serde_json::from_str(arguments)
+        .map_err(|fault| Fault::Use(format!("the arguments are no JSON object, e.g. '{{\"path\":\"work/a.txt\"}}': {fault}")))?;
+    let mut found = setup::find(choice)?;
+    let profile = setup::stdio_profile(&found.manifest, choice)?;
+    let places = setup::places(&mut found)?;
+    // The session's own folder is as it is when the session begins: empty. Nothing is made for a question.
+    let roots = Roots::open(&places, &setup::guarded(found.file.as_deref()), None).map_err(setup::unopened)?;
+    let manifest = Arc::new(found.manifest);
+    let call = Call { caller: operator(profile), tool, arguments, malformed: None };
+    let state = State { channels: Channels { client: true, operator: true }, ..State::default() };
+    let explanation =
+        explain::explain(tools::all(), &manifest, &call, &state, &|action, screened| look(&roots, &manifest, action, screened));
+    let allowed = explanation.verdict.decision != crate::policy::Decision::Deny;
+    if as_json {
+        writeln!(out, "{}", explanation.to_json())?;
+    } else {
+        let name = found.file.as_deref().map_or_else(|| "built-in manifest".to_owned(), |file| file.display().to_string());
+        write!(out, "{}", explanation.to_text(&name))?;
+    }
+    Ok(if allowed { End::Done } else { End::Negative })
+}
+
+/// Sees the machine as a call would, without any effect.
+fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened: &Screened) -> Result<Facts, Refusal> {
+    let mut paths = Vec::new();
+    for (touch, target) in action.touches().iter().zip(&screened.targets) {
+        let own = manifest.roots.get(&target.root).is_some_and(crate::manifest::Root::is_session);
+        let seen: Result<Option<Opened>, _> = if own {
+            Ok(None)
+        } else {
+            let seen = roots.look("explain", std::slice::from_ref(target), &[touch.access], manifest.files.symlinks);
+            seen.map(|seen| seen.into_iter().next())
+        };
+        paths.push(seen.map_err(|failure| failure.0)?.map_or(PathFact::ABSENT, |opened| opened.fact));
+    }
+    let addresses: Vec<IpAddr> = match screened.url.as_ref().map(|url| (url.host(), url.port())) {
+        None => Vec::new(),
+        Some((Host::Address(address), _)) => vec![address],
+        // A name that does not resolve here is judged by its text alone.
+        Some((Host::Name(name), port)) => (name, port).to_socket_addrs().map(|found| found.map(|at| at.ip()).collect()).unwrap_or_default(),
+    };
+    Ok(Facts { paths, addresses, redirects: Vec::new() })
+}
+
+/// `toolgate simulate`
+pub(super) fn simulate(cases: &Path, out: &mut dyn Write) -> Result<End, Fault> {
+    let mut out = out;
+    let broken = simulate::simulate(tools::all(), reader(cases)?, &mut out)?;
+    Ok(if broken == 0 { End::Done } else { End::Negative })
+}
+
+/// `toolgate python`: one real call of the tool, through the whole gate.
+pub(super) fn python(file: &Path, choice: &ManifestChoice, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
+    let mut code = String::new();
+    reader(file)?.read_to_string(&mut code)?;
+    let found = setup::find(choice)?;
+    let profile = setup::stdio_profile(&found.manifest, choice)?;
+    let house = setup::build(found)?;
+    let caller = operator(profile);
+    let session = caller.session.clone();
+    let call = ToolCall {
+        tool: "run_python".to_owned(),
+        arguments: Map::from_iter([("code".to_owned(), json!(code))]),
+        malformed: None,
+        caller,
+        repeat: None,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let stage = Stage { cancel: tokio_util::sync::CancellationToken::new(), progress: Progress::default() };
+    let reply = runtime.block_on(async {
+        let reply = pipeline::answer(&house, call, &Nobody, stage).await;
+        house.session_ends(&session).await;
+        reply
+    });
+    house.close();
+    let (failed, text, facts) = match reply.into_answer() {
+        Answer::Done { filtered, .. } => {
+            let parts = filtered.into_parts();
+            let text: Vec<String> = parts
+                .blocks
+                .iter()
+                .filter_map(|block| match block {
+                    Block::Text { text, .. } => Some(text.clone()),
+                    Block::Image { .. } => None,
+                })
+                .collect();
+            (parts.is_error, text.join("\n"), parts.structured.map_or(Value::Null, Value::Object))
+        }
+        Answer::Refused { refusal, .. } => (true, refusal.to_string(), json!(refusal)),
+        Answer::Ask { question, .. } => (true, question.text, Value::Null),
+    };
+    if as_json {
+        writeln!(out, "{facts}")?;
+    } else {
+        writeln!(out, "{}", text.trim_end_matches('\n'))?;
+    }
+    Ok(if failed { End::Negative } else { End::Done })
+}
+
+/// The person at this terminal: what they ask is not asked of them again, and nobody else can be asked.
+fn operator(profile: Option<String>) -> Caller {
+    Caller {
+        principal: "operator".to_owned(),
+        session: format!("cli_{}", std::process::id()),
+        profile,
+        client: ClientLabel { name: "toolgate".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        channel: Channel::None,
+    }
+}
+
+/// Nobody to ask.
+struct Nobody;
+
+impl Asker for Nobody {
+    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Option<Value>> {
+        async { None }.boxed()
+    }
+
+    fn seal(&self, _: &[u8], _: std::time::Duration) -> Option<String> {
+        None
+    }
+
+    fn open(&self, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+}
