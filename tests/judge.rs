@@ -1,4 +1,5 @@
 //! What the judge says, sentence by sentence: each rule with its attack and the ordinary use beside it.
+#![expect(clippy::needless_pass_by_value, reason = "helpers of tests take cases as they are written, and may stop at what should not be")]
 
 use serde_json::{Value, json};
 use toolgate::cli::simulate::judge_case;

@@ -1,4 +1,10 @@
 //! Who must agree, what is remembered, and what an answer is worth: each rule with its attack and the ordinary use beside it.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::unwrap_used,
+    reason = "helpers of tests take cases as they are written, and may stop at what should not be"
+)]
 
 use serde_json::{Value, json};
 use toolgate::cli::simulate::judge_case;
@@ -197,8 +203,7 @@ fn what_is_remembered_is_what_the_manifest_says() {
 #[test]
 fn reviewers_can_only_tighten() {
     let read = |reviews: Value, from: u64| {
-        let verdict = said(json!({"review": {"from_level": from}}), "read_file", json!({"path": "data/a"}), json!({"review": reviews}));
-        verdict
+        said(json!({"review": {"from_level": from}}), "read_file", json!({"path": "data/a"}), json!({"review": reviews}))
     };
     assert_eq!(read(json!(["ok", "allow"]), 0), "allow ok");
     assert_eq!(read(json!(["ok", "deny"]), 0), "deny review_denied");
