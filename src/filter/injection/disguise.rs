@@ -1,5 +1,8 @@
 //! Views of what is written so that a filter does not read it: spaced letters, leet, reversed lines, encodings.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::engine::{DecodePaddingMode, general_purpose::STANDARD};
@@ -24,6 +27,9 @@ pub(super) fn views(source: &str, main: &View) -> Vec<View> {
 
 /// `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`: runs of single letters with one sign between; two signs part words.
 fn spaced(source: &str, views: &mut Vec<View>) {
+    if !has_single_letters(source.as_bytes()) {
+        return;
+    }
     let mut run = View::default();
     let mut letters = 0;
     let mut start = 0;
@@ -70,8 +76,37 @@ fn spaced(source: &str, views: &mut Vec<View>) {
     finish(source, &mut run, &mut letters, start, source.len(), views);
 }
 
+/// Whether twelve letters stand alone one after the other somewhere; most texts hold none and are done here.
+fn has_single_letters(bytes: &[u8]) -> bool {
+    let (mut alone, mut length, mut gap) = (0, 0_usize, 0_usize);
+    for byte in bytes {
+        if byte.is_ascii_alphanumeric() || *byte >= 0x80 {
+            length += 1;
+            gap = 0;
+            continue;
+        }
+        if length == 1 {
+            alone += 1;
+            if alone >= SINGLE {
+                return true;
+            }
+        } else if length > 1 {
+            alone = 0;
+        }
+        length = 0;
+        gap += 1;
+        if gap > 12 {
+            alone = 0;
+        }
+    }
+    alone + usize::from(length == 1) >= SINGLE
+}
+
+/// Letters that must stand alone before they are read together.
+const SINGLE: usize = 12;
+
 fn finish(_source: &str, run: &mut View, letters: &mut usize, start: usize, end: usize, views: &mut Vec<View>) {
-    if *letters >= 12 {
+    if *letters >= SINGLE {
         let done = std::mem::take(run);
         // Where blanks were collapsed on the way, words are glued; the most telling ones are cut out again.
         let mut text = done.text.clone();
@@ -123,6 +158,10 @@ const GLUED: &[&str] = &[
 fn leet(main: &View, source: &str, views: &mut Vec<View>) {
     let mut at = 0;
     for paragraph in main.text.split_inclusive('\n') {
+        if paragraph.bytes().filter(u8::is_ascii_digit).take(3).count() < 3 {
+            at += paragraph.len();
+            continue;
+        }
         let mixed = paragraph.split(|c: char| c.is_whitespace()).filter(|word| is_leet(word)).count();
         if mixed >= 3 {
             let text: String = paragraph.chars().map(unleet).collect();
@@ -152,79 +191,71 @@ const fn unleet(character: char) -> char {
     }
 }
 
-/// Lines written backwards, and lines in ROT13: tried only where common words of English stand in that form.
+/// Lines written backwards, and lines in ROT13: tried only where two words stand that are English in that form alone.
 fn lines(source: &str, views: &mut Vec<View>) {
-    let mut at = 0;
-    for line in source.split_inclusive('\n') {
-        if line.len() >= SHORTEST && line.len() <= LONGEST {
-            let (mut backwards, mut rotated) = (0, 0);
-            for word in line.split(|c: char| !c.is_ascii_alphabetic()) {
-                if BACKWARDS.iter().any(|known| word.eq_ignore_ascii_case(known)) {
-                    backwards += 1;
-                } else if ROTATED.iter().any(|known| word.eq_ignore_ascii_case(known)) {
-                    rotated += 1;
-                }
-            }
-            if backwards >= 2 {
-                views.push(View::of_decoded(&line.chars().rev().collect::<String>(), at, at + line.len()));
-            }
-            if rotated >= 2 {
-                views.push(View::of_decoded(&line.chars().map(rot13).collect::<String>(), at, at + line.len()));
-            }
+    let Some(automaton) = TURNED.as_ref() else { return };
+    let mut line = (0, 0);
+    let mut seen = (0, 0);
+    for found in automaton.find_iter(source) {
+        if found.start() >= line.1 {
+            line = line_around(source, found.start());
+            seen = (0, 0);
         }
-        at += line.len();
+        let backwards = found.pattern().as_usize() < BACKWARDS.len();
+        let count = if backwards { &mut seen.0 } else { &mut seen.1 };
+        *count += 1;
+        let (start, end) = line;
+        let (2, Some(text)) = (*count, source.get(start..end).filter(|text| text.len() <= LONGEST)) else { continue };
+        let turned: String = if backwards { text.chars().rev().collect() } else { text.chars().map(rot13).collect() };
+        views.push(View::of_decoded(&turned, start, end));
     }
 }
 
+fn line_around(source: &str, at: usize) -> (usize, usize) {
+    let start = source.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |place| place + 1);
+    let end = source.get(at..).and_then(|after| after.find('\n')).map_or(source.len(), |place| at + place);
+    (start, end)
+}
+
+static TURNED: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(BACKWARDS.iter().chain(ROTATED)).ok()
+});
+
 const BACKWARDS: &[&str] = &[
-    "eht",
-    "dna",
-    "uoy",
+    "eht ",
+    "uoy ",
     "ruoy",
-    "era",
-    "siht",
-    "lla",
     "erongi",
-    "resu",
-    "llet",
-    "ton",
-    "tuoba",
-    "metsys",
-    "tpmorp",
+    "suoiver",
     "snoitcurtsni",
+    "tpmorp",
+    "metsys",
     "tnatsissa",
-    "stnatsissa",
-    "laever",
-    "suoiverp",
-    "dnes",
+    "egassem",
     "drawrof",
+    "laever",
+    "resu eht",
+    "yltnelis",
     "tsum",
-    "won",
+    "noitasrevnoc",
 ];
 const ROTATED: &[&str] = &[
-    "gur",
-    "naq",
-    "lbh",
-    "lbhe",
-    "guvf",
-    "nyy",
+    "gur ",
     "vtaber",
-    "hfre",
-    "gryy",
-    "abg",
-    "nobhg",
-    "flfgrz",
-    "cebzcg",
-    "vafgehpgvbaf",
-    "nffvfgnag",
-    "nffvfgnagf",
-    "erirny",
     "cerivbhf",
-    "fraq",
+    "vafgehpgvba",
+    "cebzcg",
+    "flfgrz",
+    "nffvfgnag",
+    "zrffntr",
     "sbejneq",
+    "erirny",
+    "hfre",
+    "fvyragyl",
     "zhfg",
-    "abj",
-    "ner",
+    "pbairefngvba",
+    "lbhe",
+    "nobhg",
 ];
 
 fn rot13(character: char) -> char {
@@ -238,27 +269,38 @@ fn rot13(character: char) -> char {
 
 /// Base64, hexadecimal, percent signs, character references and backslash escapes that spell text.
 fn encoded(source: &str, views: &mut Vec<View>) {
-    let bytes = source.as_bytes();
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        if matches!(byte, b'%' | b'&' | b'\\') {
-            let (text, length) = escapes(source.get(at..).unwrap_or_default(), byte);
+    for kind in ['%', '&', '\\'] {
+        let mut at = 0;
+        while let Some(found) = source.get(at..).and_then(|rest| rest.find(kind)) {
+            at += found;
+            let (text, length) = escapes(source.get(at..).unwrap_or_default(), kind as u8);
             if length >= SHORTEST && text.chars().count() >= 8 {
                 views.push(View::of_decoded(&text, at, at + length));
             }
             at += length.max(1);
-        } else if is_base64(byte) {
-            let length = bytes.iter().skip(at).take_while(|byte| is_base64(**byte)).count();
-            let run = source.get(at..at + length).unwrap_or_default();
-            if (SHORTEST..=LONGEST).contains(&length)
+        }
+    }
+    runs(source, views);
+}
+
+/// Runs of base64 signs. A run of the shortest length has a sign at every place that far on, so most bytes are skipped.
+fn runs(source: &str, views: &mut Vec<View>) {
+    let bytes = source.as_bytes();
+    let is_sign = |at: usize| bytes.get(at).is_some_and(|byte| is_base64(*byte));
+    let mut from = 0;
+    while from + SHORTEST <= bytes.len() {
+        let Some(gap) = (from..from + SHORTEST).rev().find(|at| !is_sign(*at)) else {
+            let length = bytes.iter().skip(from).take_while(|byte| is_base64(**byte)).count();
+            let run = source.get(from..from + length).unwrap_or_default();
+            if length <= LONGEST
                 && let Some(text) = from_hex(run).or_else(|| from_base64(run))
             {
-                views.push(View::of_decoded(&text, at, at + length));
+                views.push(View::of_decoded(&text, from, from + length));
             }
-            at += length.max(1);
-        } else {
-            at += 1;
-        }
+            from += length + 1;
+            continue;
+        };
+        from = gap + 1;
     }
 }
 

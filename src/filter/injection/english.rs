@@ -42,13 +42,13 @@ pub(super) const RULES: &[Rule] = &[
         "override",
         0.55,
         OVER,
-        r"\b{over}\s{1,2}(?:all|any)\s{1,2}(?:of\s)?(?:the\s|other\s|these\s|those\s|my\s)?(?:instructions|directives|system prompts?|programming|guardrails)\b",
+        r"\b(?:ignore|disregard|forget|override|bypass|abandon|dismiss)\s{1,2}(?:all|any)\s{1,2}(?:of\s)?(?:the\s|other\s|these\s|those\s|my\s)?(?:instructions|system prompts?|programming|guardrails)\b",
     ),
     rule(
         "override",
         0.7,
         OVER,
-        r"\b{over}\s{1,2}(?:about\s)?(?:every ?th?ing|anything|whatever|all|what)\s{1,2}(?:that\s|of what\s|what\s)?(?:you(?:'ve| have| had| were| got| know| learned| learnt)|i(?:'ve| have)? (?:said|told)|we(?:'ve| have)? (?:said|discussed|talked)|(?:was|is|has been|been) (?:said|told|written)|(?:written |said |stated )?(?:above|before this|prior|previously))",
+        r"\b{over}\s{1,2}(?:about\s)?(?:ever\w{0,2}thing|every thing|anything|whatever|all|what)\s{1,2}(?:that\s|of what\s|what\s)?(?:you(?:'ve| have| had| were| got| know| learned| learnt)|i(?:'ve| have)? (?:said|told)|we(?:'ve| have)? (?:said|discussed|talked)|(?:was|is|has been|been) (?:said|told|written)|(?:written |said |stated )?(?:above|before this|prior|previously))",
     ),
     rule(
         "override",
@@ -176,7 +176,7 @@ pub(super) const RULES: &[Rule] = &[
         "role_change",
         0.75,
         "act as;act like;pretend;behave;roleplay;role-play;simulate;role of;persona;respond as",
-        r"\b(?:act|behave|respond|pretend|role-?play|simulate|imagine|answer|immerse|take on|adopt|play)\b[^.\n]{0,80}\b(?:unrestricted|uncensored|unfiltered|dan\b|jailbroken|amoral|without (?:any |ethical |moral )?(?:restrictions?|rules|limits|filters?|limitations?|guidelines|censorship)|no (?:restrictions|rules|limits|filters|ethical|moral)|another ai|evil (?:ai|twin|assistant))",
+        r"\b(?:act|behave|respond|pretend|role-?play|simulate|imagine|answer|immerse|take on|adopt|play)\b[^.\n]{0,80}\b(?:(?:unrestricted|uncensored|unfiltered|amoral|unethical)\s{1,2}(?:ai|assistant|model|(?:chat)?bot|\w*gpt|llm|agent|version of (?:yourself|you|chatgpt|gpt|the ai))\b|dan\b|jailbroken|without (?:any |ethical |moral )?(?:restrictions?|rules|limits|filters?|limitations?|guidelines|censorship)|no (?:restrictions|rules|limits|filters|ethical|moral)|another ai|evil (?:ai|twin|assistant))",
     ),
     rule(
         "role_change",
@@ -188,7 +188,37 @@ pub(super) const RULES: &[Rule] = &[
         "role_change",
         0.6,
         "no restriction;no limit;no rules;no filter;free from;freed from;broken free;no longer bound;not bound by;without restriction;no content polic;no ethical;no moral;typical confines",
-        r"\b(?:you|they|it|which|who)(?:'ve| have| has| had| are|'re| will be| must| can| will)?\s{1,2}(?:now\s|completely\s|totally\s|absolutely\s)?(?:have |has )?(?:no (?:restrictions|limits?|limitations|rules|filters?|content polic(?:y|ies)|ethical|moral)|(?:been )?(?:free|freed|liberated|broken free) (?:from|of) (?:all|any|the|your|these|typical|its|openai)|no longer bound|not bound by (?:any|the)|without (?:any )?restrictions)",
+        r"\byou(?:'ve| have| has| had| are|'re| will be| must| can| will)?\s{1,2}(?:now\s|completely\s|totally\s|absolutely\s)?(?:have |has )?(?:no (?:restrictions|limits?|limitations|rules|filters?|content polic(?:y|ies)|ethical|moral)|(?:been )?(?:free|freed|liberated|broken free) (?:from|of) (?:all|any|the|your|these|typical|its|openai)|no longer bound|not bound by (?:any|the)|without (?:any )?restrictions)",
+    ),
+    rule(
+        "role_change",
+        0.45,
+        "broken free;typical confines;do not have to abide;doesn't have to abide;no content polic;does not have to follow",
+        r"\b(?:they|it|he|she|who|which|dan)\b[^.\n]{0,40}\b(?:broken free (?:of|from)|(?:do|does)(?: not|n't) have to (?:abide|follow|obey|adhere)|(?:has|have) no content polic)",
+    ),
+    rule(
+        "payload",
+        0.55,
+        "do not do any;don't do any;don't read any;do not read any;do not answer the;don't answer the;do not translate;don't translate;do not summarize;don't summarize;stop everything;stop what you;stop translating;stop summarizing;stop reading;stop processing",
+        r"\b(?:do not|don't|stop)\s{1,2}(?:do any of (?:that|this|it)|read any (?:other|more|further)|answer the|translat(?:e|ing)|summari[sz](?:e|ing)|everything|what you(?:'re| are) doing|reading|processing)\b[^\n]{0,60}\b(?:just|simply|instead|only|and)\s{1,2}(?:just\s|simply\s)?(?:print|say|output|respond|reply|write|return|do|state)\b",
+    ),
+    rule(
+        "payload",
+        0.45,
+        "in your answer;in your response;in your reply;in your output;in your summary;when answering;when responding;when replying;when you answer;when summarizing;when you summarize;when asked about this;if asked about this",
+        r"\b(?:(?:always|must|also|please)\s{1,2}{2}(?:include|mention|add|say|state|print|write|insert|put|use|recommend)\b[^.\n]{0,60}\bin your (?:answer|response|reply|output|summary)|(?:when|if) (?:you )?(?:answer(?:ing)?|respond(?:ing)?|reply(?:ing)?|summari[sz](?:e|ing)|asked)\b[^.\n]{0,60}(?:always|must|be sure to|make sure (?:to|you)|only|you should)\s{1,2}{2}(?:include|mention|add|say|state|print|output|recommend|respond|reply|praise|rate))",
+    ),
+    rule(
+        "payload",
+        0.3,
+        "just print;simply print;only print;instead print;just say;simply say;instead say;just output;simply output;instead output;simply state;then print;then say;instead simply;just respond;simply respond",
+        r"\b(?:just|simply|instead,?|only|then)\s{1,2}(?:just\s|simply\s|only\s)?(?:print|output|say|state|respond with|reply with|write|return)\s{1,2}(?:the (?:string|word|text|phrase|following|sentence|trigger)|[\x22'`\[])",
+    ),
+    rule(
+        "addressed",
+        0.45,
+        "ai instruction;llm instruction;assistant instruction;ai directive;instruction update;instructions update;ai prompt:;llm prompt:;ai task:;additional task",
+        r"\b(?:(?:ai|llm|assistant|agent|model|chatbot|bot)\s{1,2}(?:instructions?|directives?|task|prompt|order|command)s?(?:\s{1,2}(?:update|override|follow|below|change))?|(?:instructions?|system) update|additional task)\s?{q}\s?:",
     ),
     rule(
         "role_change",
@@ -234,7 +264,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "authority",
-        0.5,
+        0.4,
         "granted;pre-approved;preapproved;pre-authorized;already approved;already authorized;has consented;has approved;has authorized;has authorised;given permission;full permission",
         r"\b(?:the\s|this\s)?(?:user|owner|operator|human|administrator|admin)s? (?:has|have)\s{1,2}(?:already\s|explicitly\s|fully\s|pre-?)?(?:granted|given|approved|consented|authori[sz]ed|confirmed|agreed|pre-?approved|pre-?authori[sz]ed)\b",
     ),
@@ -366,8 +396,8 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "tool_poisoning",
         0.5,
-        "before using;before calling;before answering;before responding;before you answer;before you use;before you respond;before you call;before invoking;before replying;before doing anything;before any other tool;prior to using;when this tool;whenever you use;before continuing;before you continue",
-        r"\b(?:before|prior to|whenever|when) (?:you |any )?(?:us(?:e|ing)|call(?:ing)?|answer(?:ing)?|respond(?:ing)?|invok(?:e|ing)|reply(?:ing)?|doing anything|other tools?|continu(?:e|ing))\b[^.\n]{0,40}\b(?:you must|must|please|always|first|read|fetch|open|call|send|run|use the|access)\b",
+        "before answering;before responding;before you answer;before you respond;before replying;before doing anything;before any other tool;this tool;any tool;other tools;before you continue;before continuing;this function",
+        r"\b(?:(?:before|prior to|whenever|when) (?:you )?(?:answer(?:ing)?|respond(?:ing)?|reply(?:ing)?|doing anything|continu(?:e|ing))|(?:before|prior to|whenever|when) (?:you )?(?:us(?:e|ing)|call(?:ing)?|invok(?:e|ing))\s(?:this|any(?: other)?|other|the)\s(?:\w+\s)?(?:tools?|functions?))\b[^.\n]{0,40}\b(?:you must|must|first|read|fetch|open|call|send|run|use the|access|always)\b",
     ),
     rule(
         "tool_poisoning",

@@ -13,32 +13,38 @@ const SUBJECT: &[&str] = &[
     "prompt-injection",
     "promptinjection",
     "jailbreak",
+    "injection detect",
+    "injection_detect",
+    "detect_injection",
+    "comment injection",
+    // Up to here the subject itself; from here the trade.
     "red team",
     "red-team",
     "adversarial",
     "owasp",
     "guardrail",
     "benchmark",
-    "attack vector",
-    "attacker",
+    "attack",
     "vulnerab",
     "mitigat",
-    "detector",
-    "detection",
+    "detect",
     "scanner",
-    "classifier",
+    "classif",
     "dataset",
     "payload",
     "exploit",
     "malicious",
-    "llm security",
     "false positive",
     "heuristic",
+    "regex",
     "yara",
     "threat model",
-    "garak",
+    "canary",
     "evaluat",
 ];
+
+/// How many of them name the subject itself.
+const ITSELF: usize = 8;
 
 static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(SUBJECT).ok());
 
@@ -53,13 +59,13 @@ impl Quoting {
     pub(super) fn of(source: &str, folded: &View) -> Self {
         let Some(automaton) = AUTOMATON.as_ref() else { return Self { spans: Vec::new() } };
         let mut named = vec![false; SUBJECT.len()];
-        for found in automaton.find_iter(&folded.text) {
+        for found in automaton.find_overlapping_iter(&folded.text) {
             if let Some(word) = named.get_mut(found.pattern().as_usize()) {
                 *word = true;
             }
         }
-        // The first five are the subject itself; a text that names none of them is about something else.
-        let subject = named.iter().take(5).any(|word| *word);
+        // A text that does not name the subject itself is about something else.
+        let subject = named.iter().take(ITSELF).any(|word| *word);
         let enough = named.iter().filter(|word| **word).count() >= 3;
         Self { spans: if subject && enough { spans(source) } else { Vec::new() } }
     }
