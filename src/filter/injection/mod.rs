@@ -32,6 +32,8 @@ struct Hit {
 const NEAR: usize = 320;
 /// Bytes after which a group of hits ends, so that long texts do not add up to anything.
 const GROUP: usize = 1600;
+/// What is left of the weight of an example in quotes.
+const EXAMPLE: f32 = 0.45;
 /// What a group must weigh to be a finding.
 const THRESHOLD: f32 = 0.5;
 
@@ -39,10 +41,12 @@ const THRESHOLD: f32 = 0.5;
 pub(super) fn findings(source: &str, main: &View, hidden: &[(usize, usize)]) -> Vec<Finding> {
     let mut all = Vec::new();
     weigh(source, main, 0.0, &mut all);
-    let quoting = quoted::Quoting::of(source, main);
-    for hit in &mut all {
-        if quoting.covers(hit.start, hit.end) {
-            hit.weight *= 0.45;
+    if !all.is_empty() {
+        let quoting = quoted::Quoting::of(source, main);
+        if quoting.is_of_examples(all.iter().map(|hit| (hit.start, hit.end))) {
+            for hit in all.iter_mut().filter(|hit| quoting.covers(hit.start, hit.end)) {
+                hit.weight *= EXAMPLE;
+            }
         }
     }
     for view in disguise::views(source, main) {
