@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::Hit;
+use crate::filter::finding::{ceil, floor};
 use crate::filter::view::{View, fold};
 
 /// What a word can mean here.
@@ -54,6 +55,13 @@ pub(super) enum Idea {
 const IDEAS: usize = Harm as usize + 1;
 
 use Idea::{Above, Ask, Despite, Forget, Free, Guarded, Harm, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told};
+
+impl Idea {
+    /// Whether its words are rare enough in ordinary text to be looked for first.
+    const fn is_rare(self) -> bool {
+        !matches!(self, Above | Orders | Show | Machine | Ask | Harm)
+    }
+}
 
 /// The words of one language.
 pub(super) struct Language {
@@ -110,11 +118,11 @@ struct Table {
 
 impl Table {
     /// The words that are ASCII once folded, or the others.
-    fn of(ascii: bool) -> Self {
+    fn of(ascii: bool, rare: bool) -> Self {
         let mut patterns = Vec::new();
         let mut entries = Vec::new();
         for (language, row) in all_languages().enumerate() {
-            for (idea, words) in row.words {
+            for (idea, words) in row.words.iter().filter(|(idea, _)| idea.is_rare() == rare) {
                 for word in words.split(';') {
                     let stem = word.strip_suffix('*');
                     let folded = fold(stem.unwrap_or(word)).text;
@@ -140,19 +148,31 @@ fn all_languages() -> impl Iterator<Item = &'static Language> {
     languages::LANGUAGES.iter().chain(languages_west::LANGUAGES).chain(languages_east::LANGUAGES)
 }
 
-static ASCII: LazyLock<Table> = LazyLock::new(|| Table::of(true));
-static OTHER: LazyLock<Table> = LazyLock::new(|| Table::of(false));
+static RARE_ASCII: LazyLock<Table> = LazyLock::new(|| Table::of(true, true));
+static RARE_OTHER: LazyLock<Table> = LazyLock::new(|| Table::of(false, true));
+static COMMON_ASCII: LazyLock<Table> = LazyLock::new(|| Table::of(true, false));
+static COMMON_OTHER: LazyLock<Table> = LazyLock::new(|| Table::of(false, false));
 
 /// Finds companies of ideas. Linear: per word found, a constant number of companies is looked at.
 pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
     let text = view.text.as_str();
     let mut words = Vec::new();
-    find(&ASCII, text, &mut words);
+    find(&RARE_ASCII, text, 0, &mut words);
     // A language's words may be of both kinds (a name, `ai`); those of other scripts need a text that holds some.
-    if !text.is_ascii() {
-        find(&OTHER, text, &mut words);
-        words.sort_by_key(|word: &Word| word.end);
+    let other = !text.is_ascii();
+    if other {
+        find(&RARE_OTHER, text, 0, &mut words);
     }
+    words.sort_by_key(|word: &Word| word.start);
+    for (start, end) in surroundings(&words) {
+        let start = floor(text, start);
+        let part = text.get(start..ceil(text, end)).unwrap_or_default();
+        find(&COMMON_ASCII, part, start, &mut words);
+        if other {
+            find(&COMMON_OTHER, part, start, &mut words);
+        }
+    }
+    words.sort_by_key(|word| word.end);
     judge(text, &words, out);
 }
 
@@ -164,14 +184,28 @@ struct Word {
     idea: Idea,
 }
 
-fn find(table: &Table, text: &str, words: &mut Vec<Word>) {
+/// Where common words can keep company with rare ones; disjoint, so that each byte is read once more at most.
+fn surroundings(words: &[Word]) -> Vec<(usize, usize)> {
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for word in words {
+        let (start, end) = (word.start.saturating_sub(REACH), word.end + REACH);
+        match parts.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => parts.push((start, end)),
+        }
+    }
+    parts
+}
+
+/// Finds a table's words in a part of the view that begins at `offset`.
+fn find(table: &Table, text: &str, offset: usize, words: &mut Vec<Word>) {
     let Some(automaton) = &table.automaton else { return };
     for found in automaton.find_overlapping_iter(text) {
         let Some(entry) = table.entries.get(found.pattern().as_usize()) else { continue };
         if (entry.left && joined_before(text, found.start())) || (entry.right && joined_after(text, found.end())) {
             continue;
         }
-        words.push(Word { start: found.start(), end: found.end(), language: entry.language, idea: entry.idea });
+        words.push(Word { start: offset + found.start(), end: offset + found.end(), language: entry.language, idea: entry.idea });
     }
 }
 
@@ -246,7 +280,11 @@ mod tests {
 
     #[test]
     fn the_table_builds_and_every_word_is_more_than_a_letter() {
-        assert!(ASCII.automaton.is_some() && OTHER.automaton.is_some());
+        for table in [&RARE_ASCII, &RARE_OTHER, &COMMON_ASCII, &COMMON_OTHER] {
+            assert!(table.automaton.is_some() && !table.entries.is_empty());
+        }
+        // Without a rare idea a company would never be looked for.
+        assert!(COMPANIES.iter().all(|company| company.ideas.iter().any(|idea| idea.is_rare())));
         for language in all_languages() {
             for word in language.words.iter().flat_map(|(_, words)| words.split(';')) {
                 assert!(fold(word).text.chars().count() >= 2 || !word.is_ascii(), "{}: {word:?}", language.name);

@@ -422,7 +422,8 @@ fn named(name: &str) -> Option<char> {
 fn selectors(source: &str, views: &mut Vec<View>) {
     let mut bytes = Vec::new();
     let mut start = 0;
-    if source.is_ascii() {
+    // The selectors' first bytes in UTF-8; most texts beyond ASCII hold neither.
+    if !source.bytes().any(|byte| matches!(byte, 0xef | 0xf3)) {
         return;
     }
     let mut flush = |bytes: &mut Vec<u8>, start: usize, end: usize| {

@@ -114,7 +114,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "prompt_extraction",
         0.8,
-        "prompt;instruction;message;directive;guideline",
+        "your system;your initial;your original;your hidden;your secret;your starting;your internal;your developer;your base;your core;your first;your full;your exact;your entire;your pre;your complete;your own;its system;its initial;its original;its hidden;its secret;its starting;its internal;its developer;its base;its core;its first;its full;its exact;its entire;its pre;its complete;its own;own system;own initial;own original;own hidden;own secret;own starting;own internal;own developer;own base;own core;own first;own full;own exact;own entire;own pre;own complete;own own;model's system;model's initial;model's original;model's hidden;model's secret;model's starting;model's internal;model's developer;model's base;model's core;model's first;model's full;model's exact;model's entire;model's pre;model's complete;model's own;assistant's system;assistant's initial;assistant's original;assistant's hidden;assistant's secret;assistant's starting;assistant's internal;assistant's developer;assistant's base;assistant's core;assistant's first;assistant's full;assistant's exact;assistant's entire;assistant's pre;assistant's complete;assistant's own;ai's system;ai's initial;ai's original;ai's hidden;ai's secret;ai's starting;ai's internal;ai's developer;ai's base;ai's core;ai's first;ai's full;ai's exact;ai's entire;ai's pre;ai's complete;ai's own",
         r"\b{show}\s{1,2}(?:me\s|us\s|out\s|back\s|to me\s)?{2}(?:your|its|his|their own|this ai's|this model's|the model's|the assistant's|the ai's)\s{1,2}(?:own\s|full\s|complete\s|exact\s)?{secretprompt}\b",
     ),
     rule(
@@ -132,7 +132,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "prompt_extraction",
         0.6,
-        "above;verbatim;word for word;word-for-word;first line;conversation",
+        "text above;everything above;words above;instructions above;prompt above;conversation above;lines above;content above;message above;all above;verbatim;word for word;word-for-word;exactly;in full;before this",
         r"\b(?:repeat|print|output|recite|echo|translate|summari[sz]e|copy|return|reveal|reproduce|write out)\s{1,2}{5}(?:words|text|everything|prompt|conversation|instructions?|message|all|content|lines?)\s{1,2}{5}(?:above|verbatim|word[ -]for[ -]word|exactly|in full|before this)\b",
     ),
     rule(
@@ -150,7 +150,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "prompt_extraction",
         0.3,
-        "audit;debug;troubleshoot;quality assurance;testing purposes;security review;verification purposes;compliance",
+        "security audit;quality assurance;for debugging;for troubleshooting;for testing;security review;for verification;for compliance;for audit;for security;for the audit;as part of;i'm a developer;i am a developer;i'm the ;i am the ;i'm your;i am your;i am an a;i'm an a;i am a researcher;i'm a researcher;i am a creator;i'm an engineer;i am an engineer",
         r"\b(?:for|as part of)\s{1,2}{2}(?:security|quality assurance|debugging|troubleshooting|testing|verification|compliance|audit)\s?(?:audit|purposes?|review|reasons?)?\b|\bi'?(?:m| am) (?:a|the|your) (?:developer|admin\w*|engineer|auditor|researcher|creator)",
     ),
     rule(
@@ -229,7 +229,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "role_change",
         0.55,
-        "mode",
+        "entering;activating;enabling;initiating;switching",
         r"\b(?:i(?:'m| am)|we are|you are)\s{1,2}(?:now\s)?(?:entering|activating|enabling|initiating|switching (?:you )?(?:in)?to)\s{1,2}(?:an?\s|the\s|into\s)?{q}(?:[a-z]+\s){0,4}mode\b",
     ),
     rule(
@@ -347,13 +347,13 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "exfiltration",
         0.5,
-        "send;forward;post;upload;mail;transmit;exfiltrate;leak;submit;append;attach;deliver;relay;copy;share;encode;include",
+        "the user;user's;users';conversation;chat ;chats ;system prompt;environment variables;env vars",
         r"\b{send}\s{1,2}{3}(?:(?:the\s|all\s|this\s|entire\s|full\s|our\s)*(?:user'?s?|conversation|chat)\s{1,2}{2}(?:history|logs?|transcript|context|keys?|passwords?|credentials?|secrets?|tokens?|data|messages?|information|files?|details|prompt|query|question|input|e-?mails?)?|(?:your\s|the\s)(?:system prompt|environment variables|env vars))\s?{5}\b(?:to|at|via|in|into|as|onto|through)\s{1,2}{3}{place}",
     ),
     rule(
         "exfiltration",
         0.3,
-        "send;forward;post;upload;mail;transmit;exfiltrate;leak;submit;append;attach;deliver;relay",
+        "conversation;chat ;api key;api-key;api_key;apikey;password;credential;secret;token;system prompt;environment variable;env vars;private key;ssh key;cookies;user;personal data;personal information;confidential;session data;messages;browsing history",
         r"\b{send}\s{1,2}{3}{loot}\s{1,2}{5}(?:to|at|via|in|as)\s{1,2}{3}{place}",
     ),
     rule(
@@ -383,7 +383,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "exfiltration",
         0.5,
-        "image;img;markdown;render;display;link",
+        "https://;http://",
         r"\b(?:render|display|show|include|insert|output|embed|create|end|add|load|print|append)\b[^.\n]{0,60}(?:image|img|markdown|link|picture|pixel)\b[^\n]{0,80}https?://[^\n]{0,160}(?:\{|\[|<|conversation|history|secret|user|data|summary|prompt|base64|encoded|password|key)",
     ),
     rule(
@@ -408,7 +408,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "tool_poisoning",
         0.4,
-        "tool;function;plugin;call ;invoke",
+        "call ;invoke ;use the;use your;run the;execute the;trigger the;use `",
         r"\b(?:call|use|invoke|run|execute|trigger)\s{1,2}(?:the\s|your\s)?{q}[`'\x22]?[a-z]+(?:_[a-z]+)+[`'\x22]?(?:\s{1,2}(?:tool|function|command|plugin)\b|\s?\()",
     ),
     rule(
@@ -469,7 +469,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "payload",
         0.25,
-        "respond;reply;answer;output;print;say",
+        "only respond;only reply;only answer;only output;only say;only print;just respond;just reply;just answer;just output;just say;just print;always respond;always reply;always answer;always output;always say;always print;simply respond;simply reply;simply answer;simply output;simply say;simply print;instead respond;instead reply;instead answer;instead output;instead say;instead print;instead, respond;instead, reply;instead, answer;instead, output;instead, say;instead, print",
         r"\b(?:only|just|always|simply|instead,?)\s{1,2}(?:respond|reply|answer|output|say|print)\s{1,2}(?:with|to)?\s?['\x22`]",
     ),
     rule(
