@@ -164,7 +164,8 @@ pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
         find(&RARE_OTHER, text, 0, &mut words);
     }
     words.sort_by_key(|word: &Word| word.start);
-    for (start, end) in surroundings(&words) {
+    let parts = surroundings(&words);
+    for &(start, end) in &parts {
         let start = floor(text, start);
         let part = text.get(start..ceil(text, end)).unwrap_or_default();
         find(&COMMON_ASCII, part, start, &mut words);
@@ -173,7 +174,7 @@ pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
         }
     }
     words.sort_by_key(|word| word.end);
-    judge(text, &words, out);
+    judge(&words, &SentenceEnds::within(text, &parts), out);
 }
 
 /// A word that was found.
@@ -209,11 +210,10 @@ fn find(table: &Table, text: &str, offset: usize, words: &mut Vec<Word>) {
     }
 }
 
-fn judge(text: &str, words: &[Word], out: &mut Vec<Hit>) {
+fn judge(words: &[Word], ends: &SentenceEnds, out: &mut Vec<Hit>) {
     if words.is_empty() {
         return;
     }
-    let ends = SentenceEnds::new(text);
     // Per language and idea: where it was last seen (start, end, sentence).
     let mut seen = vec![[None::<(usize, usize, usize)>; IDEAS]; all_languages().count()];
     for word in words {
@@ -254,17 +254,22 @@ struct SentenceEnds {
 }
 
 impl SentenceEnds {
-    fn new(text: &str) -> Self {
+    /// The ends in some parts of a text; between parts a sentence ends as well.
+    fn within(text: &str, parts: &[(usize, usize)]) -> Self {
         let mut ends = Vec::new();
-        let mut last = ' ';
-        for (at, character) in text.char_indices() {
-            let ended = matches!(character, '。' | '！' | '？' | '।' | '؟')
-                || (matches!(last, '.' | '!' | '?') && character.is_whitespace())
-                || (character == '\n' && matches!(last, '\n' | ';' | '{' | '}' | ')' | ','));
-            if ended {
-                ends.push(at);
+        for &(start, end) in parts {
+            let start = floor(text, start);
+            ends.push(start);
+            let mut last = ' ';
+            for (at, character) in text.get(start..ceil(text, end)).unwrap_or_default().char_indices() {
+                let ended = matches!(character, '。' | '！' | '？' | '।' | '؟')
+                    || (matches!(last, '.' | '!' | '?') && character.is_whitespace())
+                    || (character == '\n' && matches!(last, '\n' | ';' | '{' | '}' | ')' | ','));
+                if ended {
+                    ends.push(start + at);
+                }
+                last = character;
             }
-            last = character;
         }
         Self { ends }
     }

@@ -76,30 +76,26 @@ fn spaced(source: &str, views: &mut Vec<View>) {
     finish(source, &mut run, &mut letters, start, source.len(), views);
 }
 
-/// Whether twelve letters stand alone one after the other somewhere; most texts hold none and are done here.
+/// Whether twelve letters may stand alone one after the other somewhere; most texts hold none and are done here.
+///
+/// In such a run no two letters touch for 23 bytes, so a window that ends in two that do is skipped as a whole.
 fn has_single_letters(bytes: &[u8]) -> bool {
-    let (mut alone, mut length, mut gap) = (0, 0_usize, 0_usize);
-    for byte in bytes {
-        if byte.is_ascii_alphanumeric() || *byte >= 0x80 {
-            length += 1;
-            gap = 0;
-            continue;
-        }
-        if length == 1 {
-            alone += 1;
-            if alone >= SINGLE {
+    const WINDOW: usize = 2 * SINGLE - 1;
+    let is_letter = |at: usize| bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
+    let mut from = 0;
+    while from + WINDOW <= bytes.len() {
+        let Some(pair) = (from..from + WINDOW - 1).rev().find(|at| is_letter(*at) && is_letter(at + 1)) else {
+            // No two touch; signs alone (a rule of dashes, an empty table) are no run of letters.
+            let letters = (from..from + WINDOW).filter(|at| is_letter(*at)).count();
+            if letters >= 2 {
                 return true;
             }
-        } else if length > 1 {
-            alone = 0;
-        }
-        length = 0;
-        gap += 1;
-        if gap > 12 {
-            alone = 0;
-        }
+            from += WINDOW / 2;
+            continue;
+        };
+        from = pair + 1;
     }
-    alone + usize::from(length == 1) >= SINGLE
+    false
 }
 
 /// Letters that must stand alone before they are read together.
@@ -420,33 +416,37 @@ fn named(name: &str) -> Option<char> {
 
 /// Bytes carried by runs of variation selectors (one selector, one byte).
 fn selectors(source: &str, views: &mut Vec<View>) {
-    let mut bytes = Vec::new();
-    let mut start = 0;
-    // The selectors' first bytes in UTF-8; most texts beyond ASCII hold neither.
-    if !source.bytes().any(|byte| matches!(byte, 0xef | 0xf3)) {
-        return;
-    }
-    let mut flush = |bytes: &mut Vec<u8>, start: usize, end: usize| {
-        if bytes.len() >= 8 {
-            views.push(View::of_decoded(&String::from_utf8_lossy(bytes), start, end));
-        }
-        bytes.clear();
-    };
-    for (at, character) in source.char_indices() {
+    let bytes = source.as_bytes();
+    let mut carried = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    let mut at = 0;
+    // The selectors' first bytes in UTF-8.
+    while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, 0xef | 0xf3))) {
+        at += found;
+        let Some(character) = source.get(at..).and_then(|rest| rest.chars().next()) else { break };
         let byte = match u32::from(character) {
             code @ 0xfe00..=0xfe0f => u8::try_from(code - 0xfe00).ok(),
             code @ 0xe_0100..=0xe_01ef => u8::try_from(code - 0xe_0100 + 16).ok(),
             _ => None,
         };
-        match byte {
-            Some(byte) => {
-                if bytes.is_empty() {
-                    start = at;
-                }
-                bytes.push(byte);
-            }
-            None => flush(&mut bytes, start, at),
+        if at > end {
+            carry(&mut carried, start, end, views);
         }
+        if let Some(byte) = byte {
+            if carried.is_empty() {
+                start = at;
+            }
+            carried.push(byte);
+            end = at + character.len_utf8();
+        }
+        at += character.len_utf8();
     }
-    flush(&mut bytes, start, source.len());
+    carry(&mut carried, start, end, views);
+}
+
+fn carry(carried: &mut Vec<u8>, start: usize, end: usize, views: &mut Vec<View>) {
+    if carried.len() >= 8 {
+        views.push(View::of_decoded(&String::from_utf8_lossy(carried), start, end));
+    }
+    carried.clear();
 }
