@@ -137,6 +137,11 @@ pub(super) fn attend(order: &Order, program: &Program, signals: &SignalFd) -> En
     if end.stopped.is_none() && end.signal.is_some() {
         end.stopped = by_signal(order, &end);
     }
+    if let (Program::Joined(_), Ok(used)) = (program, nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)) {
+        let millis = |time: nix::sys::time::TimeVal| (time.tv_sec() * 1000 + time.tv_usec() / 1000).unsigned_abs();
+        end.usage.cpu_ms += millis(used.user_time()) + millis(used.system_time());
+        end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss().unsigned_abs().saturating_mul(1024));
+    }
     end.usage.pids_peak = Some(watch.pids_peak());
     end
 }
@@ -154,7 +159,11 @@ fn over(program: &Program, end: &mut End) -> bool {
         && speaks(channel)
     {
         match order::receive::<Word>(channel.as_fd()) {
-            Ok(Some((Word::Ended(ended), _))) => (end.exit, end.signal, end.usage) = (ended.exit, ended.signal, ended.usage),
+            Ok(Some((Word::Ended(ended), _))) => {
+                (end.exit, end.signal, end.usage) = (ended.exit, ended.signal, ended.usage);
+                // What was noted before a kill wins.
+                end.stopped = end.stopped.take().or(ended.stopped);
+            }
             // A spawner that is gone can tell nothing any more.
             _ => end.signal = Some(nix::libc::SIGKILL),
         }

@@ -65,8 +65,19 @@ const STACK: u64 = 4 * 1024 * 1024;
 /// # Errors
 /// The text of what went wrong.
 pub(super) fn drop_privileges(built: &mut Built) -> Result<(), String> {
-    let text = |e: rustix::io::Errno| e.to_string();
-    rustix::thread::set_no_new_privs(true).map_err(text)?;
+    drop_bounding_set()?;
+    drop_capabilities()?;
+    built.on("no_new_privs");
+    built.on("capabilities");
+    Ok(())
+}
+
+/// Makes it impossible to win a capability, and keeps those that are there.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn drop_bounding_set() -> Result<(), String> {
+    rustix::thread::set_no_new_privs(true).map_err(|e| e.to_string())?;
     for bit in 0..64 {
         let one = CapabilitySet::from_bits_retain(1 << bit);
         match rustix::thread::remove_capability_from_bounding_set(one) {
@@ -77,11 +88,17 @@ pub(super) fn drop_privileges(built: &mut Built) -> Result<(), String> {
             Err(e) => return Err(e.to_string()),
         }
     }
-    let none = CapabilitySet::empty();
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).map_err(text)?;
-    built.on("no_new_privs");
-    built.on("capabilities");
     Ok(())
+}
+
+/// Gives up every capability that is there.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn drop_capabilities() -> Result<(), String> {
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .map_err(|e| e.to_string())
 }
 
 /// Restricts files, TCP, abstract sockets and signals with Landlock, as far as the kernel has it.
