@@ -231,7 +231,9 @@ fn memory_in_files_counts_where_the_kernel_keeps_a_group() {
             assert_eq!((outcome.status, outcome.limit), (Status::Limit, Some(Limit::Memory)), "{outcome:?}");
             assert!(outcome.evidence.as_ref().is_some_and(|evidence| evidence.starts_with("oom_kill")), "{outcome:?}");
             // The count tells it, not the way the program ended: here only a child dies.
-            spec.program = format!("import os\nif os.fork() == 0:\n    x = bytearray(b'x') * (40 << 20)\n    exec({filled:?})\n    os._exit(0)\nos.wait()\nprint('well')");
+            spec.program = format!(
+                "import os\nif os.fork() == 0:\n    x = bytearray(b'x') * (40 << 20)\n    exec({filled:?})\n    os._exit(0)\nos.wait()\nprint('well')"
+            );
             let outcome = world.run(&spec).unwrap();
             assert_eq!((outcome.exit_code, outcome.limit), (Some(0), Some(Limit::Memory)), "{outcome:?}");
         } else {
@@ -239,5 +241,15 @@ fn memory_in_files_counts_where_the_kernel_keeps_a_group() {
         }
         spec.program = "open('/tmp/a', 'wb').write(bytes(20 << 20))".to_owned();
         assert_eq!(world.run(&spec).unwrap().status, Status::Ok);
+    }
+}
+
+#[test]
+fn sixty_four_calls_at_once_all_come_back() {
+    let world = World::new();
+    world.warm_up();
+    let specs: Vec<_> = (0..64).map(|n| world.spec(&format!("print({n})"))).collect();
+    for (n, outcome) in world.run_all(&specs).into_iter().enumerate() {
+        assert_eq!(outcome.unwrap().stdout, format!("{n}\n"));
     }
 }

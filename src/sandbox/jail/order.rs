@@ -30,8 +30,6 @@ pub(crate) struct Order {
     pub(crate) roots: Vec<RootOrder>,
     /// Where it starts.
     pub(crate) start_dir: String,
-    /// Whether user namespaces and mounts are used, or the reduced walls.
-    pub(crate) way: Way,
     /// Modules that a waiting interpreter has imported.
     pub(crate) preload: Vec<String>,
     /// Start from nothing.
@@ -47,17 +45,6 @@ pub(crate) struct Go {
     pub(crate) wall: std::time::Duration,
     /// For each root what must not be seen in it.
     pub(crate) masked: Vec<Vec<String>>,
-}
-
-/// How the walls are built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Way {
-    /// Namespaces and an own root.
-    Native,
-    /// Landlock, system call filter and limits alone.
-    Reduced,
-    /// Limits alone.
-    Rlimits,
 }
 
 /// One root of an order.

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use super::layers::Built;
 use super::watch::Watch;
 use super::{program, raw, root, trees, walls};
-use crate::sandbox::jail::order::{self, End, Order, Way, Word};
+use crate::sandbox::jail::order::{self, End, Order, Word};
 use crate::sandbox::jail::outcome::Limit;
 
 /// How often memory and processor time are looked at. Between two looks a program can take what its rlimits let it take.
@@ -41,9 +41,7 @@ enum Step {
 }
 
 fn started(order: &Order, handed: [OwnedFd; 5], shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
-    if order.way == Way::Native {
-        furnish(order, shown, &mut built)?;
-    }
+    furnish(order, shown, &mut built)?;
     walls::drop_privileges(&mut built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}")))?;
     let signals = listen()?;
     match raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}")))? {

@@ -56,7 +56,7 @@ struct Cell {
     program: Option<i32>,
 }
 
-/// A call whose pool is gone.
+/// A jail whose pool is gone.
 #[derive(Debug)]
 pub(super) struct Retired(Cell);
 
@@ -225,7 +225,8 @@ impl Pool {
     /// Gives the pool up. What it leaves must be kept until the supervisors are dead: closing the channel of a jail that has just
     /// been given a call would end the call.
     pub(super) fn retire(self) -> impl Iterator<Item = Retired> {
-        self.cells.into_iter().filter(|cell| cell.state == State::Taken).map(Retired)
+        self.cells.iter().filter(|cell| cell.state != State::Taken).for_each(Cell::end);
+        self.cells.into_iter().map(Retired)
     }
 
     /// Whether nothing good comes of it any more.

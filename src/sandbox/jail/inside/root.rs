@@ -26,6 +26,8 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
     let safe = MountFlags::NOSUID | MountFlags::NODEV;
     mount("jail", base, "tmpfs", safe, Some(c"mode=0755,size=4m,nr_inodes=20k")).map_err(fault("mounting the new root"))?;
     rustix::process::chdir(base).map_err(fault("entering the new root"))?;
+    // Before the parts: an interpreter may lie below `/tmp` itself.
+    furnish(order, built)?;
     for tree in shown.parts {
         attach(&tree).map_err(|e| Word::Fault(format!("attaching `/{}`: {e}", tree.at)))?;
     }
@@ -33,7 +35,6 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
         let path = path.trim_start_matches('/');
         parents(path).and_then(|()| symlinkat(target.as_str(), CWD, path).map_err(|e| e.to_string())).map_err(Word::Fault)?;
     }
-    furnish(order, built)?;
     place_of_masks().map_err(Word::Fault)?;
     for root in &order.roots {
         parents(&format!("roots/{}/x", root.name)).map_err(Word::Fault)?;

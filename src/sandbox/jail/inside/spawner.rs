@@ -17,7 +17,7 @@ use super::pool::{Pool, Retired, Step};
 use super::supervisor::{self, Handed};
 use super::zygote::{self, Made};
 use super::{enter, init, raw};
-use crate::sandbox::jail::order::{self, Order, Way, Word};
+use crate::sandbox::jail::order::{self, Order, Word};
 
 /// How many kinds of calls have jails that wait.
 const MOST_POOLS: usize = 3;
@@ -185,7 +185,7 @@ impl Spawner {
 
     fn take(&mut self, order: Order, fds: Vec<OwnedFd>) -> Turn {
         let Some(handed) = Handed::sort(fds) else { return Turn::Spawner };
-        if order.fresh || order.way != Way::Native || !self.workshop {
+        if order.fresh || !self.workshop {
             return self.cold(&order, handed);
         }
         let kind = Pool::kind(&order);

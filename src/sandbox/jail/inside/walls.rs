@@ -10,7 +10,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::layers::Built;
-use crate::sandbox::jail::order::{Order, Way};
+use crate::sandbox::jail::order::Order;
 use crate::sandbox::jail::spec::Limits;
 
 /// Bounds this process and what it starts. None can be raised again: soft and hard are the same, and no capability is left.
@@ -146,15 +146,13 @@ fn rules(order: &Order, level: CompatLevel) -> Result<RulesetCreated, String> {
         let fd = PathFd::new(path).map_err(|e| text(&e))?;
         (&mut rules).add_rule(PathBeneath::new(fd, access)).map(drop).map_err(|e| text(&e))
     };
-    if order.way == Way::Native {
-        allow("/", read)?;
-        for scratch in ["/tmp", "/dev/shm"] {
-            allow(scratch, write)?;
-        }
-        // The mounts decide which of the roots can be written; a jail that waits does not have them yet.
-        if order.roots.iter().any(|root| root.writable) {
-            allow("/roots", write)?;
-        }
+    allow("/", read)?;
+    for scratch in ["/tmp", "/dev/shm"] {
+        allow(scratch, write)?;
+    }
+    // The mounts decide which of the roots can be written; a jail that waits does not have them yet.
+    if order.roots.iter().any(|root| root.writable) {
+        allow("/roots", write)?;
     }
     for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"] {
         allow(device, AccessFs::ReadFile | AccessFs::WriteFile)?;
