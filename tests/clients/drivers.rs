@@ -71,6 +71,10 @@ impl Client {
         (!whole).then(|| "it is not installed; `./check --setup` installs it".to_owned())
     }
 
+    pub(crate) fn is_told_the_version(&self) -> bool {
+        self.mode == STATELESS
+    }
+
     pub(crate) fn is_inspector(&self) -> bool {
         self.name.starts_with("inspector")
     }

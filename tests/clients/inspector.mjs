@@ -16,7 +16,9 @@ const wanted = {
 
 function play(step) {
   const options = ['--cli', '--protocol-era', script.mode, ...wanted[step.op](step), '--format', 'json', '-q'];
-  const run = spawnSync(process.execPath, [inspector, ...options, '--', script.command, ...script.args], {
+  // The server gets what is named here and little else.
+  const environment = Object.entries(script.env).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
+  const run = spawnSync(process.execPath, [inspector, ...options, ...environment, '--', script.command, ...script.args], {
     env: { ...script.env, MCP_CATALOG_PATH: `${script.env.HOME}/catalog.json` },
     encoding: 'utf8',
     timeout: 60_000,

@@ -23,7 +23,9 @@ impl Scenario {
         let told = client.play(&home, self.answers, &(self.steps)(&home));
         if !client.is_inspector() {
             assert_eq!(told.value["protocol"], client.protocol, "{}", told.errors);
-            assert_eq!(told.value["server"]["name"], "toolgate", "{}", told.value);
+            // A client that was told the version beforehand does not ask who is there.
+            let server = &told.value["server"];
+            assert!(server["name"] == "toolgate" || (client.is_told_the_version() && server.is_null()), "{}", told.value);
         }
         (self.check)(&home, &told);
         home.verify();
@@ -87,7 +89,7 @@ scenarios! {
             assert!(told.text(2).contains("notes.txt") && told.text(2).contains("src"), "{}", told.text(2));
             assert!(!told.text(2).contains("secrets/key.txt"), "{}", told.text(2));
             assert!(told.text(3).contains("second line"), "{}", told.text(3));
-            assert_eq!(told.ok(4)["structuredContent"]["size"], 29, "{}", told.ok(4));
+            assert_eq!(told.ok(4)["structuredContent"]["size"], 24, "{}", told.ok(4));
             assert_eq!(home.told("call.finished", "read_file")[0]["status"], "success");
         },
     }
@@ -147,7 +149,7 @@ scenarios! {
             assert_eq!(schema["required"], json!(["decision"]));
             assert!(schema["properties"]["decision"]["default"].is_null());
             let message = question["message"].as_str().unwrap();
-            assert!(message.contains("project/notes.txt") && message.contains("-second line") && message.contains("+2nd line"), "{message}");
+            assert!(message.contains("project/notes.txt") && message.contains("- second line") && message.contains("+ 2nd line"), "{message}");
             let finished = home.told("call.finished", "edit_file");
             assert_eq!(finished.len(), 1);
             assert_eq!(finished[0]["status"], "success");

@@ -85,7 +85,6 @@ fn what_was_not_declared_is_no_method() {
     for (method, params) in [
         ("prompts/list", json!({})),
         ("prompts/get", json!({"name": "x"})),
-        ("resources/templates/list", json!({})),
         ("completion/complete", json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}})),
         ("logging/setLevel", json!({"level": "debug"})),
         ("resources/subscribe", json!({"uri": "toolgate://policy"})),

@@ -155,7 +155,7 @@ fn a_client_that_never_reads_costs_bounded_memory_and_does_not_keep_the_server()
 
 #[test]
 fn nothing_but_messages_leaves_on_standard_output_however_loud_the_log() {
-    let home = Home::new(Policy::default());
+    let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
     let mut server = Server::start_with(&home, &[], &[("RUST_LOG", "trace"), ("RUST_BACKTRACE", "1")]);
     server.request("initialize", &crate::server::hello("2025-11-25"));
     server.call("read_file", &json!({"path": "project/notes.txt"}));
