@@ -98,8 +98,7 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
 
     // 8. Nothing from outside reaches the model unfiltered.
     let status = if output.is_error { Status::Error } else { Status::Success };
-    let settings = crate::filter::Settings::default();
-    Ok(Turn::Answer(Filtered::of(output, &settings, entry.id())?, status))
+    Ok(Turn::Answer(Filtered::of(output, &door.manifest().filters, entry.id())?, status))
 }
 
 fn plan(capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {

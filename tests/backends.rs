@@ -13,6 +13,7 @@ use backends::harness::{self, World};
 fn every_attack_fails_and_its_ordinary_counterpart_works() {
     let world = World::new();
     let mut failures = Vec::new();
+    world.warm_up();
     let only = std::env::var("ATTACK").ok();
     let mut count = 0;
     for row in backends::table::rows() {

@@ -1,6 +1,5 @@
 //! The loader of `tools.toml`: what it refuses, all at once and with places; what a missing key means.
-
-mod common;
+#![expect(clippy::expect_used, clippy::string_slice, reason = "a test may stop at what should not be")]
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,9 +8,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate::manifest::{self, Fault, Manifest, Mode, RootMode};
 use toolgate::model::{Bytes, Level};
+use toolgate::tools;
 
 fn parse(text: &str) -> Result<Manifest, Vec<String>> {
-    manifest::parse(text, &common::specs()).map_err(|faults| faults.iter().map(Fault::to_string).collect())
+    manifest::parse(text, tools::specs()).map_err(|faults| faults.iter().map(Fault::to_string).collect())
 }
 
 fn faults(text: &str) -> Vec<String> {
@@ -19,7 +19,7 @@ fn faults(text: &str) -> Vec<String> {
 }
 
 fn json_faults(value: &Value) -> Vec<String> {
-    manifest::parse_json(value, &common::specs()).expect_err("refused").iter().map(Fault::to_string).collect()
+    manifest::parse_json(value, tools::specs()).expect_err("refused").iter().map(Fault::to_string).collect()
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn what_is_missing_takes_the_values_of_the_contract() {
 #[test]
 fn a_manifest_as_json_is_read_by_the_same_rules() {
     let json = json!({"version": 1, "roots": {"d": {"path": "/d", "mode": "rw", "allowed_paths": ["**"]}}});
-    assert!(manifest::parse_json(&json, &common::specs()).is_ok());
+    assert!(manifest::parse_json(&json, tools::specs()).is_ok());
     for (broken, word) in [
         (json!({}), "version"),
         (json!({"version": "1"}), "whole number"),
@@ -213,7 +213,7 @@ fn a_manifest_as_json_is_read_by_the_same_rules() {
 #[test]
 fn python_may_write_only_where_nothing_is_denied() {
     let with = |root: Value, files: Value| json!({"version": 1, "roots": {"d": root}, "files": files, "python": {"roots": ["d"]}});
-    let judged = |value: Value| manifest::parse_json(&value, &common::specs()).map(|_| ()).map_err(|faults| faults[0].what.clone());
+    let judged = |value: Value| manifest::parse_json(&value, tools::specs()).map(|_| ()).map_err(|faults| faults[0].what.clone());
     let rw = json!({"path": "/d", "mode": "rw", "allowed_paths": ["**"]});
     assert_eq!(judged(with(rw.clone(), json!({}))), Ok(()));
     let denied = json!({"denied_paths": ["**/.env"]});

@@ -1,11 +1,10 @@
 //! The judge against the shared cases, and its properties.
 
-mod common;
-
 use std::path::PathBuf;
 
 use serde_json::Value;
 use toolgate::cli::simulate::simulate;
+use toolgate::tools;
 
 /// The folder of the shared cases: $TOOLGATE_CASES, or beside the repository.
 fn cases(name: &str) -> Option<String> {
@@ -21,9 +20,8 @@ fn cases(name: &str) -> Option<String> {
 #[test]
 fn the_shared_cases_agree_on_verdict_code_and_level() {
     let Some(text) = cases("policy.jsonl") else { return };
-    let tools = common::stand_in::tools();
     let mut output = Vec::new();
-    assert_eq!(simulate(&tools, text.as_bytes(), &mut output).unwrap(), 0, "lines that are no case");
+    assert_eq!(simulate(tools::all(), text.as_bytes(), &mut output).unwrap(), 0, "lines that are no case");
     let answers = String::from_utf8(output).unwrap();
     let lines = |text: &str| text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>();
     let (cases, answers) = (lines(&text), lines(&answers));
@@ -43,4 +41,112 @@ fn the_shared_cases_agree_on_verdict_code_and_level() {
         }
     }
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+mod explain {
+    use std::sync::Arc;
+
+    use serde_json::{Map, Value, json};
+    use toolgate::cli::decide::Call;
+    use toolgate::cli::explain::{Explanation, explain};
+    use toolgate::cli::world::World;
+    use toolgate::manifest;
+    use toolgate::model::{Caller, Channel, ClientLabel};
+    use toolgate::policy::{Channels, State};
+    use toolgate::tools;
+
+    const TEXT: &str = r#"version = 1
+[roots.data]
+path = "/srv/data"
+allowed_paths = ["notes/*", "**/*.txt"]
+denied_paths = ["**/secret*"]
+[files]
+denied_paths = ["**/.env*"]
+[network]
+allowed_domains = ["*.example.org"]
+[python]
+allowed_imports = ["math"]
+[profiles.reader]
+permissions = ["READ_FILE", "NETWORK_ACCESS"]
+allowed_tools = ["read_file", "fetch", "delete_file"]
+denied_tools = ["delete_*"]
+"#;
+
+    fn explained(tool: &str, arguments: Value, world: Value) -> Explanation {
+        let mut manifest = manifest::parse(TEXT, tools::specs()).unwrap();
+        manifest.resolve_roots("/srv").unwrap();
+        let manifest = Arc::new(manifest);
+        let caller = Caller {
+            principal: "stdio".to_owned(),
+            session: "s".to_owned(),
+            profile: Some("reader".to_owned()),
+            client: ClientLabel::default(),
+            channel: Channel::During,
+        };
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let call = Call { caller, tool, arguments, malformed: None };
+        let state = State { channels: Channels { client: true, operator: true }, ..State::default() };
+        let world = World::read(world.as_object().unwrap_or(&Map::new()), &manifest);
+        explain(tools::all(), &manifest, &call, &state, &|action, screened| Ok(world.look(&manifest, action, screened)))
+    }
+
+    #[test]
+    fn every_step_its_rule_and_its_place_are_told() {
+        let told = explained("read_file", json!({"path": "data/notes/2026/a.md"}), json!({}));
+        insta::assert_snapshot!("explain_nearest", told.to_text("tools.toml"));
+        let told = explained("read_file", json!({"path": "data/notes/a.md"}), json!({"fs": {"data/notes/a.md": "file"}}));
+        insta::assert_snapshot!("explain_allowed", told.to_text("tools.toml"));
+        let told = explained("delete_file", json!({"path": "/srv/data/SECRETS/k"}), json!({}));
+        insta::assert_snapshot!("explain_several_changes", told.to_text("tools.toml"));
+    }
+
+    #[test]
+    fn the_smallest_change_is_one_that_helps() {
+        let changes = |tool: &str, arguments: Value, world: Value| {
+            let told = explained(tool, arguments, world);
+            let then = told.then.as_ref().map(|then| then.code.as_str());
+            (told.changes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "), then)
+        };
+        for (tool, arguments, world, expected) in [
+            (
+                "read_file",
+                json!({"path": "data/notes/.env"}),
+                json!({}),
+                ("files.denied_paths[0]: take \"**/.env*\" out, or make it narrower", Some("ok")),
+            ),
+            ("read_file", json!({"path": "data/x[1].md"}), json!({}), ("roots.data.allowed_paths: add \"x[[]1].md\"", Some("ok"))),
+            (
+                "read_file",
+                json!({"path": "data/a.txt"}),
+                json!({"sizes": {"data/a.txt": 2_000_000}}),
+                ("files.max_file_size: raise it", Some("ok")),
+            ),
+            ("fetch", json!({"url": "https://example.org/"}), json!({}), ("network.allowed_domains: add \"example.org\"", Some("ok"))),
+            (
+                "fetch",
+                json!({"url": "https://a.example.org:8443/"}),
+                json!({"dns": {"a.example.org": ["10.0.0.1"]}}),
+                ("network.allowed_ports: add 8443; network.internal: add \"10.0.0.1:8443\"", Some("ok")),
+            ),
+            ("read_file", json!({"path": "/etc/passwd"}), json!({}), ("", None)),
+            ("read_file", json!({"path": "data/../x"}), json!({}), ("", None)),
+        ] {
+            let (found, then) = changes(tool, arguments.clone(), world);
+            assert_eq!((found.as_str(), then), expected, "{tool} {arguments}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_pattern_says_why_it_does_not_match() {
+        for (path, reason) in [
+            ("data/notes/2026/a.md", "`*` stops at a folder"),
+            ("data/notes", "not the folder itself"),
+            ("data/x/A.TXT", "upper and lower case"),
+            ("data/x/notes/a", "patterns begin at the root"),
+            ("data/other/a.md", "its last part `*.txt` does not match `a.md`"),
+        ] {
+            let nearest = explained("read_file", json!({"path": path}), json!({})).nearest.unwrap();
+            assert!(nearest.contains(reason), "{path}: {nearest}");
+        }
+    }
 }

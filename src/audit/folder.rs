@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::fault::Fault;
+use super::settings::Sync;
 
 /// The three folders. Every access is relative to one of them and follows no link.
 #[derive(Debug)]
@@ -134,15 +135,20 @@ impl Folder {
         }
     }
 
-    /// Puts `bytes` under `name` whole or not at all, replacing what is there.
-    pub(crate) fn replace(&self, place: Place, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        let temporary = self.temporary(place, bytes)?;
+    /// Puts `bytes` under `name`, replacing what is there: the old or the new, never half. Only one process at a time may replace one name.
+    /// `Sync::Handed`: after a loss of power the file may be empty.
+    pub(crate) fn replace(&self, place: Place, name: &str, bytes: &[u8], sync: Sync) -> Result<(), Fault> {
+        let temporary = format!(".{name}");
+        // What a killed process left half-way.
+        self.remove(place, &temporary)?;
+        self.fill(place, &temporary, bytes, sync)?;
         rustix::fs::renameat(self.at(place), &temporary, self.at(place), name).map_err(|source| folder_fault("replace", name, source))
     }
 
-    /// Puts `bytes` under `name` unless something is there already, which then stays.
+    /// Puts `bytes` under `name`, on disk, unless something is there already, which then stays.
     pub(crate) fn put_new(&self, place: Place, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        let temporary = self.temporary(place, bytes)?;
+        let temporary = format!(".{}", random()?);
+        self.fill(place, &temporary, bytes, Sync::Durable)?;
         let linked = rustix::fs::linkat(self.at(place), &temporary, self.at(place), name, AtFlags::empty());
         self.remove(place, &temporary)?;
         match linked {
@@ -151,15 +157,14 @@ impl Folder {
         }
     }
 
-    fn temporary(&self, place: Place, bytes: &[u8]) -> Result<String, Fault> {
-        let name = format!(".{}", random()?);
-        let file = self.create_new(place, &name)?;
-        let written = write_all(&file, bytes).and_then(|()| rustix::fs::fdatasync(&file));
-        if let Err(source) = written {
-            self.remove(place, &name)?;
-            return Err(folder_fault("write", &name, source));
-        }
-        Ok(name)
+    fn fill(&self, place: Place, name: &str, bytes: &[u8], sync: Sync) -> Result<(), Fault> {
+        let file = self.create_new(place, name)?;
+        let synced = || if sync == Sync::Durable { rustix::fs::fdatasync(&file) } else { Ok(()) };
+        write_all(&file, bytes).and_then(|()| synced()).map_err(|source| {
+            // The fault that is told is the first; what is left is removed by the next attempt.
+            let _ = self.remove(place, name);
+            folder_fault("write", name, source)
+        })
     }
 
     /// Makes the names in a folder durable.

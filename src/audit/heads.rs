@@ -14,6 +14,7 @@ use super::folder::{Folder, Place};
 use super::hex;
 use super::line;
 use super::redact::Secret;
+use super::settings::Sync;
 
 /// The keys of this installation.
 #[derive(Debug)]
@@ -28,9 +29,17 @@ impl Keys {
     /// # Errors
     /// `Fault::Folder`; `Fault::Key` where a file holds none.
     pub(crate) fn load(folder: &Folder) -> Result<Self, Fault> {
-        let seed = load(folder, SIGNING)?;
-        let signing = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| Fault::Key { name: SIGNING })?;
-        Ok(Self { signing, secret: Secret::new(&load(folder, SECRET)?) })
+        match read(folder) {
+            Err(Fault::Folder { source: Errno::NOENT, .. }) => {
+                let mut fresh = [[0; 32]; 2];
+                fresh.iter_mut().try_for_each(|key| getrandom::fill(key)).map_err(|_| Fault::Key { name: KEYS })?;
+                let [sign, hash] = fresh.map(|key| hex::text(&hex::encode(&key)));
+                // One file for both: it is one thing to write, to keep and to lose.
+                folder.put_new(Place::Keys, KEYS, format!("sign {sign}\nhash {hash}\n").as_bytes())?;
+                read(folder)
+            }
+            other => other,
+        }
     }
 
     /// The verifying key as 64 hexadecimal digits.
@@ -46,7 +55,7 @@ impl Keys {
             Head { file: id.to_owned(), seq: end.seq, size, hash: end.hash(), ts: line::time(now), key: self.public(), sig: String::new() };
         head.sig = hex::long(self.signing.sign(head.note().as_bytes()).as_ref());
         let text = serde_json::to_string(&head).unwrap_or_default();
-        folder.replace(Place::Heads, &name(id), format!("{text}\n").as_bytes())
+        folder.replace(Place::Heads, &name(id), format!("{text}\n").as_bytes(), Sync::Handed)
     }
 }
 
@@ -84,7 +93,11 @@ impl Head {
     /// Why it cannot be trusted.
     pub(crate) fn read(folder: &Folder, id: &str, key: Option<&str>) -> Result<Option<Self>, &'static str> {
         match folder.read(Place::Heads, &name(id)) {
-            Ok(file) => Self::from_text(&text(file).map_err(|_| "its signed head cannot be read")?, id, key).map(Some),
+            Ok(file) => match text(file).map_err(|_| "its signed head cannot be read")?.as_str() {
+                // A loss of power can leave it empty; whoever could empty it could as well remove it.
+                "" => Ok(None),
+                text => Self::from_text(text, id, key).map(Some),
+            },
             Err(Fault::Folder { source: Errno::NOENT, .. }) => Ok(None),
             Err(_) => Err("its signed head cannot be read"),
         }
@@ -116,15 +129,14 @@ impl Head {
 
 /// The verifying key of this installation, if it has one.
 pub(crate) fn public(folder: &Folder) -> Option<String> {
-    let seed = read(folder, SIGNING).ok()?;
-    Ed25519KeyPair::from_seed_unchecked(&seed).ok().map(|pair| hex::long(pair.public_key().as_ref()))
+    read(folder).ok().map(|keys| keys.public())
 }
 
 /// The key of this installation's keyed hashes, where it has one.
 /// # Errors
 /// `Fault::Folder`, `Fault::Key`.
 pub(crate) fn secret(folder: &Folder) -> Result<Secret, Fault> {
-    read(folder, SECRET).map(|key| Secret::new(&key))
+    read(folder).map(|keys| keys.secret)
 }
 
 /// The name of a file's head.
@@ -132,21 +144,16 @@ pub(crate) fn name(id: &str) -> String {
     format!("{id}.head")
 }
 
-fn load(folder: &Folder, name: &'static str) -> Result<[u8; 32], Fault> {
-    match read(folder, name) {
-        Err(Fault::Folder { source: Errno::NOENT, .. }) => {
-            let mut fresh = [0; 32];
-            getrandom::fill(&mut fresh).map_err(|_| Fault::Key { name })?;
-            folder.put_new(Place::Keys, name, format!("{}\n", hex::text(&hex::encode(&fresh))).as_bytes())?;
-            read(folder, name)
-        }
-        other => other,
-    }
-}
-
-fn read(folder: &Folder, name: &'static str) -> Result<[u8; 32], Fault> {
-    let text = text(folder.read(Place::Keys, name)?).map_err(|_| Fault::Key { name })?;
-    hex::decode(text.trim_end()).and_then(|bytes| bytes.try_into().ok()).ok_or(Fault::Key { name })
+fn read(folder: &Folder) -> Result<Keys, Fault> {
+    let fault = || Fault::Key { name: KEYS };
+    let text = text(folder.read(Place::Keys, KEYS)?).map_err(|_| fault())?;
+    let key = |name: &str| -> Option<[u8; 32]> {
+        let digits = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        hex::decode(digits)?.try_into().ok()
+    };
+    let (sign, hash) = key("sign").zip(key("hash")).ok_or_else(fault)?;
+    let signing = Ed25519KeyPair::from_seed_unchecked(&sign).map_err(|_| fault())?;
+    Ok(Keys { signing, secret: Secret::new(&hash) })
 }
 
 /// A small file's text; what is longer than any head or key is cut.
@@ -154,5 +161,4 @@ fn text(file: std::fs::File) -> std::io::Result<String> {
     std::io::read_to_string(file.take(4096))
 }
 
-const SIGNING: &str = "audit-sign.key";
-const SECRET: &str = "audit-hash.key";
+const KEYS: &str = "audit.keys";

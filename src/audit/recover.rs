@@ -20,6 +20,7 @@ use super::medium::{Disk, Medium as _};
 use super::record::{Event, Record};
 use super::scan::{Lines, Rest, scan};
 use super::segment;
+use super::settings::Sync;
 use super::under_way::UnderWay;
 
 /// What the first record of a new chain tells about the others.
@@ -178,7 +179,7 @@ fn mend(folder: &Folder, id: &str, disk: Disk, reader: &mut File, rest: &Rest, l
             let mut tail = Vec::new();
             let read = reader.seek(SeekFrom::Start(good)).and_then(|_| reader.take(LONGEST_TAIL).read_to_end(&mut tail));
             read.map_err(|_| write(Errno::IO))?;
-            folder.replace(Place::Audit, &segment::torn(id), &tail)?;
+            folder.replace(Place::Audit, &segment::torn(id), &tail, Sync::Durable)?;
             disk.truncate(good).map_err(write)?;
             (last, good)
         }

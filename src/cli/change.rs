@@ -151,12 +151,12 @@ fn lift_network(manifest: &mut Manifest, rule: &str, decided: &Decided) -> Optio
             change("network.allowed_domains", format!("add \"{}\"", url.host_str()))
         }
         Code::DomainDenied => {
-            let pattern = take(&mut network.denied_domains, index_of(&rule)?)?;
-            change(&rule, format!("take \"{pattern}\" out"))
+            let pattern = take(&mut network.denied_domains, index_of(rule)?)?;
+            change(rule, format!("take \"{pattern}\" out"))
         }
-        Code::PortNotAllowed if index_of(&rule).is_some() => {
-            let port = take(&mut network.denied_ports, index_of(&rule)?)?;
-            change(&rule, format!("take {port} out"))
+        Code::PortNotAllowed if index_of(rule).is_some() => {
+            let port = take(&mut network.denied_ports, index_of(rule)?)?;
+            change(rule, format!("take {port} out"))
         }
         Code::PortNotAllowed => {
             network.allowed_ports.push(url.port());

@@ -1,4 +1,3 @@
-//! Floor 7: the command line, one file for each command, and the one place that calls them.
 //! Floor 7, the command line: one file for each command, and the one place that calls them.
 
 pub mod arguments;
@@ -9,6 +8,7 @@ pub mod decide;
 pub mod demo;
 pub mod doctor;
 pub mod explain;
+pub mod extract;
 pub mod init;
 pub mod install;
 mod judging;

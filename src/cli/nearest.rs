@@ -57,6 +57,14 @@ fn why(pattern: &AllowPattern, path: &RelPath) -> (String, bool) {
     if matches(&format!("{text}/**")) {
         return (format!("it is the folder alone; `{text}/**` is all below it as well"), true);
     }
+    let last = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
+    let (part, name) = (last(text), path.segments().last().cloned().unwrap_or_default());
+    if part != "**"
+        && !name.is_empty()
+        && RelPath::parse(&name).is_ok_and(|name| AllowPattern::parse(&part).is_ok_and(|part| !part.matches(&name)))
+    {
+        return (format!("its last part `{part}` does not match `{name}`"), false);
+    }
     let depth = pattern.run(path).depth;
     match path.segments().get(depth) {
         Some(name) => (format!("it does not match from `{name}` on"), false),

@@ -141,6 +141,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
         interpreter: PathBuf::from(&manifest.python.interpreter),
         backend: manifest.python.backend.clone(),
         preload: manifest.python.preload.clone(),
+        sessions: jail::SessionBounds { max: manifest.python.max_sessions as usize, idle: manifest.python.idle },
         ..jail::Settings::default()
     };
     let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::manifest::units;
-use crate::model::{Bytes, Caller, Level};
+use crate::model::{Bytes, Caller, HttpUrl, Level};
 use crate::policy::{Answer, AnswerChannel, Budgets, Channels, Grant, Moment, Response, Review, State};
 
 /// Reads a state. What is not described is ordinary: nothing is stopped, nothing was used, everybody can be asked.
@@ -95,7 +95,11 @@ fn grant(value: &Value) -> Grant {
         principal: field("principal", "p1"),
         session: field("session", "s1"),
         tool: field("tool", ""),
-        target: field("target", ""),
+        // A URL is granted in its normal form.
+        target: match field("tool", "").as_str() {
+            "fetch" => HttpUrl::parse(&field("target", "")).map_or_else(|_| field("target", ""), |url| url.to_string()),
+            _ => field("target", ""),
+        },
         policy: field("policy", "P1"),
         level: value.get("level").map(|level| level.as_u64().and_then(Level::from_number).unwrap_or(Level::Read)),
         expires: value.get("expires").filter(|end| !end.is_null()).map(|end| moment(Some(end)).unwrap_or(Moment(i64::MIN))),

@@ -16,6 +16,7 @@ mod lookalike;
 mod markup;
 mod mask;
 mod personal;
+pub mod reader;
 mod secret;
 mod settings;
 mod view;

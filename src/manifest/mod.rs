@@ -49,6 +49,8 @@ pub struct Manifest {
     pub approvals: Approvals,
     /// Limits of every session.
     pub limits: Limits,
+    /// What is done to what goes back to the model.
+    pub filters: crate::filter::Settings,
     /// Who looks at calls before they are decided.
     pub review: ReviewRules,
     /// What is recorded, and how durably.

@@ -34,7 +34,7 @@ pub(super) struct Manifest {
     /// Limits of every session, unless a profile or tool says less.
     pub(super) limits: Option<Limits>,
     /// What is done to what goes back to the model.
-    pub(super) filters: Option<Filters>,
+    pub(super) filters: Option<crate::filter::Settings>,
     /// Reviewers, who can only make a verdict stricter.
     pub(super) review: Option<Review>,
     /// The record of every call. No record, no call.
@@ -445,57 +445,6 @@ pub(super) struct Breaker {
 pub(super) enum Then {
     Suspend,
     Off,
-}
-
-/// What is done to what goes back to the model.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Filters {
-    /// Credentials: `off`, `mark` or `mask` (default).
-    pub(super) secrets: Option<Masking>,
-    /// Personal data: `off` (default), `mark` or `mask`.
-    pub(super) personal_data: Option<Masking>,
-    /// Invisible characters: `off`, `mark` or `strip` (default).
-    pub(super) hidden_unicode: Option<Stripping>,
-    /// Text that tries to instruct the model: `off`, `mark` (default: wrapped as untrusted, what was found is named) or `deny`.
-    pub(super) injection: Option<Instructions>,
-    /// Links whose text and target disagree, or that carry data out: `off` or `mark` (default).
-    pub(super) links: Option<Marking>,
-}
-
-/// What is done to a find that can be masked.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Masking {
-    Off,
-    Mark,
-    Mask,
-}
-
-/// What is done to a find that can be taken out.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Stripping {
-    Off,
-    Mark,
-    Strip,
-}
-
-/// What is done to instructions in data.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Instructions {
-    Off,
-    Mark,
-    Deny,
-}
-
-/// What is done to a find that can be marked alone.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Marking {
-    Off,
-    Mark,
 }
 
 /// Reviewers.

@@ -71,30 +71,42 @@ pub(super) fn decide(capability: &Capability, level: Level, grant: Option<&str>,
         }
         Mode::First | Mode::Every | Mode::Operator => {}
     }
-    if let Some(answer) = &state.answer {
-        return match judge_answer(capability, level, mode, answer) {
-            Ok(None) => said(Decision::Allow, Code::Approved, format!("{what} was approved"), None),
-            Ok(Some(missing)) => said(Decision::Ask, Code::MoreApprovers, missing, Some("another operator must agree")),
-            Err(refusal) => Verdict { rule: refusal.rule.clone().or(Some(rule.clone())), ..Verdict::deny(refusal, Some(level)) },
+    let asked = || {
+        let client = mode != Mode::Operator && state.channels.client;
+        let queue = mode == Mode::Operator || capability.manifest.approvals.no_client_channel == NoClientChannel::Operator;
+        let operator = queue && state.channels.operator;
+        if !(client || operator) {
+            return said(
+                Decision::Deny,
+                Code::NoApprovalChannel,
+                format!("{what} needs the approval of a person, and nobody can be asked"),
+                Some("use a client that can show questions (elicitation), or do what needs no approval"),
+            );
+        }
+        let (code, who) = match mode {
+            Mode::Operator => (Code::NeedsOperator, "an operator"),
+            Mode::First => (Code::NeedsFirst, "a person, once for this target"),
+            _ => (Code::NeedsEvery, "a person, every time"),
         };
-    }
-    let client = mode != Mode::Operator && state.channels.client;
-    let queue = mode == Mode::Operator || capability.manifest.approvals.no_client_channel == NoClientChannel::Operator;
-    let operator = queue && state.channels.operator;
-    if !(client || operator) {
-        return said(
-            Decision::Deny,
-            Code::NoApprovalChannel,
-            format!("{what} needs the approval of a person, and nobody can be asked"),
-            Some("use a client that can show questions (elicitation), or do what needs no approval"),
-        );
-    }
-    let (code, who) = match mode {
-        Mode::Operator => (Code::NeedsOperator, "an operator"),
-        Mode::First => (Code::NeedsFirst, "a person, once for this target"),
-        _ => (Code::NeedsEvery, "a person, every time"),
+        said(Decision::Ask, code, format!("{what} needs the approval of {who}"), Some("wait for the answer"))
     };
-    said(Decision::Ask, code, format!("{what} needs the approval of {who}"), Some("wait for the answer"))
+    let Some(answer) = &state.answer else { return asked() };
+    match judge_answer(capability, level, mode, answer) {
+        Ok(Worth::Yes) => said(Decision::Allow, Code::Approved, format!("{what} was approved"), None),
+        Ok(Worth::Lacking(missing)) => said(Decision::Ask, Code::MoreApprovers, missing, Some("another operator must agree")),
+        Ok(Worth::Nothing) => asked(),
+        Err(refusal) => Verdict { rule: refusal.rule.clone().or(Some(rule.clone())), ..Verdict::deny(refusal, Some(level)) },
+    }
+}
+
+/// What an answer that is no refusal is worth.
+enum Worth {
+    /// It is a yes.
+    Yes,
+    /// Others must agree as well.
+    Lacking(String),
+    /// Nobody has answered yet.
+    Nothing,
 }
 
 /// Line 13: a grant that is alive and names exactly this.
@@ -111,8 +123,8 @@ fn remembered(capability: &Capability, level: Level, target: Option<&str>, state
     })
 }
 
-/// Line 15. `Ok(None)`: it is a yes. `Ok(Some(_))`: more must agree.
-fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answer) -> Result<Option<String>, Refusal> {
+/// Line 15.
+fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answer) -> Result<Worth, Refusal> {
     let no = |code, message: &str| Refusal::new(code, message).hint("nothing was done; call again to be asked anew");
     if answer.used {
         return Err(no(Code::ApprovalReplayed, "this approval was used already; each is good for one call"));
@@ -137,10 +149,15 @@ fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answ
         if answer.response.as_ref().is_some_and(|response| response.action != "accept") {
             return Err(no(Code::ApprovalRefused, "an operator said no"));
         }
-        return Ok(missing_approvers(capability, answer));
+        if answer.approvers.is_empty() && answer.response.is_none() {
+            return Ok(Worth::Nothing);
+        }
+        return Ok(missing_approvers(capability, answer).map_or(Worth::Yes, Worth::Lacking));
     }
-    let response = answer.response.as_ref().ok_or_else(|| no(Code::ApprovalRefused, "nobody agreed"))?;
-    judge_response(level, answer.code.as_deref(), response)
+    match &answer.response {
+        Some(response) => judge_response(level, answer.code.as_deref(), response).map(|()| Worth::Yes),
+        None => Ok(Worth::Nothing),
+    }
 }
 
 /// An operator counts once, and never for a call of their own.
@@ -156,7 +173,7 @@ fn missing_approvers(capability: &Capability, answer: &Answer) -> Option<String>
 }
 
 /// The client's form: `accept` alone is no approval, for some clients send it for nobody.
-fn judge_response(level: Level, code: Option<&str>, response: &Response) -> Result<Option<String>, Refusal> {
+fn judge_response(level: Level, code: Option<&str>, response: &Response) -> Result<(), Refusal> {
     let no = |code, message: &str| Refusal::new(code, message).hint("nothing was done; call again to be asked anew");
     if response.action != "accept" {
         return Err(no(Code::ApprovalRefused, "the person declined"));
@@ -174,5 +191,5 @@ fn judge_response(level: Level, code: Option<&str>, response: &Response) -> Resu
         (Some(given), Some(code)) => given.as_str() == Some(code),
         (Some(_), None) | (None, _) => level < Level::Destroy,
     };
-    if confirmed { Ok(None) } else { Err(no(Code::ApprovalNotExplicit, "the code that was shown is missing or different")) }
+    if confirmed { Ok(()) } else { Err(no(Code::ApprovalNotExplicit, "the code that was shown is missing or different")) }
 }

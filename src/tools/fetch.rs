@@ -1,6 +1,7 @@
 //! `fetch`: a page of the web in the form a model can use.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::sync::LazyLock;
 
 use futures::future::BoxFuture;
@@ -8,11 +9,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::answer::heavy;
 use super::schema;
+use crate::filter::reader;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, CallPath, Code, Failure, Flag, Flags, Format, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Argument, Block, Bytes, CallPath, Code, Failure, Flag, Flags, Format, Origin, Output, Refusal, ToolSpec};
 use crate::policy::request::{Method, judge_header};
 use crate::sandbox::Sandbox;
+use crate::sandbox::egress::Page;
+use crate::sandbox::root::Written;
 use crate::tool::{Card, Stage, Tool};
 
 /// `fetch`
@@ -109,10 +114,144 @@ impl Tool for Fetch {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let _ = (permit.narrow::<model::Fetch>()?, sandbox, stage);
-            Err(Failure::new(Code::Internal, "not built yet"))
+            let permit = permit.narrow::<model::Fetch>()?;
+            let action = permit.action().clone();
+            let most = permit.terms().max_answer;
+            let (permit, save) = permit.split_save();
+            let page = sandbox.fetch(permit, &stage.cancel).await?;
+            let mut output = match save {
+                Some(save) if page.status < 400 => saved(&page, &heavy(true, || sandbox.roots.write(save.of(page.body.clone())))?),
+                _ => heavy(page.body.len() > SMALL, || shown(&action, &page, most)),
+            };
+            output.bytes_sent = (action.url.len() + action.body.as_ref().map_or(0, String::len)) as u64;
+            if page.status >= 400 {
+                output.is_error = true;
+                output.code = Some(Code::FetchFailed);
+            }
+            Ok(output)
         })
     }
+}
+
+/// Pages up to this size are read where they are; larger ones keep no other call waiting.
+const SMALL: usize = 16 * 1024;
+
+fn saved(page: &Page, written: &Written) -> Output {
+    let text = format!("`{}` holds the {} bytes of {}", written.target, written.size, page.final_url.as_str());
+    let mut facts = facts(page);
+    facts.insert("saved_to".to_owned(), written.target.to_string().into());
+    facts.insert("sha256".to_owned(), written.sha256.clone().into());
+    Output { bytes_written: written.size, ..with_facts(Output::text(text), facts) }
+}
+
+fn shown(action: &model::Fetch, page: &Page, most: Bytes) -> Output {
+    let mut facts = facts(page);
+    let kind = page.content_type.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if action.method == "HEAD" || page.body.is_empty() {
+        let mut text = format!("HTTP {}", page.status);
+        for (name, value) in &page.headers {
+            let _ = write!(text, "\n{name}: {value}");
+        }
+        return with_facts(outside(text), facts);
+    }
+    if let Some(mime_type) = PICTURES.iter().find(|picture| kind == **picture) {
+        let picture = Block::Image { data: page.body.clone(), mime_type: (*mime_type).to_owned() };
+        return with_facts(Output { blocks: vec![picture], ..Output::default() }, facts);
+    }
+    if is_binary(&kind, &page.body) {
+        let text = format!("The answer is {} bytes of {kind}, which is not shown; fetch it with save_to to keep it.", page.body.len());
+        return with_facts(Output::text(text), facts);
+    }
+    let text = reader::decode(&page.body, page.content_type.as_deref());
+    let text = match action.format {
+        Format::Html => text,
+        Format::Json => reader::pretty_json(&text).unwrap_or(text),
+        Format::Markdown | Format::Text if is_html(&kind, &text) => {
+            let article = reader::read_html(&text, Some(&page.final_url), reader::Mode::Article);
+            for (name, value) in [("title", &article.title), ("byline", &article.byline), ("date", &article.date)] {
+                if let Some(value) = value {
+                    facts.insert(name.to_owned(), value.clone().into());
+                }
+            }
+            let markdown = article.markdown;
+            if action.format == Format::Text { reader::to_text(&markdown) } else { markdown }
+        }
+        Format::Markdown | Format::Text if kind.ends_with("json") => reader::pretty_json(&text).unwrap_or(text),
+        Format::Markdown | Format::Text => text,
+    };
+    page_of(action, page, &text, most, facts)
+}
+
+/// The asked piece of a text, with how to go on.
+fn page_of(action: &model::Fetch, page: &Page, text: &str, most: Bytes, mut facts: Map<String, Value>) -> Output {
+    // A character has at most four bytes in UTF-8, but most have one; the cut below holds the bound in bytes.
+    let length = action.max_length.map_or(most.as_usize(), |asked| usize::try_from(asked).unwrap_or(usize::MAX).min(most.as_usize()));
+    let start = usize::try_from(action.start_index).unwrap_or(usize::MAX);
+    let mut piece = reader::slice(text, start, length);
+    while piece.text.len() > most.as_usize() {
+        let shorter = piece.text.chars().count() * most.as_usize() / piece.text.len().max(1);
+        piece = reader::slice(text, start, shorter.max(1));
+    }
+    facts.insert("start_index".to_owned(), start.min(piece.total).into());
+    facts.insert("total_length".to_owned(), piece.total.into());
+    let mut blocks = vec![Block::Text { text: piece.text.to_owned(), origin: Origin::Page }];
+    let mut notes = Vec::new();
+    if let Some(next) = piece.next {
+        facts.insert("next_index".to_owned(), next.into());
+        notes.push(format!("[cut at character {next} of {}; go on with start_index {next}]", piece.total));
+    }
+    if page.truncated {
+        notes.push("[the response was longer than max_response and its end was not read]".to_owned());
+    }
+    if page.status >= 400 {
+        notes.push(format!("[the server answered HTTP {}]", page.status));
+    }
+    facts.insert("truncated".to_owned(), (piece.next.is_some() || page.truncated).into());
+    if !notes.is_empty() {
+        blocks.push(Block::Text { text: notes.join("\n"), origin: Origin::Own });
+    }
+    with_facts(Output { blocks, ..Output::default() }, facts)
+}
+
+fn facts(page: &Page) -> Map<String, Value> {
+    let mut facts = Map::new();
+    facts.insert("final_url".to_owned(), page.final_url.as_str().into());
+    facts.insert("status".to_owned(), page.status.into());
+    if let Some(kind) = &page.content_type {
+        facts.insert("content_type".to_owned(), kind.clone().into());
+    }
+    facts.insert("size".to_owned(), page.body.len().into());
+    facts.insert("redirects".to_owned(), page.hops.len().saturating_sub(1).into());
+    facts
+}
+
+fn with_facts(mut output: Output, facts: Map<String, Value>) -> Output {
+    output.meta.insert("toolgate/page".to_owned(), Value::Object(facts));
+    output
+}
+
+fn outside(text: String) -> Output {
+    Output { blocks: vec![Block::Text { text, origin: Origin::Page }], ..Output::default() }
+}
+
+/// Pictures that models can see.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+fn is_html(kind: &str, text: &str) -> bool {
+    let begins = || {
+        let head: String = text.trim_start().chars().take(64).collect::<String>().to_ascii_lowercase();
+        head.starts_with("<!doctype html") || head.starts_with("<html")
+    };
+    matches!(kind, "text/html" | "application/xhtml+xml") || (matches!(kind, "" | "text/plain") && begins())
+}
+
+/// What is no text by its type, or by a NUL among its first bytes.
+fn is_binary(kind: &str, body: &[u8]) -> bool {
+    let text = kind.is_empty()
+        || kind.starts_with("text/")
+        || ["json", "xml", "javascript", "ecmascript", "yaml", "x-www-form-urlencoded"].iter().any(|part| kind.ends_with(part));
+    let utf16 = body.starts_with(b"\xff\xfe") || body.starts_with(b"\xfe\xff") || kind.contains("utf-16");
+    !text || (!utf16 && body.iter().take(1024).any(|byte| *byte == 0))
 }
 
 #[cfg(test)]

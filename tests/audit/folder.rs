@@ -42,9 +42,9 @@ fn a_linked_folder_is_not_followed_and_one_others_may_write_to_is_refused() {
 fn a_key_that_was_emptied_refuses_calls() {
     let state = scratch();
     open(state.path()).close().unwrap();
-    fs::write(state.path().join("keys/audit-sign.key"), "").unwrap();
+    fs::write(state.path().join("keys/audit.keys"), "").unwrap();
     let log = open(state.path());
-    let fault = Fault::Key { name: "audit-sign.key" };
+    let fault = Fault::Key { name: "audit.keys" };
     assert_eq!(log.keyed("x"), Err(fault));
     assert_eq!(files(state.path()).len(), 2);
 }

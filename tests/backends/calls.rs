@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use toolgate::sandbox::jail::{JailRoot, Layer, NoRun, Status};
+use toolgate::sandbox::jail::{JailRoot, Layer, Limit, NoRun, Session, SessionBounds, Status};
 
 use super::harness::{World, open};
 
@@ -152,4 +152,66 @@ fn descendants(pid: u32) -> Vec<u32> {
         text.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<u32>>()
     });
     children.flat_map(|child| std::iter::once(child).chain(descendants(child))).collect()
+}
+
+#[test]
+fn a_session_keeps_its_variables_and_nothing_of_another() {
+    let world = World::new();
+    let mut first = world.spec("x = 41\nimport math");
+    (first.session, first.owner) = (Some(Session::New), "ann".to_owned());
+    let outcome = world.run(&first).unwrap();
+    let handle = outcome.session.clone().unwrap_or_else(|| panic!("{outcome:?}"));
+    assert_eq!((outcome.status, outcome.isolation.layers["filesystem"].as_str()), (Status::Ok, "on"), "{outcome:?}");
+    let again = |program: &str, owner: &str| {
+        let mut spec = world.spec(program);
+        (spec.session, spec.owner) = (Some(Session::Known(handle.clone())), owner.to_owned());
+        world.run(&spec)
+    };
+    let second = again("x += 1\nprint(x, math.floor(1.5))", "ann").unwrap();
+    assert_eq!(second.stdout, "42 1\n", "{second:?}");
+    let failed = again("x += 1\n1 / 0", "ann").unwrap();
+    assert_eq!((failed.status, failed.session.as_deref()), (Status::Exception, Some(handle.as_str())), "{failed:?}");
+    assert!(failed.stderr.contains("ZeroDivisionError"), "{failed:?}");
+    assert_eq!(again("open('left.txt', 'w').write('ab')\nx", "ann").unwrap().stdout, "43\n");
+    assert!(matches!(again("x", "bob"), Err(NoRun::Session { .. })));
+    assert_eq!(world.run(&world.spec("print('x' in globals())")).unwrap().stdout, "False\n");
+}
+
+#[test]
+fn a_limit_ends_the_session_and_says_so() {
+    let world = World::new();
+    let mut spec = world.spec("y = 1\nimport time\nprint('on')\ntime.sleep(60)");
+    spec.session = Some(Session::New);
+    spec.limits.wall = Duration::from_millis(800);
+    let outcome = world.run(&spec).unwrap();
+    assert_eq!((outcome.status, outcome.limit, outcome.session.clone()), (Status::Limit, Some(Limit::Wall), None), "{outcome:?}");
+    assert!(outcome.evidence.unwrap().contains("the session has ended") && outcome.stdout == "on\n");
+    let mut crash = world.spec("import os\nos.abort()");
+    crash.session = Some(Session::New);
+    let outcome = world.run(&crash).unwrap();
+    assert_eq!((outcome.status, outcome.signal, outcome.session.clone()), (Status::Killed, Some(6), None), "{outcome:?}");
+}
+
+#[test]
+fn sessions_have_a_greatest_number_and_unused_ones_end() {
+    let world = World::with_sessions(SessionBounds { max: 2, idle: Duration::from_millis(300) });
+    let mut spec = world.spec("import os\nprint(1)");
+    spec.session = Some(Session::New);
+    let first = world.run(&spec).unwrap().session.unwrap();
+    world.run(&spec).unwrap();
+    assert!(matches!(world.run(&spec), Err(NoRun::Session { .. })));
+    wait_until("the sessions end", || world.run(&spec).is_ok());
+    let mut old = world.spec("1");
+    old.session = Some(Session::Known(first));
+    assert!(matches!(world.run(&old), Err(NoRun::Session { .. })));
+}
+
+#[test]
+fn calls_are_served_by_jails_that_wait_and_fresh_ones_are_not() {
+    let world = World::new();
+    world.warm_up();
+    let mut spec = world.spec("print('_zygote' in open('/proc/self/cmdline').read())");
+    assert_eq!(world.run(&spec).unwrap().stdout, "True\n");
+    spec.fresh = true;
+    assert_eq!(world.run(&spec).unwrap().stdout, "False\n");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use toolgate::sandbox::jail::{Jail, JailRoot, JailSpec, Limit, NoRun, Outcome, Settings, Status};
+use toolgate::sandbox::jail::{Jail, JailRoot, JailSpec, Limit, NoRun, Outcome, SessionBounds, Settings, Status};
 
 /// What must come of a program.
 pub(crate) enum Expect {
@@ -47,8 +47,12 @@ pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_toolgate");
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::with_sessions(SessionBounds::default())
+    }
+
+    pub(crate) fn with_sessions(sessions: SessionBounds) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let settings = Settings { helper: helper(), interpreter: interpreter(), ..Settings::default() };
+        let settings = Settings { helper: helper(), interpreter: interpreter(), sessions, ..Settings::default() };
         let jail = runtime.block_on(Jail::new(settings)).unwrap();
         let (work, shelf) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::fs::write(shelf.path().join("open.txt"), "for everybody").unwrap();
@@ -98,6 +102,14 @@ impl World {
             });
             self.jail.run(spec, &cancel, None).await
         })
+    }
+
+    /// Calls until a jail waits, so that what follows is served by it.
+    pub(crate) fn warm_up(&self) {
+        let began = std::time::Instant::now();
+        while began.elapsed() < Duration::from_millis(1500) {
+            let _ = self.run(&self.spec("pass"));
+        }
     }
 
     /// What went wrong in a row.

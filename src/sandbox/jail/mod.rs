@@ -2,14 +2,18 @@
 
 mod backend;
 mod collect;
+mod ending;
 mod harvest;
 mod inside;
 mod interpreter;
+mod link;
 mod native;
 mod order;
 mod outcome;
+mod sessions;
 mod spec;
 mod verdict;
+mod words;
 
 use std::sync::Arc;
 
@@ -19,7 +23,7 @@ pub use backend::{BACKENDS, Backend, Chunk, Listed, Probe, Progress, Stream};
 pub use inside::enter_if_asked;
 pub use interpreter::Interpreter;
 pub use outcome::{Isolation, LeftFile, Limit, NoRun, Outcome, Picture, Status, Usage};
-pub use spec::{JailRoot, JailSpec, Layer, Layers, Limits, Settings};
+pub use spec::{JailRoot, JailSpec, Layer, Layers, Limits, Session, SessionBounds, Settings};
 
 /// The jail of a server: one interpreter, one backend, chosen once.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! The words between the server and its jail process, and how they travel with their descriptors.
 
 use std::collections::BTreeMap;
-use std::io::{IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -14,7 +14,8 @@ use super::interpreter::Interpreter;
 use super::outcome::{Limit, Usage};
 use super::spec::{Layer, Layers, Limits};
 
-/// One call, as the jail process gets it. Its descriptors come in the order standard input, output, error, program, report, then the roots.
+/// One call, as the jail process gets it. Its descriptors come in the order channel of the call, standard input, output, error,
+/// program, report, then the roots.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
     /// The interpreter and what it needs to see.
@@ -31,6 +32,10 @@ pub(crate) struct Order {
     pub(crate) start_dir: String,
     /// Whether user namespaces and mounts are used, or the reduced walls.
     pub(crate) way: Way,
+    /// Modules that a waiting interpreter has imported.
+    pub(crate) preload: Vec<String>,
+    /// Start from nothing.
+    pub(crate) fresh: bool,
 }
 
 /// How the walls are built.
@@ -78,10 +83,18 @@ pub(crate) enum Word {
     Fault(String),
     /// Every process of the program is dead.
     Ended(End),
+    /// A jail that waits has its root; its namespaces come along (from init to the spawner).
+    Built,
+    /// A waiting interpreter sits in its jail, behind all walls.
+    Seated,
+    /// The interpreter forked a program that has this number (0: it could not).
+    Forked(i32),
+    /// A waiting jail got a call that may take this long; its channel comes along (from init to its supervisor).
+    Taken(std::time::Duration),
 }
 
 /// How the program ended, as the jail saw it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct End {
     /// The number it left with.
     pub(crate) exit: Option<i32>,
@@ -101,20 +114,27 @@ const MOST_FDS: usize = 128;
 /// Sends one value with descriptors as one message.
 ///
 /// # Errors
-/// The text of what went wrong; a closed peer among it.
-pub(crate) fn send<T: Serialize>(socket: BorrowedFd<'_>, value: &T, fds: &[BorrowedFd<'_>]) -> Result<(), String> {
-    let text = serde_json::to_vec(value).map_err(|e| e.to_string())?;
+/// What went wrong; a closed peer among it.
+pub(crate) fn send<T: Serialize>(socket: BorrowedFd<'_>, value: &T, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send_bytes(socket, &serde_json::to_vec(value)?, fds)
+}
+
+/// Sends bytes with descriptors as one message.
+///
+/// # Errors
+/// What went wrong; a closed peer among it.
+pub(crate) fn send_bytes(socket: BorrowedFd<'_>, text: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let other = |what: String| io::Error::other(what);
     if text.len() > LARGEST || fds.len() > MOST_FDS {
-        return Err(format!("a message of {} bytes and {} descriptors is too large", text.len(), fds.len()));
+        return Err(other(format!("a message of {} bytes and {} descriptors is too large", text.len(), fds.len())));
     }
     let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
-        return Err("too many descriptors for one message".to_owned());
+        return Err(other("too many descriptors for one message".to_owned()));
     }
-    let sent = rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL))
-        .map_err(|e| e.to_string())?;
-    if sent == text.len() { Ok(()) } else { Err("a message was cut".to_owned()) }
+    let sent = rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(text)], &mut control, SendFlags::NOSIGNAL))?;
+    if sent == text.len() { Ok(()) } else { Err(other("a message was cut".to_owned())) }
 }
 
 /// Receives one value with its descriptors; `None` when the peer has closed.
@@ -122,11 +142,23 @@ pub(crate) fn send<T: Serialize>(socket: BorrowedFd<'_>, value: &T, fds: &[Borro
 /// # Errors
 /// The text of what went wrong.
 pub(crate) fn receive<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Option<(T, Vec<OwnedFd>)>, String> {
+    receive_with(socket, RecvFlags::CMSG_CLOEXEC)
+}
+
+/// As [`receive`], but never waits.
+///
+/// # Errors
+/// The text of what went wrong; that there is nothing among it.
+pub(crate) fn receive_now<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Option<(T, Vec<OwnedFd>)>, String> {
+    receive_with(socket, RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT)
+}
+
+fn receive_with<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -> Result<Option<(T, Vec<OwnedFd>)>, String> {
     let mut text = vec![0_u8; LARGEST];
     let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let got = rustix::io::retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(&mut text)], &mut control, RecvFlags::CMSG_CLOEXEC))
-        .map_err(|e| e.to_string())?;
+    let got =
+        rustix::io::retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(&mut text)], &mut control, flags)).map_err(|e| e.to_string())?;
     let mut fds = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {

@@ -121,6 +121,34 @@ pub struct JailSpec {
     pub start_dir: Option<String>,
     /// Start from nothing: no interpreter that waits is used.
     pub fresh: bool,
+    /// Keep the interpreter, or go on in one that was kept.
+    pub session: Option<Session>,
+    /// Whose call it is; a session is only there for the one who started it.
+    pub owner: String,
+}
+
+/// State between calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Session {
+    /// Start one; its roots, limits and environment are those of this call.
+    New,
+    /// Go on in the one with this handle.
+    Known(String),
+}
+
+/// How many sessions there may be, and how long they live unused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionBounds {
+    /// At one time.
+    pub max: usize,
+    /// Without a call.
+    pub idle: Duration,
+}
+
+impl Default for SessionBounds {
+    fn default() -> Self {
+        Self { max: 4, idle: Duration::from_mins(10) }
+    }
 }
 
 impl JailSpec {
@@ -136,6 +164,8 @@ impl JailSpec {
             require: Layer::ALL.to_vec(),
             start_dir: None,
             fresh: false,
+            session: None,
+            owner: String::new(),
         }
     }
 
@@ -163,6 +193,8 @@ pub struct Settings {
     pub preload: Vec<String>,
     /// Our own program, which is re-executed as the jail; [`super::enter_if_asked`] must be the first thing it calls.
     pub helper: PathBuf,
+    /// `[python] sessions`.
+    pub sessions: SessionBounds,
 }
 
 impl Default for Settings {
@@ -172,6 +204,7 @@ impl Default for Settings {
             backend: "auto".to_owned(),
             preload: ["json", "re", "math", "statistics"].map(str::to_owned).to_vec(),
             helper: PathBuf::from("/proc/self/exe"),
+            sessions: SessionBounds::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Says how a program ended, from what is known for certain down to what its exception tells.
 
 use super::order::End;
-use super::outcome::{Limit, Picture, Status};
+use super::outcome::{Limit, Picture, Status, Usage};
 use super::spec::Limits;
 
 /// Why the server itself ended the program; noted before it did.
@@ -11,6 +11,8 @@ pub(super) enum Stop {
     Cancelled,
     /// A stream ran over.
     Flood(u64),
+    /// The time of a call in a session is over.
+    Wall(std::time::Duration),
 }
 
 /// The exception that ended the program, as the interpreter reported it. The program could forge it; it then lies about itself alone.
@@ -33,6 +35,8 @@ pub(super) struct Report {
     pub(super) raised: Option<Raised>,
     /// Pictures.
     pub(super) pictures: Vec<Picture>,
+    /// In a session: the call is over, and the session goes on.
+    pub(super) done: Option<End>,
 }
 
 /// How it ended.
@@ -53,6 +57,7 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
     match stop {
         Some(Stop::Cancelled) => return plain(Status::Killed, Some("the call was cancelled".to_owned())),
         Some(Stop::Flood(bytes)) => return limit(Limit::Output, format!("{bytes} bytes of output, the program was stopped")),
+        Some(Stop::Wall(wall)) => return limit(Limit::Wall, format!("still running after {} ms", wall.as_millis())),
         None => {}
     }
     if let Some((hit, evidence)) = &end.stopped {
@@ -98,6 +103,7 @@ pub(super) fn read_report(mut bytes: &[u8]) -> Report {
     while let Some((kind, payload, rest)) = record(bytes) {
         match kind {
             b"error" => report.raised = Some(raised(&String::from_utf8_lossy(payload))),
+            b"done" => report.done = done(&String::from_utf8_lossy(payload)),
             b"image" if report.pictures.len() < super::harvest::MOST_PICTURES && super::harvest::is_picture("image/png", payload) => {
                 report.pictures.push(Picture { mime_type: "image/png".to_owned(), bytes: payload.to_vec() });
             }
@@ -118,6 +124,14 @@ fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((kind, payload, rest))
 }
 
+/// `status cpu_ms max_rss_kib`, as the session's process says it of itself.
+fn done(text: &str) -> Option<End> {
+    let mut numbers = text.split(' ').map(str::parse::<u32>);
+    let (exit, cpu, rss) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
+    let usage = Usage { cpu_ms: cpu.into(), max_rss_bytes: u64::from(rss) * 1024, pids_peak: None };
+    Some(End { exit: Some(i32::try_from(exit & 0xff).ok()?), usage, ..End::default() })
+}
+
 fn raised(text: &str) -> Raised {
     let mut lines = text.splitn(4, '\n');
     let mut next = || lines.next().unwrap_or_default();
@@ -135,7 +149,7 @@ mod tests {
             tasks,
             message: "can't start new thread".to_owned(),
         });
-        let verdict = judge(end, stop, &Report { raised, pictures: Vec::new() }, &Limits::default());
+        let verdict = judge(end, stop, &Report { raised, ..Report::default() }, &Limits::default());
         (verdict.status, verdict.limit)
     }
 

@@ -120,7 +120,10 @@ impl Reading {
         let slice = bytes.get(asked.clone()).unwrap_or_default();
         let kept = cut(slice, room, action.encoding == Encoding::Utf8);
         let shown = slice.get(..kept).unwrap_or_default();
-        self.shown = count_lines(shown);
+        self.shown = match self.lines {
+            Some(lines) if shown.len() == bytes.len() => lines,
+            _ => count_lines(shown),
+        };
         self.cut_inside = kept < slice.len() && !shown.ends_with(b"\n");
         let end = asked.start + kept;
         // The rest of a line that was cut inside has no number to go on from; the line after it has.

@@ -1,5 +1,6 @@
 # Runs the program that comes over descriptor 3 as a notebook would, and reports over descriptor 4.
-def _toolgate():
+def _toolgate(leave=None):
+    # `leave` ends a process that was forked from a waiting interpreter; without it the interpreter ends by itself.
     import builtins
     import posix
     import sys
@@ -14,17 +15,21 @@ def _toolgate():
         posix.close(fd)
         return b"".join(parts)
 
-    # Three numbers on the first line, then the module path, the prelude and the program, each that many bytes long.
-    head, _, body = read_all(3).partition(b"\n")
-    sizes = [int(n) for n in head.split()]
-    texts = []
-    at = 0
-    for size in sizes:
-        texts.append(body[at : at + size].decode("utf-8", "surrogatepass"))
-        at += size
-    path, prelude, source = texts
-    sys.path[:] = path.split("\n")
+    def read_program():
+        # Three numbers on the first line, then the module path, the prelude and the program, each that many bytes long.
+        head, _, body = read_all(3).partition(b"\n")
+        texts = []
+        at = 0
+        for size in head.split():
+            texts.append(body[at : at + int(size)].decode("utf-8", "surrogatepass"))
+            at += int(size)
+        return texts
+
+    # A socket in the place of the program: a session, in which programs come over it one after the other.
+    session = posix.fstat(3).st_mode & 0o170000 == 0o140000
+    sys.argv[:] = ["<program>"]
     posix.set_inheritable(4, False)
+    posix.set_inheritable(3, False)
 
     try:
         import _sitebuiltins
@@ -46,11 +51,16 @@ def _toolgate():
         while data:
             data = data[write(4, data) :]
 
-    def own_imports():
-        # What the prelude or the program did to imports must not keep the traceback from being shown.
+    def with_own_imports(action):
+        # What the prelude or the program did to imports must not keep the traceback from being shown, and holds again afterwards.
+        kept = builtins.__import__, sys.meta_path[:], sys.path_hooks[:]
         builtins.__import__ = import_module
         sys.meta_path[:] = meta_path
         sys.path_hooks[:] = path_hooks
+        try:
+            action()
+        finally:
+            builtins.__import__, sys.meta_path[:], sys.path_hooks[:] = kept
 
     def tasks():
         # How many threads there are: tells a full table of processes from a pipe that is not ready. Init does not count.
@@ -60,7 +70,7 @@ def _toolgate():
         except Exception:
             return ""
 
-    def failed(error):
+    def failed(error, source):
         number = getattr(error, "errno", None)
         fields = (type(error).__name__, str(number if isinstance(number, int) else ""), tasks(), str(error)[:500])
         try:
@@ -75,18 +85,19 @@ def _toolgate():
         while trace is not None and trace.tb_frame.f_code.co_filename == "<string>":
             trace = trace.tb_next
         error = error.with_traceback(trace)
-        own_imports()
-        try:
+
+        def shown():
             import linecache
             import traceback
 
             linecache.cache["<program>"] = (len(source), None, source.splitlines(True), "<program>")
             traceback.print_exception(type(error), error, trace)
+
+        try:
+            with_own_imports(shown)
         except BaseException:
             # No memory, or a broken interpreter: the bare line still says what it was.
             sys.stderr.write("%s: %s\n" % (fields[0], fields[3]))
-        code = 1
-        raise SystemExit(code)
 
     def show(value):
         picture = getattr(type(value), "_repr_png_", None)
@@ -103,14 +114,18 @@ def _toolgate():
         plots = sys.modules.get("matplotlib.pyplot")
         if plots is None:
             return
-        own_imports()
-        try:
+
+        def drawn():
             import io
 
             for number in plots.get_fignums()[:8]:
                 data = io.BytesIO()
                 plots.figure(number).savefig(data, format="png", bbox_inches="tight")
                 report(b"image", data.getvalue())
+            plots.close("all")
+
+        try:
+            with_own_imports(drawn)
         except Exception:
             pass
 
@@ -119,36 +134,97 @@ def _toolgate():
     module.__file__ = "<program>"
     sys.modules["__main__"] = module
     names = module.__dict__
-    if prelude:
-        exec(compile(prelude, "<prelude>", "exec", 0, True), {"__name__": "__prelude__", "__builtins__": builtins})
 
-    try:
-        # 0x400 asks for the tree (PyCF_ONLY_AST); the `ast` module would cost more to import than most programs to run.
-        import _ast
+    def begin(path, prelude):
+        sys.path[:] = path.split("\n")
+        if prelude:
+            exec(compile(prelude, "<prelude>", "exec", 0, True), {"__name__": "__prelude__", "__builtins__": builtins})
 
-        tree = compile(source, "<program>", "exec", 0x400, True)
-        last = None
-        if tree.body and isinstance(tree.body[-1], _ast.Expr):
-            last = _ast.Expression(tree.body.pop().value)
-        code = compile(tree, "<program>", "exec", 0, True)
-        # The features that the program asked for with `from __future__` hold in its last line as well.
-        last = last and compile(last, "<program>", "eval", code.co_flags & 0x1FE0000, True)
-    except BaseException as error:
-        # A program that does not parse, or one so deep that it cannot be compiled.
-        failed(error.with_traceback(None))
-    try:
-        exec(code, names)
-        if last is not None:
-            value = eval(last, names)
-            if value is not None:
-                show(value)
-    except SystemExit:
+    def run(source):
+        try:
+            # 0x400 asks for the tree (PyCF_ONLY_AST); the `ast` module would cost more to import than most programs to run.
+            import _ast
+
+            tree = compile(source, "<program>", "exec", 0x400, True)
+            last = None
+            if tree.body and isinstance(tree.body[-1], _ast.Expr):
+                last = _ast.Expression(tree.body.pop().value)
+            code = compile(tree, "<program>", "exec", 0, True)
+            # The features that the program asked for with `from __future__` hold in its last line as well.
+            last = last and compile(last, "<program>", "eval", code.co_flags & 0x1FE0000, True)
+        except BaseException as error:
+            # A program that does not parse, or one so deep that it cannot be compiled.
+            failed(error.with_traceback(None), source)
+            return 1
+        try:
+            exec(code, names)
+            if last is not None:
+                value = eval(last, names)
+                if value is not None:
+                    show(value)
+        except SystemExit as error:
+            figures()
+            status = error.code
+            if status is None or isinstance(status, int):
+                return (status or 0) & 0xFF
+            print(status, file=sys.stderr)
+            return 1
+        except BaseException as error:
+            figures()
+            failed(error, source)
+            return 1
         figures()
-        raise
-    except BaseException as error:
-        figures()
-        failed(error)
-    figures()
+        return 0
 
+    def used():
+        times = posix.times()
+        return int(sum(times[:4]) * 1000)
 
-_toolgate()
+    def serve():
+        import _socket
+
+        channel = _socket.socket(fileno=posix.dup(3))
+        begun = False
+        while True:
+            word, control, _, _ = channel.recvmsg(64, _socket.CMSG_SPACE(20), _socket.MSG_CMSG_CLOEXEC)
+            fds = []
+            for _, _, payload in control:
+                fds += [int.from_bytes(payload[i : i + 4], sys.byteorder) for i in range(0, 20, 4)]
+            if not word or len(fds) != 5:
+                posix._exit(0)
+            before = used()
+            for at, fd in enumerate(fds):
+                posix.dup2(fd, at, at < 3)
+                posix.close(fd)
+            path, prelude, source = read_program()
+            if not begun:
+                begin(path, prelude)
+                begun = True
+            elif sys.modules.get("__main__") is not module:
+                sys.modules["__main__"] = module
+            status = run(source)
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except BaseException:
+                    pass
+            import resource
+
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            report(b"done", b"%d %d %d" % (status, max(0, used() - before), memory))
+            # What still runs may write, and nobody reads it.
+            nothing = posix.open("/dev/null", posix.O_RDWR)
+            for at in range(5):
+                if at != nothing:
+                    posix.dup2(nothing, at, at < 3)
+            if nothing > 4:
+                posix.close(nothing)
+
+    if session:
+        serve()
+    path, prelude, source = read_program()
+    begin(path, prelude)
+    status = run(source)
+    if leave is not None:
+        leave(status, names)
+    raise SystemExit(status)

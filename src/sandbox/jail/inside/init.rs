@@ -7,33 +7,28 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::layers::Built;
-use super::supervisor::Handed;
 use super::watch::Watch;
 use super::{program, raw, root, trees, walls};
 use crate::sandbox::jail::order::{self, End, Order, Way, Word};
-use crate::sandbox::jail::outcome::{Limit, Usage};
+use crate::sandbox::jail::outcome::Limit;
 
 /// How often memory and processor time are looked at. Between two looks a program can take what its rlimits let it take.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 /// Runs the call as pid 1.
-pub(super) fn run(order: &Order, handed: Handed, shown: trees::Shown, built: Built, inside: &OwnedFd) -> ExitCode {
+pub(super) fn run(order: &Order, handed: [OwnedFd; 5], shown: trees::Shown, built: Built, inside: &OwnedFd) -> ExitCode {
     let say = |word: &Word| order::send(inside.as_fd(), word, &[]).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
-    if let Err(e) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
-        return say(&Word::Fault(format!("tying init to its supervisor: {e}")));
-    }
-    // The supervisor may have died before the line above: then its end of the channel is closed.
-    if closed(inside) {
+    if !tie(inside) {
         return ExitCode::FAILURE;
     }
     match started(order, handed, shown, built, inside) {
         Err(word) => say(&word),
         Ok(Step::Program(code)) => code,
         Ok(Step::Init(child, signals)) => {
-            let end = attend(order, child, &signals);
+            let end = attend(order, &Program::Child(child), &signals);
             say(&Word::Ended(end))
         }
     }
@@ -45,22 +40,12 @@ enum Step {
     Program(ExitCode),
 }
 
-fn started(order: &Order, handed: Handed, shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
+fn started(order: &Order, handed: [OwnedFd; 5], shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
     if order.way == Way::Native {
-        root::build(order, shown, &mut built)?;
-        nix::unistd::sethostname("jail").map_err(|e| Word::Fault(format!("naming the host: {e}")))?;
-        if built.has("proc") {
-            built.on("memory");
-        } else {
-            built.missing("memory", "bounded for each process alone: there is no /proc to add them up; mount /proc unmasked");
-        }
-        built.on("network");
+        furnish(order, shown, &mut built)?;
     }
     walls::drop_privileges(&mut built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}")))?;
-    let mut mask = SigSet::empty();
-    mask.add(nix::sys::signal::Signal::SIGCHLD);
-    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&mask), None).map_err(|e| Word::Fault(e.to_string()))?;
-    let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(|e| Word::Fault(e.to_string()))?;
+    let signals = listen()?;
     match raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}")))? {
         None => Ok(Step::Program(program::run(order, handed, built, inside))),
         Some(child) => {
@@ -72,22 +57,68 @@ fn started(order: &Order, handed: Handed, shown: trees::Shown, mut built: Built,
     }
 }
 
+/// Builds the root and says what the namespaces hold.
+///
+/// # Errors
+/// The word that refuses the call.
+pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> Result<(), Word> {
+    root::build(order, shown, built)?;
+    nix::unistd::sethostname("jail").map_err(|e| Word::Fault(format!("naming the host: {e}")))?;
+    if built.has("proc") {
+        built.on("memory");
+    } else {
+        built.missing("memory", "bounded for each process alone: there is no /proc to add them up; mount /proc unmasked");
+    }
+    built.on("network");
+    Ok(())
+}
+
+/// The deaths of children as something that can be waited for.
+///
+/// # Errors
+/// A fault.
+pub(super) fn listen() -> Result<SignalFd, Word> {
+    let mut mask = SigSet::empty();
+    mask.add(nix::sys::signal::Signal::SIGCHLD);
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&mask), None).map_err(|e| Word::Fault(e.to_string()))?;
+    SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(|e| Word::Fault(e.to_string()))
+}
+
+/// Dies with the supervisor; false when that is dead already.
+pub(super) fn tie(inside: &OwnedFd) -> bool {
+    // The supervisor may have died before the first line took hold: then its end of the channel is closed.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && !closed(inside)
+}
+
 fn closed(channel: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(channel, PollFlags::IN)];
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     fds.iter().any(|fd| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
+/// Where the end of the program is heard of.
+#[derive(Debug)]
+pub(super) enum Program {
+    /// It is a child of init.
+    Child(Pid),
+    /// It is a child of the spawner, which tells of its end on this channel: a process that joins a process namespace keeps its
+    /// parent outside (`pid_namespaces(7)`).
+    Joined(OwnedFd),
+}
+
 /// Reaps and watches until the program has ended, then kills what it left.
-fn attend(order: &Order, program: Pid, signals: &SignalFd) -> End {
+pub(super) fn attend(order: &Order, program: &Program, signals: &SignalFd) -> End {
     let mut watch = Watch::new(order.limits);
     let mut end = End::default();
     let mut next_look = Instant::now() + LOOK_EVERY;
     loop {
-        if reap(program, &mut end) {
+        if over(program, &mut end) {
             break;
         }
-        let mut fds = [PollFd::new(signals, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
+        if let Program::Joined(channel) = program {
+            fds.push(PollFd::new(channel, PollFlags::IN));
+        }
         let left = next_look.saturating_duration_since(Instant::now());
         let _ = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
         while let Ok(Some(_)) = signals.read_signal() {}
@@ -106,31 +137,42 @@ fn attend(order: &Order, program: Pid, signals: &SignalFd) -> End {
     if end.stopped.is_none() && end.signal.is_some() {
         end.stopped = by_signal(order, &end);
     }
-    end.usage = Usage { pids_peak: Some(watch.pids_peak()), ..Usage::default() };
+    end.usage.pids_peak = Some(watch.pids_peak());
     end
 }
 
-/// Takes every dead child; true once the program is among them.
-fn reap(program: Pid, end: &mut End) -> bool {
+/// Takes every dead child, and says whether the program has ended.
+fn over(program: &Program, end: &mut End) -> bool {
     let mut over = false;
-    while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-        if pid == program {
+    while let Some((pid, ended)) = raw::reap() {
+        if matches!(program, Program::Child(child) if *child == pid) {
             over = true;
-            note(status, end);
+            (end.exit, end.signal) = (ended.exit, ended.signal);
         }
+    }
+    if let Program::Joined(channel) = program
+        && speaks(channel)
+    {
+        match order::receive::<Word>(channel.as_fd()) {
+            Ok(Some((Word::Ended(ended), _))) => (end.exit, end.signal, end.usage) = (ended.exit, ended.signal, ended.usage),
+            // A spawner that is gone can tell nothing any more.
+            _ => end.signal = Some(nix::libc::SIGKILL),
+        }
+        over = true;
     }
     over
 }
 
-fn note(status: WaitStatus, end: &mut End) {
-    end.exit = status.exit_status();
-    end.signal = status.terminating_signal();
+/// Whether there is something to read, or the other end is closed.
+pub(super) fn speaks(channel: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(channel, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(1)
 }
 
 /// A signal that only a limit sends.
 fn by_signal(order: &Order, end: &End) -> Option<(Limit, String)> {
     let used = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN).ok()?;
-    let seconds = (used.user_time().tv_sec() + used.system_time().tv_sec()).unsigned_abs();
+    let seconds = (used.user_time().tv_sec() + used.system_time().tv_sec()).unsigned_abs() + end.usage.cpu_ms / 1000;
     let evidence = || format!("signal {} after {seconds} s of processor time", end.signal.unwrap_or_default());
     match end.signal {
         Some(nix::libc::SIGXCPU) => Some((Limit::Cpu, evidence())),

@@ -5,16 +5,22 @@
 //! memory and processor time, reaps. The *program* is pid 2: it takes on the last walls and becomes Python. When init dies,
 //! the kernel kills whatever else is in the namespace (`pid_namespaces(7)`).
 
+mod attend;
+mod enter;
 mod init;
 mod layers;
+mod pool;
 mod program;
 mod raw;
 mod root;
+mod seat;
+mod spawner;
 mod supervisor;
 mod syscalls;
 mod trees;
 mod walls;
 mod watch;
+mod zygote;
 
 use std::process::ExitCode;
 
@@ -28,5 +34,5 @@ pub(super) const JAIL_ARGUMENT: &str = "__jail";
 #[must_use]
 pub fn enter_if_asked() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1)?;
-    (first == JAIL_ARGUMENT).then(supervisor::serve)
+    (first == JAIL_ARGUMENT).then(spawner::serve)
 }

@@ -4,12 +4,11 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::ExitCode;
 
 use super::layers::Built;
-use super::supervisor::Handed;
 use super::{raw, syscalls, walls};
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// Becomes the program; comes back only when that failed.
-pub(super) fn run(order: &Order, handed: Handed, mut built: Built, inside: &OwnedFd) -> ExitCode {
+pub(super) fn run(order: &Order, handed: [OwnedFd; 5], mut built: Built, inside: &OwnedFd) -> ExitCode {
     let Ok(channel) = rustix::io::fcntl_dupfd_cloexec(inside, HIGH) else { return ExitCode::FAILURE };
     let word = match become_program(order, handed, &mut built, &channel) {
         Ok(never) => match never {},
@@ -22,14 +21,13 @@ pub(super) fn run(order: &Order, handed: Handed, mut built: Built, inside: &Owne
 /// Above every number that the program gets.
 const HIGH: i32 = 20;
 
-fn become_program(order: &Order, handed: Handed, built: &mut Built, channel: &OwnedFd) -> Result<std::convert::Infallible, Word> {
+fn become_program(order: &Order, handed: [OwnedFd; 5], built: &mut Built, channel: &OwnedFd) -> Result<std::convert::Infallible, Word> {
     let fault = |doing: &str, e: &dyn std::fmt::Display| Word::Fault(format!("{doing}: {e}"));
     rustix::process::setsid().map_err(|e| fault("starting a process group", &e))?;
     nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| fault("clearing the signal mask", &e))?;
     rustix::process::chdir(order.start_dir.as_str()).map_err(|e| fault("entering the start folder", &e))?;
-    drop(handed.roots);
     let mut high = Vec::new();
-    for fd in handed.program {
+    for fd in handed {
         high.push(rustix::io::fcntl_dupfd_cloexec(&fd, HIGH).map_err(|e| fault("moving a descriptor", &e))?);
     }
     // Everything else is closed by execve: what was inherited went at the entry, what came since closes on execution.
@@ -49,11 +47,11 @@ fn become_program(order: &Order, handed: Handed, built: &mut Built, channel: &Ow
     if let Some(word) = built.shortage(&order.require) {
         return Err(word);
     }
-    order::send(channel.as_fd(), &Word::Started(built.all()), &[]).map_err(Word::Fault)?;
+    order::send(channel.as_fd(), &Word::Started(built.all()), &[]).map_err(|e| fault("telling of the start", &e))?;
     let environment: Vec<String> = order.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", BOOTSTRAP].map(str::to_owned);
     raw::execute(&order.interpreter.program, &arguments, &environment).map_err(|e| fault("starting the interpreter", &e))
 }
 
 /// What the interpreter runs first.
-const BOOTSTRAP: &str = include_str!("bootstrap.py");
+const BOOTSTRAP: &str = concat!(include_str!("bootstrap.py"), "\n\n_toolgate()\n");

@@ -1,11 +1,18 @@
-//! The three system calls of the jail process that no safe interface offers.
-#![expect(unsafe_code, reason = "fork, mount_setattr and close_range have no safe wrapper; each is one call with checked arguments")]
+//! The system calls of the jail process that no safe interface offers.
+#![expect(
+    unsafe_code,
+    reason = "fork, mount_setattr, close_range, wait4 and dup2 have no safe wrapper that fits; each is one call with checked arguments"
+)]
 
 use std::ffi::CString;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use nix::libc;
 use rustix::process::Pid;
+
+use crate::sandbox::jail::order::End;
+use crate::sandbox::jail::outcome::Usage;
 
 /// Forks. `None` in the child.
 ///
@@ -86,6 +93,31 @@ pub(super) fn place(fd: RawFd, at: RawFd) -> Result<(), nix::Error> {
     // SAFETY: dup2 on numbers; the caller gives up whatever stood at `at`, as every caller is about to execute another program.
     // JUSTIFICATION: owned descriptors cannot name the number they shall have in the next program.
     nix::Error::result(unsafe { libc::dup2(fd, at) }).map(drop)
+}
+
+/// Takes a dead child, if there is one: its number, how it ended, and what it and its own children used.
+pub(super) fn reap() -> Option<(Pid, End)> {
+    let mut status: libc::c_int = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both pointers lead to places of the right type that live through the call; a zeroed rusage is a valid one.
+    // JUSTIFICATION: no safe wrapper gives the status and the usage of one child together.
+    let (pid, usage) = unsafe { (libc::wait4(-1, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()), usage.assume_init()) };
+    if pid <= 0 {
+        return None;
+    }
+    let pid = Pid::from_raw(pid)?;
+    let millis = |time: libc::timeval| u64::try_from(time.tv_sec * 1000 + time.tv_usec / 1000).unwrap_or(0);
+    let end = End {
+        exit: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+        stopped: None,
+        usage: Usage {
+            cpu_ms: millis(usage.ru_utime) + millis(usage.ru_stime),
+            max_rss_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
+            pids_peak: None,
+        },
+    };
+    Some((pid, end))
 }
 
 /// Replaces this process by another program.

@@ -35,16 +35,27 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
     }
     furnish(order, built)?;
     place_of_masks().map_err(Word::Fault)?;
-    for (tree, root) in shown.roots.iter().zip(&order.roots) {
-        let refuse = |reason: String| Word::Root { root: root.name.clone(), reason };
-        attach(tree).map_err(refuse)?;
-        mask(root).map_err(refuse)?;
+    for root in &order.roots {
+        parents(&format!("roots/{}/x", root.name)).map_err(Word::Fault)?;
     }
+    show_roots(order, &shown.roots)?;
     mount_remount(".", MountFlags::BIND | MountFlags::RDONLY | safe, "").map_err(fault("making the new root read-only"))?;
     nix::unistd::pivot_root(".", ".").map_err(|e| Word::Fault(format!("changing the root: {e}")))?;
     unmount(".", UnmountFlags::DETACH).map_err(fault("leaving the old root"))?;
     rustix::process::chdir("/").map_err(fault("entering `/`"))?;
     built.on("filesystem");
+    Ok(())
+}
+
+/// Attaches the roots below the current folder, and covers what is denied in them.
+///
+/// # Errors
+/// The word that refuses the call.
+pub(super) fn show_roots(order: &Order, roots: &[Tree]) -> Result<(), Word> {
+    for (tree, root) in roots.iter().zip(&order.roots) {
+        let refuse = |reason: String| Word::Root { root: root.name.clone(), reason };
+        place(tree).and_then(|()| mask(root)).map_err(refuse)?;
+    }
     Ok(())
 }
 
@@ -69,11 +80,19 @@ fn furnish(order: &Order, built: &mut Built) -> Result<(), Word> {
         symlinkat(target, CWD, path).map_err(fault("linking `/dev`"))?;
     }
     mkdirat(CWD, "proc", Mode::from_raw_mode(0o555)).map_err(fault("making `/proc`"))?;
+    if !built.has("pid_namespace") {
+        // Outside a process namespace of its own a new /proc would show the host's processes.
+        return etc();
+    }
     match mount("proc", "proc", "proc", safe | MountFlags::NOEXEC, Some(c"subset=pid")) {
         Ok(()) => built.on("proc"),
         // The host's own /proc is masked (a container): the kernel then gives no new one. None at all is safe.
         Err(e) => built.missing("proc", format!("none: the kernel gives no fresh one here ({e})")),
     }
+    etc()
+}
+
+fn etc() -> Result<(), Word> {
     for (path, text) in ETC {
         parents(path).map_err(Word::Fault)?;
         std::fs::write(path, text).map_err(|e| Word::Fault(format!("writing `/{path}`: {e}")))?;
@@ -98,6 +117,10 @@ fn attach(tree: &Tree) -> Result<(), String> {
     } else {
         open(tree.at.as_str(), OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::from_raw_mode(0o644)).map_err(|e| e.to_string())?;
     }
+    place(tree)
+}
+
+fn place(tree: &Tree) -> Result<(), String> {
     move_mount(tree.fd.as_fd(), "", CWD, &tree.at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).map_err(|e| e.to_string())
 }
 

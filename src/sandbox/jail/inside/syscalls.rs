@@ -4,6 +4,7 @@
 //! sandboxes), while the walls below (namespaces, no capabilities, Landlock) already bound what an unlisted call can reach.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use nix::libc;
 use seccompiler::{
@@ -20,6 +21,23 @@ pub(super) fn install() -> Result<(), String> {
         apply_filter(&program).map_err(|e| e.to_string())?;
     }
     Ok(())
+}
+
+/// The filters as lines of hexadecimal instructions, for a process that is to take them on itself.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn filter_lines() -> Result<String, String> {
+    let line = |program: &BpfProgram| {
+        program.iter().fold(String::new(), |mut line, step| {
+            let [c0, c1] = step.code.to_ne_bytes();
+            for byte in [c0, c1, step.jt, step.jf].into_iter().chain(step.k.to_ne_bytes()) {
+                let _ = write!(line, "{byte:02x}");
+            }
+            line
+        })
+    };
+    Ok(programs()?.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 /// The filters in the order of their installation; the kernel asks all of them and takes the strictest answer (seccomp(2)).

@@ -30,7 +30,7 @@ pub(super) struct Shown {
 }
 
 /// Whose eyes the trees are made for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Eyes {
     /// A privileged process makes them, before it enters the namespaces, for this other user and group.
     Other(u32, u32),
@@ -43,27 +43,44 @@ pub(super) enum Eyes {
 /// # Errors
 /// The word that refuses the call: a root that cannot be shown, or a fault.
 pub(super) fn make(order: &Order, dirs: &[OwnedFd], eyes: Eyes) -> Result<Shown, Word> {
-    let mut shown = Shown::default();
+    Ok(Shown { parts: parts(order)?, roots: roots(order, dirs, eyes)? })
+}
+
+/// Makes the trees of the interpreter and the devices.
+///
+/// # Errors
+/// A fault.
+pub(super) fn parts(order: &Order) -> Result<Vec<Tree>, Word> {
+    let mut parts = Vec::new();
     for need in &order.interpreter.needs {
         let fault = |e: &dyn std::fmt::Display| Word::Fault(format!("showing the interpreter's `{need}`: {e}"));
         let found = open(need.as_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| fault(&e))?;
         let attributes = Attributes { read_only: true, ..Attributes::default() };
-        shown.parts.push(tree(need, &found, attributes).map_err(|e| fault(&e))?);
+        parts.push(tree(need, &found, attributes).map_err(|e| fault(&e))?);
     }
     for device in DEVICES {
         let found =
             open(device, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| Word::Fault(format!("opening `{device}`: {e}")))?;
         let attributes = Attributes { devices: true, no_exec: true, ..Attributes::default() };
-        shown.parts.push(tree(device, &found, attributes).map_err(|e| Word::Fault(format!("showing `{device}`: {e}")))?);
+        parts.push(tree(device, &found, attributes).map_err(|e| Word::Fault(format!("showing `{device}`: {e}")))?);
     }
+    Ok(parts)
+}
+
+/// Makes the trees of the roots.
+///
+/// # Errors
+/// The word that refuses the call.
+pub(super) fn roots(order: &Order, dirs: &[OwnedFd], eyes: Eyes) -> Result<Vec<Tree>, Word> {
+    let mut roots = Vec::new();
     for (root, dir) in order.roots.iter().zip(dirs) {
         let made = match eyes {
             Eyes::Other(user, group) => root_for(root, dir, user, group),
             Eyes::Own => reopen(dir).and_then(|dir| plain(root, &dir)),
         };
-        shown.roots.push(made.map_err(|reason| Word::Root { root: root.name.clone(), reason })?);
+        roots.push(made.map_err(|reason| Word::Root { root: root.name.clone(), reason })?);
     }
-    Ok(shown)
+    Ok(roots)
 }
 
 /// The device files of the jail: they hold nothing and give only noise.

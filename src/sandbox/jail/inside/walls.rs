@@ -1,8 +1,10 @@
 //! The walls that a process puts around itself: limits, capabilities, Landlock.
 
+use std::os::fd::OwnedFd;
+
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use nix::sys::resource::{Resource, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -16,10 +18,30 @@ use crate::sandbox::jail::spec::Limits;
 /// # Errors
 /// The error number.
 pub(super) fn limit(limits: &Limits) -> Result<(), nix::Error> {
-    let seconds = limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1);
+    for (resource, bound) in bounds(limits) {
+        setrlimit(resource, bound, bound)?;
+    }
+    // One second between the signal that may be caught and the one that may not.
+    let seconds = seconds(limits);
+    setrlimit(Resource::RLIMIT_CPU, seconds, seconds.saturating_add(1))
+}
+
+fn seconds(limits: &Limits) -> u64 {
+    limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1)
+}
+
+/// The same bounds as lines `number bound`, for a process that is to take them on itself; the hard bound of processor time is one more.
+pub(super) fn limit_lines(limits: &Limits) -> String {
+    let cpu = (Resource::RLIMIT_CPU, seconds(limits));
+    let lines: Vec<String> =
+        bounds(limits).into_iter().chain([cpu]).map(|(resource, bound)| format!("{} {bound}", resource as u32)).collect();
+    lines.join("\n")
+}
+
+fn bounds(limits: &Limits) -> [(Resource, u64); 9] {
     // The supervisor and init count as well: they have the same user in the same user namespace.
     let processes = limits.processes.saturating_add(OWN_PROCESSES);
-    for (resource, bound) in [
+    [
         (Resource::RLIMIT_AS, limits.memory),
         (Resource::RLIMIT_NPROC, processes),
         (Resource::RLIMIT_NOFILE, limits.open_files),
@@ -29,11 +51,7 @@ pub(super) fn limit(limits: &Limits) -> Result<(), nix::Error> {
         (Resource::RLIMIT_MSGQUEUE, 0),
         (Resource::RLIMIT_SIGPENDING, 256),
         (Resource::RLIMIT_STACK, STACK.min(limits.memory)),
-    ] {
-        setrlimit(resource, bound, bound)?;
-    }
-    // One second between the signal that may be caught and the one that may not.
-    setrlimit(Resource::RLIMIT_CPU, seconds, seconds.saturating_add(1))
+    ]
 }
 
 /// The supervisor and init.
@@ -79,12 +97,29 @@ pub(super) fn landlock(order: &Order, built: &mut Built) {
 }
 
 fn restrict(order: &Order) -> Result<RulesetStatus, String> {
+    let rules = rules(order, CompatLevel::BestEffort)?;
+    rules.restrict_self().map(|status| status.ruleset).map_err(|e| e.to_string())
+}
+
+/// The same restriction as a descriptor, for a process that is to take it on itself.
+pub(super) fn landlock_rules(order: &Order, built: &mut Built) -> Option<OwnedFd> {
+    if let Ok(rules) = rules(order, CompatLevel::HardRequirement) {
+        built.on("landlock");
+        return rules.into();
+    }
+    let rules: Option<OwnedFd> = rules(order, CompatLevel::BestEffort).ok()?.into();
+    let state = if rules.is_some() { "partly: this kernel knows an older Landlock" } else { "off: the kernel has no Landlock" };
+    built.missing("landlock", format!("{state}; the own root and the namespaces hold the rest"));
+    rules
+}
+
+fn rules(order: &Order, level: CompatLevel) -> Result<RulesetCreated, String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
     let abi = ABI::V6;
     let read = AccessFs::from_read(abi);
     let write = AccessFs::from_all(abi) & !AccessFs::MakeBlock & !AccessFs::MakeChar;
     let mut rules = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
+        .set_compatibility(level)
         .handle_access(AccessFs::from_all(abi))
         .and_then(|rules| rules.handle_access(AccessNet::from_all(abi)))
         .and_then(|rules| rules.scope(Scope::from_all(abi)))
@@ -99,12 +134,13 @@ fn restrict(order: &Order) -> Result<RulesetStatus, String> {
         for scratch in ["/tmp", "/dev/shm"] {
             allow(scratch, write)?;
         }
-        for root in order.roots.iter().filter(|root| root.writable) {
-            allow(&format!("/roots/{}", root.name), write)?;
+        // The mounts decide which of the roots can be written; a jail that waits does not have them yet.
+        if order.roots.iter().any(|root| root.writable) {
+            allow("/roots", write)?;
         }
     }
     for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"] {
         allow(device, AccessFs::ReadFile | AccessFs::WriteFile)?;
     }
-    rules.restrict_self().map(|status| status.ruleset).map_err(|e| text(&e))
+    Ok(rules)
 }

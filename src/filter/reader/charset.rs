@@ -1,0 +1,68 @@
+//! From bytes to text.
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+/// Decodes a page: by its byte order mark, else the charset of `content_type`, else the one it names in its first 1024 bytes, else UTF-8 where
+/// it is valid, else Windows-1252. What cannot be decoded becomes U+FFFD; nothing fails.
+///
+/// # Source
+/// HTML standard, section 13.2.3.2 (encoding sniffing), without the frequency analysis.
+pub fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
+    let encoding = Encoding::for_bom(bytes)
+        .map(|(encoding, _)| encoding)
+        .or_else(|| content_type.and_then(charset_of))
+        .or_else(|| declared(bytes))
+        .unwrap_or_else(|| if std::str::from_utf8(bytes).is_ok() { UTF_8 } else { WINDOWS_1252 });
+    encoding.decode(bytes).0.into_owned()
+}
+
+fn charset_of(content_type: &str) -> Option<&'static Encoding> {
+    content_type.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| Encoding::for_label(value.trim().trim_matches(['"', '\'']).as_bytes()))?
+    })
+}
+
+/// `<meta charset>`, `<meta content="…charset=…">` or an XML declaration. A page that could be read this far is no UTF-16.
+fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head: String = bytes.iter().take(1024).map(|byte| char::from(*byte).to_ascii_lowercase()).collect();
+    let named = head.split_once("encoding=").filter(|(before, _)| before.trim_start().starts_with("<?xml") && !before.contains("?>"));
+    let metas = head.split("<meta").skip(1).filter_map(|meta| meta.split('>').next()?.split_once("charset"));
+    let candidates = metas.map(|(_, after)| after.trim_start().trim_start_matches('=').trim_start()).chain(named.map(|(_, after)| after));
+    for value in candidates {
+        let label: String = value
+            .trim_start_matches(['"', '\''])
+            .chars()
+            .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
+            .collect();
+        if let Some(encoding) = Encoding::for_label(label.as_bytes()) {
+            return Some(if encoding == UTF_16BE || encoding == UTF_16LE { UTF_8 } else { encoding });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mark_header_and_page_are_believed_in_this_order() {
+        assert_eq!(decode(b"\xef\xbb\xbf\xc3\xa9", Some("text/html; charset=latin1")), "é");
+        assert_eq!(decode(b"\xff\xfeA\0", None), "A");
+        assert_eq!(decode(b"\xe9", Some("text/html; Charset=\"ISO-8859-1\"")), "é");
+        assert_eq!(decode(b"<meta charset=shift_jis>\x83\x65", None), "<meta charset=shift_jis>テ");
+        assert_eq!(
+            decode(b"<META http-equiv=x content='text/html; charset=gbk'>\xb0\xa1", None),
+            "<META http-equiv=x content='text/html; charset=gbk'>啊"
+        );
+        assert_eq!(decode("<?xml version='1.0' encoding='koi8-r'?>".as_bytes(), None), "<?xml version='1.0' encoding='koi8-r'?>");
+    }
+
+    #[test]
+    fn undeclared_bytes_are_utf_8_or_western() {
+        assert_eq!(decode("naïve".as_bytes(), Some("text/plain")), "naïve");
+        assert_eq!(decode(b"na\xefve \x93q\x94", Some("text/plain; charset=no-such")), "naïve “q”");
+        assert_eq!(decode(b"a\xffb", Some("text/plain; charset=utf-8")), "a\u{fffd}b");
+    }
+}

@@ -1,0 +1,128 @@
+//! Takes out of a page what a person would not see, and keeps the hidden words aside for the filters.
+
+use super::dom::{Dom, Id, Kind};
+
+/// Removes hidden elements and those without text of their own; gives the words that were hidden, at most 16 KiB.
+pub(super) fn clean(dom: &mut Dom) -> String {
+    let mut hidden = String::new();
+    let mut removed = Vec::new();
+    let words = words_below(dom, 0);
+    for (id, _) in dom.walk() {
+        let Some(element) = dom.element(id) else { continue };
+        if SILENT.contains(&element.name()) {
+            removed.push(id);
+        } else if is_hidden(element.attribute("style").unwrap_or_default(), element.attribute("hidden").is_some()) {
+            collect(dom, id, &mut hidden);
+            // What is hidden and yet most of the page is shown by a script later; a person does see it.
+            let below = words_below(dom, id);
+            if below < REVEALED || below * 3 < words {
+                removed.push(id);
+            }
+        }
+    }
+    for id in removed {
+        dom.detach(id);
+    }
+    settle_noscript(dom);
+    hidden
+}
+
+/// `noscript` is usually a beacon or a second copy; where it holds most of the page's text (forums that draw themselves), it is the page.
+fn settle_noscript(dom: &mut Dom) {
+    let found: Vec<Id> =
+        dom.walk().map(|(id, _)| id).filter(|id| dom.element(*id).is_some_and(|element| element.name() == "noscript")).collect();
+    let inside: Vec<usize> = found.iter().map(|id| words_below(dom, *id)).collect();
+    let outside = words_below(dom, 0).saturating_sub(inside.iter().sum());
+    for (id, words) in found.into_iter().zip(inside) {
+        if words > 60 && words * 2 > outside {
+            dom.rename(id, "div");
+        } else {
+            dom.detach(id);
+        }
+    }
+}
+
+fn words_below(dom: &Dom, top: Id) -> usize {
+    texts_below(dom, top).map(|text| text.split_whitespace().count()).sum()
+}
+
+/// The texts of a subtree that a person would read.
+pub(super) fn texts_below(dom: &Dom, top: Id) -> impl Iterator<Item = &str> {
+    let mut pending = vec![top];
+    std::iter::from_fn(move || {
+        while let Some(id) = pending.pop() {
+            if dom.element(id).is_some_and(|element| matches!(element.name(), "script" | "title" | "head")) {
+                continue;
+            }
+            pending.extend(dom.children(id).iter().rev());
+            if let Some(Kind::Text(text)) = dom.node(id).map(|node| &node.kind) {
+                return Some(text.as_str());
+            }
+        }
+        None
+    })
+}
+
+fn collect(dom: &Dom, id: Id, hidden: &mut String) {
+    for text in texts_below(dom, id).map(str::trim).filter(|text| !text.is_empty()) {
+        if hidden.len() + text.len() > MAX_HIDDEN {
+            return;
+        }
+        hidden.push_str(text);
+        hidden.push('\n');
+    }
+}
+
+/// What a style attribute can hide by itself; style sheets are not read.
+fn is_hidden(style: &str, attribute: bool) -> bool {
+    // Transparent and moved at once is how an entrance begins, not how something is hidden.
+    let enters = style.contains("transform") || style.contains("transition") || style.contains("animation");
+    attribute
+        || style.split(';').filter_map(|rule| rule.split_once(':')).any(|(property, value)| {
+            let value = value.trim().to_ascii_lowercase();
+            let value = value.trim_end_matches("!important").trim_end();
+            let is_zero = || value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').parse::<f32>() == Ok(0.0);
+            match property.trim().to_ascii_lowercase().as_str() {
+                "display" => value == "none",
+                "visibility" => value == "hidden",
+                "opacity" => !enters && is_zero(),
+                "font-size" => is_zero(),
+                _ => false,
+            }
+        })
+}
+
+/// Elements that say nothing to a reader, or not in words.
+const SILENT: &[&str] = &[
+    "style", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map", "link", "datalist", "select", "textarea",
+    "frameset", "applet",
+];
+
+const MAX_HIDDEN: usize = 16 * 1024;
+
+/// Words below which a hidden part is hidden, however small the page is.
+const REVEALED: usize = 150;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cleaned(html: &str) -> (String, String) {
+        let mut dom = Dom::parse(html);
+        let hidden = clean(&mut dom);
+        (texts_below(&dom, 0).collect::<Vec<_>>().join("|"), hidden)
+    }
+
+    #[test]
+    fn hidden_elements_are_taken_out_and_told() {
+        let html = "<p>a<p hidden>b<p style='color:red; Display : NONE !important'>c<p style=opacity:0.0>d<p style=font-size:0px>e<p style='opacity:0.5'>f<svg><text>g</text></svg>";
+        assert_eq!(cleaned(html), ("a|f".to_owned(), "b\nc\nd\ne\n".to_owned()));
+    }
+
+    #[test]
+    fn a_noscript_part_counts_only_where_it_is_the_page() {
+        assert_eq!(cleaned("<body>text<noscript>turn scripts on</noscript>").0, "text");
+        let words = "word ".repeat(80);
+        assert_eq!(cleaned(&format!("<body>menu<noscript><p>{words}</p></noscript>")).0, format!("menu|{words}"));
+    }
+}

@@ -1,0 +1,341 @@
+//! The page as a tree in one vector: no recursion to build, walk or drop it.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use html5ever::tendril::{StrTendril, TendrilSink};
+use html5ever::tree_builder::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeBuilderOpts, TreeSink};
+use html5ever::{Attribute, LocalName, Namespace, ParseOpts, QualName, parse_document};
+
+use super::caps::capped;
+
+/// A node's place in its tree.
+pub(super) type Id = usize;
+
+/// One page.
+#[derive(Debug, Default)]
+pub(super) struct Dom {
+    nodes: Vec<Node>,
+    /// The page had more nodes than are read.
+    pub(super) truncated: bool,
+}
+
+/// One node.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) parent: Option<Id>,
+    pub(super) children: Vec<Id>,
+    pub(super) kind: Kind,
+}
+
+/// What a node is.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// The document, and what is nothing to a reader.
+    Other,
+    Text(String),
+    Element(Element),
+}
+
+/// A tag and its attributes.
+#[derive(Debug)]
+pub(super) struct Element {
+    name: QualName,
+    attributes: Vec<Attribute>,
+}
+
+impl Element {
+    pub(super) fn name(&self) -> &str {
+        &self.name.local
+    }
+
+    /// The value of the attribute `name` (lower case).
+    pub(super) fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|attribute| &*attribute.name.local == name).map(|attribute| &*attribute.value)
+    }
+
+    pub(super) fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.attributes.iter().map(|attribute| (&*attribute.name.local, &*attribute.value))
+    }
+}
+
+impl Dom {
+    /// The most nodes of one page; what follows is not read.
+    pub(super) const MAX_NODES: usize = 120_000;
+
+    /// Builds the tree of a page, with scripting off, so that `noscript` holds elements.
+    pub(super) fn parse(html: &str) -> Self {
+        let html = capped(html);
+        let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
+        let mut parser = parse_document(Sink::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
+        // Unclosed formatting is rebuilt in every paragraph, so a short text can make a large tree: the size is looked at every few KiB.
+        let mut rest = html.as_str();
+        while !rest.is_empty() {
+            let at = (CHUNK..rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+            let (chunk, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
+            parser.process(StrTendril::from(chunk));
+            rest = after;
+            if parser.tokenizer.sink.sink.dom.borrow().nodes.len() > Self::MAX_NODES {
+                parser.tokenizer.sink.sink.dom.borrow_mut().truncated = true;
+                break;
+            }
+        }
+        parser.finish()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(super) fn node(&self, id: Id) -> Option<&Node> {
+        self.nodes.get(id)
+    }
+
+    pub(super) fn element(&self, id: Id) -> Option<&Element> {
+        match &self.nodes.get(id)?.kind {
+            Kind::Element(element) => Some(element),
+            _ => None,
+        }
+    }
+
+    pub(super) fn children(&self, id: Id) -> &[Id] {
+        self.nodes.get(id).map_or(&[], |node| node.children.as_slice())
+    }
+
+    /// This node's parent, its parent, and so on.
+    pub(super) fn ancestors(&self, id: Id) -> impl Iterator<Item = Id> + '_ {
+        std::iter::successors(self.nodes.get(id).and_then(|node| node.parent), |id| self.nodes.get(*id).and_then(|node| node.parent))
+    }
+
+    /// Every node in the order of the page, each with its depth, parents before children.
+    pub(super) fn walk(&self) -> Walk<'_> {
+        Walk { dom: self, pending: vec![(0, 0)] }
+    }
+
+    /// Takes a node out of the page.
+    pub(super) fn detach(&mut self, id: Id) {
+        let Some(parent) = self.nodes.get_mut(id).and_then(|node| node.parent.take()) else { return };
+        if let Some(parent) = self.nodes.get_mut(parent) {
+            // Searched from the end: parsers move what they have just added.
+            if let Some(at) = parent.children.iter().rposition(|child| *child == id) {
+                parent.children.remove(at);
+            }
+        }
+    }
+
+    /// Gives an element another tag.
+    pub(super) fn rename(&mut self, id: Id, name: &str) {
+        if let Some(Node { kind: Kind::Element(element), .. }) = self.nodes.get_mut(id) {
+            element.name.local = LocalName::from(name);
+        }
+    }
+
+    fn add(&mut self, kind: Kind) -> Id {
+        self.nodes.push(Node { parent: None, children: Vec::new(), kind });
+        self.nodes.len() - 1
+    }
+
+    fn insert(&mut self, parent: Id, position: Option<usize>, child: NodeOrText<Id>) {
+        let count = self.children(parent).len();
+        let position = position.unwrap_or(count).min(count);
+        let child = match child {
+            NodeOrText::AppendNode(child) => {
+                self.detach(child);
+                child
+            }
+            NodeOrText::AppendText(text) => {
+                let before = position.checked_sub(1).and_then(|before| self.children(parent).get(before)).copied();
+                if let Some(Node { kind: Kind::Text(known), .. }) = before.and_then(|before| self.nodes.get_mut(before)) {
+                    known.push_str(&text);
+                    return;
+                }
+                self.add(Kind::Text(text.to_string()))
+            }
+        };
+        if let Some(node) = self.nodes.get_mut(child) {
+            node.parent = Some(parent);
+        }
+        if let Some(node) = self.nodes.get_mut(parent) {
+            node.children.insert(position.min(node.children.len()), child);
+        }
+    }
+}
+
+/// See [`Dom::walk`].
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    dom: &'a Dom,
+    pending: Vec<(Id, usize)>,
+}
+
+impl Iterator for Walk<'_> {
+    type Item = (Id, usize);
+
+    fn next(&mut self) -> Option<(Id, usize)> {
+        let (id, depth) = self.pending.pop()?;
+        self.pending.extend(self.dom.children(id).iter().rev().map(|child| (*child, depth + 1)));
+        Some((id, depth))
+    }
+}
+
+#[derive(Debug)]
+struct Sink {
+    dom: RefCell<Dom>,
+}
+
+impl Default for Sink {
+    fn default() -> Self {
+        let mut dom = Dom::default();
+        dom.add(Kind::Other);
+        Self { dom: RefCell::new(dom) }
+    }
+}
+
+/// An owned name, since a borrowed one would hold the tree.
+#[derive(Debug)]
+struct Name(QualName);
+
+impl ElemName for Name {
+    fn ns(&self) -> &Namespace {
+        &self.0.ns
+    }
+
+    fn local_name(&self) -> &LocalName {
+        &self.0.local
+    }
+}
+
+impl TreeSink for Sink {
+    type Handle = Id;
+    type Output = Dom;
+    type ElemName<'a> = Name;
+
+    fn finish(self) -> Dom {
+        self.dom.into_inner()
+    }
+
+    fn parse_error(&self, _: Cow<'static, str>) {}
+
+    fn get_document(&self) -> Id {
+        0
+    }
+
+    fn elem_name<'a>(&'a self, target: &'a Id) -> Name {
+        Name(
+            self.dom
+                .borrow()
+                .element(*target)
+                .map_or_else(|| QualName::new(None, Namespace::default(), LocalName::default()), |element| element.name.clone()),
+        )
+    }
+
+    fn create_element(&self, name: QualName, attributes: Vec<Attribute>, _: ElementFlags) -> Id {
+        self.dom.borrow_mut().add(Kind::Element(Element { name, attributes }))
+    }
+
+    fn create_comment(&self, _: StrTendril) -> Id {
+        self.dom.borrow_mut().add(Kind::Other)
+    }
+
+    fn create_pi(&self, _: StrTendril, _: StrTendril) -> Id {
+        self.dom.borrow_mut().add(Kind::Other)
+    }
+
+    fn append(&self, parent: &Id, child: NodeOrText<Id>) {
+        self.dom.borrow_mut().insert(*parent, None, child);
+    }
+
+    fn append_based_on_parent_node(&self, element: &Id, previous: &Id, child: NodeOrText<Id>) {
+        let has_parent = self.dom.borrow().node(*element).is_some_and(|node| node.parent.is_some());
+        if has_parent {
+            self.append_before_sibling(element, child);
+        } else {
+            self.append(previous, child);
+        }
+    }
+
+    fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
+
+    fn get_template_contents(&self, target: &Id) -> Id {
+        *target
+    }
+
+    fn same_node(&self, x: &Id, y: &Id) -> bool {
+        x == y
+    }
+
+    fn set_quirks_mode(&self, _: QuirksMode) {}
+
+    fn append_before_sibling(&self, sibling: &Id, child: NodeOrText<Id>) {
+        if let NodeOrText::AppendNode(child) = &child {
+            self.dom.borrow_mut().detach(*child);
+        }
+        let place = {
+            let dom = self.dom.borrow();
+            dom.node(*sibling)
+                .and_then(|node| node.parent)
+                .map(|parent| (parent, dom.children(parent).iter().rposition(|child| child == sibling)))
+        };
+        if let Some((parent, position)) = place {
+            self.dom.borrow_mut().insert(parent, position, child);
+        }
+    }
+
+    fn add_attrs_if_missing(&self, target: &Id, attributes: Vec<Attribute>) {
+        if let Some(Node { kind: Kind::Element(element), .. }) = self.dom.borrow_mut().nodes.get_mut(*target) {
+            for attribute in attributes {
+                if element.attribute(&attribute.name.local).is_none() {
+                    element.attributes.push(attribute);
+                }
+            }
+        }
+    }
+
+    fn remove_from_parent(&self, target: &Id) {
+        self.dom.borrow_mut().detach(*target);
+    }
+
+    fn reparent_children(&self, node: &Id, new_parent: &Id) {
+        let mut dom = self.dom.borrow_mut();
+        let moved = dom.nodes.get_mut(*node).map(|node| std::mem::take(&mut node.children)).unwrap_or_default();
+        for child in &moved {
+            if let Some(child) = dom.nodes.get_mut(*child) {
+                child.parent = Some(*new_parent);
+            }
+        }
+        if let Some(parent) = dom.nodes.get_mut(*new_parent) {
+            parent.children.extend(moved);
+        }
+    }
+}
+
+const CHUNK: usize = 4 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outline(html: &str) -> String {
+        let dom = Dom::parse(html);
+        let show = |(id, depth): (Id, usize)| match &dom.node(id).unwrap().kind {
+            Kind::Text(text) => Some(format!("{depth}:{text}")),
+            Kind::Element(element) => Some(format!("{depth}<{}>", element.name())),
+            Kind::Other => None,
+        };
+        dom.walk().filter_map(show).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_page_becomes_the_tree_a_browser_without_scripts_would_see() {
+        assert_eq!(outline("<p>a<p>b"), "1<html> 2<head> 2<body> 3<p> 4:a 3<p> 4:b");
+        assert_eq!(outline("<body><noscript><p>a</noscript>"), "1<html> 2<head> 2<body> 3<noscript> 4<p> 5:a");
+        assert_eq!(outline("<table>x<tr><td>y</table>"), "1<html> 2<head> 2<body> 3:x 3<table> 4<tbody> 5<tr> 6<td> 7:y");
+    }
+
+    #[test]
+    fn a_tree_that_explodes_is_cut() {
+        let html = (0..20_000).fold(String::new(), |html, n| html + "<p><b id=" + &n.to_string() + "></p>");
+        let dom = Dom::parse(&html);
+        assert!(dom.truncated && dom.len() < 2 * Dom::MAX_NODES, "{}", dom.len());
+    }
+}

@@ -1,0 +1,167 @@
+//! Markup to Markdown and to plain text.
+
+use html_to_markdown_rs::ConversionOptions;
+
+use super::write::DEFINES;
+
+/// Converts markup that this floor wrote itself: no scripts, hidden parts or unsafe links are left in it.
+pub(super) fn convert(html: &str) -> String {
+    tidy(&definitions(&converted(html)))
+}
+
+/// Markdown of this floor as plain text: no marks, link targets or separators; cells are parted by tabs.
+pub fn to_text(markdown: &str) -> String {
+    let mut out = String::with_capacity(markdown.len());
+    let mut in_code = false;
+    for line in markdown.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+            continue;
+        }
+        if in_code {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        }
+        let mut bare = line.trim_end();
+        while let Some(inner) = bare.trim_start().strip_prefix('>') {
+            bare = inner.strip_prefix(' ').unwrap_or(inner);
+        }
+        if let Some(heading) = bare.strip_prefix('#') {
+            bare = heading.trim_start_matches('#').trim_start();
+        }
+        let is_row = bare.starts_with('|') && bare.ends_with('|');
+        if is_row && bare.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
+            continue;
+        }
+        let bare = if is_row { bare.trim_matches('|').trim().replace(" | ", "\t") } else { bare.to_owned() };
+        unmark(bare.trim_end(), &mut out);
+        out.push('\n');
+    }
+    out
+}
+
+/// One line without emphasis, code and link marks.
+fn unmark(line: &str, out: &mut String) {
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if chars.peek().is_some_and(char::is_ascii_punctuation) => out.extend(chars.next()),
+            '*' if chars.peek() == Some(&' ') && out.ends_with([' ', '\n']) | out.is_empty() => out.push(c),
+            '!' if chars.peek() == Some(&'[') => {}
+            ']' if chars.peek() == Some(&'(') => {
+                // Targets are written by us, with their own brackets escaped or balanced.
+                let mut depth = 0;
+                for c in chars.by_ref() {
+                    depth += i32::from(c == '(') - i32::from(c == ')');
+                    if depth == 0 {
+                        break;
+                    }
+                }
+            }
+            '*' | '`' | '[' | ']' => {}
+            _ => out.push(c),
+        }
+    }
+}
+
+/// JSON, indented by two spaces; keys stay in their order and numbers as they are written. `None` for what is no JSON, or nested over 120 deep.
+pub fn pretty_json(text: &str) -> Option<String> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
+    let mut out = String::with_capacity(text.len() * 2);
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    let mut chars = text.chars().filter(|c| !matches!(c, '\r')).peekable();
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("  ", depth));
+    };
+    while let Some(c) = chars.next() {
+        if in_string {
+            out.push(c);
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match c {
+            '"' => {
+                in_string = true;
+                out.push(c);
+            }
+            '{' | '[' => {
+                out.push(c);
+                while chars.peek().is_some_and(char::is_ascii_whitespace) {
+                    chars.next();
+                }
+                if matches!(chars.peek(), Some('}' | ']')) {
+                    out.extend(chars.next());
+                } else {
+                    depth += 1;
+                    line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut out, depth);
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            c if c.is_ascii_whitespace() => {}
+            c => out.push(c),
+        }
+    }
+    Some(out)
+}
+
+fn converted(html: &str) -> String {
+    let mut options = ConversionOptions {
+        compact_tables: true,
+        extract_metadata: false,
+        expand_abbreviations: false,
+        include_blockquote_citations: false,
+        bullets: "-".to_owned(),
+        ..ConversionOptions::default()
+    };
+    options.preprocessing.enabled = false;
+    html_to_markdown_rs::convert(html, options).ok().and_then(|found| found.content).unwrap_or_default()
+}
+
+/// Definitions stand under their term, as in `term`, newline, `: definition`; the converter only knows paragraphs.
+fn definitions(markdown: &str) -> String {
+    let mut parts = markdown.split(DEFINES);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.truncate(out.trim_end().len());
+        out.push_str("\n: ");
+        out.push_str(part.trim_start());
+    }
+    out
+}
+
+/// No trailing spaces but the two of a line break, no more than one empty line, one final line end.
+fn tidy(markdown: &str) -> String {
+    let mut out = String::with_capacity(markdown.len());
+    let mut empty = 0;
+    for line in markdown.lines() {
+        let bare = line.trim_end();
+        if bare.is_empty() {
+            empty += 1;
+            continue;
+        }
+        if !out.is_empty() {
+            out.push_str(if empty > 0 { "\n\n" } else { "\n" });
+        }
+        empty = 0;
+        out.push_str(bare);
+        if line.ends_with("  ") {
+            out.push_str("  ");
+        }
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,98 @@
+//! Pages as a model can use them: main content as Markdown, plain text, decoding, paging.
+//!
+//! Everything here reads hostile text. Sizes, depth and attributes are bounded before a tree exists (see `caps`), work runs on a thread of its
+//! own with a large stack, and a fault in a parser costs that page alone.
+
+mod caps;
+mod charset;
+mod choose;
+mod clean;
+mod dom;
+mod markdown;
+mod paging;
+mod write;
+
+use url::Url;
+
+pub use charset::decode;
+pub use markdown::{pretty_json, to_text};
+pub use paging::{Slice, slice};
+
+use crate::model::HttpUrl;
+use choose::{Choice, Facts};
+use dom::Dom;
+
+/// How much of a page is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// The main content, without navigation, teasers and the like.
+    #[default]
+    Article,
+    /// Everything a person would see.
+    Page,
+}
+
+/// A page that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Article {
+    /// The content as Markdown (`CommonMark` with tables). Links and pictures lead to `http`, `https`, `mailto` or `tel` only.
+    pub markdown: String,
+    /// The page's title.
+    pub title: Option<String>,
+    /// Who wrote it.
+    pub byline: Option<String>,
+    /// When it was published, `YYYY-MM-DD`.
+    pub date: Option<String>,
+    /// Words the page hid from people, at most 16 KiB; never part of `markdown`.
+    pub hidden: String,
+    /// The page was larger than what is read of it.
+    pub truncated: bool,
+}
+
+/// Reads a page. `base` is its address, from which relative links start; without it they stay relative.
+///
+/// Never fails: a page that cannot be understood gives what text it has, in bounded time and memory. Runs on a thread of its own with 64 MiB of
+/// stack (reserved, not used) and blocks until done.
+pub fn read_html(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
+    let read = |mode| {
+        std::thread::scope(|scope| {
+            let reader =
+                std::thread::Builder::new().name("reader".to_owned()).stack_size(STACK).spawn_scoped(scope, || read(html, base, mode));
+            reader.ok().and_then(|reader| reader.join().ok())
+        })
+    };
+    // A panic in an extractor is its own fault, not the page's: the same page is read without it.
+    read(mode).or_else(|| read(Mode::Page)).unwrap_or_default()
+}
+
+fn read(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
+    let (start, cut) = match html.char_indices().nth(MAX_CHARACTERS) {
+        Some((at, _)) => (html.split_at_checked(at).map_or(html, |(start, _)| start), true),
+        None => (html, false),
+    };
+    let page: String = start.chars().filter(|c| !choose::is_mark(*c)).collect();
+    let mut dom = Dom::parse(&page);
+    let hidden = clean::clean(&mut dom);
+    let page_url = base.map(HttpUrl::as_url);
+    let links: Option<Url> = write::base_of(&dom, page_url);
+    let (choice, facts) = match mode {
+        Mode::Article => Choice::main(&dom, page_url),
+        Mode::Page => (Choice::all(&dom), Facts::default()),
+    };
+    let mut markdown = markdown::convert(&write::chosen(&dom, |id| choice.keeps(id), links.as_ref()));
+    if markdown.trim().is_empty() && mode == Mode::Article {
+        let all = Choice::all(&dom);
+        markdown = markdown::convert(&write::chosen(&dom, |id| all.keeps(id), links.as_ref()));
+    }
+    if markdown.trim().is_empty() {
+        // A page that draws itself by script: what it says of itself is better than nothing.
+        markdown = write::description_of(&dom).unwrap_or_default();
+    }
+    let title = facts.title.or_else(|| write::title_of(&dom));
+    Article { markdown, title, byline: facts.byline, date: facts.date, hidden, truncated: cut || dom.truncated }
+}
+
+const STACK: usize = 64 << 20;
+
+/// Characters of markup that are read of one page.
+const MAX_CHARACTERS: usize = 8 << 20;

@@ -1,0 +1,339 @@
+//! The tree as markup again: whole and marked for the extractors, or the chosen part alone, in a form that has only safe links.
+
+use url::Url;
+
+use super::caps::MAX_DEPTH;
+use super::clean::texts_below;
+use super::dom::{Dom, Element, Id, Kind};
+
+enum Step<'a> {
+    Open(Id, usize),
+    Close(&'a str),
+    Raw(&'static str),
+}
+
+/// The whole page; every text that has a mark is followed by it.
+pub(super) fn marked(dom: &Dom, mark: impl Fn(Id) -> Option<char>) -> String {
+    let mut out = String::new();
+    let mut steps = vec![Step::Open(0, 0)];
+    while let Some(step) = steps.pop() {
+        let (id, depth) = match step {
+            Step::Open(id, depth) => (id, depth),
+            Step::Close(name) => {
+                end_tag(&mut out, name);
+                continue;
+            }
+            Step::Raw(text) => {
+                out.push_str(text);
+                continue;
+            }
+        };
+        match dom.node(id).map(|node| &node.kind) {
+            Some(Kind::Text(text)) if is_script(dom, id) => out.push_str(text),
+            Some(Kind::Text(text)) => {
+                let end = text.trim_end();
+                escape(&mut out, end);
+                out.extend(mark(id));
+                out.push_str(text.strip_prefix(end).unwrap_or_default());
+            }
+            Some(Kind::Element(element)) if depth < MAX_DEPTH => {
+                out.push('<');
+                out.push_str(element.name());
+                for (name, value) in element.attributes() {
+                    attribute(&mut out, name, value);
+                }
+                out.push('>');
+                if !VOID.contains(&element.name()) {
+                    steps.push(Step::Close(element.name()));
+                }
+            }
+            _ => {}
+        }
+        steps.extend(dom.children(id).iter().rev().map(|child| Step::Open(*child, depth + 1)));
+    }
+    out
+}
+
+/// The part of the page that `keep` names (of an element: it is on the way to something kept), for the Markdown converter.
+pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -> String {
+    let mut out = String::new();
+    let mut steps = vec![Step::Open(0, 0)];
+    while let Some(step) = steps.pop() {
+        let (id, depth) = match step {
+            Step::Open(id, depth) => (id, depth),
+            Step::Close(name) => {
+                end_tag(&mut out, name);
+                continue;
+            }
+            Step::Raw(text) => {
+                out.push_str(text);
+                continue;
+            }
+        };
+        if !keep(id) {
+            continue;
+        }
+        match dom.node(id).map(|node| &node.kind) {
+            Some(Kind::Text(text)) => escape(&mut out, &flowing(text)),
+            Some(Kind::Element(element)) => {
+                if matches!(element.name(), "head" | "script" | "title") || element.attribute("class").is_some_and(is_line_number) {
+                    continue;
+                }
+                if element.name() == "pre" {
+                    code_block(dom, id, &keep, &mut out);
+                    continue;
+                }
+                if TABLE.contains(&element.name()) && is_layout(dom, id) {
+                    out.push_str("<div>");
+                    steps.push(Step::Close("div"));
+                } else if matches!(element.name(), "dl" | "dt" | "dd") {
+                    out.push_str("<div>");
+                    steps.push(Step::Close("div"));
+                    out.extend((element.name() == "dd").then_some(DEFINES));
+                } else if depth < MAX_DEPTH && start_tag(&mut out, element, base) {
+                    if !VOID.contains(&element.name()) {
+                        steps.push(Step::Close(element.name()));
+                    }
+                } else if !is_inline(element.name()) {
+                    // A tag that is left out still separates words.
+                    out.push(' ');
+                    steps.push(Step::Raw(" "));
+                }
+            }
+            _ => {}
+        }
+        steps.extend(dom.children(id).iter().rev().map(|child| Step::Open(*child, depth + 1)));
+    }
+    out
+}
+
+/// Writes a tag with the attributes that mean something in Markdown; says no where the tag is better left out.
+fn start_tag(out: &mut String, element: &Element, base: Option<&Url>) -> bool {
+    let name = element.name();
+    let mut tag = format!("<{name}");
+    let mut copy = |names: &[&str]| {
+        for name in names {
+            if let Some(value) = element.attribute(name) {
+                attribute(&mut tag, name, value);
+            }
+        }
+    };
+    match name {
+        "a" => {
+            let Some(target) = element.attribute("href").and_then(|href| address(href, base, true)) else { return false };
+            copy(&["title"]);
+            attribute(&mut tag, "href", &target);
+        }
+        "img" => {
+            let sources = ["src", "data-src", "data-lazy-src", "data-original"];
+            let Some(source) = sources.iter().filter_map(|name| element.attribute(name)).find_map(|source| address(source, base, false))
+            else {
+                return false;
+            };
+            copy(&["alt", "title"]);
+            attribute(&mut tag, "src", &source);
+        }
+        "ol" => copy(&["start", "type", "reversed"]),
+        "td" | "th" => copy(&["colspan", "rowspan", "align"]),
+        "code" => copy(&["class"]),
+        "input" => {
+            if element.attribute("type") != Some("checkbox") {
+                return false;
+            }
+            copy(&["type", "checked"]);
+        }
+        "form" | "button" | "label" | "font" | "noscript" | "nobr" | "center" => return false,
+        _ => {}
+    }
+    tag.push('>');
+    out.push_str(&tag);
+    true
+}
+
+/// `pre` as one text with its language; the spans of a highlighter are nothing to a reader.
+fn code_block(dom: &Dom, id: Id, keep: &impl Fn(Id) -> bool, out: &mut String) {
+    let mut text = String::new();
+    let mut pending = vec![id];
+    while let Some(id) = pending.pop() {
+        match dom.node(id).map(|node| &node.kind) {
+            Some(Kind::Text(piece)) if keep(id) => text.push_str(piece),
+            Some(Kind::Element(element)) if element.name() == "br" => text.push('\n'),
+            // Line numbers stand in cells and spans of their own.
+            Some(Kind::Element(element)) if element.attribute("class").is_some_and(is_line_number) => continue,
+            _ => {}
+        }
+        pending.extend(dom.children(id).iter().rev());
+    }
+    let text = text.trim_matches('\n');
+    if text.trim().is_empty() {
+        return;
+    }
+    out.push_str("<pre><code");
+    if let Some(language) = language_of(dom, id) {
+        attribute(out, "class", &format!("language-{language}"));
+    }
+    out.push('>');
+    escape(out, text);
+    out.push_str("</code></pre>");
+}
+
+fn is_line_number(class: &str) -> bool {
+    class
+        .split_ascii_whitespace()
+        .any(|class| matches!(class, "lineno" | "linenos" | "line-number" | "line-numbers" | "linenumber" | "gutter" | "ln"))
+}
+
+/// The language as sites write it: on `pre`, on the `code` inside, or on the boxes around.
+fn language_of(dom: &Dom, id: Id) -> Option<String> {
+    let inside = dom.children(id).iter().copied().filter(|child| dom.element(*child).is_some_and(|element| element.name() == "code"));
+    let around = dom.ancestors(id).take(2);
+    std::iter::once(id).chain(inside).chain(around).filter_map(|id| dom.element(id)).find_map(|element| {
+        let given = ["data-lang", "data-language"].iter().find_map(|name| element.attribute(name));
+        let class = element.attribute("class").unwrap_or_default();
+        let after = |start: &str| class.split_ascii_whitespace().find_map(|class| class.strip_prefix(start));
+        let prefixed = ["language-", "lang-", "highlight-source-", "brush:", "highlight-"].iter().find_map(|start| after(start));
+        let second =
+            class.split_ascii_whitespace().skip_while(|class| !matches!(*class, "sourceCode" | "hljs" | "brush:" | "prettyprint")).nth(1);
+        let named = given.or(prefixed.filter(|name| !name.is_empty())).or(second)?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '#' | '-' | '_' | '.');
+        let named = named.trim_end_matches(';').to_ascii_lowercase();
+        (!named.is_empty()
+            && named.len() <= 24
+            && named.chars().all(plain)
+            && !matches!(named.as_str(), "none" | "default" | "nohighlight"))
+        .then_some(named)
+    })
+}
+
+/// An address as it may stand in an answer: resolved, and of a scheme that only leads somewhere.
+fn address(text: &str, base: Option<&Url>, link: bool) -> Option<String> {
+    let text = text.trim();
+    let resolved = match base {
+        Some(base) => base.join(text).ok(),
+        None => Url::parse(text)
+            .map(Some)
+            .or_else(|fault| if fault == url::ParseError::RelativeUrlWithoutBase { Ok(None) } else { Err(fault) })
+            .ok()?,
+    };
+    match resolved {
+        Some(url) if matches!(url.scheme(), "http" | "https") || (link && matches!(url.scheme(), "mailto" | "tel")) => Some(url.into()),
+        None if base.is_none() && !text.is_empty() => {
+            Some(text.chars().filter(|c| !c.is_control()).collect::<String>().replace(' ', "%20"))
+        }
+        _ => None,
+    }
+}
+
+/// True for a part of a table that holds code, headings or another table: a table for the eye, which Markdown's tables cannot hold.
+fn is_layout(dom: &Dom, id: Id) -> bool {
+    let is_table = |id: &Id| dom.element(*id).is_some_and(|element| element.name() == "table");
+    let Some(table) = std::iter::once(id).chain(dom.ancestors(id)).find(is_table) else { return true };
+    let mut pending: Vec<Id> = dom.children(table).to_vec();
+    let mut looked_at = 0;
+    while let Some(id) = pending.pop() {
+        looked_at += 1;
+        if looked_at > 2000 || dom.element(id).is_some_and(|element| matches!(element.name(), "table" | "pre" | "h1" | "h2" | "h3" | "h4"))
+        {
+            return looked_at <= 2000;
+        }
+        pending.extend(dom.children(id));
+    }
+    false
+}
+
+/// White space as a line of text has it: runs are one space.
+fn flowing(text: &str) -> String {
+    let mut flowing = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !c.is_ascii_whitespace() {
+            flowing.push(c);
+        } else if !flowing.ends_with(' ') {
+            flowing.push(' ');
+        }
+    }
+    flowing
+}
+
+/// Where relative links of the page start: `<base>`, else the page's own address.
+pub(super) fn base_of(dom: &Dom, page: Option<&Url>) -> Option<Url> {
+    let written = dom
+        .walk()
+        .filter_map(|(id, _)| dom.element(id))
+        .find(|element| element.name() == "base")
+        .and_then(|element| element.attribute("href"));
+    let joined = written.and_then(|href| page.map_or_else(|| Url::parse(href).ok(), |page| page.join(href).ok()));
+    joined.filter(|url| matches!(url.scheme(), "http" | "https")).or_else(|| page.cloned())
+}
+
+/// What the page says of itself in its head.
+pub(super) fn description_of(dom: &Dom) -> Option<String> {
+    let metas = || dom.walk().filter_map(|(id, _)| dom.element(id)).filter(|element| element.name() == "meta");
+    let named =
+        |name: &str| metas().find(|meta| ["name", "property"].iter().any(|key| meta.attribute(key) == Some(name)))?.attribute("content");
+    let text = named("og:description").or_else(|| named("description"))?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The title in the page's head.
+pub(super) fn title_of(dom: &Dom) -> Option<String> {
+    let (id, _) = dom.walk().find(|(id, _)| dom.element(*id).is_some_and(|element| element.name() == "title"))?;
+    let text: String = dom.children(id).iter().flat_map(|child| texts_below(dom, *child)).collect();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!text.is_empty()).then_some(text)
+}
+
+fn is_script(dom: &Dom, id: Id) -> bool {
+    dom.ancestors(id).next().and_then(|parent| dom.element(parent)).is_some_and(|element| element.name() == "script")
+}
+
+/// Elements that flow inside a line.
+pub(super) fn is_inline(name: &str) -> bool {
+    INLINE.contains(&name)
+}
+
+fn end_tag(out: &mut String, name: &str) {
+    out.push_str("</");
+    out.push_str(name);
+    out.push('>');
+}
+
+fn attribute(out: &mut String, name: &str, value: &str) {
+    if name.contains(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '/' | '=')) {
+        return;
+    }
+    out.push(' ');
+    out.push_str(name);
+    out.push_str("=\"");
+    for c in value.chars() {
+        match c {
+            '"' => out.push_str("&quot;"),
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+fn escape(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            _ => out.push(c),
+        }
+    }
+}
+
+/// Stands before a definition; no page can hold it (see `is_mark`).
+pub(super) const DEFINES: char = '\u{10fffd}';
+
+const TABLE: &[&str] = &["table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup", "col"];
+
+const VOID: &[&str] = &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
+
+const INLINE: &[&str] = &[
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "label",
+    "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
+];

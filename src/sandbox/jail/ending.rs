@@ -1,0 +1,60 @@
+//! Puts the answer of a call together from everything that was seen of it.
+
+use std::time::Instant;
+
+use super::collect::Kept;
+use super::harvest::{self, Harvest};
+use super::order::End;
+use super::outcome::{Isolation, NoRun, Outcome};
+use super::spec::JailSpec;
+use super::verdict::{self, Report, Stop};
+
+/// Everything that was seen of a call.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) began: Instant,
+    pub(super) since: (i64, i64),
+    pub(super) end: End,
+    pub(super) stop: Option<Stop>,
+    pub(super) report: Report,
+    pub(super) output: Kept,
+    pub(super) error: Kept,
+    pub(super) isolation: Isolation,
+}
+
+impl Ending {
+    /// The answer, with the files that the program left.
+    ///
+    /// # Errors
+    /// [`NoRun::Fault`].
+    pub(super) async fn outcome(self, spec: &JailSpec) -> Result<Outcome, NoRun> {
+        let duration = self.began.elapsed();
+        let verdict = verdict::judge(&self.end, self.stop.as_ref(), &self.report, &spec.limits);
+        let mut found = Harvest::default();
+        if let Some(root) = spec.first_writable().cloned() {
+            let since = self.since;
+            let gathered = tokio::task::spawn_blocking(move || harvest::gather(&root.name, &root.dir, since)).await;
+            found = gathered.map_err(|e| NoRun::fault("looking at files", e))?;
+        }
+        let ((stdout, cut_output), (stderr, cut_error)) = (self.output.text(), self.error.text());
+        let mut pictures = self.report.pictures;
+        pictures.extend(found.pictures);
+        pictures.truncate(harvest::MOST_PICTURES);
+        Ok(Outcome {
+            status: verdict.status,
+            limit: verdict.limit,
+            evidence: verdict.evidence,
+            exit_code: self.end.exit,
+            signal: self.end.signal,
+            stdout,
+            stderr,
+            truncated: cut_output || cut_error,
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            usage: self.end.usage,
+            files: found.files,
+            session: None,
+            isolation: self.isolation,
+            pictures,
+        })
+    }
+}

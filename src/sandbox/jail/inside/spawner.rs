@@ -1,0 +1,186 @@
+//! The one process that forks: small, single-threaded, started by the server and dead when the server is.
+//!
+//! Each call is either given to a jail that waits, or made from nothing in a fork of this process.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use nix::sys::signalfd::SignalFd;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::Pid;
+
+use super::attend::tell;
+use super::pool::{Pool, Retired, Step};
+use super::supervisor::{self, Handed};
+use super::zygote::{self, Made};
+use super::{enter, init, raw};
+use crate::sandbox::jail::order::{self, Order, Way, Word};
+
+/// How many kinds of calls have jails that wait.
+const MOST_POOLS: usize = 3;
+
+/// What goes on in which process after a fork.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// Still the spawner.
+    Spawner,
+    /// A forked process that has done its work.
+    Leave(ExitCode),
+}
+
+/// Serves orders over standard input until its other end is closed.
+pub(super) fn serve() -> ExitCode {
+    // Nothing that the server's own parent left open may be seen by a program.
+    if raw::close_from(3).is_err() {
+        return ExitCode::from(70);
+    }
+    // A terminal's interrupt is for the server; the server then ends its jails itself.
+    let _ = rustix::process::setsid();
+    let Ok(server) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { return ExitCode::from(70) };
+    // Forked processes must not keep the server's channel open by its old number.
+    let Ok(nothing) = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else { return ExitCode::from(70) };
+    if raw::place(nothing.as_raw_fd(), 0).is_err() {
+        return ExitCode::from(70);
+    }
+    // Programs that were forked from a waiting interpreter become children of this process.
+    let Ok(signals) = init::listen() else { return ExitCode::from(70) };
+    if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
+        return ExitCode::from(70);
+    }
+    let mut spawner =
+        Spawner { server: Some(server), workshop: enter::enter_workshop().is_ok(), pools: Vec::new(), retired: Vec::new(), signals };
+    loop {
+        match spawner.turn() {
+            Turn::Spawner => {}
+            Turn::Leave(code) => return code,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Spawner {
+    server: Option<OwnedFd>,
+    workshop: bool,
+    pools: Vec<Pool>,
+    retired: Vec<Retired>,
+    signals: SignalFd,
+}
+
+impl Spawner {
+    /// Waits for something, and does it.
+    fn turn(&mut self) -> Turn {
+        if self.hear_server() {
+            match self.server.as_ref().map(|server| order::receive::<Order>(server.as_fd())) {
+                Some(Ok(Some((order, fds)))) => return self.take(order, fds),
+                Some(Err(_)) => {}
+                Some(Ok(None)) | None => return Turn::Leave(ExitCode::SUCCESS),
+            }
+        }
+        while let Ok(Some(_)) = self.signals.read_signal() {}
+        while let Some((pid, end)) = raw::reap() {
+            self.pools.iter_mut().for_each(|pool| pool.died(pid, &end));
+            self.retired.retain(|retired| !retired.died(pid, &end));
+        }
+        if let Some(broken) = self.pools.iter().position(Pool::is_broken) {
+            self.retired.extend(self.pools.remove(broken).retire());
+        }
+        for index in 0..self.pools.len() {
+            if let leave @ Turn::Leave(_) = self.step(index) {
+                return leave;
+            }
+        }
+        Turn::Spawner
+    }
+
+    /// Waits, and says whether the server has something to say.
+    fn hear_server(&self) -> bool {
+        let mut fds: Vec<PollFd<'_>> = self.server.iter().map(|server| PollFd::new(server, PollFlags::IN)).collect();
+        fds.push(PollFd::new(&self.signals, PollFlags::IN));
+        for pool in &self.pools {
+            fds.extend(pool.channels().map(|channel| PollFd::from_borrowed_fd(channel, PollFlags::IN)));
+        }
+        let due = self.pools.iter().filter_map(Pool::due).min();
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()).max(Duration::from_micros(100)));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let polled = poll(&mut fds, timeout.as_ref());
+        polled.is_ok() && fds.first().is_some_and(|fd| !fd.revents().is_empty())
+    }
+
+    fn step(&mut self, index: usize) -> Turn {
+        let Some(pool) = self.pools.get_mut(index) else { return Turn::Spawner };
+        match pool.step() {
+            Step::None => Turn::Spawner,
+            Step::Cold(order, handed) => self.cold(&order, handed),
+            Step::Zygote => {
+                match zygote::start(pool.template()) {
+                    Ok(Made::Zygote(zygote)) => pool.add_zygote(zygote),
+                    Ok(Made::Leave(code)) => return Turn::Leave(code),
+                    Err(_) => pool.fail(),
+                }
+                Turn::Spawner
+            }
+            Step::Cell => {
+                let order = pool.template().clone();
+                let Ok((channel, seat)) = order::channel() else { return Turn::Spawner };
+                match self.fork() {
+                    Ok(None) => {
+                        drop(channel);
+                        Turn::Leave(supervisor::wait(&order, seat))
+                    }
+                    Ok(Some(pid)) => {
+                        if let Some(pool) = self.pools.get_mut(index) {
+                            pool.add_cell(pid, channel);
+                        }
+                        Turn::Spawner
+                    }
+                    Err(_) => Turn::Spawner,
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, order: Order, fds: Vec<OwnedFd>) -> Turn {
+        let Some(handed) = Handed::sort(fds) else { return Turn::Spawner };
+        if order.fresh || order.way != Way::Native || !self.workshop {
+            return self.cold(&order, handed);
+        }
+        let kind = Pool::kind(&order);
+        let found = self.pools.iter().position(|pool| pool.is_for(&kind));
+        let index = found.unwrap_or_else(|| {
+            if self.pools.len() >= MOST_POOLS {
+                self.retired.extend(self.pools.remove(0).retire());
+            }
+            self.pools.push(Pool::new(&order, kind));
+            self.pools.len() - 1
+        });
+        match self.pools.get_mut(index).map(|pool| pool.call(order, handed)) {
+            Some(Some((order, handed))) => self.cold(&order, handed),
+            _ => Turn::Spawner,
+        }
+    }
+
+    /// Makes a call from nothing, in a fork.
+    fn cold(&mut self, order: &Order, handed: Handed) -> Turn {
+        match self.fork() {
+            Ok(None) => Turn::Leave(supervisor::serve(order, handed)),
+            Ok(Some(_)) => Turn::Spawner,
+            Err(e) => {
+                tell(&handed.call, &Word::Fault(format!("starting a supervisor: {e}")));
+                Turn::Spawner
+            }
+        }
+    }
+
+    /// Forks; the child keeps no channel of the spawner's open.
+    fn fork(&mut self) -> Result<Option<Pid>, String> {
+        let child = raw::fork()?;
+        if child.is_none() {
+            self.server = None;
+            self.pools.clear();
+            self.retired.clear();
+        }
+        Ok(child)
+    }
+}

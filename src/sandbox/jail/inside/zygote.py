@@ -1,0 +1,140 @@
+# A waiting interpreter. It never runs a program: it forks children into jails that are built already, and they do, once each.
+def _zygote():
+    import _socket
+    import ctypes
+    import gc
+    import posix
+    import resource
+    import sys
+
+    control = _socket.socket(fileno=3)
+    parts = []
+    while True:
+        part = posix.read(4, 1 << 20)
+        if not part:
+            break
+        parts.append(part)
+    posix.close(4)
+    # Lines: the module path, the modules to import, the limits as `number bound`, the filters in hexadecimal.
+    path, preload, limits, filters = b"".join(parts).decode().split("\n\n")
+    sys.path[:] = path.split("\n")
+    limits = [tuple(int(n) for n in line.split()) for line in limits.split("\n")]
+    filters = [bytes.fromhex(line) for line in filters.split("\n")]
+    for name in preload.split():
+        try:
+            __import__(name)
+        except Exception:
+            pass
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("lines", ctypes.c_char_p)]
+
+    filters = [Program(len(text) // 8, text) for text in filters]
+    nothing = ctypes.create_string_buffer(24)
+    header = ctypes.create_string_buffer((0x20080522).to_bytes(4, sys.byteorder) + bytes(4), 8)
+    # What only the zygote needed is not there for programs, as in an interpreter that starts anew.
+    hidden = [name for name in ("ctypes", "ctypes._endian", "resource", "_socket") if name not in preload.split()]
+
+    def must(result):
+        if result < 0:
+            raise OSError(ctypes.get_errno(), "a wall cannot be put up")
+
+    def received(channel, count):
+        data, control_data, _, _ = channel.recvmsg(4096, _socket.CMSG_SPACE(4 * count), _socket.MSG_CMSG_CLOEXEC)
+        fds = []
+        for _, _, payload in control_data:
+            fds += [int.from_bytes(payload[i : i + 4], sys.byteorder) for i in range(0, len(payload) // 4 * 4, 4)]
+        return data, fds
+
+    def leave(status, names):
+        # As the interpreter's own end: threads, exit functions, then the objects, so that open files are written out.
+        try:
+            threading = sys.modules.get("threading")
+            if threading is not None:
+                threading._shutdown()
+            import atexit
+
+            atexit._run_exitfuncs()
+            names.clear()
+            gc.collect()
+        except BaseException:
+            pass
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BaseException:
+                pass
+        posix._exit(status)
+
+    def program(channel_fd, rules):
+        posix.dup2(channel_fd, 3, False)
+        if rules is not None:
+            posix.dup2(rules, 4, False)
+        posix.closerange(5, 1024)
+        posix.setsid()
+        for number, bound in limits:
+            hard = bound + 1 if number == resource.RLIMIT_CPU else bound
+            resource.setrlimit(number, (bound, hard))
+        must(libc.prctl(38, 1, 0, 0, 0))
+        for capability in range(64):
+            if libc.prctl(24, capability, 0, 0, 0) < 0:
+                break
+        must(libc.capset(header, nothing))
+        # Having had capabilities hides /proc/self from its own process.
+        must(libc.prctl(4, 1, 0, 0, 0))
+        if rules is not None:
+            must(libc.syscall(446, 4, 0))
+            posix.close(4)
+        for line in filters:
+            must(libc.prctl(22, 2, ctypes.byref(line), 0, 0))
+        channel = _socket.socket(fileno=3)
+        # The first run of a path through the interpreter costs page faults: take them now.
+        exec(compile("a = [str(n) for n in range(3)]\nb = {1: 2}", "<warm>", "exec", 0, True), {})
+        channel.send(b'"Seated"')
+        start, fds = received(channel, 5)
+        if len(fds) != 5:
+            posix._exit(0)
+        channel.detach()
+        for at, fd in enumerate(fds):
+            posix.dup2(fd, at, at < 3)
+        posix.closerange(5, 64)
+        for name in hidden:
+            sys.modules.pop(name, None)
+        posix.chdir(start)
+        numpy_random = sys.modules.get("numpy.random")
+        if numpy_random is not None:
+            numpy_random.seed()
+        _toolgate(leave)
+
+    def enter(fds):
+        *namespaces, channel_fd = fds[:8]
+        for fd in namespaces:
+            must(libc.setns(fd, 0))
+        pid = posix.fork()
+        if pid == 0:
+            program(channel_fd, fds[8] if len(fds) > 8 else None)
+        control.send(b'{"Forked":%d}' % pid)
+        posix._exit(0)
+
+    # `posix.fork` runs the hooks that renew random seeds; frozen objects are not touched by the collector, so their pages stay shared.
+    gc.collect()
+    gc.freeze()
+    control.send(b'"Seated"')
+    while True:
+        order, fds = received(control, 9)
+        if not order:
+            posix._exit(0)
+        child = posix.fork()
+        if child == 0:
+            try:
+                enter(fds)
+            finally:
+                posix._exit(1)
+        for fd in fds:
+            posix.close(fd)
+        if posix.waitpid(child, 0)[1] != 0:
+            control.send(b'{"Forked":0}')
+
+
+_zygote()

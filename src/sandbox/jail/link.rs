@@ -1,0 +1,79 @@
+//! The server's end of the spawner: started when it is first needed, and again when it has died.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use tokio::io::Interest;
+use tokio::net::UnixDatagram;
+use tokio::process::{Child, Command};
+use tokio::sync::Mutex;
+
+use super::inside::JAIL_ARGUMENT;
+use super::order::{self, Order};
+use super::outcome::NoRun;
+
+/// The way to the spawner.
+#[derive(Debug)]
+pub(super) struct Link {
+    helper: PathBuf,
+    running: Mutex<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    socket: UnixDatagram,
+    // Ends the spawner with the server's runtime; a server that is killed ends it by closing the socket.
+    _child: Child,
+}
+
+impl Link {
+    /// A way to a spawner that is not running yet.
+    pub(super) fn new(helper: PathBuf) -> Self {
+        Self { helper, running: Mutex::new(None) }
+    }
+
+    /// Hands one order over; a spawner that is gone is started anew, once.
+    ///
+    /// # Errors
+    /// [`NoRun::Fault`].
+    pub(super) async fn send(&self, order: &Order, fds: &[BorrowedFd<'_>]) -> Result<(), NoRun> {
+        let mut running = self.running.lock().await;
+        let mut last = String::new();
+        for _ in 0..2 {
+            let link = match running.take() {
+                Some(link) => link,
+                None => self.start()?,
+            };
+            let sent = link.socket.async_io(Interest::WRITABLE, || order::send(link.socket.as_fd(), order, fds)).await;
+            match sent {
+                Ok(()) => {
+                    *running = Some(link);
+                    return Ok(());
+                }
+                Err(e) => last = e.to_string(),
+            }
+        }
+        Err(NoRun::fault("handing over the order", last))
+    }
+
+    fn start(&self) -> Result<Running, NoRun> {
+        let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
+        let mut command = Command::new(&self.helper);
+        command.arg(JAIL_ARGUMENT).env_clear().current_dir("/").kill_on_drop(true);
+        command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().map_err(|e| NoRun::fault("starting the spawner", e))?;
+        let socket = asynchronous(ours).map_err(|e| NoRun::fault("talking to the spawner", e))?;
+        Ok(Running { socket, _child: child })
+    }
+}
+
+/// A channel for the runtime.
+///
+/// # Errors
+/// The error of the system.
+pub(super) fn asynchronous(channel: OwnedFd) -> std::io::Result<UnixDatagram> {
+    let socket = std::os::unix::net::UnixDatagram::from(channel);
+    socket.set_nonblocking(true)?;
+    UnixDatagram::from_std(socket)
+}

@@ -1,0 +1,135 @@
+//! What the jail process and the program say while a call runs.
+
+use std::sync::{Mutex, PoisonError};
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio_util::sync::CancellationToken;
+
+use super::backend::{Chunk, Stream};
+use super::collect::Kept;
+use super::order::{End, Word};
+use super::outcome::NoRun;
+use super::spec::Layers;
+use super::verdict::Stop;
+
+/// The channel of a call, on which the jail process answers. Dropping it ends the call.
+#[derive(Debug)]
+pub(super) struct Words {
+    pub(super) socket: tokio::net::UnixDatagram,
+    layers: Layers,
+}
+
+impl Words {
+    /// The channel of a new call.
+    pub(super) fn new(socket: tokio::net::UnixDatagram) -> Self {
+        Self { socket, layers: Layers::new() }
+    }
+
+    /// The layers that stand, once they have been told.
+    pub(super) fn take_layers(&mut self) -> Layers {
+        std::mem::take(&mut self.layers)
+    }
+
+    /// Listens until the jail process has said its last word.
+    ///
+    /// # Errors
+    /// [`NoRun`] as the jail process says it.
+    pub(super) async fn listen(
+        &mut self,
+        flood: &Flood,
+        cancel: &CancellationToken,
+        stop: &Mutex<Option<Stop>>,
+    ) -> Result<(End, Layers), NoRun> {
+        let mut buffer = vec![0_u8; 32 * 1024];
+        let mut stopping = false;
+        loop {
+            let reason = tokio::select! {
+                got = self.socket.recv(&mut buffer) => {
+                    let count = got.map_err(|e| NoRun::fault("hearing from the jail process", e))?;
+                    let text = buffer.get(..count).unwrap_or_default();
+                    if text.is_empty() {
+                        return Err(NoRun::Fault("the jail process died without a word".to_owned()));
+                    }
+                    match serde_json::from_slice(text).map_err(|e| NoRun::fault("hearing from the jail process", e))? {
+                        Word::Started(all) => self.layers = all,
+                        Word::Ended(end) => return Ok((end, self.take_layers())),
+                        Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
+                        Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
+                        Word::Fault(what) => return Err(NoRun::Fault(what)),
+                        Word::Built | Word::Seated | Word::Forked(_) | Word::Taken(_) => {}
+                    }
+                    continue;
+                }
+                () = cancel.cancelled(), if !stopping => Stop::Cancelled,
+                () = flood.over.cancelled(), if !stopping => Stop::Flood(flood.bytes()),
+            };
+            // INVARIANT: the reason is noted before the kill.
+            stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+            stopping = true;
+            // Closing our half is the word for it; a message that nobody reads would cost us the last word of the other side (unix(7)).
+            let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        }
+    }
+}
+
+/// Counts output and says when it is too much to go on: far more than what is kept, so that an ordinary long output is cut, not killed.
+#[derive(Debug)]
+pub(super) struct Flood {
+    most: u64,
+    seen: std::sync::atomic::AtomicU64,
+    over: CancellationToken,
+}
+
+impl Flood {
+    pub(super) fn new(kept: u64) -> Self {
+        Self {
+            most: kept.saturating_mul(64).max(4 * 1024 * 1024),
+            seen: std::sync::atomic::AtomicU64::new(0),
+            over: CancellationToken::new(),
+        }
+    }
+
+    fn count(&self, bytes: usize) {
+        let before = self.seen.fetch_add(bytes as u64, std::sync::atomic::Ordering::Relaxed);
+        if before.saturating_add(bytes as u64) > self.most {
+            self.over.cancel();
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.seen.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+/// Reads a stream to its end.
+pub(super) async fn collect(
+    from: &mut Receiver,
+    stream: Stream,
+    kept: &mut Kept,
+    flood: &Flood,
+    progress: Option<&tokio::sync::mpsc::Sender<Chunk>>,
+) {
+    let mut buffer = vec![0_u8; 16 * 1024];
+    while let Ok(count) = from.read(&mut buffer).await {
+        let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
+        kept.take(bytes);
+        flood.count(count);
+        if let Some(progress) = progress {
+            // Whoever listens too slowly misses a part of the progress, and nothing of the answer.
+            let _ = progress.try_send(Chunk { stream, bytes: bytes.to_vec() });
+        }
+    }
+}
+
+/// The largest report: eight pictures of two mebibytes.
+const REPORT: u64 = 16 * 1024 * 1024;
+
+/// Reads a report to its end.
+pub(super) async fn read_capped(from: &mut Receiver) -> Vec<u8> {
+    let mut report = Vec::new();
+    let _ = (&mut *from).take(REPORT).read_to_end(&mut report).await;
+    // Beyond the bound it is read and thrown away: a full pipe would hold the program up until its time is over.
+    let _ = tokio::io::copy(from, &mut tokio::io::sink()).await;
+    report
+}

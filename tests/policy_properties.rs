@@ -1,0 +1,262 @@
+//! Properties of the judge, over invented manifests, calls and worlds: order never matters; what tightens never loosens.
+//! `PROPTEST_CASES=1000000` runs as many.
+
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use serde_json::{Map, Value, json};
+use toolgate::cli::simulate::judge_case;
+use toolgate::manifest::{Manifest, Mode};
+use toolgate::model::{Code, Level};
+use toolgate::policy::{Decision, Verdict};
+use toolgate::tools;
+
+const PATTERNS: [&str; 10] = ["**", "*", "a/**", "a/*", "**/*.txt", "b/c", "**/k*", "A/**", "?", "[a-b]/**"];
+const PATHS: [&str; 10] =
+    ["data/a", "data/a/k", "data/a/b/c.txt", "data/b/c", "/srv/data/K", "data", "lib/a", "other/x", "data/../x", "lib/a/k.txt"];
+const TOOLS: [&str; 8] = ["*", "read_*", "*_file", "fetch", "run_python", "delete_file", "write_file", "move_file"];
+const HOSTS: [&str; 5] = ["a.example.org", "b.example.org", "example.org", "x.a.example.org", "10.0.0.1"];
+const MODES: [&str; 5] = ["none", "first", "every", "operator", "deny"];
+
+fn judged(case: &Value) -> Verdict {
+    judge_case(tools::all(), case, &[])
+}
+
+/// How strict a verdict is.
+fn rank(verdict: &Verdict) -> u8 {
+    match (verdict.decision, verdict.code) {
+        (Decision::Allow, _) => 0,
+        (Decision::Ask, Code::NeedsFirst) => 1,
+        (Decision::Ask, Code::NeedsEvery) => 2,
+        (Decision::Ask, _) => 3,
+        (Decision::Deny, _) => 4,
+    }
+}
+
+fn some(words: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
+    subsequence(words, 0..=words.len().min(4)).prop_shuffle()
+}
+
+fn mostly_all(words: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
+    prop_oneof![2 => Just(vec![words[0]]), 1 => some(words)]
+}
+
+prop_compose! {
+    fn root(path: &'static str)(
+        allowed in mostly_all(&PATTERNS), denied in some(&PATTERNS), deny in 0_u8..4, mode in select(vec!["rw", "rw", "ro"]),
+    ) -> Value {
+        json!({"path": path, "mode": mode, "allowed_paths": allowed, "denied_paths": if deny == 0 { denied } else { Vec::new() }})
+    }
+}
+
+prop_compose! {
+    fn policy()(
+        data in root("/srv/data"), lib in root("/srv/lib"), work in root("session"),
+        files in some(&PATTERNS), deny_files in 0_u8..6,
+        allowed in mostly_all(&TOOLS), denied in some(&TOOLS), deny_tools in 0_u8..5,
+        flags in prop_oneof![3 => Just(vec!["FULL"]), 1 => Just(vec!["STANDARD"]), 1 => Just(vec!["READONLY"])],
+        domains in some(&["example.org", "*.example.org", "a.example.org", "localhost"]),
+        modes in prop::collection::vec(select(MODES.to_vec()), 5), own_modes in any::<bool>(),
+        size in select(vec!["1 KiB", "100", "1 MiB"]), rate in select(vec![0, 3, 1000, 1000]),
+        level in prop::option::of(0_u64..5), two in any::<bool>(), symlinks in select(vec!["deny", "inside"]),
+    ) -> Value {
+        let mut approvals = Map::new();
+        if own_modes {
+            approvals.extend(modes.iter().enumerate().map(|(level, mode)| (format!("level_{level}"), json!(mode))));
+        }
+        if two {
+            approvals.insert("two_persons".to_owned(), json!(["delete_file"]));
+        }
+        let tools = level.map(|level| json!({"write_file": {"level": level}, "read_file": {"level": level}})).unwrap_or(json!({}));
+        json!({
+            "version": 1,
+            "roots": {"data": data, "lib": lib, "work": work},
+            "files": {"denied_paths": if deny_files == 0 { files } else { Vec::new() }, "max_file_size": size, "symlinks": symlinks},
+            "network": {"allowed_domains": domains},
+            "python": {"allowed_imports": ["math"], "roots": ["work"]},
+            "profiles": {"p": {"permissions": flags, "allowed_tools": allowed, "denied_tools": if deny_tools == 0 { denied } else { Vec::new() }, "rate_limit_per_minute": rate}},
+            "tools": tools,
+            "approvals": approvals,
+        })
+    }
+}
+
+fn request() -> impl Strategy<Value = Value> {
+    let path = || select(PATHS.to_vec());
+    let call = |tool: &'static str, args: Value| json!({"profile": "p", "tool": tool, "args": args});
+    prop_oneof![
+        path().prop_map(move |path| call("read_file", json!({"path": path}))),
+        path().prop_map(move |path| call("list_directory", json!({"path": path}))),
+        (path(), 0_u64..3000).prop_map(move |(path, len)| call("write_file", json!({"path": path, "content": {"len": len}}))),
+        (path(), path()).prop_map(move |(from, to)| call("move_file", json!({"from": from, "to": to}))),
+        (path(), any::<bool>()).prop_map(move |(path, recursive)| call("delete_file", json!({"path": path, "recursive": recursive}))),
+        (select(HOSTS.to_vec()), select(vec!["GET", "POST"]))
+            .prop_map(move |(host, method)| call("fetch", json!({"url": format!("https://{host}/x"), "method": method}))),
+        select(vec!["1", "import math", "import os"]).prop_map(move |code| call("run_python", json!({"code": code}))),
+    ]
+}
+
+prop_compose! {
+    fn state()(
+        kinds in prop::collection::vec(select(vec!["file", "dir", "hardlink", "symlink:/srv/data/a", "symlink:/etc", "fifo"]), 4),
+        paths in subsequence(vec!["/srv/data/a", "/srv/data/a/k", "/srv/data/b/c", "/srv/lib/a", "/srv/data/K"], 4),
+        size in 0_u64..3000, calls in 0_usize..5, grant in select(PATHS.to_vec()), granted in any::<bool>(),
+        review in prop::option::of(prop::collection::vec(select(vec!["ok", "deny", "error"]), 0..3)),
+        answer in prop::option::of((select(vec!["once", "deny", ""]), select(vec!["K7", "", "X"]), any::<bool>())), channels in any::<bool>(),
+    ) -> Value {
+        let mut state = json!({
+            "fs": paths.iter().zip(&kinds).map(|(path, kind)| ((*path).to_owned(), json!(kind))).collect::<Map<_, _>>(),
+            "sizes": {"/srv/data/b/c": size},
+            "now": 100,
+            "calls_at": vec![90; calls],
+        });
+        if granted {
+            state["grants"] = json!([{"principal": "p1", "session": "s1", "tool": "write_file", "target": grant, "policy": "P1"}]);
+        }
+        if let Some(review) = review {
+            state["review"] = json!(review);
+        }
+        if let Some((decision, confirm, operator)) = answer {
+            state["approval"] = if operator {
+                json!({"expires": 130, "binding": "B", "binding_now": "B", "channel": "operator", "approvers": ["alice"]})
+            } else {
+                json!({"expires": 130, "binding": "B", "binding_now": "B", "code": "K7",
+                       "response": {"action": "accept", "content": {"decision": decision, "confirm": confirm}}})
+            };
+        }
+        if !channels {
+            state["channels"] = json!([]);
+        }
+        state
+    }
+}
+
+prop_compose! {
+    fn case()(policy in policy(), request in request(), state in state()) -> Value {
+        json!({"id": "x", "policy": policy, "request": request, "state": state})
+    }
+}
+
+/// Turns every list and table of a policy around; lists whose order has a meaning are none of it.
+fn turned(value: &Value) -> Value {
+    match value {
+        Value::Array(values) => Value::Array(values.iter().rev().map(turned).collect()),
+        Value::Object(members) => Value::Object(members.iter().rev().map(|(name, value)| (name.clone(), turned(value))).collect()),
+        other => other.clone(),
+    }
+}
+
+/// Every way of making a policy tighter by one line.
+fn tightened(policy: &Value, how: usize, pattern: &str, tool: &str) -> Value {
+    let mut policy = policy.clone();
+    let push = |list: &mut Value, word: &str| match list {
+        Value::Array(values) => values.push(json!(word)),
+        other => *other = json!([word]),
+    };
+    match how {
+        0 => push(&mut policy["files"]["denied_paths"], pattern),
+        1 => push(&mut policy["roots"]["data"]["denied_paths"], pattern),
+        2 => push(&mut policy["profiles"]["p"]["denied_tools"], tool),
+        3 => push(&mut policy["network"]["denied_domains"], "a.example.org"),
+        4 => policy["network"]["denied_ports"] = json!([443]),
+        5 => policy["roots"]["data"]["mode"] = json!("ro"),
+        6 => policy["files"]["max_file_size"] = json!("50"),
+        7 => policy["profiles"]["p"]["rate_limit_per_minute"] = json!(2),
+        8 => policy["profiles"]["p"]["roots"] = json!(["lib"]),
+        9 => policy["profiles"]["p"]["permissions"] = json!(["READ_FILE"]),
+        10 => policy["limits"] = json!({"rate_limit_per_minute": 1}),
+        11 => policy["approvals"]["two_persons"] = json!(["delete_file", "write_file", "read_file", "fetch"]),
+        12 => policy["roots"]["data"]["allowed_paths"] = json!([]),
+        13 => policy["network"]["allowed_domains"] = json!([]),
+        14 => policy["python"]["allowed_imports"] = json!([]),
+        15 => policy["tools"]["fetch"] = json!({"allowed_arguments": {"method": ["GET"]}}),
+        16 => policy["tools"]["write_file"]["max_file_size"] = json!("10"),
+        17 => policy["review"] = json!({"from_level": 0}),
+        18 => policy["files"]["symlinks"] = json!("deny"),
+        _ => policy["profiles"]["p"]["allowed_tools"] = json!([]),
+    }
+    policy
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_lists_and_tables_never_matters(case in case()) {
+        let mut other = case.clone();
+        other["policy"] = turned(&case["policy"]);
+        let (one, two) = (judged(&case), judged(&other));
+        prop_assert_eq!((one.decision, one.code, one.level), (two.decision, two.code, two.level));
+    }
+
+    #[test]
+    fn a_tighter_line_never_loosens(case in case(), how in 0_usize..20, pattern in select(PATTERNS.to_vec()), tool in select(TOOLS.to_vec())) {
+        let mut tighter = case.clone();
+        tighter["policy"] = tightened(&case["policy"], how, pattern, tool);
+        let (before, after) = (judged(&case), judged(&tighter));
+        prop_assert!(rank(&after) >= rank(&before), "{how}: {before:?} became {after:?}");
+    }
+
+    #[test]
+    fn a_raised_level_never_loosens(case in case(), low in 0_u64..5, more in 0_u64..5) {
+        let tool = case["request"]["tool"].as_str().unwrap().to_owned();
+        let at = |level: u64| {
+            let mut case = case.clone();
+            case["policy"]["tools"][&tool]["level"] = json!(level.min(4));
+            judged(&case)
+        };
+        let (before, after) = (at(low), at(low + more));
+        prop_assert!(rank(&after) >= rank(&before), "{before:?} became {after:?}");
+        prop_assert!(after.level >= before.level || after.decision == Decision::Deny);
+    }
+
+    #[test]
+    fn a_stricter_mode_never_loosens(case in case(), level in 0_usize..5, low in 0_usize..5, more in 0_usize..5) {
+        let with = |mode: usize| {
+            let mut case = case.clone();
+            case["policy"]["approvals"][format!("level_{level}")] = json!(MODES[mode.min(4)]);
+            judged(&case)
+        };
+        let (before, after) = (with(low), with(low + more));
+        prop_assert!(rank(&after) >= rank(&before), "{before:?} became {after:?}");
+    }
+
+    #[test]
+    fn more_reviewers_never_loosen(case in case(), word in select(vec!["ok", "deny", "error"])) {
+        let mut more = case.clone();
+        more["policy"]["review"] = json!({"from_level": 0});
+        let mut fewer = more.clone();
+        fewer["state"]["review"] = json!(["ok"]);
+        more["state"]["review"] = json!(["ok", word]);
+        prop_assert!(rank(&judged(&more)) >= rank(&judged(&fewer)));
+    }
+
+    #[test]
+    fn a_bigger_input_is_never_judged_laxer(case in case(), path in select(PATHS.to_vec()), small in 0_u64..2000, more in 0_u64..3_000_000) {
+        let with = |length: u64| {
+            let mut case = case.clone();
+            case["request"] = json!({"profile": "p", "tool": "write_file", "args": {"path": path, "content": {"len": length}}});
+            judged(&case)
+        };
+        prop_assert!(rank(&with(small + more)) >= rank(&with(small)));
+    }
+
+    #[test]
+    fn a_repeated_path_segment_never_escapes(parts in prop::collection::vec(select(vec!["..", ".", "a", "etc", "", "data", "%2e%2e", "\u{2024}\u{2024}"]), 1..6), absolute in any::<bool>()) {
+        let path = format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"));
+        let case = json!({"policy": {"version": 1, "roots": {"data": {"path": "/srv/data", "mode": "rw", "allowed_paths": ["**"]}},
+            "profiles": {"p": {"permissions": ["FULL"], "allowed_tools": ["*"]}}},
+            "request": {"profile": "p", "tool": "read_file", "args": {"path": path}}});
+        let verdict = judged(&case);
+        let plain = !absolute && parts[0] == "data" && parts.iter().all(|part| !matches!(*part, "." | ".."));
+        prop_assert!(verdict.decision == Decision::Deny || plain, "{} {:?}", path, verdict);
+    }
+}
+
+#[test]
+fn a_higher_level_is_never_laxer_than_a_lower() {
+    let mut manifest = Manifest::builtin();
+    let modes = [Mode::None, Mode::First, Mode::Every, Mode::Operator, Mode::Deny];
+    for number in 0..5_usize.pow(5) {
+        manifest.approvals.modes = std::array::from_fn(|level| modes[number / 5_usize.pow(u32::try_from(level).unwrap()) % 5]);
+        let strict = Level::ALL.map(|level| manifest.approvals.mode(level));
+        assert!(strict.is_sorted(), "{:?}", manifest.approvals.modes);
+    }
+}

@@ -1,0 +1,131 @@
+//! The reader on structures every page has, on hostile pages, and on the labelled pages where they are at hand.
+
+use std::time::{Duration, Instant};
+
+use toolgate::filter::reader::{Mode, pretty_json, read_html, slice, to_text};
+use toolgate::model::HttpUrl;
+
+fn markdown(body: &str) -> String {
+    let base = HttpUrl::parse("https://a.example/d/p").ok();
+    read_html(&format!("<html><body>{body}</body></html>"), base.as_ref(), Mode::Article).markdown
+}
+
+#[test]
+fn the_structures_of_a_page_come_out_as_markdown() {
+    let rows = [
+        ("<ul><li>a<ul><li>b<ol><li>c</li></ol></li></ul></li><li>e</li></ul>", "- a\n  - b\n    1. c\n- e\n"),
+        ("<ol start=5><li>five<li>six</ol>", "5. five\n6. six\n"),
+        ("<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>x|y</td></tr></table>", "| A | B |\n| --- | --- |\n| 1 | x\\|y |\n"),
+        ("<pre><code class='language-rust'>fn f() {\n    &lt;g&gt;\n}\n</code></pre>", "```rust\nfn f() {\n    <g>\n}\n```\n"),
+        (
+            "<div class='highlight highlight-source-python'><pre><span>def</span> f():\n  <b>pass</b></pre></div>",
+            "```python\ndef f():\n  pass\n```\n",
+        ),
+        ("<table><tr><td class=linenos><pre>1\n2</pre><td><pre>a\nb</pre></table>", "```\na\nb\n```\n"),
+        ("<p>use <code>a`b</code></p>", "use ``a`b``\n"),
+        ("<figure><img src=x.png alt=Alt><figcaption>Cap</figcaption></figure>", "![Alt](https://a.example/d/x.png)\n\n*Cap*\n"),
+        ("<dl><dt>T</dt><dd>D one</dd><dd><p>D two</p></dd></dl>", "T\n: D one\n: D two\n"),
+        ("<blockquote><p>a</p><blockquote>b</blockquote></blockquote>", "> a\n>\n> > b\n"),
+        ("<h1>a</h1><h6>b</h6><p>c<br>d</p><hr>", "# a\n\n###### b\n\nc  \nd\n\n---\n"),
+        ("<p>  a\n b <b> c </b><del>d</del></p>", "a b **c** ~~d~~\n"),
+        ("<ul><li><input type=checkbox checked> done<li><input type=checkbox> to do</ul>", "- [x] done\n- [ ] to do\n"),
+        ("<ol><li><p>a</p><pre>x\ny</pre></li></ol>", "1. a\n\n   ```\n   x\n   y\n   ```\n"),
+    ];
+    for (html, expected) in rows {
+        assert_eq!(markdown(html), expected, "{html}");
+    }
+}
+
+#[test]
+fn links_are_resolved_and_lead_only_to_the_web_or_a_mailbox() {
+    let rows = [
+        ("<p><a href='../r?x=1'>a</a>", "[a](https://a.example/r?x=1)\n"),
+        ("<p><a href=#f>a</a>", "[a](https://a.example/d/p#f)\n"),
+        ("<p><a href=mailto:a@b.example>a</a>", "[a](mailto:a@b.example)\n"),
+        (
+            "<p><a href='javascript:alert(1)'>a</a> <a href=' jAva\tscript:x'>b</a> <a href='data:text/html,x'>c</a> <a href=vbscript:x>d</a>",
+            "a b c d\n",
+        ),
+        ("<p>a<img src=javascript:x alt=i><img src='data:image/png;base64,x' alt=j></p>", "a\n"),
+        ("<p onclick=x>a<a href=/b onmouseover=x>b</a>", "a[b](https://a.example/b)\n"),
+    ];
+    for (html, expected) in rows {
+        assert_eq!(markdown(html), expected, "{html}");
+    }
+    let relative = read_html("<p><a href='/a b'>x</a><base href=javascript:x>", None, Mode::Article);
+    assert_eq!(relative.markdown, "[x](/a%20b)\n");
+}
+
+#[test]
+fn navigation_is_left_out_of_the_article_and_part_of_the_page() {
+    let text = "The river rose for three days before it reached the old bridge. ".repeat(12);
+    let html = format!(
+        "<nav class=menu><a href=/1>Home</a> <a href=/2>Shop</a></nav><main><h1>Flood</h1><article><p>{text}</p></article></main><footer class=f>All rights reserved</footer>"
+    );
+    let article = read_html(&html, None, Mode::Article).markdown;
+    let page = read_html(&html, None, Mode::Page).markdown;
+    assert!(article.contains("old bridge") && !article.contains("Shop") && !article.contains("rights"), "{article}");
+    assert!(page.contains("old bridge") && page.contains("Shop") && page.contains("rights"), "{page}");
+}
+
+#[test]
+fn hidden_words_are_kept_apart() {
+    let read = read_html("<p>seen</p><div style='display:none'>unseen</div>", None, Mode::Page);
+    assert_eq!((read.markdown.as_str(), read.hidden.as_str()), ("seen\n", "unseen\n"));
+}
+
+#[test]
+fn author_and_date_are_found() {
+    let html = "<html><head><title>T</title><meta name=author content='Ann Example'><meta property='article:published_time' content='2024-05-06T07:08:09Z'></head><body><p>text</p></body></html>";
+    let read = read_html(html, None, Mode::Article);
+    assert_eq!((read.title.as_deref(), read.byline.as_deref(), read.date.as_deref()), (Some("T"), Some("Ann Example"), Some("2024-05-06")));
+}
+
+#[test]
+fn hostile_pages_cost_bounded_time_and_no_crash() {
+    let wide = (0..200_000).fold(String::from("<p"), |html, n| html + " a" + &n.to_string() + "=x") + ">text</p>";
+    let formatting = (0..30_000).fold(String::new(), |html, n| html + "<p><b id=" + &n.to_string() + ">x</p>");
+    let pages = [
+        ("<div>".repeat(50_000) + "text", "deep div"),
+        ("<b>".repeat(50_000) + "text", "deep b"),
+        ("<blockquote>".repeat(50_000) + "text", "deep blockquote"),
+        ("<ul><li>".repeat(50_000) + "text", "deep ul"),
+        ("<table><tr><td>".repeat(50_000) + "text", "deep table"),
+        ("<a href=x>".repeat(50_000) + "text", "deep a"),
+        (wide, "wide"),
+        (formatting, "formatting"),
+        ("<!-- x ".repeat(100_000) + "text", "comments"),
+        ("<p ".repeat(100_000) + "text", "unclosed tags"),
+        ("<table>".to_owned() + &"x<b>".repeat(50_000), "foster parents"),
+        ("<svg><script>".to_owned() + &"<div>".repeat(50_000), "script in svg"),
+        ("<p>text</p>".to_owned() + &"\u{10fffd}\u{f0000}".repeat(50_000), "marks"),
+    ];
+    for (html, name) in pages {
+        let began = Instant::now();
+        let read = read_html(&html, None, Mode::Article);
+        let took = began.elapsed();
+        println!("{name}: {took:?}, {} bytes", read.markdown.len());
+        // Generous, since tests run unoptimised and beside others.
+        assert!(took < Duration::from_mins(1), "{name} took {took:?}");
+        assert!(!read.markdown.contains(['\u{10fffd}', '\u{f0000}']), "{name}");
+    }
+}
+
+#[test]
+fn text_and_json_come_in_readable_form() {
+    let text = to_text(
+        "# H\n\n- a **b** [c](https://x.example/(y)) `d`\n> q\n\n| A | B |\n| --- | --- |\n| 1 | 2 |\n\n```rust\n**x**\n```\n2 \\* 3\n",
+    );
+    assert_eq!(text, "H\n\n- a b c d\nq\n\nA\tB\n1\t2\n\n**x**\n2 * 3\n");
+    let json = pretty_json("{\"b\":[1.10,{}, []],\"a\":\"x, [\\\"{\" , \"n\":12345678901234567890}");
+    let lines = "{\n  \"b\": [\n    1.10,\n    {},\n    []\n  ],\n  \"a\": \"x, [\\\"{\",\n  \"n\": 12345678901234567890\n}";
+    assert_eq!(json.as_deref(), Some(lines));
+    assert_eq!([pretty_json("{"), pretty_json(""), pretty_json(&"[".repeat(100_000))], [None, None, None]);
+}
+
+#[test]
+fn a_long_page_is_read_in_pieces() {
+    let page = markdown(&format!("<p>{}</p>", "é日 ".repeat(1000)));
+    let first = slice(&page, 0, 100);
+    assert_eq!((first.text.chars().count(), first.next, first.total), (100, Some(100), page.chars().count()));
+}
