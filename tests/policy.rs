@@ -1,4 +1,9 @@
 //! The judge against the shared cases, and its properties.
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::unwrap_used,
+    reason = "helpers of tests take cases as they are written, and may stop at what should not be"
+)]
 
 use std::path::PathBuf;
 
@@ -6,7 +11,7 @@ use serde_json::Value;
 use toolgate::cli::simulate::simulate;
 use toolgate::tools;
 
-/// The folder of the shared cases: $TOOLGATE_CASES, or beside the repository.
+/// The folder of the shared cases: `$TOOLGATE_CASES`, or beside the repository.
 fn cases(name: &str) -> Option<String> {
     let folder =
         std::env::var_os("TOOLGATE_CASES").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/cases"), PathBuf::from);

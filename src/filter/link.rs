@@ -36,6 +36,13 @@ fn push(span: Option<regex::Match<'_>>, judged: Option<(&'static str, f32)>, out
 
 fn judge(label: &str, target: &str, picture: bool) -> Option<(&'static str, f32)> {
     let lower = target.to_ascii_lowercase();
+    let idle = matches!(
+        lower.trim_end_matches([';', ' ']),
+        "javascript:" | "javascript:void(0)" | "javascript:void(0" | "javascript://" | "javascript:void" | "javascript:void()"
+    );
+    if idle {
+        return None;
+    }
     if lower.starts_with("javascript:") || lower.starts_with("vbscript:") || lower.starts_with("data:text/html") {
         return Some(("script", 0.9));
     }
@@ -44,6 +51,7 @@ fn judge(label: &str, target: &str, picture: bool) -> Option<(&'static str, f32)
         return Some(("userinfo", 0.8));
     }
     if let Some(shown) = shown_host(label)
+        && !picture
         && !same_site(&shown, host)
     {
         return Some(("mismatch", 0.8));

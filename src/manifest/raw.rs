@@ -237,7 +237,31 @@ pub(super) struct Python {
     /// `auto` (default): the strongest this machine can prove; or a name, then nothing weaker is used.
     pub(super) backend: Option<String>,
     /// Layers without which `run_python` is refused.
-    pub(super) require: Option<Vec<String>>,
+    pub(super) require: Option<Vec<Layer>>,
+}
+
+/// A wall of the sandbox.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Layer {
+    Filesystem,
+    Network,
+    Processes,
+    Syscalls,
+    Memory,
+}
+
+impl Layer {
+    /// The name as the manifest writes it.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Layer::Filesystem => "filesystem",
+            Layer::Network => "network",
+            Layer::Processes => "processes",
+            Layer::Syscalls => "syscalls",
+            Layer::Memory => "memory",
+        }
+    }
 }
 
 /// How much the static check judges.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::state::State;
 use super::window::window_of;
-use crate::manifest::{Bounds, Manifest, Profile, ToolRules};
+use crate::manifest::{Bounds, Manifest, Profile, RootMode, ToolRules};
 use crate::model::{Bytes, Caller, Code, Flag, Flags, Refusal, ToolSpec};
 
 /// What a caller may do with one tool, under which limits.
@@ -204,34 +204,26 @@ impl Capability {
     pub(super) fn tool_rules(&self) -> Option<&ToolRules> {
         self.manifest.tools.get(self.spec.name)
     }
+}
 
-    /// Whether the profile holds these flags.
-    pub(super) fn holds(&self, flags: &[Flag]) -> bool {
-        self.rules().is_some_and(|rules| rules.permissions.contains(Flags::of(flags)))
+/// The roots a program of this profile sees and whether it may write there: those of `[python] roots` that the profile has, with what
+/// its flags allow. The level of a program and its jail both go by this.
+pub fn python_roots<'m>(manifest: &'m Manifest, profile: &str) -> Vec<(&'m str, bool)> {
+    let Some(rules) = manifest.profiles.get(profile) else { return Vec::new() };
+    let holds = |flag| rules.permissions.contains(Flags::of(&[flag]));
+    if !holds(Flag::ReadFile) {
+        return Vec::new();
     }
+    let given = |name: &&String| rules.roots.as_ref().is_none_or(|roots| roots.contains(name));
+    let seen = |name: &String| {
+        let (name, root) = manifest.roots.get_key_value(name)?;
+        Some((name.as_str(), holds(Flag::WriteFile) && root.mode == RootMode::ReadWrite))
+    };
+    manifest.python.roots.iter().filter(given).filter_map(seen).collect()
+}
 
-    /// The roots a program of this caller sees and whether it may write there: those of `[python] roots` that the profile has, with
-    /// what its flags allow.
-    pub fn python_roots(&self) -> Vec<(&str, bool)> {
-        if !self.holds(&[Flag::ReadFile]) {
-            return Vec::new();
-        }
-        let given = self.rules().map(|rules| &rules.roots);
-        let writes = self.holds(&[Flag::WriteFile]);
-        let seen = |name: &&String| match given {
-            Some(Some(roots)) => roots.contains(name),
-            Some(None) => true,
-            None => false,
-        };
-        let walls = |name: &'_ String| {
-            let (name, root) = self.manifest.roots.get_key_value(name)?;
-            Some((name.as_str(), writes && root.mode == crate::manifest::RootMode::ReadWrite))
-        };
-        self.manifest.python.roots.iter().filter(seen).filter_map(walls).collect()
-    }
-
-    /// Whether a program of this caller reaches the network.
-    pub fn python_network(&self) -> bool {
-        self.manifest.python.network && self.holds(&[Flag::NetworkAccess])
-    }
+/// Whether a program of this profile reaches the network.
+pub fn python_network(manifest: &Manifest, profile: &str) -> bool {
+    let holds = |rules: &Profile| rules.permissions.contains(Flags::of(&[Flag::NetworkAccess]));
+    manifest.python.network && manifest.profiles.get(profile).is_some_and(holds)
 }

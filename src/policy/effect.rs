@@ -1,6 +1,6 @@
 //! The level of a call, from what it would do: never from the tool's name.
 
-use super::capability::Capability;
+use super::capability::{Capability, python_network, python_roots};
 use crate::model::{Access, Action, Facts, Fetch, Kind, Level, PathFact, Target, WriteMode};
 
 /// What a level means, in words for a person.
@@ -68,9 +68,11 @@ fn level_of_fetch(fetch: &Fetch) -> Level {
 }
 
 fn level_of_program(capability: &Capability) -> Level {
-    if capability.python_network() {
+    let manifest = &capability.manifest;
+    if python_network(manifest, &capability.profile) {
         return Level::Destroy;
     }
-    let persistent = |name: &str| capability.manifest.roots.get(name).is_some_and(|root| !root.is_session());
-    if capability.python_roots().iter().any(|(name, writable)| *writable && persistent(name)) { Level::Change } else { Level::Create }
+    let persistent = |name: &str| manifest.roots.get(name).is_some_and(|root| !root.is_session());
+    let writes = python_roots(manifest, &capability.profile).iter().any(|(name, writable)| *writable && persistent(name));
+    if writes { Level::Change } else { Level::Create }
 }

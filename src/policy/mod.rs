@@ -19,7 +19,7 @@ mod window;
 pub mod words;
 
 pub use approval::mode;
-pub use capability::{Capability, admit, could_use};
+pub use capability::{Capability, admit, could_use, python_network, python_roots};
 pub use judge::judge;
 pub use program::Program;
 pub use screen::Screened;

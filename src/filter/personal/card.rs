@@ -50,7 +50,14 @@ pub(super) fn classify(number: &Number<'_>) -> Option<(&'static str, &'static st
     }
     let named = number.context.says(CARD);
     let other = number.context.just_before(OTHER);
-    (named || !other).then_some(("BANK_CARD", "BANK_CARD", if named { 0.98 } else { 0.85 }))
+    // Without a word for cards: sixteen digits, or a length and grouping that only cards have; never columns of a table.
+    let typical = match digits.len() {
+        16 => number.groups.len() == 1 || !number.in_row,
+        15 => number.groups == [4, 6, 5] && !number.in_row,
+        19 => digits.starts_with(&[6, 2]) && !number.in_row,
+        _ => false,
+    };
+    (named || !other && typical).then_some(("BANK_CARD", "BANK_CARD", if named { 0.98 } else { 0.85 }))
 }
 
 /// Lengths that go with the issuer number, shortest and longest.

@@ -1,36 +1,61 @@
 //! What the words just before (and after) a number say it is.
 
+use std::cell::OnceCell;
+
 use crate::filter::finding::{ceil, floor};
 
 /// Bytes looked at before and after.
 const BEFORE: usize = 64;
 const AFTER: usize = 24;
 
-/// The words around a number, in lower case.
+/// The words around a number, in lower case once somebody asks.
 #[derive(Debug)]
-pub(super) struct Context {
-    before: String,
-    after: String,
+pub(super) struct Context<'t> {
+    text: &'t str,
+    start: usize,
+    end: usize,
+    words: OnceCell<(String, String)>,
 }
 
-impl Context {
-    /// Reads the words around a span.
-    pub(super) fn around(text: &str, start: usize, end: usize) -> Self {
-        let before = text.get(floor(text, start.saturating_sub(BEFORE))..start).unwrap_or_default().to_lowercase();
-        // Words of an earlier line name an earlier number.
-        let before = before.rsplit("\n\n").next().unwrap_or_default().to_owned();
-        let after = text.get(end..ceil(text, end + AFTER)).unwrap_or_default().to_lowercase();
-        Self { before, after }
+impl<'t> Context<'t> {
+    /// The words around a span.
+    pub(super) fn around(text: &'t str, start: usize, end: usize) -> Self {
+        Self { text, start, end, words: OnceCell::new() }
+    }
+
+    fn words(&self) -> &(String, String) {
+        self.words.get_or_init(|| {
+            let before = self.text.get(floor(self.text, self.start.saturating_sub(BEFORE))..self.start).unwrap_or_default();
+            // Words of an earlier paragraph name an earlier number.
+            let before = before.rsplit("\n\n").next().unwrap_or_default();
+            let after = self.text.get(self.end..ceil(self.text, self.end + AFTER)).unwrap_or_default();
+            (before.to_lowercase(), after.to_lowercase())
+        })
     }
 
     /// Whether one of some words stands near; words of ASCII letters count whole.
     pub(super) fn says(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| holds(&self.before, word) || holds(&self.after, word))
+        let (before, after) = self.words();
+        words.iter().any(|word| holds(before, word) || holds(after, word))
+    }
+
+    /// Whether Chinese is written around.
+    pub(super) fn is_chinese(&self) -> bool {
+        let (before, after) = self.words();
+        before.chars().chain(after.chars()).any(|c| matches!(c, '\u{4e00}'..='\u{9fff}'))
+    }
+
+    /// Whether the number is a cell by itself: between line ends, commas, tabs, quotes.
+    pub(super) fn is_cell(&self) -> bool {
+        let bytes = self.text.as_bytes();
+        let ends = |byte: Option<&u8>| byte.is_none_or(|byte| matches!(byte, b'\n' | b'\r' | b',' | b'\t' | b';' | b'|' | b'"'));
+        ends(self.start.checked_sub(1).and_then(|at| bytes.get(at))) && ends(bytes.get(self.end))
     }
 
     /// Whether one of some words stands before, with at most a few signs or short words between.
     pub(super) fn just_before(&self, words: &[&str]) -> bool {
-        let near = self.before.get(ceil(&self.before, self.before.len().saturating_sub(28))..).unwrap_or_default();
+        let (before, _) = self.words();
+        let near = before.get(ceil(before, before.len().saturating_sub(28))..).unwrap_or_default();
         words.iter().any(|word| holds(near, word))
     }
 }
@@ -50,34 +75,24 @@ pub(super) const PHONE: &[&str] = &[
     "tel",
     "telephone",
     "mobile",
-    "cell",
     "cellphone",
+    "cell phone",
+    "ring me",
+    "reach me",
+    "reach us",
+    "text me",
     "call",
     "calls",
     "fax",
     "sms",
-    "text",
     "whatsapp",
-    "signal",
-    "ring",
     "dial",
     "contact",
-    "reach",
-    "number is",
     "phone_number",
     "phone number",
     "hotline",
     "landline",
     "voicemail",
-    "answering",
-    "registered",
-    "messages",
-    "messages to",
-    "me at",
-    "me on",
-    "us at",
-    "us on",
-    "at",
     "电话",
     "手机",
     "手機",

@@ -48,7 +48,8 @@ pub(super) fn classify(number: &Number<'_>) -> Answer {
         }
         12 if digits.first().is_some_and(|first| *first >= 2)
             && verhoeff(digits)
-            && (matches!(groups, [4, 4, 4]) && (spaced || dashed) && !other || says(&["aadhaar", "aadhar", "uidai", "आधार"])) =>
+            && (matches!(groups, [4, 4, 4]) && (spaced || dashed) && !other && !number.in_row
+                || says(&["aadhaar", "aadhar", "uidai", "आधार"])) =>
         {
             return yes("in-aadhaar", 0.85);
         }
@@ -67,7 +68,7 @@ pub(super) fn classify(number: &Number<'_>) -> Answer {
         11 if groups == [11]
             && polish(digits)
             && value(digits.get(..2)?) >= 20
-            && says(&["id", "number", "numer", "identity", "dowód", "tożsamości"])
+            && says(&["numer", "identity", "dowód", "tożsamości"])
             && !other =>
         {
             return yes("pl-pesel", 0.6);

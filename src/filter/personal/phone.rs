@@ -9,6 +9,10 @@ pub(super) fn classify(number: &Number<'_>) -> Option<(&'static str, &'static st
     if number.check_letter {
         return None;
     }
+    // Fewer than seven digits never come here; more than seventeen are no telephone's: the words need not be read.
+    if number.digits.len() > 17 {
+        return None;
+    }
     let named = number.context.says(PHONE);
     let other = number.context.just_before(OTHER) && !number.context.just_before(NAMED);
     let (country, score) = if number.plus { international(number)? } else { national(number, named)? };
@@ -116,7 +120,11 @@ fn national(number: &Number<'_>, named: bool) -> Option<(&'static str, f32)> {
     let bracket = number.written.starts_with('(');
     match (digits.len(), lead(1)) {
         // China: eleven digits from 13 to 19, in one piece or 3-4-4; `86` may lead.
-        (11, 1) if (13..=19).contains(&lead(2)) && (matches!(groups, [11] | [3, 4, 4]) && same_sign) => {
+        (11, 1)
+            if (13..=19).contains(&lead(2))
+                && (named || groups.len() > 1 || number.context.is_chinese() || number.context.is_cell())
+                && (matches!(groups, [11] | [3, 4, 4]) && same_sign) =>
+        {
             Some(("cn-mobile", if named { 0.85 } else { 0.6 }))
         }
         (13, 8) if lead(2) == 86 && (613..=619).contains(&(lead(4) % 1000)) && matches!(groups, [13] | [2, 11] | [2, 3, 4, 4]) => {
@@ -148,7 +156,9 @@ fn national(number: &Number<'_>, named: bool) -> Option<(&'static str, f32)> {
         (9 | 10, 0) if matches!(groups, [2, 3 | 4, 4]) && lead(2) == 2 && (named || dotted_or_dashed) => Some(("kr", 0.55)),
         (10, 0) if matches!(groups, [2, 4, 4] | [3, 3, 4] | [4, 2, 4]) && (named || dotted_or_dashed) => Some(("jp", 0.55)),
         // France: ten digits in pairs.
-        (10, 0) if matches!(groups, [2, 2, 2, 2, 2]) && same_sign && digits.get(1) != Some(&0) => Some(("fr", 0.75)),
+        (10, 0) if matches!(groups, [2, 2, 2, 2, 2]) && same_sign && digits.get(1) != Some(&0) && (named || !number.in_row) => {
+            Some(("fr", 0.75))
+        }
         // Great Britain: 07… 5-6 or 5-3-3, 01/02 in their groups.
         (11, 0) if lead(2) == 7 && (matches!(groups, [5, 6] | [5, 3, 3] | [4, 3, 4]) || named && matches!(groups, [11])) => {
             Some(("gb", 0.7))

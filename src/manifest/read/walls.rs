@@ -122,10 +122,6 @@ impl Reader<'_, '_> {
                 self.fault(&format!("python.{key}"), "with 0 no program could start");
             }
         }
-        let layers = |text: &str| match text {
-            _ if !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') => Ok(text.to_owned()),
-            _ => Err(format!("`{}` is no layer; `toolgate doctor` lists them", text.escape_debug())),
-        };
         Python {
             interpreter: written.interpreter.filter(|text| !text.is_empty()).unwrap_or(defaults.interpreter),
             packages: written.packages.unwrap_or_default(),
@@ -157,7 +153,7 @@ impl Reader<'_, '_> {
             env,
             backend: written.backend.filter(|text| !text.is_empty()).unwrap_or(defaults.backend),
             require: match written.require {
-                Some(names) => self.list("python.require", &names, layers),
+                Some(layers) => layers.into_iter().map(|layer| layer.as_str().to_owned()).collect(),
                 None => defaults.require,
             },
         }

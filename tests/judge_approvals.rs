@@ -1,0 +1,225 @@
+//! Who must agree, what is remembered, and what an answer is worth: each rule with its attack and the ordinary use beside it.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::unwrap_used,
+    reason = "helpers of tests take cases as they are written, and may stop at what should not be"
+)]
+
+use serde_json::{Value, json};
+use toolgate::cli::simulate::judge_case;
+use toolgate::tools;
+
+fn policy() -> Value {
+    json!({
+        "version": 1,
+        "roots": {"data": {"path": "/srv/data", "mode": "rw", "allowed_paths": ["**"]}},
+        "network": {"allowed_domains": ["site.example"]},
+        "profiles": {"p": {"permissions": ["FULL"], "allowed_tools": ["*"], "rate_limit_per_minute": 1000}},
+    })
+}
+
+/// `verdict code`, for a call whose policy has `section` replaced.
+fn said(sections: Value, tool: &str, args: Value, state: Value) -> String {
+    let mut policy = policy();
+    for (name, section) in sections.as_object().unwrap() {
+        policy[name] = section.clone();
+    }
+    let case = json!({"policy": policy, "request": {"profile": "p", "tool": tool, "args": args}, "state": state});
+    let verdict = judge_case(tools::all(), &case, &[]);
+    format!("{} {}", verdict.decision.as_str(), verdict.code)
+}
+
+fn delete(sections: Value, approval: Value) -> String {
+    said(sections, "delete_file", json!({"path": "data/a"}), json!({"fs": {"data/a": "file"}, "now": 10, "approval": approval}))
+}
+
+fn answer(more: Value) -> Value {
+    let mut answer = json!({"expires": 130, "binding": "B", "binding_now": "B", "code": "K7Q2",
+        "response": {"action": "accept", "content": {"decision": "once", "confirm": "K7Q2"}}});
+    for (name, value) in more.as_object().unwrap() {
+        answer[name] = value.clone();
+    }
+    answer
+}
+
+fn form(content: Value) -> Value {
+    answer(json!({"response": {"action": "accept", "content": content}}))
+}
+
+#[test]
+fn only_the_explicit_content_with_the_code_is_a_yes() {
+    assert_eq!(delete(json!({}), answer(json!({}))), "allow approved");
+    for content in [
+        json!({}),
+        json!({"decision": "once"}),
+        json!({"decision": "once", "confirm": ""}),
+        json!({"decision": "once", "confirm": "k7q2"}),
+        json!({"decision": "once", "confirm": "K7Q2 "}),
+        json!({"decision": "once", "confirm": ["K7Q2"]}),
+        json!({"confirm": "K7Q2"}),
+        json!({"decision": true, "confirm": "K7Q2"}),
+        json!({"decision": "yes", "confirm": "K7Q2"}),
+        json!({"decision": "always", "confirm": "K7Q2"}),
+        json!({"decision": "once", "confirm": "K7Q2", "note": "x"}),
+    ] {
+        assert_eq!(delete(json!({}), form(content.clone())), "deny approval_not_explicit", "{content}");
+    }
+    assert_eq!(delete(json!({}), form(json!({"decision": "deny", "confirm": "K7Q2"}))), "deny approval_refused", "the first option");
+    for action in ["decline", "cancel", "yes", "", "Accept"] {
+        let response = json!({"response": {"action": action, "content": {"decision": "once", "confirm": "K7Q2"}}});
+        assert_eq!(delete(json!({}), answer(response)), "deny approval_refused", "{action}");
+    }
+    assert_eq!(delete(json!({}), answer(json!({"code": null}))), "deny approval_not_explicit", "a code nobody was shown");
+}
+
+#[test]
+fn below_level_3_no_code_is_asked_for() {
+    let write = |content: Value| {
+        let state = json!({"fs": {"data/a": "file"}, "now": 10, "approval": form(content)});
+        said(json!({}), "write_file", json!({"path": "data/a", "content": "x"}), state)
+    };
+    assert_eq!(write(json!({"decision": "once"})), "allow approved");
+    assert_eq!(write(json!({"decision": "session"})), "allow approved");
+    assert_eq!(write(json!({})), "deny approval_not_explicit");
+    assert_eq!(write(json!({"decision": "once", "confirm": "XXXX"})), "deny approval_not_explicit");
+}
+
+#[test]
+fn an_answer_is_good_for_one_call_of_one_caller_while_nothing_changed() {
+    for (more, expected) in [
+        (json!({"used": true}), "deny approval_replayed"),
+        (json!({"for_principal": "p2"}), "deny approval_wrong_principal"),
+        (json!({"binding_now": "C"}), "deny approval_mismatch"),
+        (json!({"now": 129.9}), "allow approved"),
+        (json!({"now": 130}), "deny approval_expired"),
+        (json!({"now": 1000}), "deny approval_expired"),
+        (json!({"channel": "mail"}), "deny approval_wrong_channel"),
+        (json!({"channel": "client"}), "allow approved"),
+        (json!({"response": null}), "deny approval_refused"),
+    ] {
+        assert_eq!(delete(json!({}), answer(more.clone())), expected, "{more}");
+    }
+}
+
+#[test]
+fn the_system_is_changed_by_operators_alone() {
+    let four = |approvals: Value, approval: Value| {
+        let sections = json!({"tools": {"run_python": {"level": 4}}, "approvals": approvals});
+        said(sections, "run_python", json!({"code": "1"}), json!({"now": 10, "approval": approval}))
+    };
+    let operator = |names: Value| json!({"expires": 130, "binding": "B", "binding_now": "B", "channel": "operator", "approvers": names});
+    assert_eq!(four(json!({}), json!(null)), "ask needs_operator");
+    assert_eq!(four(json!({}), operator(json!(["alice"]))), "allow approved");
+    assert_eq!(four(json!({}), operator(json!(["p1"]))), "ask more_approvers");
+    assert_eq!(four(json!({}), operator(json!(["P1 "]))), "ask more_approvers", "the same name in another spelling");
+    assert_eq!(four(json!({}), operator(json!([]))), "ask needs_operator");
+    assert_eq!(four(json!({}), answer(json!({}))), "deny approval_wrong_channel");
+    assert_eq!(four(json!({"level_4": "every"}), answer(json!({}))), "deny approval_wrong_channel", "the client never decides at level 4");
+    let two = json!({"two_persons": ["run_python"]});
+    assert_eq!(four(two.clone(), operator(json!(["alice"]))), "ask more_approvers");
+    assert_eq!(four(two.clone(), operator(json!(["alice", "Alice"]))), "ask more_approvers");
+    assert_eq!(four(two.clone(), operator(json!(["alice", "p1"]))), "ask more_approvers");
+    assert_eq!(four(two, operator(json!(["alice", "bob"]))), "allow approved");
+    let refused = json!({"expires": 130, "channel": "operator", "approvers": ["alice"], "response": {"action": "decline"}});
+    assert_eq!(four(json!({}), refused), "deny approval_refused");
+}
+
+#[test]
+fn two_persons_decide_whatever_the_level() {
+    let sections = json!({"approvals": {"two_persons": ["delete_file"]}});
+    assert_eq!(delete(sections.clone(), json!(null)), "ask needs_operator");
+    assert_eq!(delete(sections.clone(), answer(json!({}))), "deny approval_wrong_channel");
+    let both = json!({"expires": 130, "binding": "B", "binding_now": "B", "channel": "operator", "approvers": ["alice", "bob"]});
+    assert_eq!(delete(sections, both), "allow approved");
+}
+
+#[test]
+fn nobody_to_ask_is_a_no_and_never_a_wait() {
+    let delete = |sections: Value, channels: Value| {
+        said(sections, "delete_file", json!({"path": "data/a"}), json!({"fs": {"data/a": "file"}, "channels": channels}))
+    };
+    let queue = json!({"approvals": {"no_client_channel": "operator"}});
+    assert_eq!(delete(json!({}), json!(["client"])), "ask needs_every");
+    assert_eq!(delete(json!({}), json!(["operator"])), "deny no_approval_channel");
+    assert_eq!(delete(json!({}), json!([])), "deny no_approval_channel");
+    assert_eq!(delete(queue.clone(), json!(["operator"])), "ask needs_every");
+    assert_eq!(delete(queue, json!([])), "deny no_approval_channel");
+    let four = json!({"tools": {"delete_file": {"level": 4}}});
+    assert_eq!(delete(four.clone(), json!(["client"])), "deny no_approval_channel");
+    assert_eq!(delete(four, json!(["operator"])), "ask needs_operator");
+}
+
+#[test]
+fn a_grant_is_for_one_tool_target_session_principal_and_manifest() {
+    let grant = |more: Value| {
+        let mut grant = json!({"principal": "p1", "session": "s1", "tool": "write_file", "target": "data/a", "policy": "P1"});
+        for (name, value) in more.as_object().unwrap() {
+            grant[name] = value.clone();
+        }
+        let state = json!({"fs": {"data/a": "file"}, "now": 100, "grants": [grant]});
+        said(json!({}), "write_file", json!({"path": "data/a", "content": "x"}), state)
+    };
+    assert_eq!(grant(json!({})), "allow remembered");
+    assert_eq!(grant(json!({"expires": 100.1})), "allow remembered");
+    assert_eq!(grant(json!({"level": 2})), "allow remembered");
+    for more in [
+        json!({"principal": "p2"}),
+        json!({"session": "s2"}),
+        json!({"tool": "edit_file"}),
+        json!({"target": "data/ab"}),
+        json!({"target": "data"}),
+        json!({"target": "data/*"}),
+        json!({"policy": "P0"}),
+        json!({"expires": 100}),
+        json!({"expires": "never"}),
+        json!({"level": 1}),
+    ] {
+        assert_eq!(grant(more.clone()), "ask needs_first", "{more}");
+    }
+}
+
+#[test]
+fn what_is_remembered_is_what_the_manifest_says() {
+    let python = |tools: Value, target: &str| {
+        let sections = json!({"tools": tools, "python": {"roots": ["data"]}});
+        let state = json!({"grants": [{"tool": "run_python", "target": target}]});
+        said(sections, "run_python", json!({"code": "print(1)"}), state)
+    };
+    let envelope = json!({"run_python": {"remember": "envelope"}});
+    assert_eq!(python(json!({}), "print(1)"), "allow remembered");
+    assert_eq!(python(json!({}), "envelope"), "ask needs_first");
+    assert_eq!(python(envelope.clone(), "envelope"), "allow remembered");
+    assert_eq!(python(envelope, "print(1)"), "ask needs_first");
+    assert_eq!(python(json!({"run_python": {"remember": "off"}}), "print(1)"), "ask needs_first");
+    let fetch = |target: &str| {
+        let state = json!({"grants": [{"tool": "fetch", "target": target}]});
+        said(json!({"approvals": {"level_0": "first"}}), "fetch", json!({"url": "https://site.example"}), state)
+    };
+    assert_eq!([fetch("https://site.example/"), fetch("https://site.example")], ["allow remembered", "allow remembered"]);
+    assert_eq!(fetch("https://site.example/x"), "ask needs_first");
+}
+
+#[test]
+fn reviewers_can_only_tighten() {
+    let read = |reviews: Value, from: u64| {
+        said(json!({"review": {"from_level": from}}), "read_file", json!({"path": "data/a"}), json!({"review": reviews}))
+    };
+    assert_eq!(read(json!(["ok", "allow"]), 0), "allow ok");
+    assert_eq!(read(json!(["ok", "deny"]), 0), "deny review_denied");
+    assert_eq!(read(json!(["deny"]), 1), "allow ok", "below its level nobody is shown the call");
+    for doubt in ["error", "timeout", "unsure", "", "OK"] {
+        assert_eq!(read(json!([doubt]), 0), "ask needs_every", "{doubt}");
+    }
+    assert_eq!(read(json!([{"level": 4}]), 0), "ask needs_operator");
+    assert_eq!(read(json!([{"level": 1}]), 0), "allow ok");
+    let decided = delete(json!({}), answer(json!({})));
+    assert_eq!(decided, "allow approved");
+}
+
+#[test]
+fn an_approval_never_beats_a_deny() {
+    let roots = json!({"data": {"path": "/srv/data", "mode": "rw", "allowed_paths": ["**"], "denied_paths": ["A"]}});
+    assert_eq!(delete(json!({"roots": roots}), answer(json!({}))), "deny path_denied");
+    assert_eq!(delete(json!({"approvals": {"level_2": "deny"}}), answer(json!({}))), "deny level_denied");
+}
