@@ -1,5 +1,7 @@
 //! From arguments to a command, and from its outcome to an exit code: 0 done, 1 a negative answer, 2 wrong use.
 
+#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! From a choice of manifest to a house: the only place where the command line's authority over folders, clock and environment is handed down.
 
+#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

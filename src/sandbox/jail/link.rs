@@ -1,5 +1,7 @@
 //! The server's end of the spawner: started when it is first needed, and again when it has died.
 
+#![expect(clippy::disallowed_methods, reason = "here our own program is started as the jail process")]
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
