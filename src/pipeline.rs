@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, holds_mask};
 use crate::gate::{Asker, Case, Door, Granted, Settled};
@@ -82,7 +84,7 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     };
 
     // 7. The start is in the log before anything happens, and the switch is looked at once more.
-    entry.start(granted.decision.clone(), granted.reach)?;
+    entry.start(granted.decision.clone(), granted.reach).await?;
     if door.is_killed() {
         return Err(End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed });
     }
@@ -98,8 +100,7 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
 
     // 8. Nothing from outside reaches the model unfiltered.
     let status = if output.is_error { Status::Error } else { Status::Success };
-    let settings = crate::filter::Settings::default();
-    Ok(Turn::Answer(Filtered::of(output, &settings, entry.id())?, status))
+    Ok(Turn::Answer(Filtered::of(output, &door.manifest().filters, entry.id())?, status))
 }
 
 fn plan(capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {
@@ -146,26 +147,40 @@ async fn execute(
     let most = usize::try_from(door.manifest().limits.concurrent_calls).unwrap_or(usize::MAX);
     let time = time_of(door, capability, granted.permit.action());
     let cancel = stage.cancel.clone();
-    let work = async {
+    let mut work = std::pin::pin!(async {
         // Further calls of the session wait here for their turn, within their own time.
         let _slot = door.slot(&capability.caller.session, most.min(tokio::sync::Semaphore::MAX_PERMITS)).await;
         tool.execute(granted.permit, house.sandbox(), stage).await
-    };
-    tokio::select! {
+    });
+    let end = tokio::select! {
         biased;
-        done = tokio::time::timeout(time, work) => match done {
-            Ok(done) => Ok(done?),
-            Err(_) => {
-                cancel.cancel();
-                let why = format!("the call ran longer than its {} s", time.as_secs());
-                Err(Failure::new(Code::Timeout, why).hint("ask for less at once").into())
-            }
-        },
-        () = stop.cancelled() => {
-            cancel.cancel();
-            Err(End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed })
+        done = &mut work => return Ok(done?),
+        () = tokio::time::sleep(time) => {
+            let why = format!("the call ran longer than its {} s", time.as_secs());
+            End::from(Failure::new(Code::Timeout, why).hint("ask for less at once"))
         }
-        () = cancel.cancelled() => Err(Failure::new(Code::Cancelled, "the call was cancelled").into()),
+        () = killed(door, &stop) => End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed },
+        () = cancel.cancelled() => Failure::new(Code::Cancelled, "the call was cancelled").into(),
+    };
+    // The tool ends its own work: when it has, nothing of it is left running.
+    cancel.cancel();
+    if tokio::time::timeout(ENDING, work).await.is_err() {
+        tracing::warn!(tool = tool.spec().name, "a call did not end in time and is dropped");
+    }
+    Err(end)
+}
+
+/// How long a cancelled call may take to end; a program's processes are dead long before.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// Resolves when the emergency stop is pulled: in this process, or by whoever shares the state folder.
+async fn killed(door: &Door, stop: &CancellationToken) {
+    const LOOK: Duration = Duration::from_millis(100);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(LOOK) => if door.is_killed() { return },
+        }
     }
 }
 

@@ -137,17 +137,21 @@ impl Entry {
 
     /// Writes what was decided and that the call is about to act.
     /// # Errors  `audit_unavailable`: then it must not act.
-    pub fn start(&mut self, decision: Decision, reach: Reach) -> Result<(), Refusal> {
+    pub async fn start(&mut self, decision: Decision, reach: Reach) -> Result<(), Refusal> {
         self.decision = decision;
-        let sync = self.log.settings().durability.before(reach);
         let mut record = self.record(Event::CallStarted);
         record.decision = Some("allow");
         record.args = Some(&self.args);
-        match self.log.append(&record, sync) {
-            Ok(_) => {
-                self.started = true;
-                Ok(())
-            }
+        let handed = self.log.append(&record, super::Sync::Handed);
+        drop(record);
+        self.started = handed.is_ok();
+        // Waiting for the disk keeps no thread: other calls go on, and their records share the same sync.
+        let recorded = match (handed, self.log.settings().durability.before(reach)) {
+            (Ok(receipt), super::Sync::Durable) => self.log.durable(receipt).await,
+            (handed, _) => handed.map(drop),
+        };
+        match recorded {
+            Ok(()) => Ok(()),
             Err(fault) => {
                 tracing::error!(%fault, call_id = self.id, "the start of a call could not be recorded");
                 Err(Refusal::new(Code::AuditUnavailable, "the call cannot be recorded, so it is not made")

@@ -1,5 +1,7 @@
 //! The state folder: keys, the kill switch and the marks of used approvals, shared by every process that names the same folder.
 
+#![expect(clippy::disallowed_methods, reason = "the state folder is named by a path once, then held open")]
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};

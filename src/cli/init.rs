@@ -1,5 +1,7 @@
 //! `toolgate init`: four answers become a commented `tools.toml`.
 
+#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
+
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! The commands that ask the judge: check, explain, simulate, python. The same code as the server's, never a copy.
 
+#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
+
 use std::io::{Read, Write};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};

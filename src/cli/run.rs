@@ -1,5 +1,7 @@
 //! From arguments to a command, and from its outcome to an exit code: 0 done, 1 a negative answer, 2 wrong use.
 
+#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use jiff::Timestamp;
 
 use super::arguments::{Arguments, AuditCommand, Command, Input, ManifestChoice};
 use super::audit::Form;
-use super::{audit as log, demo, doctor, init, install, judging, lint, scan, schema, setup};
+use super::{audit as log, demo, doctor, extract, init, install, judging, lint, scan, schema, setup};
 use crate::audit::{Event, Filter, Log, Record, StateDir, Sync};
 use crate::filter::escape;
 use crate::policy::program;
@@ -53,7 +55,8 @@ pub fn run() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let mut out = io::stdout().lock();
+    // Not locked: the server's own writer needs the lock when standard output is a file.
+    let mut out = io::stdout();
     match dispatch(arguments.command, &mut out).and_then(|end| out.flush().map(|()| end).map_err(Fault::from)) {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Negative) => ExitCode::from(1),
@@ -91,7 +94,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
         Command::Simulate { cases } => judging::simulate(&cases, out),
         Command::Python { file, choice, json } => judging::python(&file, &choice, json, out),
         Command::Scan { input } => run_scan(&input, out),
-        Command::Extract { .. } => Err(Fault::Use("this command is not built yet".to_owned())),
+        Command::Extract { input } => run_extract(&input, out),
     }
 }
 
@@ -168,6 +171,27 @@ fn run_scan(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
         writeln!(out, "{}", scan::scan_json(&text, is_html))?;
     } else {
         write!(out, "{}", scan::scan_pretty(&name, &text, is_html))?;
+    }
+    Ok(End::Done)
+}
+
+fn run_extract(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
+    if let Some(lines) = &input.jsonl {
+        return match extract::extract_jsonl(reader(lines)?, out) {
+            Ok(()) => Ok(End::Done),
+            Err(extract::ExtractFault::Io(fault)) => Err(fault.into()),
+            Err(fault) => Err(Fault::Use(fault.to_string())),
+        };
+    }
+    let (_, bytes) = whole(input)?;
+    let article = extract::extract(&crate::filter::reader::decode(&bytes, None), None);
+    if input.json {
+        let facts = serde_json::json!({
+            "markdown": article.markdown, "title": article.title, "byline": article.byline, "date": article.date
+        });
+        writeln!(out, "{facts}")?;
+    } else {
+        write!(out, "{}", article.markdown)?;
     }
     Ok(End::Done)
 }

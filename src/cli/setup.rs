@@ -1,5 +1,7 @@
 //! From a choice of manifest to a house: the only place where the command line's authority over folders, clock and environment is handed down.
 
+#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -141,6 +143,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
         interpreter: PathBuf::from(&manifest.python.interpreter),
         backend: manifest.python.backend.clone(),
         preload: manifest.python.preload.clone(),
+        sessions: jail::SessionBounds { max: manifest.python.max_sessions as usize, idle: manifest.python.idle },
         ..jail::Settings::default()
     };
     let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });

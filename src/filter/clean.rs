@@ -1,5 +1,6 @@
 //! What a text becomes before the model reads it: masked, stripped, wrapped, with what was found named.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -75,14 +76,14 @@ pub fn clean(text: &str, settings: &Settings, origin: Origin<'_>) -> Cleaned {
     let denied = denial(&findings, settings);
     let found = counts(&findings);
     let masked = !masking.is_empty();
-    let body = if masked { mask::apply(bare, masking) } else { bare.to_owned() };
+    let body = if masked { Cow::Owned(mask::apply(bare, masking)) } else { Cow::Borrowed(bare) };
     let removed = stripped.as_ref().map_or(0, |(_, removed)| *removed);
     let text = match (&denied, origin) {
         (Some(_), _) => String::new(),
         (None, Origin::Untrusted { source, delimiter }) if settings.injection != Instructions::Off => {
             wrap(&body, source, delimiter, &found, removed)
         }
-        (None, _) => body,
+        (None, _) => body.into_owned(),
     };
     Cleaned { text, found, masked, denied }
 }
@@ -123,7 +124,8 @@ fn counts(findings: &[Finding]) -> Vec<Count> {
 fn wrap(body: &str, source: &str, delimiter: &str, found: &[Count], removed: usize) -> String {
     let source = super::escape_line(source).replace(['"', '<', '>'], "'");
     // The delimiter cannot be foreseen; should it be in the text all the same, it is not left there.
-    let body = if !delimiter.is_empty() && body.contains(delimiter) { body.replace(delimiter, "") } else { body.to_owned() };
+    let forged = !delimiter.is_empty() && body.contains(delimiter);
+    let body = if forged { Cow::Owned(body.replace(delimiter, "")) } else { Cow::Borrowed(body) };
     let mut out = format!("<untrusted id=\"{delimiter}\" source=\"{source}\">\n{body}");
     if !out.ends_with('\n') {
         out.push('\n');

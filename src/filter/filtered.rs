@@ -32,7 +32,8 @@ impl Filtered {
     /// Cleans an output: every text by where it comes from. `delimiter`: fresh random letters and digits that no text can know.
     /// # Errors  When the manifest denies what was found.
     pub fn of(output: Output, settings: &Settings, delimiter: &str) -> Result<Self, Refusal> {
-        let mut filter = Filter { settings, delimiter, found: Vec::new() };
+        let page = output.meta.get("toolgate/page").and_then(|page| page.get("final_url")).and_then(Value::as_str).map(str::to_owned);
+        let mut filter = Filter { settings, delimiter, page: page.unwrap_or_default(), found: Vec::new() };
         let mut blocks = Vec::with_capacity(output.blocks.len());
         for block in output.blocks {
             blocks.push(match block {
@@ -65,6 +66,8 @@ impl Filtered {
 struct Filter<'a> {
     settings: &'a Settings,
     delimiter: &'a str,
+    /// The address of the page, where the answer is one.
+    page: String,
     found: Vec<Count>,
 }
 
@@ -75,7 +78,7 @@ impl Filter<'_> {
             Source::Own => return Ok(text),
             // The output of a program is its caller's own, unless the program was told to read what others wrote; secrets are masked in both.
             Source::File | Source::Program => Origin::File,
-            Source::Page => Origin::Untrusted { source: "a page of the web", delimiter: self.delimiter },
+            Source::Page => Origin::Untrusted { source: &self.page, delimiter: self.delimiter },
         };
         let Cleaned { text: cleaned, found, masked, denied } = clean(&text, self.settings, origin);
         if let Some(refusal) = denied {

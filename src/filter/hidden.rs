@@ -125,7 +125,9 @@ fn kind_of(character: char, before: char, next: char, at: usize, right_to_left: 
         '\u{ad}' => Some("soft_hyphen"),
         '\u{202d}' | '\u{202e}' => Some("bidi_override"),
         '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}' if right_to_left => None,
-        '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}' => Some("bidi"),
+        // What opens a direction can turn the text after it; marks and ends alone cannot.
+        '\u{202a}' | '\u{202b}' | '\u{2066}'..='\u{2068}' => Some("bidi"),
+        '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202c}' | '\u{2069}' => Some("direction_mark"),
         '\u{fe00}'..='\u{fe0f}' if !before.is_ascii_alphabetic() && before != '\0' && !is_selector(before) => None,
         '\u{e0100}'..='\u{e01ef}' if matches!(before, '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}') => None,
         '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => Some("variation_selectors"),

@@ -101,7 +101,7 @@ impl Reader<'_> {
     }
 
     fn tag(&mut self, name: &str, tag: &str, attributes_at: usize) {
-        let mut hidden = self.open.last().is_some_and(|(_, hidden)| *hidden) || matches!(name, "noscript" | "template" | "title");
+        let mut hidden = self.open.last().is_some_and(|(_, hidden)| *hidden) || matches!(name, "noscript" | "template");
         let offset = tag.len().min(name.len() + 1);
         for (key, from, to) in attributes(tag, offset) {
             let start = attributes_at + from - offset;

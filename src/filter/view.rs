@@ -47,6 +47,18 @@ impl View {
         self.text.push(character);
     }
 
+    /// Appends ASCII that came from `at` in the source, in lower case.
+    fn push_plain(&mut self, run: &str, at: usize) {
+        let view = self.text.len();
+        if !self.marks.last().is_some_and(|last| last.whole == 0 && last.source + (view - last.view) == at) {
+            self.marks.push(Piece { view, source: at, whole: 0 });
+        }
+        self.text.push_str(run);
+        if let Some(run) = self.text.get_mut(view..) {
+            run.make_ascii_lowercase();
+        }
+    }
+
     /// The span of the source, on character boundaries, that a span of the view stands for.
     pub(crate) fn source(&self, text: &str, start: usize, end: usize) -> (usize, usize) {
         if let Some((start, end)) = self.whole {
@@ -80,7 +92,12 @@ pub(crate) fn fold(source: &str) -> View {
                 b'\x1b' => at += terminal_sequence(bytes.get(at + 1..).unwrap_or_default()),
                 b'\t'..=b'\r' | b' ' => blank(&mut view, byte, at),
                 b'\0'..=b'\x1f' | b'\x7f' => {}
-                _ => view.push(char::from(byte.to_ascii_lowercase()), at, 1),
+                _ => {
+                    let end = at + plain_length(bytes.get(at..).unwrap_or_default());
+                    view.push_plain(source.get(at..end).unwrap_or_default(), at);
+                    at = end;
+                    continue;
+                }
             }
             at += 1;
             continue;
@@ -99,6 +116,18 @@ pub(crate) fn fold(source: &str) -> View {
         at += length;
     }
     view
+}
+
+/// Bytes of printable ASCII with single spaces between, from a printable one on.
+fn plain_length(rest: &[u8]) -> usize {
+    let mut last = b'x';
+    rest.iter()
+        .take_while(|byte| {
+            let plain = matches!(byte, 0x21..=0x7e) || (**byte == b' ' && last != b' ');
+            last = **byte;
+            plain
+        })
+        .count()
 }
 
 /// Appends what a character beyond ASCII stands for.

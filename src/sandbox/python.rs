@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{OnceCell, mpsc};
 
-use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limits, NoRun, Outcome, Settings};
+use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limits, NoRun, Outcome, Session, Settings};
 use super::root::Roots;
 use super::view;
 use crate::gate::{Permit, Terms};
@@ -41,10 +41,6 @@ impl Room {
     fn spec(&self, action: RunPython, terms: &Terms) -> Result<JailSpec, Failure> {
         let manifest = &terms.manifest;
         let rules = &manifest.python;
-        if let Some(handle) = action.session {
-            let why = format!("interpreter sessions cannot be kept here, so `{}` is not known", crate::filter::escape_line(&handle));
-            return Err(Failure::new(Code::SessionUnknown, why).hint("leave `session` out; keep state in files of a writable folder"));
-        }
         let wall = action.timeout_s.map_or(rules.timeout, |asked| rules.timeout.min(Duration::from_secs(asked)));
         let mut spec = JailSpec::new(action.code);
         let checked = program::rules(rules);
@@ -65,6 +61,8 @@ impl Room {
         // The loader has checked the names; one it did not know would be a wall nobody builds.
         spec.require = rules.require.iter().filter_map(|name| Layer::parse(name)).collect();
         spec.fresh = action.fresh;
+        spec.owner.clone_from(&terms.principal);
+        spec.session = action.session.map(|handle| if handle == "new" { Session::New } else { Session::Known(handle) });
         Ok(spec)
     }
 

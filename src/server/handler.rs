@@ -41,8 +41,6 @@ pub(super) struct Handler {
     pub(super) house: Arc<House>,
     pub(super) peer: Peer,
     pub(super) codec: Arc<RequestStateCodec>,
-    /// Ends every running call when the connection or the server ends.
-    pub(super) ended: CancellationToken,
     /// Cancelled as soon as nobody can answer a question any more.
     pub(super) eof: CancellationToken,
 }
@@ -120,15 +118,8 @@ impl ServerHandler for Handler {
     async fn call_tool(&self, params: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let call = self.call(params, &context);
         let progress = Self::progress(&context);
-        // Cancelled by the client, by the end of the connection, or by the end of the server.
-        let cancel = self.ended.child_token();
-        let _watch = {
-            let (ours, theirs) = (cancel.clone(), context.ct.clone());
-            AbortOnDrop(tokio::spawn(async move {
-                theirs.cancelled().await;
-                ours.cancel();
-            }))
-        };
+        // Cancelled by the client, by the end of the connection, or by the end of the server; a time-out of ours ends only this call.
+        let cancel = context.ct.child_token();
         let asker =
             ClientAsker { context: context.clone(), codec: Arc::clone(&self.codec), progress: progress.clone(), gone: self.eof.clone() };
         let reply = pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }).await;
@@ -281,14 +272,5 @@ fn block(block: Block) -> ContentBlock {
     match block {
         Block::Text { text, .. } => ContentBlock::text(text),
         Block::Image { data, mime_type } => ContentBlock::image(STANDARD.encode(data), mime_type),
-    }
-}
-
-/// Ends a helper task with the call it serves.
-struct AbortOnDrop(tokio::task::JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

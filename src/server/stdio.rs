@@ -28,7 +28,6 @@ const GRACE: Duration = Duration::from_secs(1);
 pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()> {
     let eof = CancellationToken::new();
     let stopping = CancellationToken::new();
-    let ended = CancellationToken::new();
     let key = house.state().key("request-state")?;
     let codec = Arc::new(RequestStateCodec::try_new(key).map_err(io::Error::other)?);
     let session = format!("s_{}", token(8)?);
@@ -37,26 +36,24 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
         house: Arc::clone(&house),
         peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile },
         codec,
-        ended: ended.clone(),
         eof: eof.clone(),
     };
     let bounds = Bounds { line: house.longest_message(), ..Bounds::default() };
     let wire = Wire::new(reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?, bounds, eof.clone());
-    let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone(), ended.clone()));
+    let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone()));
     let outcome = match handler.serve_with_ct(wire, stopping.clone()).await {
         Ok(running) => running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other),
         // A client that only looked whether the server starts, or went away before it said anything.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(fault) => Err(io::Error::other(fault)),
     };
-    ended.cancel();
     watch.abort();
     house.session_ends(&session).await;
     outcome
 }
 
 /// Turns the end of the input and signals into the end of the work.
-async fn watch(house: Arc<House>, eof: CancellationToken, stopping: CancellationToken, ended: CancellationToken) {
+async fn watch(house: Arc<House>, eof: CancellationToken, stopping: CancellationToken) {
     let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::user_defined2()));
     let (Ok(mut terminate), Ok(mut interrupt), Ok(mut kill)) = signals else {
         tracing::warn!("signals cannot be watched; only the end of the input ends the server");
@@ -77,7 +74,7 @@ async fn watch(house: Arc<House>, eof: CancellationToken, stopping: Cancellation
             _ = kill.recv() => house.kill("SIGUSR2"),
         }
     }
-    ended.cancel();
+    // Every running call hangs on this token.
     stopping.cancel();
 }
 

@@ -1,13 +1,16 @@
 //! The stdio wire: lines in, lines out, with the strictness and the bounds rmcp's own transport does not have.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{
+    CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -27,15 +30,17 @@ pub(super) struct Malformed(pub(super) String);
 pub(super) struct Bounds {
     /// Longest line in bytes; longer ones are answered with an error and never held in memory.
     pub(super) line: usize,
-    /// Bytes of answers that may wait for a slow reader before no further request is taken.
+    /// Bytes of answers that may wait for a slow reader before no further message is taken.
     pub(super) queue: usize,
+    /// Requests that may be under way before no further message is taken.
+    pub(super) requests: usize,
     /// How long closing waits for a reader that does not read.
     pub(super) close: Duration,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { line: 16 << 20, queue: 32 << 20, close: Duration::from_millis(500) }
+        Self { line: 16 << 20, queue: 16 << 20, requests: 256, close: Duration::from_millis(500) }
     }
 }
 
@@ -64,6 +69,8 @@ struct Outbox {
 #[derive(Debug, Default)]
 struct OutboxState {
     queued: AtomicUsize,
+    /// Requests taken and neither answered nor cancelled.
+    under_way: Mutex<HashSet<RequestId>>,
     broken: AtomicBool,
     drained: Notify,
 }
@@ -146,6 +153,7 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
         match &mut message {
             JsonRpcMessage::Request(request) => {
                 self.begun = true;
+                self.out.state.under_way().insert(request.id.clone());
                 if let Some(Oddity::DuplicateKey(key)) = oddity
                     && let ClientRequest::CallToolRequest(call) = &mut request.request
                 {
@@ -153,7 +161,15 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
                 }
             }
             _ if !self.begun => return None,
-            _ => {}
+            // rmcp sends no answer to a cancelled request.
+            JsonRpcMessage::Notification(note) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &note.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.out.state.answered(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
         Some(message)
     }
@@ -197,10 +213,11 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            // INVARIANT: a client that does not read its answers gets no further request served.
+            // INVARIANT: a client that does not read its answers, or asks without end, gets no further message taken.
             loop {
                 let drained = self.out.state.drained.notified();
-                if self.out.state.queued.load(Ordering::Acquire) <= self.bounds.queue {
+                let fits = self.out.state.queued.load(Ordering::Acquire) <= self.bounds.queue;
+                if fits && self.out.state.under_way().len() < self.bounds.requests {
                     break;
                 }
                 drained.await;
@@ -239,11 +256,34 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
     }
 }
 
+impl OutboxState {
+    fn under_way(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answered(&self, id: &RequestId) {
+        if self.under_way().remove(id) {
+            self.drained.notify_waiters();
+        }
+    }
+}
+
 impl Outbox {
     fn message(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
         let mut line = Vec::with_capacity(512);
         serde_json::to_writer(&mut line, message)?;
-        self.line(line)
+        let sent = self.line(line);
+        // After its bytes are counted, so that the two bounds never both look past one answer.
+        match message {
+            JsonRpcMessage::Response(answer) => self.state.answered(&answer.id),
+            JsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.state.answered(id);
+                }
+            }
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
+        }
+        sent
     }
 
     fn error(&self, id: Option<Value>, code: i32, message: &str) {

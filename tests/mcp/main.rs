@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a server that does not answer as it must fails the test")]
 
 mod approvals;
+mod commands;
 mod ending;
 mod eras;
 #[path = "../home/mod.rs"]

@@ -1,5 +1,7 @@
 //! Registration in the configuration of known clients: the snippet, and its way into the file without losing anything else there.
 
+#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
+
 mod jsonc;
 mod toml_table;
 mod yaml;

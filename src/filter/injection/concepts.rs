@@ -5,9 +5,10 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::Hit;
+use crate::filter::finding::{ceil, floor};
 use crate::filter::view::{View, fold};
 
 /// What a word can mean here.
@@ -44,9 +45,23 @@ pub(super) enum Idea {
     Rank,
     /// instead, forget that
     Instead,
+    /// regardless of previous tasks
+    Despite,
+    /// delete all files
+    Harm,
 }
 
-use Idea::{Above, Ask, Forget, Free, Guarded, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told};
+/// How many ideas there are.
+const IDEAS: usize = Harm as usize + 1;
+
+use Idea::{Above, Ask, Despite, Forget, Free, Guarded, Harm, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told};
+
+impl Idea {
+    /// Whether its words are rare enough in ordinary text to be looked for first.
+    const fn is_rare(self) -> bool {
+        !matches!(self, Above | Orders | Show | Machine | Ask | Harm)
+    }
+}
 
 /// The words of one language.
 pub(super) struct Language {
@@ -69,8 +84,11 @@ struct Company {
 const COMPANIES: &[Company] = &[
     Company { type_: "override", ideas: &[Forget, Above, Orders], weight: 0.85 },
     Company { type_: "override", ideas: &[Forget, Told], weight: 0.7 },
-    Company { type_: "override", ideas: &[Forget, Orders], weight: 0.4 },
+    Company { type_: "override", ideas: &[Forget, Orders], weight: 0.3 },
     Company { type_: "override", ideas: &[Instead, Ask], weight: 0.3 },
+    Company { type_: "override", ideas: &[Despite, Ask], weight: 0.55 },
+    Company { type_: "override", ideas: &[Forget, Show], weight: 0.3 },
+    Company { type_: "tool_poisoning", ideas: &[New, Harm], weight: 0.5 },
     Company { type_: "prompt_extraction", ideas: &[Show, Prompt], weight: 0.7 },
     Company { type_: "role_change", ideas: &[Now, Free], weight: 0.75 },
     Company { type_: "role_change", ideas: &[Now, Machine], weight: 0.45 },
@@ -96,7 +114,32 @@ struct Entry {
 struct Table {
     automaton: Option<AhoCorasick>,
     entries: Vec<Entry>,
-    languages: usize,
+}
+
+impl Table {
+    /// The words that are ASCII once folded, or the others.
+    fn of(ascii: bool, rare: bool) -> Self {
+        let mut patterns = Vec::new();
+        let mut entries = Vec::new();
+        for (language, row) in all_languages().enumerate() {
+            for (idea, words) in row.words.iter().filter(|(idea, _)| idea.is_rare() == rare) {
+                for word in words.split(';') {
+                    let stem = word.strip_suffix('*');
+                    let folded = fold(stem.unwrap_or(word)).text;
+                    if folded.is_ascii() != ascii {
+                        continue;
+                    }
+                    // A word like `dan (` ends in a sign, where no further boundary is wanted.
+                    let ends_open = !folded.ends_with(char::is_alphanumeric);
+                    let parted = row.blanks || ascii;
+                    entries.push(Entry { language, idea: *idea, left: parted, right: stem.is_none() && parted && !ends_open });
+                    patterns.push(folded);
+                }
+            }
+        }
+        // One transition per byte; the words of one script make few states.
+        Self { automaton: AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&patterns).ok(), entries }
+    }
 }
 
 /// Every language's row.
@@ -105,59 +148,89 @@ fn all_languages() -> impl Iterator<Item = &'static Language> {
     languages::LANGUAGES.iter().chain(languages_west::LANGUAGES).chain(languages_east::LANGUAGES)
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut patterns = Vec::new();
-    let mut entries = Vec::new();
-    let mut count = 0;
-    for (number, language) in all_languages().enumerate() {
-        count = number + 1;
-        for (idea, words) in language.words {
-            for word in words.split(';') {
-                let stem = word.strip_suffix('*');
-                // A word like `dan (` ends in a sign, where no further boundary is wanted.
-                let plain = stem.unwrap_or(word);
-                let folded = fold(plain).text;
-                let ascii = folded.is_ascii();
-                let ends_open = !folded.ends_with(char::is_alphanumeric);
-                patterns.push(folded);
-                entries.push(Entry {
-                    language: number,
-                    idea: *idea,
-                    left: language.blanks || ascii,
-                    right: stem.is_none() && (language.blanks || ascii) && !ends_open,
-                });
-            }
-        }
-    }
-    Table { automaton: AhoCorasick::new(&patterns).ok(), entries, languages: count }
-});
+static RARE_ASCII: LazyLock<Table> = LazyLock::new(|| Table::of(true, true));
+static RARE_OTHER: LazyLock<Table> = LazyLock::new(|| Table::of(false, true));
+static COMMON_ASCII: LazyLock<Table> = LazyLock::new(|| Table::of(true, false));
+static COMMON_OTHER: LazyLock<Table> = LazyLock::new(|| Table::of(false, false));
 
 /// Finds companies of ideas. Linear: per word found, a constant number of companies is looked at.
 pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
-    let Some(automaton) = &TABLE.automaton else { return };
     let text = view.text.as_str();
-    // Per language and idea: where it was last seen (start, end, sentence).
-    let mut seen = vec![[None::<(usize, usize, usize)>; 15]; TABLE.languages];
-    let mut ends = SentenceEnds::new(text);
+    let mut words = Vec::new();
+    find(&RARE_ASCII, text, 0, &mut words);
+    // A language's words may be of both kinds (a name, `ai`); those of other scripts need a text that holds some.
+    let other = !text.is_ascii();
+    if other {
+        find(&RARE_OTHER, text, 0, &mut words);
+    }
+    words.sort_by_key(|word: &Word| word.start);
+    let parts = surroundings(&words);
+    for &(start, end) in &parts {
+        let start = floor(text, start);
+        let part = text.get(start..ceil(text, end)).unwrap_or_default();
+        find(&COMMON_ASCII, part, start, &mut words);
+        if other {
+            find(&COMMON_OTHER, part, start, &mut words);
+        }
+    }
+    words.sort_by_key(|word| word.end);
+    judge(&words, &SentenceEnds::within(text, &parts), out);
+}
+
+/// A word that was found.
+struct Word {
+    start: usize,
+    end: usize,
+    language: usize,
+    idea: Idea,
+}
+
+/// Where common words can keep company with rare ones; disjoint, so that each byte is read once more at most.
+fn surroundings(words: &[Word]) -> Vec<(usize, usize)> {
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for word in words {
+        let (start, end) = (word.start.saturating_sub(REACH), word.end + REACH);
+        match parts.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => parts.push((start, end)),
+        }
+    }
+    parts
+}
+
+/// Finds a table's words in a part of the view that begins at `offset`.
+fn find(table: &Table, text: &str, offset: usize, words: &mut Vec<Word>) {
+    let Some(automaton) = &table.automaton else { return };
     for found in automaton.find_overlapping_iter(text) {
-        let Some(entry) = TABLE.entries.get(found.pattern().as_usize()) else { continue };
+        let Some(entry) = table.entries.get(found.pattern().as_usize()) else { continue };
         if (entry.left && joined_before(text, found.start())) || (entry.right && joined_after(text, found.end())) {
             continue;
         }
-        let sentence = ends.sentence_of(found.start());
-        let Some(row) = seen.get_mut(entry.language) else { continue };
-        if let Some(place) = row.get_mut(entry.idea as usize) {
-            *place = Some((found.start(), found.end(), sentence));
+        words.push(Word { start: offset + found.start(), end: offset + found.end(), language: entry.language, idea: entry.idea });
+    }
+}
+
+fn judge(words: &[Word], ends: &SentenceEnds, out: &mut Vec<Hit>) {
+    if words.is_empty() {
+        return;
+    }
+    // Per language and idea: where it was last seen (start, end, sentence).
+    let mut seen = vec![[None::<(usize, usize, usize)>; IDEAS]; all_languages().count()];
+    for word in words {
+        let sentence = ends.sentence_of(word.start);
+        let Some(row) = seen.get_mut(word.language) else { continue };
+        if let Some(place) = row.get_mut(word.idea as usize) {
+            *place = Some((word.start, word.end, sentence));
         }
         for (number, company) in COMPANIES.iter().enumerate() {
-            if !company.ideas.contains(&entry.idea) {
+            if !company.ideas.contains(&word.idea) {
                 continue;
             }
-            let mut span = Some((found.start(), found.end()));
+            let mut span = Some((word.start, word.end));
             for idea in company.ideas {
                 let here = row.get(*idea as usize).copied().flatten();
                 span = span.zip(here).and_then(|((start, end), (from, to, place))| {
-                    (place == sentence && found.end() - from.min(found.end()) <= REACH).then_some((start.min(from), end.max(to)))
+                    (place == sentence && word.end.saturating_sub(from) <= REACH).then_some((start.min(from), end.max(to)))
                 });
             }
             if let Some((start, end)) = span {
@@ -175,28 +248,33 @@ fn joined_after(text: &str, at: usize) -> bool {
     text.get(at..).and_then(|after| after.chars().next()).is_some_and(char::is_alphanumeric)
 }
 
-/// Counts sentences while places are asked for in ascending order of their ends.
+/// Where sentences end.
 struct SentenceEnds {
     ends: Vec<usize>,
 }
 
 impl SentenceEnds {
-    fn new(text: &str) -> Self {
+    /// The ends in some parts of a text; between parts a sentence ends as well.
+    fn within(text: &str, parts: &[(usize, usize)]) -> Self {
         let mut ends = Vec::new();
-        let mut last = ' ';
-        for (at, character) in text.char_indices() {
-            let ended = matches!(character, '。' | '！' | '？' | '।' | '؟')
-                || (matches!(last, '.' | '!' | '?') && character.is_whitespace())
-                || (last == '\n' && character == '\n');
-            if ended {
-                ends.push(at);
+        for &(start, end) in parts {
+            let start = floor(text, start);
+            ends.push(start);
+            let mut last = ' ';
+            for (at, character) in text.get(start..ceil(text, end)).unwrap_or_default().char_indices() {
+                let ended = matches!(character, '。' | '！' | '？' | '।' | '؟')
+                    || (matches!(last, '.' | '!' | '?') && character.is_whitespace())
+                    || (character == '\n' && matches!(last, '\n' | ';' | '{' | '}' | ')' | ','));
+                if ended {
+                    ends.push(start + at);
+                }
+                last = character;
             }
-            last = character;
         }
         Self { ends }
     }
 
-    fn sentence_of(&mut self, at: usize) -> usize {
+    fn sentence_of(&self, at: usize) -> usize {
         self.ends.partition_point(|&end| end <= at)
     }
 }
@@ -207,7 +285,11 @@ mod tests {
 
     #[test]
     fn the_table_builds_and_every_word_is_more_than_a_letter() {
-        assert!(TABLE.automaton.is_some());
+        for table in [&RARE_ASCII, &RARE_OTHER, &COMMON_ASCII, &COMMON_OTHER] {
+            assert!(table.automaton.is_some() && !table.entries.is_empty());
+        }
+        // Without a rare idea a company would never be looked for.
+        assert!(COMPANIES.iter().all(|company| company.ideas.iter().any(|idea| idea.is_rare())));
         for language in all_languages() {
             for word in language.words.iter().flat_map(|(_, words)| words.split(';')) {
                 assert!(fold(word).text.chars().count() >= 2 || !word.is_ascii(), "{}: {word:?}", language.name);

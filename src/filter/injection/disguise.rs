@@ -1,5 +1,8 @@
 //! Views of what is written so that a filter does not read it: spaced letters, leet, reversed lines, encodings.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::engine::{DecodePaddingMode, general_purpose::STANDARD};
@@ -24,6 +27,9 @@ pub(super) fn views(source: &str, main: &View) -> Vec<View> {
 
 /// `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`: runs of single letters with one sign between; two signs part words.
 fn spaced(source: &str, views: &mut Vec<View>) {
+    if !has_single_letters(source.as_bytes()) {
+        return;
+    }
     let mut run = View::default();
     let mut letters = 0;
     let mut start = 0;
@@ -70,8 +76,33 @@ fn spaced(source: &str, views: &mut Vec<View>) {
     finish(source, &mut run, &mut letters, start, source.len(), views);
 }
 
+/// Whether twelve letters may stand alone one after the other somewhere; most texts hold none and are done here.
+///
+/// In such a run no two letters touch for 23 bytes, so a window that ends in two that do is skipped as a whole.
+fn has_single_letters(bytes: &[u8]) -> bool {
+    const WINDOW: usize = 2 * SINGLE - 1;
+    let is_letter = |at: usize| bytes.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
+    let mut from = 0;
+    while from + WINDOW <= bytes.len() {
+        let Some(pair) = (from..from + WINDOW - 1).rev().find(|at| is_letter(*at) && is_letter(at + 1)) else {
+            // No two touch; signs alone (a rule of dashes, an empty table) are no run of letters.
+            let letters = (from..from + WINDOW).filter(|at| is_letter(*at)).count();
+            if letters >= 2 {
+                return true;
+            }
+            from += WINDOW / 2;
+            continue;
+        };
+        from = pair + 1;
+    }
+    false
+}
+
+/// Letters that must stand alone before they are read together.
+const SINGLE: usize = 12;
+
 fn finish(_source: &str, run: &mut View, letters: &mut usize, start: usize, end: usize, views: &mut Vec<View>) {
-    if *letters >= 12 {
+    if *letters >= SINGLE {
         let done = std::mem::take(run);
         // Where blanks were collapsed on the way, words are glued; the most telling ones are cut out again.
         let mut text = done.text.clone();
@@ -123,6 +154,10 @@ const GLUED: &[&str] = &[
 fn leet(main: &View, source: &str, views: &mut Vec<View>) {
     let mut at = 0;
     for paragraph in main.text.split_inclusive('\n') {
+        if paragraph.bytes().filter(u8::is_ascii_digit).take(3).count() < 3 {
+            at += paragraph.len();
+            continue;
+        }
         let mixed = paragraph.split(|c: char| c.is_whitespace()).filter(|word| is_leet(word)).count();
         if mixed >= 3 {
             let text: String = paragraph.chars().map(unleet).collect();
@@ -152,79 +187,71 @@ const fn unleet(character: char) -> char {
     }
 }
 
-/// Lines written backwards, and lines in ROT13: tried only where common words of English stand in that form.
+/// Lines written backwards, and lines in ROT13: tried only where two words stand that are English in that form alone.
 fn lines(source: &str, views: &mut Vec<View>) {
-    let mut at = 0;
-    for line in source.split_inclusive('\n') {
-        if line.len() >= SHORTEST && line.len() <= LONGEST {
-            let (mut backwards, mut rotated) = (0, 0);
-            for word in line.split(|c: char| !c.is_ascii_alphabetic()) {
-                if BACKWARDS.iter().any(|known| word.eq_ignore_ascii_case(known)) {
-                    backwards += 1;
-                } else if ROTATED.iter().any(|known| word.eq_ignore_ascii_case(known)) {
-                    rotated += 1;
-                }
-            }
-            if backwards >= 2 {
-                views.push(View::of_decoded(&line.chars().rev().collect::<String>(), at, at + line.len()));
-            }
-            if rotated >= 2 {
-                views.push(View::of_decoded(&line.chars().map(rot13).collect::<String>(), at, at + line.len()));
-            }
+    let Some(automaton) = TURNED.as_ref() else { return };
+    let mut line = (0, 0);
+    let mut seen = (0, 0);
+    for found in automaton.find_iter(source) {
+        if found.start() >= line.1 {
+            line = line_around(source, found.start());
+            seen = (0, 0);
         }
-        at += line.len();
+        let backwards = found.pattern().as_usize() < BACKWARDS.len();
+        let count = if backwards { &mut seen.0 } else { &mut seen.1 };
+        *count += 1;
+        let (start, end) = line;
+        let (2, Some(text)) = (*count, source.get(start..end).filter(|text| text.len() <= LONGEST)) else { continue };
+        let turned: String = if backwards { text.chars().rev().collect() } else { text.chars().map(rot13).collect() };
+        views.push(View::of_decoded(&turned, start, end));
     }
 }
 
+fn line_around(source: &str, at: usize) -> (usize, usize) {
+    let start = source.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |place| place + 1);
+    let end = source.get(at..).and_then(|after| after.find('\n')).map_or(source.len(), |place| at + place);
+    (start, end)
+}
+
+static TURNED: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(BACKWARDS.iter().chain(ROTATED)).ok()
+});
+
 const BACKWARDS: &[&str] = &[
-    "eht",
-    "dna",
-    "uoy",
+    "eht ",
+    "uoy ",
     "ruoy",
-    "era",
-    "siht",
-    "lla",
     "erongi",
-    "resu",
-    "llet",
-    "ton",
-    "tuoba",
-    "metsys",
-    "tpmorp",
+    "suoiver",
     "snoitcurtsni",
+    "tpmorp",
+    "metsys",
     "tnatsissa",
-    "stnatsissa",
-    "laever",
-    "suoiverp",
-    "dnes",
+    "egassem",
     "drawrof",
+    "laever",
+    "resu eht",
+    "yltnelis",
     "tsum",
-    "won",
+    "noitasrevnoc",
 ];
 const ROTATED: &[&str] = &[
-    "gur",
-    "naq",
-    "lbh",
-    "lbhe",
-    "guvf",
-    "nyy",
+    "gur ",
     "vtaber",
-    "hfre",
-    "gryy",
-    "abg",
-    "nobhg",
-    "flfgrz",
-    "cebzcg",
-    "vafgehpgvbaf",
-    "nffvfgnag",
-    "nffvfgnagf",
-    "erirny",
     "cerivbhf",
-    "fraq",
+    "vafgehpgvba",
+    "cebzcg",
+    "flfgrz",
+    "nffvfgnag",
+    "zrffntr",
     "sbejneq",
+    "erirny",
+    "hfre",
+    "fvyragyl",
     "zhfg",
-    "abj",
-    "ner",
+    "pbairefngvba",
+    "lbhe",
+    "nobhg",
 ];
 
 fn rot13(character: char) -> char {
@@ -238,27 +265,38 @@ fn rot13(character: char) -> char {
 
 /// Base64, hexadecimal, percent signs, character references and backslash escapes that spell text.
 fn encoded(source: &str, views: &mut Vec<View>) {
-    let bytes = source.as_bytes();
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        if matches!(byte, b'%' | b'&' | b'\\') {
-            let (text, length) = escapes(source.get(at..).unwrap_or_default(), byte);
+    for kind in ['%', '&', '\\'] {
+        let mut at = 0;
+        while let Some(found) = source.get(at..).and_then(|rest| rest.find(kind)) {
+            at += found;
+            let (text, length) = escapes(source.get(at..).unwrap_or_default(), kind as u8);
             if length >= SHORTEST && text.chars().count() >= 8 {
                 views.push(View::of_decoded(&text, at, at + length));
             }
             at += length.max(1);
-        } else if is_base64(byte) {
-            let length = bytes.iter().skip(at).take_while(|byte| is_base64(**byte)).count();
-            let run = source.get(at..at + length).unwrap_or_default();
-            if (SHORTEST..=LONGEST).contains(&length)
+        }
+    }
+    runs(source, views);
+}
+
+/// Runs of base64 signs. A run of the shortest length has a sign at every place that far on, so most bytes are skipped.
+fn runs(source: &str, views: &mut Vec<View>) {
+    let bytes = source.as_bytes();
+    let is_sign = |at: usize| bytes.get(at).is_some_and(|byte| is_base64(*byte));
+    let mut from = 0;
+    while from + SHORTEST <= bytes.len() {
+        let Some(gap) = (from..from + SHORTEST).rev().find(|at| !is_sign(*at)) else {
+            let length = bytes.iter().skip(from).take_while(|byte| is_base64(**byte)).count();
+            let run = source.get(from..from + length).unwrap_or_default();
+            if length <= LONGEST
                 && let Some(text) = from_hex(run).or_else(|| from_base64(run))
             {
-                views.push(View::of_decoded(&text, at, at + length));
+                views.push(View::of_decoded(&text, from, from + length));
             }
-            at += length.max(1);
-        } else {
-            at += 1;
-        }
+            from += length + 1;
+            continue;
+        };
+        from = gap + 1;
     }
 }
 
@@ -378,32 +416,37 @@ fn named(name: &str) -> Option<char> {
 
 /// Bytes carried by runs of variation selectors (one selector, one byte).
 fn selectors(source: &str, views: &mut Vec<View>) {
-    let mut bytes = Vec::new();
-    let mut start = 0;
-    if source.is_ascii() {
-        return;
-    }
-    let mut flush = |bytes: &mut Vec<u8>, start: usize, end: usize| {
-        if bytes.len() >= 8 {
-            views.push(View::of_decoded(&String::from_utf8_lossy(bytes), start, end));
-        }
-        bytes.clear();
-    };
-    for (at, character) in source.char_indices() {
+    let bytes = source.as_bytes();
+    let mut carried = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    let mut at = 0;
+    // The selectors' first bytes in UTF-8.
+    while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, 0xef | 0xf3))) {
+        at += found;
+        let Some(character) = source.get(at..).and_then(|rest| rest.chars().next()) else { break };
         let byte = match u32::from(character) {
             code @ 0xfe00..=0xfe0f => u8::try_from(code - 0xfe00).ok(),
             code @ 0xe_0100..=0xe_01ef => u8::try_from(code - 0xe_0100 + 16).ok(),
             _ => None,
         };
-        match byte {
-            Some(byte) => {
-                if bytes.is_empty() {
-                    start = at;
-                }
-                bytes.push(byte);
-            }
-            None => flush(&mut bytes, start, at),
+        if at > end {
+            carry(&mut carried, start, end, views);
         }
+        if let Some(byte) = byte {
+            if carried.is_empty() {
+                start = at;
+            }
+            carried.push(byte);
+            end = at + character.len_utf8();
+        }
+        at += character.len_utf8();
     }
-    flush(&mut bytes, start, source.len());
+    carry(&mut carried, start, end, views);
+}
+
+fn carry(carried: &mut Vec<u8>, start: usize, end: usize, views: &mut Vec<View>) {
+    if carried.len() >= 8 {
+        views.push(View::of_decoded(&String::from_utf8_lossy(carried), start, end));
+    }
+    carried.clear();
 }

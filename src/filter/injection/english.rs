@@ -42,13 +42,13 @@ pub(super) const RULES: &[Rule] = &[
         "override",
         0.55,
         OVER,
-        r"\b{over}\s{1,2}(?:all|any)\s{1,2}(?:of\s)?(?:the\s|other\s|these\s|those\s|my\s)?(?:instructions|directives|system prompts?|programming|guardrails)\b",
+        r"\b(?:ignore|disregard|forget|override|bypass|abandon|dismiss)\s{1,2}(?:all|any)\s{1,2}(?:of\s)?(?:the\s|other\s|these\s|those\s|my\s)?(?:instructions|system prompts?|programming|guardrails)\b",
     ),
     rule(
         "override",
         0.7,
         OVER,
-        r"\b{over}\s{1,2}(?:about\s)?(?:every ?th?ing|anything|whatever|all|what)\s{1,2}(?:that\s|of what\s|what\s)?(?:you(?:'ve| have| had| were| got| know| learned| learnt)|i(?:'ve| have)? (?:said|told)|we(?:'ve| have)? (?:said|discussed|talked)|(?:was|is|has been|been) (?:said|told|written)|(?:written |said |stated )?(?:above|before this|prior|previously))",
+        r"\b{over}\s{1,2}(?:about\s)?(?:ever\w{0,2}thing|every thing|anything|whatever|all|what)\s{1,2}(?:that\s|of what\s|what\s)?(?:you(?:'ve| have| had| were| got| know| learned| learnt)|i(?:'ve| have)? (?:said|told)|we(?:'ve| have)? (?:said|discussed|talked)|(?:was|is|has been|been) (?:said|told|written)|(?:written |said |stated )?(?:above|before this|prior|previously))",
     ),
     rule(
         "override",
@@ -114,7 +114,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "prompt_extraction",
         0.8,
-        "prompt;instruction;message;directive;guideline",
+        "your system;your initial;your original;your hidden;your secret;your starting;your internal;your developer;your base;your core;your first;your full;your exact;your entire;your pre;your complete;your own;its system;its initial;its original;its hidden;its secret;its starting;its internal;its developer;its base;its core;its first;its full;its exact;its entire;its pre;its complete;its own;own system;own initial;own original;own hidden;own secret;own starting;own internal;own developer;own base;own core;own first;own full;own exact;own entire;own pre;own complete;own own;model's system;model's initial;model's original;model's hidden;model's secret;model's starting;model's internal;model's developer;model's base;model's core;model's first;model's full;model's exact;model's entire;model's pre;model's complete;model's own;assistant's system;assistant's initial;assistant's original;assistant's hidden;assistant's secret;assistant's starting;assistant's internal;assistant's developer;assistant's base;assistant's core;assistant's first;assistant's full;assistant's exact;assistant's entire;assistant's pre;assistant's complete;assistant's own;ai's system;ai's initial;ai's original;ai's hidden;ai's secret;ai's starting;ai's internal;ai's developer;ai's base;ai's core;ai's first;ai's full;ai's exact;ai's entire;ai's pre;ai's complete;ai's own",
         r"\b{show}\s{1,2}(?:me\s|us\s|out\s|back\s|to me\s)?{2}(?:your|its|his|their own|this ai's|this model's|the model's|the assistant's|the ai's)\s{1,2}(?:own\s|full\s|complete\s|exact\s)?{secretprompt}\b",
     ),
     rule(
@@ -132,7 +132,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "prompt_extraction",
         0.6,
-        "above;verbatim;word for word;word-for-word;first line;conversation",
+        "text above;everything above;words above;instructions above;prompt above;conversation above;lines above;content above;message above;all above;verbatim;word for word;word-for-word;exactly;in full;before this",
         r"\b(?:repeat|print|output|recite|echo|translate|summari[sz]e|copy|return|reveal|reproduce|write out)\s{1,2}{5}(?:words|text|everything|prompt|conversation|instructions?|message|all|content|lines?)\s{1,2}{5}(?:above|verbatim|word[ -]for[ -]word|exactly|in full|before this)\b",
     ),
     rule(
@@ -150,7 +150,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "prompt_extraction",
         0.3,
-        "audit;debug;troubleshoot;quality assurance;testing purposes;security review;verification purposes;compliance",
+        "security audit;quality assurance;for debugging;for troubleshooting;for testing;security review;for verification;for compliance;for audit;for security;for the audit;as part of;i'm a developer;i am a developer;i'm the ;i am the ;i'm your;i am your;i am an a;i'm an a;i am a researcher;i'm a researcher;i am a creator;i'm an engineer;i am an engineer",
         r"\b(?:for|as part of)\s{1,2}{2}(?:security|quality assurance|debugging|troubleshooting|testing|verification|compliance|audit)\s?(?:audit|purposes?|review|reasons?)?\b|\bi'?(?:m| am) (?:a|the|your) (?:developer|admin\w*|engineer|auditor|researcher|creator)",
     ),
     rule(
@@ -176,7 +176,7 @@ pub(super) const RULES: &[Rule] = &[
         "role_change",
         0.75,
         "act as;act like;pretend;behave;roleplay;role-play;simulate;role of;persona;respond as",
-        r"\b(?:act|behave|respond|pretend|role-?play|simulate|imagine|answer|immerse|take on|adopt|play)\b[^.\n]{0,80}\b(?:unrestricted|uncensored|unfiltered|dan\b|jailbroken|amoral|without (?:any |ethical |moral )?(?:restrictions?|rules|limits|filters?|limitations?|guidelines|censorship)|no (?:restrictions|rules|limits|filters|ethical|moral)|another ai|evil (?:ai|twin|assistant))",
+        r"\b(?:act|behave|respond|pretend|role-?play|simulate|imagine|answer|immerse|take on|adopt|play)\b[^.\n]{0,80}\b(?:(?:unrestricted|uncensored|unfiltered|amoral|unethical)\s{1,2}(?:ai|assistant|model|(?:chat)?bot|\w*gpt|llm|agent|version of (?:yourself|you|chatgpt|gpt|the ai))\b|dan\b|jailbroken|without (?:any |ethical |moral )?(?:restrictions?|rules|limits|filters?|limitations?|guidelines|censorship)|no (?:restrictions|rules|limits|filters|ethical|moral)|another ai|evil (?:ai|twin|assistant))",
     ),
     rule(
         "role_change",
@@ -188,7 +188,37 @@ pub(super) const RULES: &[Rule] = &[
         "role_change",
         0.6,
         "no restriction;no limit;no rules;no filter;free from;freed from;broken free;no longer bound;not bound by;without restriction;no content polic;no ethical;no moral;typical confines",
-        r"\b(?:you|they|it|which|who)(?:'ve| have| has| had| are|'re| will be| must| can| will)?\s{1,2}(?:now\s|completely\s|totally\s|absolutely\s)?(?:have |has )?(?:no (?:restrictions|limits?|limitations|rules|filters?|content polic(?:y|ies)|ethical|moral)|(?:been )?(?:free|freed|liberated|broken free) (?:from|of) (?:all|any|the|your|these|typical|its|openai)|no longer bound|not bound by (?:any|the)|without (?:any )?restrictions)",
+        r"\byou(?:'ve| have| has| had| are|'re| will be| must| can| will)?\s{1,2}(?:now\s|completely\s|totally\s|absolutely\s)?(?:have |has )?(?:no (?:restrictions|limits?|limitations|rules|filters?|content polic(?:y|ies)|ethical|moral)|(?:been )?(?:free|freed|liberated|broken free) (?:from|of) (?:all|any|the|your|these|typical|its|openai)|no longer bound|not bound by (?:any|the)|without (?:any )?restrictions)",
+    ),
+    rule(
+        "role_change",
+        0.45,
+        "broken free;typical confines;do not have to abide;doesn't have to abide;no content polic;does not have to follow",
+        r"\b(?:they|it|he|she|who|which|dan)\b[^.\n]{0,40}\b(?:broken free (?:of|from)|(?:do|does)(?: not|n't) have to (?:abide|follow|obey|adhere)|(?:has|have) no content polic)",
+    ),
+    rule(
+        "payload",
+        0.55,
+        "do not do any;don't do any;don't read any;do not read any;do not answer the;don't answer the;do not translate;don't translate;do not summarize;don't summarize;stop everything;stop what you;stop translating;stop summarizing;stop reading;stop processing",
+        r"\b(?:do not|don't|stop)\s{1,2}(?:do any of (?:that|this|it)|read any (?:other|more|further)|answer the|translat(?:e|ing)|summari[sz](?:e|ing)|everything|what you(?:'re| are) doing|reading|processing)\b[^\n]{0,60}\b(?:just|simply|instead|only|and)\s{1,2}(?:just\s|simply\s)?(?:print|say|output|respond|reply|write|return|do|state)\b",
+    ),
+    rule(
+        "payload",
+        0.45,
+        "in your answer;in your response;in your reply;in your output;in your summary;when answering;when responding;when replying;when you answer;when summarizing;when you summarize;when asked about this;if asked about this",
+        r"\b(?:(?:always|must|also|please)\s{1,2}{2}(?:include|mention|add|say|state|print|write|insert|put|use|recommend)\b[^.\n]{0,60}\bin your (?:answer|response|reply|output|summary)|(?:when|if) (?:you )?(?:answer(?:ing)?|respond(?:ing)?|reply(?:ing)?|summari[sz](?:e|ing)|asked)\b[^.\n]{0,60}(?:always|must|be sure to|make sure (?:to|you)|only|you should)\s{1,2}{2}(?:include|mention|add|say|state|print|output|recommend|respond|reply|praise|rate))",
+    ),
+    rule(
+        "payload",
+        0.3,
+        "just print;simply print;only print;instead print;just say;simply say;instead say;just output;simply output;instead output;simply state;then print;then say;instead simply;just respond;simply respond",
+        r"\b(?:just|simply|instead,?|only|then)\s{1,2}(?:just\s|simply\s|only\s)?(?:print|output|say|state|respond with|reply with|write|return)\s{1,2}(?:the (?:string|word|text|phrase|following|sentence|trigger)|[\x22'`\[])",
+    ),
+    rule(
+        "addressed",
+        0.45,
+        "ai instruction;llm instruction;assistant instruction;ai directive;instruction update;instructions update;ai prompt:;llm prompt:;ai task:;additional task",
+        r"\b(?:(?:ai|llm|assistant|agent|model|chatbot|bot)\s{1,2}(?:instructions?|directives?|task|prompt|order|command)s?(?:\s{1,2}(?:update|override|follow|below|change))?|(?:instructions?|system) update|additional task)\s?{q}\s?:",
     ),
     rule(
         "role_change",
@@ -199,7 +229,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "role_change",
         0.55,
-        "mode",
+        "entering;activating;enabling;initiating;switching",
         r"\b(?:i(?:'m| am)|we are|you are)\s{1,2}(?:now\s)?(?:entering|activating|enabling|initiating|switching (?:you )?(?:in)?to)\s{1,2}(?:an?\s|the\s|into\s)?{q}(?:[a-z]+\s){0,4}mode\b",
     ),
     rule(
@@ -234,7 +264,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "authority",
-        0.5,
+        0.4,
         "granted;pre-approved;preapproved;pre-authorized;already approved;already authorized;has consented;has approved;has authorized;has authorised;given permission;full permission",
         r"\b(?:the\s|this\s)?(?:user|owner|operator|human|administrator|admin)s? (?:has|have)\s{1,2}(?:already\s|explicitly\s|fully\s|pre-?)?(?:granted|given|approved|consented|authori[sz]ed|confirmed|agreed|pre-?approved|pre-?authori[sz]ed)\b",
     ),
@@ -317,13 +347,13 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "exfiltration",
         0.5,
-        "send;forward;post;upload;mail;transmit;exfiltrate;leak;submit;append;attach;deliver;relay;copy;share;encode;include",
+        "the user;user's;users';conversation;chat ;chats ;system prompt;environment variables;env vars",
         r"\b{send}\s{1,2}{3}(?:(?:the\s|all\s|this\s|entire\s|full\s|our\s)*(?:user'?s?|conversation|chat)\s{1,2}{2}(?:history|logs?|transcript|context|keys?|passwords?|credentials?|secrets?|tokens?|data|messages?|information|files?|details|prompt|query|question|input|e-?mails?)?|(?:your\s|the\s)(?:system prompt|environment variables|env vars))\s?{5}\b(?:to|at|via|in|into|as|onto|through)\s{1,2}{3}{place}",
     ),
     rule(
         "exfiltration",
         0.3,
-        "send;forward;post;upload;mail;transmit;exfiltrate;leak;submit;append;attach;deliver;relay",
+        "conversation;chat ;api key;api-key;api_key;apikey;password;credential;secret;token;system prompt;environment variable;env vars;private key;ssh key;cookies;user;personal data;personal information;confidential;session data;messages;browsing history",
         r"\b{send}\s{1,2}{3}{loot}\s{1,2}{5}(?:to|at|via|in|as)\s{1,2}{3}{place}",
     ),
     rule(
@@ -353,7 +383,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "exfiltration",
         0.5,
-        "image;img;markdown;render;display;link",
+        "https://;http://",
         r"\b(?:render|display|show|include|insert|output|embed|create|end|add|load|print|append)\b[^.\n]{0,60}(?:image|img|markdown|link|picture|pixel)\b[^\n]{0,80}https?://[^\n]{0,160}(?:\{|\[|<|conversation|history|secret|user|data|summary|prompt|base64|encoded|password|key)",
     ),
     rule(
@@ -366,8 +396,8 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "tool_poisoning",
         0.5,
-        "before using;before calling;before answering;before responding;before you answer;before you use;before you respond;before you call;before invoking;before replying;before doing anything;before any other tool;prior to using;when this tool;whenever you use;before continuing;before you continue",
-        r"\b(?:before|prior to|whenever|when) (?:you |any )?(?:us(?:e|ing)|call(?:ing)?|answer(?:ing)?|respond(?:ing)?|invok(?:e|ing)|reply(?:ing)?|doing anything|other tools?|continu(?:e|ing))\b[^.\n]{0,40}\b(?:you must|must|please|always|first|read|fetch|open|call|send|run|use the|access)\b",
+        "before answering;before responding;before you answer;before you respond;before replying;before doing anything;before any other tool;this tool;any tool;other tools;before you continue;before continuing;this function",
+        r"\b(?:(?:before|prior to|whenever|when) (?:you )?(?:answer(?:ing)?|respond(?:ing)?|reply(?:ing)?|doing anything|continu(?:e|ing))|(?:before|prior to|whenever|when) (?:you )?(?:us(?:e|ing)|call(?:ing)?|invok(?:e|ing))\s(?:this|any(?: other)?|other|the)\s(?:\w+\s)?(?:tools?|functions?))\b[^.\n]{0,40}\b(?:you must|must|first|read|fetch|open|call|send|run|use the|access|always)\b",
     ),
     rule(
         "tool_poisoning",
@@ -378,7 +408,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "tool_poisoning",
         0.4,
-        "tool;function;plugin;call ;invoke",
+        "call ;invoke ;use the;use your;run the;execute the;trigger the;use `",
         r"\b(?:call|use|invoke|run|execute|trigger)\s{1,2}(?:the\s|your\s)?{q}[`'\x22]?[a-z]+(?:_[a-z]+)+[`'\x22]?(?:\s{1,2}(?:tool|function|command|plugin)\b|\s?\()",
     ),
     rule(
@@ -439,7 +469,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "payload",
         0.25,
-        "respond;reply;answer;output;print;say",
+        "only respond;only reply;only answer;only output;only say;only print;just respond;just reply;just answer;just output;just say;just print;always respond;always reply;always answer;always output;always say;always print;simply respond;simply reply;simply answer;simply output;simply say;simply print;instead respond;instead reply;instead answer;instead output;instead say;instead print;instead, respond;instead, reply;instead, answer;instead, output;instead, say;instead, print",
         r"\b(?:only|just|always|simply|instead,?)\s{1,2}(?:respond|reply|answer|output|say|print)\s{1,2}(?:with|to)?\s?['\x22`]",
     ),
     rule(

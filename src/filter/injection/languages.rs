@@ -3,7 +3,9 @@
 //! A word ends with `*` where any ending may follow (inflection); all words start at a word's start, except in scripts
 //! that write no blanks. Words are folded like the text (lower case, no accents), so they may be written properly here.
 
-use super::concepts::Idea::{Above, Ask, Forget, Free, Guarded, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told};
+use super::concepts::Idea::{
+    Above, Ask, Despite, Forget, Free, Guarded, Harm, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told,
+};
 use super::concepts::Language;
 
 /// The languages.
@@ -32,7 +34,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "我是上帝;我是神;作为你的创造者;作为你的创建者;我是开发;我是一名开发;我是总统;我是美国总统;作为openai开发;作为anthropic开发;由openai开发;由anthropic开发;我是管理员;必须听我的;必须回答我",
             ),
-            (Instead, "而不是;无论之前的任务;不管之前的任务;实际上,你能;实际上,你可以;忘了吧;忘了那个;算了"),
+            (Instead, "而不是;实际上,你能;实际上,你可以;忘了吧;忘了那个;算了"),
+            (Despite, "无论之前的任务;不管之前的任务"),
+            (Harm, "删除所有;删除全部;清空所有;刪除所有"),
         ],
     },
     Language {
@@ -62,7 +66,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "私は神;あなたの創造者;あなたの作成者;あなたの開発者;openaiが開発;openaiによって開発;anthropicによって開発;anthropicが開発;私は開発者;大統領です;私の指示に従;私の質問にすべて",
             ),
-            (Instead, "代わりに;以前のタスクに関係なく;前のタスクに関係なく;それを忘れて;それは忘れて;実際、;実際には、"),
+            (Instead, "代わりに;それを忘れて;それは忘れて;実際、;実際には、"),
+            (Despite, "以前のタスクに関係なく;前のタスクに関係なく"),
+            (Harm, "すべてのファイルを削除;全てのファイルを削除;ファイルをすべて削除;全ファイルを削除"),
         ],
     },
     Language {
@@ -92,7 +98,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "나는 신;저는 신;나는 하나님;당신의 창조자;당신의 개발자;openai에서 개발;openai가 개발;anthropic에서 개발;anthropic이 개발;저는 개발자;나는 개발자;대통령;내 지시;내 말을",
             ),
-            (Instead, "대신;이전 작업과 관계없이;이전 작업에 관계없이;그건 잊어;그것은 잊어;사실,"),
+            (Instead, "대신;그건 잊어;그것은 잊어;사실,"),
+            (Despite, "이전 작업과 관계없이;이전 작업에 관계없이"),
+            (Harm, "모든 파일을 삭제;파일을 모두 삭제;모두 삭제"),
         ],
     },
     Language {
@@ -116,7 +124,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "ฉันคือพระเจ้า;ฉันเป็นพระเจ้า;ผู้สร้างของคุณ;ผู้สร้างคุณ;พัฒนาโดย openai;พัฒนาโดย anthropic;ฉันเป็นนักพัฒนา;ฉันเป็นผู้พัฒนา;ประธานาธิบดี;ต้องฟังคำสั่ง;ต้องตอบคำถามทั้งหมด",
             ),
-            (Instead, "แทนได้ไหม;แทน;โดยไม่คำนึงถึงงานก่อน;ลืมเรื่องนั้น;ลืมมันไป;อันที่จริง;จริงๆแล้ว"),
+            (Instead, "แทนได้ไหม;แทน;ลืมเรื่องนั้น;ลืมมันไป;อันที่จริง;จริงๆแล้ว"),
+            (Despite, "โดยไม่คำนึงถึงงานก่อน"),
+            (Harm, "ลบไฟล์ทั้งหมด;ลบทุกไฟล์"),
         ],
     },
     Language {
@@ -149,7 +159,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "tôi là chúa;tôi là thượng đế;người tạo ra bạn;là người sáng tạo;do openai phát triển;được phát triển bởi openai;được phát triển bởi anthropic;do anthropic phát triển;tôi là một nhà phát triển;tôi là nhà phát triển;tổng thống;phải nghe theo;phải trả lời tất cả",
             ),
-            (Instead, "thay vào đó;bất kể nhiệm vụ trước;bất kể các nhiệm vụ;quên điều đó;quên đi;thực ra;thay thế"),
+            (Instead, "thay vào đó;quên điều đó;quên đi;thực ra;thay thế"),
+            (Despite, "bất kể nhiệm vụ trước;bất kể các nhiệm vụ"),
+            (Harm, "xóa tất cả;xoá tất cả;xóa mọi"),
         ],
     },
     Language {
@@ -188,7 +200,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "aku tuhan;saya tuhan;saya adalah tuhan;sebagai penciptamu;sebagai pencipta anda;penciptamu;dikembangkan oleh openai;dikembangkan oleh anthropic;saya seorang pengembang;saya pengembang;saya adalah presiden;harus mendengarkan;harus menjawab semua",
             ),
-            (Instead, "sebagai gantinya;terlepas dari tugas;lupakan itu;lupakan saja;sebenarnya,"),
+            (Instead, "sebagai gantinya;lupakan itu;lupakan saja;sebenarnya,"),
+            (Despite, "terlepas dari tugas"),
+            (Harm, "hapus semua;menghapus semua"),
         ],
     },
     Language {
@@ -218,7 +232,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "ako ang diyos;ako ay diyos;bilang iyong lumikha;bilang iyong tagalikha;bilang isang ai na binuo;na binuo ng openai;na binuo ng anthropic;ako ay isang developer;isa akong developer;pangulo ng;dapat kang makinig;kailangan mong sagutin",
             ),
-            (Instead, "sa halip;anuman ang mga naunang;hindi alintana;kalimutan mo na iyon;kalimutan iyon;sa totoo lang"),
+            (Instead, "sa halip;kalimutan mo na iyon;kalimutan iyon;sa totoo lang"),
+            (Despite, "anuman ang mga naunang;hindi alintana ang mga naunang;hindi alintana ang mga nakaraang;anuman ang mga nakaraang"),
+            (Harm, "burahin ang lahat;tanggalin ang lahat;burahin lahat"),
         ],
     },
     Language {
@@ -245,7 +261,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "मैं भगवान;मैं ईश्वर;आपके निर्माता;आपका निर्माता;तुम्हारे निर्माता;openai द्वारा विकसित;anthropic द्वारा विकसित;ओपनएआई द्वारा;एन्थ्रोपिक द्वारा;मैं एक डेवलपर;डेवलपर हूँ;डेवलपर हूं;राष्ट्रपति;मेरे निर्देशों को सुनना;मेरे सभी सवालों;मेरे सभी प्रश्नों",
             ),
-            (Instead, "इसके बजाय;के बजाय;पिछले कार्यों की परवाह;पिछले कार्यों के बावजूद;उसे भूल जाओ;वह भूल;वास्तव में,"),
+            (Instead, "इसके बजाय;के बजाय;उसे भूल जाओ;वह भूल;वास्तव में,"),
+            (Despite, "पिछले कार्यों की परवाह;पिछले कार्यों के बावजूद"),
+            (Harm, "सभी फ़ाइलें हटा*;सभी फाइलें हटा*;सभी फ़ाइलों को हटा*;सभी फाइलों को हटा*;सभी फ़ाइलें मिटा*;सभी फाइलें डिलीट"),
         ],
     },
     Language {
@@ -272,7 +290,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "আমি ঈশ্বর;আমিই ঈশ্বর;আপনার স্রষ্টা;আপনার নির্মাতা;তোমার স্রষ্টা;ওপেনএআই দ্বারা;openai দ্বারা;anthropic দ্বারা;অ্যানথ্রোপিক;আমি একজন বিকাশকারী;আমি একজন ডেভেলপার;রাষ্ট্রপতি;প্রেসিডেন্ট;আমার সব প্রশ্নের;আমার সমস্ত প্রশ্নের",
             ),
-            (Instead, "পরিবর্তে;বদলে;পূর্ববর্তী কাজ নির্বিশেষে;আগের কাজ;সেটা ভুলে;আসলে"),
+            (Instead, "পরিবর্তে;বদলে;সেটা ভুলে;আসলে"),
+            (Despite, "পূর্ববর্তী কাজ নির্বিশেষে;আগের কাজ নির্বিশেষে"),
+            (Harm, "সব ফাইল মুছ*;সমস্ত ফাইল মুছ*;সকল ফাইল মুছ*"),
         ],
     },
 ];

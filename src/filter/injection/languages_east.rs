@@ -1,6 +1,8 @@
 //! Words per idea for the languages of Eastern Europe and the Near East; see `languages.rs`.
 
-use super::concepts::Idea::{Above, Ask, Forget, Free, Guarded, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told};
+use super::concepts::Idea::{
+    Above, Ask, Despite, Forget, Free, Guarded, Harm, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told,
+};
 use super::concepts::Language;
 
 /// The languages.
@@ -44,7 +46,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "я бог;я - бог;как твой создатель;как ваш создатель;разработанный openai;разработанн* компанией openai;разработанный anthropic;я разработчик;я - разработчик;я президент;должен слушать;должны слушать;должен ответить на все;должны отвечать на все",
             ),
-            (Instead, "вместо этого;независимо от предыдущих;несмотря на предыдущие;забудь об этом;забудь это;на самом деле,"),
+            (Instead, "вместо этого;забудь об этом;забудь это;на самом деле,"),
+            (Despite, "независимо от предыдущих зада*;независимо от предыдущих инструкц*;несмотря на предыдущие инструкц*"),
+            (Harm, "удали все;удалите все;сотри все;сотрите все;удалить все"),
         ],
     },
     Language {
@@ -68,7 +72,9 @@ pub(super) const LANGUAGES: &[Language] = &[
             (Ask, "який;яка;скажи*;надай*;підтверд*;де;дай*;можеш;можете"),
             (Mode, "режим*;оновлення системи;скидання системи"),
             (Rank, "я бог;як твій творець;розроблений openai;розроблений anthropic;я розробник;я президент"),
-            (Instead, "натомість;замість цього;незалежно від попередніх;забудь про це;насправді,"),
+            (Instead, "натомість;замість цього;забудь про це;насправді,"),
+            (Despite, "незалежно від попередніх"),
+            (Harm, "видали всі;видаліть всі;видали усі;видаліть усі"),
         ],
     },
     Language {
@@ -95,7 +101,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "jestem bogiem;jako twoj tworca;opracowana przez openai;opracowany przez openai;jestem programista;jestem deweloperem;jestem prezydentem",
             ),
-            (Instead, "zamiast tego;niezaleznie od poprzednich;zapomnij o tym;wlasciwie,"),
+            (Instead, "zamiast tego;zapomnij o tym;wlasciwie,"),
+            (Despite, "niezaleznie od poprzednich"),
+            (Harm, "usun wszystkie;skasuj wszystkie;usuncie wszystkie"),
         ],
     },
     Language {
@@ -116,7 +124,9 @@ pub(super) const LANGUAGES: &[Language] = &[
             (Ask, "jaky;jake;rekni;potvrd*;kde;muzes"),
             (Mode, "rezim*;aktualizace systemu"),
             (Rank, "jsem buh;jako tvuj tvurce;jsem vyvojar;vyvinuta spolecnosti openai"),
-            (Instead, "misto toho;bez ohledu na predchozi;zapomen na to"),
+            (Instead, "misto toho;zapomen na to"),
+            (Despite, "bez ohledu na predchozi"),
+            (Harm, "smaz vsechny;smazte vsechny;vymaz vsetky;odstran vsechny"),
         ],
     },
     Language {
@@ -149,7 +159,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "ben tanri*;yaraticin olarak;yaraticiniz olarak;openai tarafindan gelistiril*;anthropic tarafindan gelistiril*;gelistiriciyim;bir gelistirici*;abd baskani*;baskaniyim;dinlemelisin*;tum sorularima;butun sorularima;talimatlarimi dinle*",
             ),
-            (Instead, "bunun yerine;yerine;gorevlerden bagimsiz*;unut gitsin;aslinda,;bunu unut"),
+            (Instead, "bunun yerine;yerine;unut gitsin;aslinda,;bunu unut"),
+            (Despite, "gorevlerden bagimsiz*"),
+            (Harm, "tum dosyalari sil*;butun dosyalari sil*"),
         ],
     },
     Language {
@@ -176,7 +188,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "أنا الله;أنا إله;أنا الرب;بصفتي خالقك;بصفتي منشئك;بصفتي صانعك;طورته openai;طورتها openai;طورته شركة;طورتها شركة;من تطوير openai;طورته anthropic;طورتها anthropic;أنا مطور;أنا رئيس;يجب أن تستمع;يجب عليك الإجابة;عليك أن تجيب",
             ),
-            (Instead, "بدلا من ذلك;بدلاً من ذلك;بغض النظر عن المهام;انس ذلك;انسَ ذلك;في الواقع,;في الواقع،"),
+            (Instead, "بدلا من ذلك;بدلاً من ذلك;انس ذلك;انسَ ذلك;في الواقع,;في الواقع،"),
+            (Despite, "بغض النظر عن المهام"),
+            (Harm, "احذف جميع;احذف كل;امسح جميع;امسح كل"),
         ],
     },
     Language {
@@ -198,6 +212,7 @@ pub(super) const LANGUAGES: &[Language] = &[
             (Mode, "حالت"),
             (Rank, "من خدا;به عنوان خالق;من توسعه‌دهنده"),
             (Instead, "در عوض;به جای آن"),
+            (Harm, "همه فایل ها را حذف;همه فایل‌ها را حذف;تمام فایل‌ها را"),
         ],
     },
     Language {
@@ -219,6 +234,7 @@ pub(super) const LANGUAGES: &[Language] = &[
             (Mode, "מצב"),
             (Rank, "אני אלוהים;כיוצר שלך;אני מפתח"),
             (Instead, "במקום זאת;במקום"),
+            (Harm, "מחק את כל;מחקו את כל;תמחק את כל"),
         ],
     },
     Language {
@@ -238,6 +254,7 @@ pub(super) const LANGUAGES: &[Language] = &[
             (Guarded, "κωδικο*;μυστικο κλειδι"),
             (Ask, "ποιος;ποιο;πες;δωσε;που"),
             (Instead, "αντ' αυτου;αντι αυτου"),
+            (Harm, "διαγραψε ολα;διεγραψε ολα;διαγραψτε ολα"),
         ],
     },
     Language {
@@ -268,6 +285,7 @@ pub(super) const LANGUAGES: &[Language] = &[
             ),
             (Machine, "ia;ai;asistent*;asszisztens;mesterseges intelligencia;tekoaly*;avustaja;асистент"),
             (New, "instructiuni noi;noi instructiuni;uj utasitas*;uudet ohjeet;нови инструкции;nova uputstva;nove upute"),
+            (Harm, "sterge toate;torold az osszes;torolje az osszes;poista kaikki;изтрий всички;obrisi sve;izbrisi sve"),
         ],
     },
 ];

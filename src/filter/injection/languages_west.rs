@@ -1,6 +1,8 @@
 //! Words per idea for the languages of Western Europe; see `languages.rs`.
 
-use super::concepts::Idea::{Above, Ask, Forget, Free, Guarded, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told};
+use super::concepts::Idea::{
+    Above, Ask, Despite, Forget, Free, Guarded, Harm, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told,
+};
 use super::concepts::Language;
 
 /// The languages.
@@ -44,7 +46,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "soy dios;como tu creador;como su creador;desarrollada por openai;desarrollado por openai;desarrollada por anthropic;desarrollado por anthropic;soy un desarrollador;soy desarrollador;soy el presidente;debes escuchar;tienes que responder;debes responder",
             ),
-            (Instead, "en su lugar;en cambio;independientemente de las tareas;sin importar las tareas;olvida eso;olvidalo;en realidad,"),
+            (Instead, "en su lugar;en cambio;olvida eso;olvidalo;en realidad,"),
+            (Despite, "independientemente de las tareas;sin importar las tareas"),
+            (Harm, "borra todos;borre todos;elimina todos;elimine todos;borra todas"),
         ],
     },
     Language {
@@ -89,7 +93,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "eu sou deus;sou deus;como seu criador;como teu criador;desenvolvida pela openai;desenvolvido pela openai;desenvolvida pela anthropic;sou um desenvolvedor;sou desenvolvedor;sou um programador;sou o presidente;deve ouvir;tem que responder;deve responder",
             ),
-            (Instead, "em vez disso;ao inves disso;independentemente das tarefas;esqueca isso;na verdade,;em vez"),
+            (Instead, "em vez disso;ao inves disso;esqueca isso;na verdade,;em vez"),
+            (Despite, "independentemente das tarefas"),
+            (Harm, "apague todos;apaga todos;exclua todos;elimine todos;delete todos"),
         ],
     },
     Language {
@@ -131,10 +137,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "je suis dieu;en tant que votre createur;en tant que ton createur;developpee par openai;developpe par openai;developpee par anthropic;je suis un developpeur;je suis developpeur;je suis le president;devez ecouter;devez repondre;dois ecouter",
             ),
-            (
-                Instead,
-                "a la place;au lieu de cela;quelles que soient les taches;independamment des taches;oublie ca;oubliez cela;oubliez ca;en fait,",
-            ),
+            (Instead, "a la place;au lieu de cela;oublie ca;oubliez cela;oubliez ca;en fait,"),
+            (Despite, "quelles que soient les taches;independamment des taches"),
+            (Harm, "supprime tous;supprimez tous;efface tous;effacez tous"),
         ],
     },
     Language {
@@ -173,7 +178,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "sono dio;io sono dio;come tuo creatore;in quanto tuo creatore;sviluppata da openai;sviluppato da openai;sviluppata da anthropic;sono uno sviluppatore;sono il presidente;devi ascoltare;devi rispondere",
             ),
-            (Instead, "invece;al suo posto;indipendentemente dai compiti;a prescindere dai compiti;dimenticalo;lascia perdere;in realta,"),
+            (Instead, "invece;al suo posto;dimenticalo;lascia perdere;in realta,"),
+            (Despite, "indipendentemente dai compiti;a prescindere dai compiti"),
+            (Harm, "elimina tutti;cancella tutti;cancellate tutti;eliminate tutti"),
         ],
     },
     Language {
@@ -221,10 +228,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "ich bin gott;als dein schopfer;als ihr schopfer;als dein erschaffer;von openai entwickelt*;von anthropic entwickelt*;ich bin ein entwickler;ich bin entwickler;ich bin der prasident;musst mir zuhoren;alle meine fragen;auf meine anweisungen horen",
             ),
-            (
-                Instead,
-                "stattdessen;ungeachtet der vorherigen;unabhangig von vorherigen;unabhangig von den vorherigen;vergiss das;vergessen sie das;eigentlich,",
-            ),
+            (Instead, "stattdessen;vergiss das;vergessen sie das;eigentlich,"),
+            (Despite, "ungeachtet der vorherigen;unabhangig von vorherigen;unabhangig von den vorherigen"),
+            (Harm, "losche alle;loschen sie alle;loscht alle;entferne alle"),
         ],
     },
     Language {
@@ -248,7 +254,9 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Rank,
                 "ik ben god;als je schepper;als jouw maker;ontwikkeld door openai;ontwikkeld door anthropic;ik ben een ontwikkelaar;ik ben de president",
             ),
-            (Instead, "in plaats daarvan;ongeacht eerdere;vergeet dat;eigenlijk,"),
+            (Instead, "in plaats daarvan;vergeet dat;eigenlijk,"),
+            (Despite, "ongeacht eerdere"),
+            (Harm, "verwijder alle;wis alle"),
         ],
     },
     Language {
@@ -282,6 +290,7 @@ pub(super) const LANGUAGES: &[Language] = &[
                 "jag ar gud;jeg er gud;som din skapare;som din skaper;utvecklad av openai;utviklet av openai;udviklet af openai;jag ar en utvecklare;jeg er en utvikler",
             ),
             (Instead, "i stallet;istallet;i stedet;glom det;glem det"),
+            (Harm, "ta bort alla;radera alla;slett alle;slet alle"),
         ],
     },
 ];

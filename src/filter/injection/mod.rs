@@ -32,6 +32,8 @@ struct Hit {
 const NEAR: usize = 320;
 /// Bytes after which a group of hits ends, so that long texts do not add up to anything.
 const GROUP: usize = 1600;
+/// What is left of the weight of an example in quotes.
+const EXAMPLE: f32 = 0.45;
 /// What a group must weigh to be a finding.
 const THRESHOLD: f32 = 0.5;
 
@@ -39,10 +41,12 @@ const THRESHOLD: f32 = 0.5;
 pub(super) fn findings(source: &str, main: &View, hidden: &[(usize, usize)]) -> Vec<Finding> {
     let mut all = Vec::new();
     weigh(source, main, 0.0, &mut all);
-    let quoting = quoted::Quoting::of(source, main);
-    for hit in &mut all {
-        if quoting.covers(hit.start, hit.end) {
-            hit.weight *= 0.45;
+    if !all.is_empty() {
+        let quoting = quoted::Quoting::of(source, main);
+        if quoting.is_of_examples(all.iter().map(|hit| (hit.start, hit.end))) {
+            for hit in all.iter_mut().filter(|hit| quoting.covers(hit.start, hit.end)) {
+                hit.weight *= EXAMPLE;
+            }
         }
     }
     for view in disguise::views(source, main) {
@@ -51,7 +55,8 @@ pub(super) fn findings(source: &str, main: &View, hidden: &[(usize, usize)]) -> 
     }
     for hit in &mut all {
         if hidden.iter().any(|&(start, end)| start < hit.end && hit.start < end) {
-            hit.weight = 1.0 - (1.0 - hit.weight) * 0.6;
+            // What is weak in the open stays weak: pages hide menus, dialogues and descriptions by the dozen.
+            hit.weight = if hit.weight >= 0.4 { 1.0 - (1.0 - hit.weight) * 0.6 } else { hit.weight + 0.05 };
         }
     }
     group(all)

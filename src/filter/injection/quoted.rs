@@ -7,67 +7,99 @@ use aho_corasick::AhoCorasick;
 
 use crate::filter::view::View;
 
-/// Words of people who write about the subject.
+/// Words of people who write about the subject; the first [`ITSELF`] name it, the next [`NEAR_IT`] with another of these do.
 const SUBJECT: &[&str] = &[
     "prompt injection",
     "prompt-injection",
+    "prompt_injection",
     "promptinjection",
     "jailbreak",
+    "prompt leak",
+    "injection detect",
+    "injection_detect",
+    "detect_injection",
+    "comment injection",
+    // With a word of the trade.
+    "injection",
+    "harmful messages",
+    "harmful prompt",
+    "malicious prompt",
+    // The trade.
     "red team",
     "red-team",
     "adversarial",
     "owasp",
     "guardrail",
     "benchmark",
-    "attack vector",
-    "attacker",
+    "attack",
     "vulnerab",
     "mitigat",
-    "detector",
-    "detection",
+    "detect",
     "scanner",
-    "classifier",
+    "classif",
     "dataset",
     "payload",
     "exploit",
     "malicious",
-    "llm security",
     "false positive",
     "heuristic",
+    "regex",
     "yara",
     "threat model",
-    "garak",
+    "canary",
     "evaluat",
+    "firewall",
+    "signature",
 ];
+
+const ITSELF: usize = 10;
+const NEAR_IT: usize = 4;
 
 static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(SUBJECT).ok());
 
-/// Where a text that is about the subject quotes.
+/// Where a text quotes, and whether it is about the subject.
 #[derive(Debug)]
 pub(super) struct Quoting {
     spans: Vec<(usize, usize)>,
+    /// Whether the text is about the subject.
+    about: bool,
 }
 
 impl Quoting {
-    /// Looks for quotes, in a text that names at least three words of the subject.
+    /// Looks for quotations and for the subject.
     pub(super) fn of(source: &str, folded: &View) -> Self {
-        let Some(automaton) = AUTOMATON.as_ref() else { return Self { spans: Vec::new() } };
+        let Some(automaton) = AUTOMATON.as_ref() else { return Self { spans: Vec::new(), about: false } };
         let mut named = vec![false; SUBJECT.len()];
-        for found in automaton.find_iter(&folded.text) {
+        for found in automaton.find_overlapping_iter(&folded.text) {
             if let Some(word) = named.get_mut(found.pattern().as_usize()) {
                 *word = true;
             }
         }
-        // The first five are the subject itself; a text that names none of them is about something else.
-        let subject = named.iter().take(5).any(|word| *word);
+        // A text that does not name the subject is about something else.
+        let subject = named.iter().take(ITSELF + NEAR_IT).any(|word| *word);
         let enough = named.iter().filter(|word| **word).count() >= 3;
-        Self { spans: if subject && enough { spans(source) } else { Vec::new() } }
+        Self { spans: spans(source), about: subject && enough }
+    }
+
+    /// Whether hits in quotations are examples: the text is about the subject, or it lists at least three of them.
+    pub(super) fn is_of_examples(&self, hits: impl Iterator<Item = (usize, usize)>) -> bool {
+        if self.about {
+            return true;
+        }
+        let mut quoting: Vec<usize> = hits.filter_map(|(start, end)| self.quotation(start, end)).collect();
+        quoting.sort_unstable();
+        quoting.dedup();
+        quoting.len() >= 3
     }
 
     /// Whether the span lies inside a quotation.
     pub(super) fn covers(&self, start: usize, end: usize) -> bool {
-        let next = self.spans.partition_point(|&(from, _)| from <= start);
-        next.checked_sub(1).and_then(|i| self.spans.get(i)).is_some_and(|&(_, to)| end <= to)
+        self.quotation(start, end).is_some()
+    }
+
+    fn quotation(&self, start: usize, end: usize) -> Option<usize> {
+        let place = self.spans.partition_point(|&(from, _)| from <= start).checked_sub(1)?;
+        self.spans.get(place).is_some_and(|&(_, to)| end <= to).then_some(place)
     }
 }
 

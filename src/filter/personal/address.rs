@@ -8,9 +8,9 @@ use crate::filter::finding::{Finding, floor};
 
 /// `2016 George Square Suite 072, West Sean, KS 48229`: tried before a state and ZIP code.
 static STREET: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"\b\d{1,6}\s(?:[A-Z][A-Za-z'.]*\s){1,5}?(?:(?:[A-Z][a-z]+)(?:\s(?:Suite|Ste\.?|Apt\.?|Unit|#)\s?#?\w{1,6})?),?\s(?:[A-Z][A-Za-z'.]*\s?){1,4},\s[A-Z]{2}$").ok()
+    Regex::new(r"(?-u:\b)\d{1,6}\s(?:[A-Z][A-Za-z'.]*\s){1,5}?(?:(?:[A-Z][a-z]+)(?:\s(?:Suite|Ste\.?|Apt\.?|Unit|#)\s?#?\w{1,6})?),?\s(?:[A-Z][A-Za-z'.]*\s?){1,4},\s[A-Z]{2}$").ok()
 });
-static ZIP: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[A-Z]{2}\s(\d{5}(?:-\d{4})?)\b").ok());
+static ZIP: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[A-Z]{2} (?-u:\d{5}(?:-\d{4})?\b)").ok());
 /// 省 市 区 路 号 and what is inside the house.
 static CHINESE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:\p{Han}{2,6}(?:省|自治区))?\p{Han}{2,5}市(?:\p{Han}{1,6}[区县])?(?:\p{Han}{1,12}(?:路|街|道|巷|大道|胡同))\d{1,5}号(?:[\p{Han}A-Za-z]{0,8}\d{1,4}(?:栋|幢|座|号楼|单元|室|层|楼)){0,4}").ok()

@@ -1,210 +1,277 @@
 //! What the words just before (and after) a number say it is.
 
+use std::cell::OnceCell;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use crate::filter::finding::{ceil, floor};
 
 /// Bytes looked at before and after.
 const BEFORE: usize = 64;
 const AFTER: usize = 24;
 
-/// The words around a number, in lower case.
+/// The words around a number, in lower case once somebody asks.
 #[derive(Debug)]
-pub(super) struct Context {
-    before: String,
-    after: String,
+pub(super) struct Context<'t> {
+    text: &'t str,
+    start: usize,
+    end: usize,
+    words: OnceCell<(String, String)>,
 }
 
-impl Context {
-    /// Reads the words around a span.
-    pub(super) fn around(text: &str, start: usize, end: usize) -> Self {
-        let before = text.get(floor(text, start.saturating_sub(BEFORE))..start).unwrap_or_default().to_lowercase();
-        // Words of an earlier line name an earlier number.
-        let before = before.rsplit("\n\n").next().unwrap_or_default().to_owned();
-        let after = text.get(end..ceil(text, end + AFTER)).unwrap_or_default().to_lowercase();
-        Self { before, after }
+impl<'t> Context<'t> {
+    /// The words around a span.
+    pub(super) fn around(text: &'t str, start: usize, end: usize) -> Self {
+        Self { text, start, end, words: OnceCell::new() }
+    }
+
+    fn words(&self) -> &(String, String) {
+        self.words.get_or_init(|| {
+            let before = self.text.get(floor(self.text, self.start.saturating_sub(BEFORE))..self.start).unwrap_or_default();
+            // Words of an earlier paragraph name an earlier number.
+            let before = before.rsplit("\n\n").next().unwrap_or_default();
+            let after = self.text.get(self.end..ceil(self.text, self.end + AFTER)).unwrap_or_default();
+            (before.to_lowercase(), after.to_lowercase())
+        })
+    }
+
+    /// Whether there is nothing but signs and digits around, as inside a table.
+    fn is_wordless(&self) -> bool {
+        let (before, after) = self.words();
+        !before.bytes().chain(after.bytes()).any(|byte| byte.is_ascii_alphabetic() || byte >= 0x80)
+    }
+
+    /// Whether one of a long list of words stands near.
+    pub(super) fn names(&self, words: &Words) -> bool {
+        let (before, after) = self.words();
+        !self.is_wordless() && (words.stand_in(before) || words.stand_in(after))
+    }
+
+    /// Whether one of a long list of words stands right before.
+    pub(super) fn names_just_before(&self, words: &Words) -> bool {
+        !self.is_wordless() && words.stand_in(self.just())
+    }
+
+    /// The few bytes right before.
+    fn just(&self) -> &str {
+        let (before, _) = self.words();
+        before.get(ceil(before, before.len().saturating_sub(28))..).unwrap_or_default()
     }
 
     /// Whether one of some words stands near; words of ASCII letters count whole.
     pub(super) fn says(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| holds(&self.before, word) || holds(&self.after, word))
+        let (before, after) = self.words();
+        !self.is_wordless() && words.iter().any(|word| holds(before, word) || holds(after, word))
+    }
+
+    /// Whether Chinese is written around.
+    pub(super) fn is_chinese(&self) -> bool {
+        let (before, after) = self.words();
+        before.chars().chain(after.chars()).any(|c| matches!(c, '\u{4e00}'..='\u{9fff}'))
+    }
+
+    /// Whether the number is a cell by itself: between line ends, commas, tabs, quotes.
+    pub(super) fn is_cell(&self) -> bool {
+        let bytes = self.text.as_bytes();
+        let ends = |byte: Option<&u8>| byte.is_none_or(|byte| matches!(byte, b'\n' | b'\r' | b',' | b'\t' | b';' | b'|' | b'"'));
+        ends(self.start.checked_sub(1).and_then(|at| bytes.get(at))) && ends(bytes.get(self.end))
     }
 
     /// Whether one of some words stands before, with at most a few signs or short words between.
     pub(super) fn just_before(&self, words: &[&str]) -> bool {
-        let near = self.before.get(ceil(&self.before, self.before.len().saturating_sub(28))..).unwrap_or_default();
-        words.iter().any(|word| holds(near, word))
+        let near = self.just();
+        !self.is_wordless() && words.iter().any(|word| holds(near, word))
     }
 }
 
 fn holds(text: &str, word: &str) -> bool {
-    let ascii = word.bytes().all(|byte| byte.is_ascii());
-    text.match_indices(word).any(|(at, _)| {
-        !ascii
-            || (!text.get(..at).is_some_and(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric()))
-                && !text.get(at + word.len()..).is_some_and(|after| after.starts_with(|c: char| c.is_ascii_alphabetic())))
-    })
+    text.match_indices(word).any(|(at, _)| !word.is_ascii() || is_whole(text, at, at + word.len()))
+}
+
+/// Whether no ASCII letter or digit touches a word of ASCII letters.
+fn is_whole(text: &str, start: usize, end: usize) -> bool {
+    !text.get(..start).is_some_and(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric()))
+        && !text.get(end..).is_some_and(|after| after.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// A list of words that is looked for at once.
+#[derive(Debug)]
+pub(super) struct Words {
+    list: &'static [&'static str],
+    automaton: Option<AhoCorasick>,
+}
+
+impl Words {
+    pub(super) fn of(list: &'static [&'static str]) -> Self {
+        Self { list, automaton: AhoCorasick::new(list).ok() }
+    }
+
+    fn stand_in(&self, text: &str) -> bool {
+        self.automaton.as_ref().is_some_and(|automaton| {
+            automaton.find_overlapping_iter(text).any(|found| {
+                let ascii = self.list.get(found.pattern().as_usize()).is_some_and(|word| word.is_ascii());
+                !ascii || is_whole(text, found.start(), found.end())
+            })
+        })
+    }
 }
 
 /// Words for telephones.
-pub(super) const PHONE: &[&str] = &[
-    "phone",
-    "tel",
-    "telephone",
-    "mobile",
-    "cell",
-    "cellphone",
-    "call",
-    "calls",
-    "fax",
-    "sms",
-    "text",
-    "whatsapp",
-    "signal",
-    "ring",
-    "dial",
-    "contact",
-    "reach",
-    "number is",
-    "phone_number",
-    "phone number",
-    "hotline",
-    "landline",
-    "voicemail",
-    "answering",
-    "registered",
-    "messages",
-    "messages to",
-    "me at",
-    "me on",
-    "us at",
-    "us on",
-    "at",
-    "电话",
-    "手机",
-    "手機",
-    "联系",
-    "電話",
-    "携帯",
-    "微信",
-    "号码",
-    "전화",
-    "휴대",
-    "연락",
-    "telefon",
-    "handy",
-    "mobil",
-    "rufen",
-    "anrufen",
-    "erreichen",
-    "téléphone",
-    "appelez",
-    "appeler",
-    "joindre",
-    "portable",
-    "numéro",
-    "teléfono",
-    "móvil",
-    "llame",
-    "llámame",
-    "llamar",
-    "telefone",
-    "celular",
-    "ligue",
-    "telefono",
-    "cellulare",
-    "chiama",
-    "chiamare",
-    "chiamami",
-    "телефон",
-    "звоните",
-    "тел",
-    "тел.",
-    "моб",
-    "telefoon",
-    "bel",
-    "bellen",
-    "telefonu",
-    "zadzwoń",
-    "dzwoń",
-    "puhelin",
-    "फोन",
-    "मोबाइल",
-    "โทร",
-    "điện thoại",
-    "هاتف",
-    "טלפון",
-];
+pub(super) static PHONE: LazyLock<Words> = LazyLock::new(|| {
+    Words::of(&[
+        "phone",
+        "tel",
+        "telephone",
+        "mobile",
+        "cellphone",
+        "cell phone",
+        "ring me",
+        "reach me",
+        "reach us",
+        "text me",
+        "call",
+        "calls",
+        "fax",
+        "sms",
+        "whatsapp",
+        "dial",
+        "contact",
+        "phone_number",
+        "phone number",
+        "hotline",
+        "landline",
+        "voicemail",
+        "电话",
+        "手机",
+        "手機",
+        "联系",
+        "電話",
+        "携帯",
+        "微信",
+        "号码",
+        "전화",
+        "휴대",
+        "연락",
+        "telefon",
+        "handy",
+        "mobil",
+        "rufen",
+        "anrufen",
+        "erreichen",
+        "téléphone",
+        "appelez",
+        "appeler",
+        "joindre",
+        "portable",
+        "numéro",
+        "teléfono",
+        "móvil",
+        "llame",
+        "llámame",
+        "llamar",
+        "telefone",
+        "celular",
+        "ligue",
+        "telefono",
+        "cellulare",
+        "chiama",
+        "chiamare",
+        "chiamami",
+        "телефон",
+        "звоните",
+        "тел",
+        "тел.",
+        "моб",
+        "telefoon",
+        "bel",
+        "bellen",
+        "telefonu",
+        "zadzwoń",
+        "dzwoń",
+        "puhelin",
+        "फोन",
+        "मोबाइल",
+        "โทร",
+        "điện thoại",
+        "هاتف",
+        "טלפון",
+    ])
+});
 
 /// Words for numbers that only look like one of ours.
-pub(super) const OTHER: &[&str] = &[
-    "order",
-    "serial",
-    "tracking",
-    "invoice",
-    "sku",
-    "isbn",
-    "issn",
-    "ean",
-    "upc",
-    "build",
-    "version",
-    "ratio",
-    "range",
-    "pages",
-    "room",
-    "flow",
-    "snowflake",
-    "timestamp",
-    "ts",
-    "created_at",
-    "updated_at",
-    "epoch",
-    "commit",
-    "revision",
-    "part",
-    "model",
-    "lot",
-    "batch",
-    "ticket",
-    "case",
-    "issue",
-    "rfc",
-    "port",
-    "pid",
-    "offset",
-    "size",
-    "bytes",
-    "lat",
-    "lon",
-    "seed",
-    "订单号",
-    "订单",
-    "流水号",
-    "流水",
-    "交易单号",
-    "单号",
-    "序列号",
-    "快递",
-    "运单",
-    "編號",
-    "编号",
-    "注文番号",
-    "주문번호",
-    "transaction",
-    "shipment",
-    "parcel",
-    "barcode",
-    "checksum",
-    "hash",
-    "doi",
-    "score",
-    "rows",
-    "ids",
-    "uid",
-    "user_id",
-    "userid",
-    "msgid",
-    "message_id",
-];
+pub(super) static OTHER: LazyLock<Words> = LazyLock::new(|| {
+    Words::of(&[
+        "order",
+        "serial",
+        "tracking",
+        "invoice",
+        "sku",
+        "isbn",
+        "issn",
+        "ean",
+        "upc",
+        "build",
+        "version",
+        "ratio",
+        "range",
+        "pages",
+        "room",
+        "flow",
+        "snowflake",
+        "timestamp",
+        "ts",
+        "created_at",
+        "updated_at",
+        "epoch",
+        "commit",
+        "revision",
+        "part",
+        "model",
+        "lot",
+        "batch",
+        "ticket",
+        "case",
+        "issue",
+        "rfc",
+        "port",
+        "pid",
+        "offset",
+        "size",
+        "bytes",
+        "lat",
+        "lon",
+        "seed",
+        "订单号",
+        "订单",
+        "流水号",
+        "流水",
+        "交易单号",
+        "单号",
+        "序列号",
+        "快递",
+        "运单",
+        "編號",
+        "编号",
+        "注文番号",
+        "주문번호",
+        "transaction",
+        "shipment",
+        "parcel",
+        "barcode",
+        "checksum",
+        "hash",
+        "doi",
+        "score",
+        "rows",
+        "ids",
+        "uid",
+        "user_id",
+        "userid",
+        "msgid",
+        "message_id",
+    ])
+});
 
 #[cfg(test)]
 mod tests {
@@ -214,8 +281,8 @@ mod tests {
     fn words_count_whole_and_only_near() {
         let text = "My phone: 123";
         let context = Context::around(text, text.len() - 3, text.len());
-        assert!(context.says(&["phone"]) && !context.says(&["hone"]) && context.just_before(PHONE));
+        assert!(context.says(&["phone"]) && !context.says(&["hone"]) && context.names_just_before(&PHONE));
         let text = "电话13912345678";
-        assert!(Context::around(text, 6, text.len()).says(PHONE));
+        assert!(Context::around(text, 6, text.len()).names(&PHONE));
     }
 }

@@ -33,8 +33,10 @@ pub(super) struct Number<'t> {
     pub(super) plus: bool,
     /// Whether `X` follows, as in the last place of a Chinese number.
     pub(super) check_letter: bool,
+    /// Whether more numbers stand right beside it, as in a table.
+    pub(super) in_row: bool,
     /// The words around.
-    pub(super) context: Context,
+    pub(super) context: Context<'t>,
 }
 
 /// Finds numbers of persons.
@@ -78,7 +80,7 @@ fn classify(text: &str, run: &[Group], out: &mut Vec<Finding>) {
             if !(7..=DIGITS).contains(&total) || !stands_alone(bytes, run, first, count) {
                 continue;
             }
-            let Some(number) = read(text, groups) else { continue };
+            let Some(number) = read(text, groups, count < run.len()) else { continue };
             let finding = national::classify(&number).or_else(|| card::classify(&number)).or_else(|| phone::classify(&number));
             if let Some((type_, sub, score)) = finding {
                 let start = number.written.as_ptr() as usize - text.as_ptr() as usize;
@@ -125,7 +127,7 @@ fn sticks_after(bytes: &[u8], end: usize) -> bool {
             && !(ahead(0) == b'-' && ahead(1).is_ascii_alphabetic()))
 }
 
-fn read<'t>(text: &'t str, groups: &[Group]) -> Option<Number<'t>> {
+fn read<'t>(text: &'t str, groups: &[Group], in_row: bool) -> Option<Number<'t>> {
     let bytes = text.as_bytes();
     let (mut start, mut end) = (groups.first()?.start, groups.last()?.end);
     let mut plus = false;
@@ -166,6 +168,7 @@ fn read<'t>(text: &'t str, groups: &[Group]) -> Option<Number<'t>> {
         signs,
         plus,
         check_letter,
+        in_row,
         context: Context::around(text, start, end),
     })
 }

@@ -116,7 +116,9 @@ fn private_key(text: &str, start: usize) -> Option<Finding> {
                     .count()
         }
     };
-    let material = body.bytes().take(end.saturating_sub(body_at)).filter(u8::is_ascii_alphanumeric).count();
+    // Documents show the frame with nothing, or with words, inside.
+    let inside = body.get(..end.saturating_sub(body_at)).unwrap_or_default();
+    let material = inside.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '=')).map(str::len).max().unwrap_or(0);
     (material >= 24).then(|| found("pem", start, start + end, 0.99))
 }
 

@@ -67,6 +67,8 @@ const STAND_INS: &[&str] = &[
     "deadbeef",
     "[secret:",
     "base64",
+    "token",
+    "secret",
 ];
 
 /// Whether a value stands in for a secret: a word of the trade, one character repeated, a template, a mask.

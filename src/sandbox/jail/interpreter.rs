@@ -1,5 +1,7 @@
 //! Finds out, by asking it once, what an interpreter needs to see in order to run.
 
+#![expect(clippy::disallowed_methods, reason = "the interpreter is looked for before any program runs")]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,5 +1,7 @@
 //! Adds up what all processes of the jail use: rlimits bound each process alone.
 
+#![expect(clippy::disallowed_methods, reason = "the jail process reads what the kernel shows of its children")]
+
 use std::path::Path;
 
 use crate::sandbox::jail::outcome::Limit;

@@ -1,0 +1,103 @@
+//! What a newcomer does in the first minute: the demo, a first manifest, a registration.
+
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Policy, repository};
+use crate::server::Server;
+
+fn run(home: &Home, arguments: &[&str]) -> Output {
+    home.toolgate(arguments).env("XDG_CONFIG_HOME", home.path("config")).output().unwrap()
+}
+
+fn said(out: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
+}
+
+#[test]
+fn the_demo_plays_the_whole_job_and_its_log_is_whole() {
+    let home = Home::new(Policy::default());
+    let out = run(&home, &["demo"]);
+    let text = said(&out);
+    assert!(out.status.success(), "{text}");
+    for word in [
+        "read_file",
+        "edit_file",
+        "delete_file",
+        "fetch",
+        "run_python",
+        "path_denied",
+        "approval_not_explicit",
+        "approval_refused",
+        "ip_literal",
+        "import_not_allowed",
+        "yes, once",
+        "call.started",
+        "whole:",
+    ] {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+    assert!(!text.contains("denied: internal"), "a step of the demo failed: {text}");
+}
+
+#[test]
+fn the_shipped_manifest_and_every_example_are_valid() {
+    let home = Home::new(Policy::default());
+    let mut files = vec![repository().join("tools.toml")];
+    files.extend(std::fs::read_dir(repository().join("examples/manifests")).unwrap().map(|entry| entry.unwrap().path()));
+    assert!(files.len() > 4);
+    for file in files {
+        let out = run(&home, &["check", file.to_str().unwrap()]);
+        assert!(out.status.success(), "{}: {}", file.display(), said(&out));
+    }
+}
+
+#[test]
+fn a_first_manifest_serves_at_once_and_keeps_what_it_promises() {
+    let home = Home::new(Policy::default());
+    let folder = home.path("fresh");
+    let out = run(&home, &["init", folder.to_str().unwrap(), "--yes", "--client", "cursor"]);
+    assert!(out.status.success(), "{}", said(&out));
+    assert!(said(&out).contains("\"mcpServers\""), "{}", said(&out));
+    assert!(run(&home, &["check", folder.join("tools.toml").to_str().unwrap()]).status.success());
+    let again = run(&home, &["init", folder.to_str().unwrap(), "--yes"]);
+    assert!(!again.status.success(), "an existing manifest was replaced");
+    std::fs::copy(folder.join("tools.toml"), home.manifest()).unwrap();
+    std::fs::write(home.path(".env"), "TOKEN=x").unwrap();
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let good = server.call("read_file", &json!({"path": "project/project/notes.txt"}));
+    assert_eq!(good["result"]["content"][0]["text"], "first line\nsecond line\nthird line\n", "{good}");
+    let ran = server.call("run_python", &json!({"code": "import statistics\nprint(statistics.mean([1, 2, 3]))"}));
+    assert_eq!(ran["result"]["structuredContent"]["stdout"], "2\n", "{ran}");
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "project/.env"})),
+        ("fetch", json!({"url": "https://example.com/"})),
+        ("run_python", json!({"code": "import os\nprint(os.listdir('/'))"})),
+    ] {
+        let answer = server.call(tool, &arguments);
+        assert!(answer["result"]["isError"] == true || answer["error"].is_object(), "{tool}: {answer}");
+    }
+}
+
+#[test]
+fn a_registration_is_printed_and_written_only_where_it_is_asked_for() {
+    let home = Home::new(Policy::default());
+    let manifest = home.manifest();
+    let manifest = manifest.to_str().unwrap();
+    let printed = run(&home, &["install", "cursor", "--manifest", manifest]);
+    assert!(printed.status.success() && said(&printed).contains(manifest), "{}", said(&printed));
+    let file = home.path(".cursor/mcp.json");
+    assert!(!file.exists());
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "{\n  // mine\n  \"mcpServers\": {\"other\": {\"command\": \"x\"}}\n}\n").unwrap();
+    let written = run(&home, &["install", "cursor", "--write", "--manifest", manifest]);
+    assert!(written.status.success(), "{}", said(&written));
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("// mine") && text.contains("\"other\": {\"command\": \"x\"}"), "{text}");
+    let bare: Value = serde_json::from_str(&text.replace("// mine", "")).unwrap();
+    let server = &bare["mcpServers"]["toolgate"];
+    assert!(Path::new(server["command"].as_str().unwrap()).is_absolute(), "{server}");
+    assert_eq!(server["args"], json!(["serve", "--manifest", manifest]));
+}
