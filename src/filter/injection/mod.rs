@@ -5,6 +5,7 @@
 
 mod concepts;
 mod disguise;
+mod encodings;
 mod english;
 mod forms;
 mod languages;
@@ -13,7 +14,7 @@ mod languages_west;
 mod lists;
 mod quoted;
 
-pub(super) use disguise::reference;
+pub(super) use encodings::reference;
 
 use super::finding::{Finding, Kind};
 use super::view::View;
