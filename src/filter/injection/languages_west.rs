@@ -15,7 +15,7 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Forget,
                 "ignora;ignore;ignoren;ignorar;ignorad;olvida;olvide;olvidate;olvidar;olviden;desestima*;haz caso omiso;hagan caso omiso;haga caso omiso;descarta;descarte;omite;omita;pasa por alto;no sigas;no obedezcas",
             ),
-            (Above, "anterior*;previa*;previo*;precedente*;arriba;todas;todos;tus;sus;esas;esos;original*"),
+            (Above, "anterior*;previa;previas;previo;previos;precedente*;arriba;todas;todos;tus;sus;esas;esos"),
             (
                 Orders,
                 "instruccion*;indicacion*;orden;ordenes;directiva*;directriz;directrices;reglas;comandos;restriccion*;pautas;normas;prompt;prompts",
@@ -61,7 +61,7 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Forget,
                 "ignore;ignora;ignorem;ignorar;esqueca;esquece;esquecam;desconsidere;desconsidera;desconsiderem;despreze;descarte;nao siga;desobedeca",
             ),
-            (Above, "anterior*;previa*;precedente*;acima;todas;todos;suas;seus;tuas;aquelas;essas;original*"),
+            (Above, "anterior*;previa;previas;precedente*;acima;todas;todos;suas;seus;tuas;aquelas;essas"),
             (
                 Orders,
                 "instrucao;instrucoes;ordem;ordens;diretriz;diretrizes;regras;comandos;orientacoes;indicacoes;restricoes;prompt;prompts;normas",
@@ -110,7 +110,7 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Forget,
                 "ignore;ignorez;ignorer;oublie;oubliez;oublier;ne tiens pas compte;ne tenez pas compte;ne tenez aucun compte;faites abstraction;fais abstraction;neglige*;n'obeis;ne suis pas;ne suivez pas",
             ),
-            (Above, "precedent*;anterieur*;ci-dessus;toutes;tous;tes;vos;ces;initiale*;prealable*"),
+            (Above, "precedente;precedentes;precedents;precedenti;anterieur*;ci-dessus;toutes;tous;tes;vos;ces;initiale*;prealable*"),
             (Orders, "instruction*;consigne*;directive*;ordre;ordres;regle;regles;commandes;indications;restrictions;prompt;prompts"),
             (
                 Told,
@@ -156,7 +156,7 @@ pub(super) const LANGUAGES: &[Language] = &[
                 Forget,
                 "ignora;ignorate;ignori;ignorare;dimentica;dimenticate;dimentichi;dimenticati;trascura;non considerare;non tenere conto;disattendi;tralascia",
             ),
-            (Above, "precedent*;anterior*;sopra;tutte;tutti;tue;tuoi;vostre;quelle;iniziali"),
+            (Above, "precedente;precedentes;precedents;precedenti;anterior*;sopra;tutte;tutti;tue;tuoi;vostre;quelle;iniziali"),
             (Orders, "istruzion*;indicazion*;ordini;direttiv*;regole;comandi;linee guida;restrizioni;prompt"),
             (
                 Told,
