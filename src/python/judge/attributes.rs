@@ -107,6 +107,9 @@ impl<'a> Judge<'_, 'a> {
     /// What is wrong with an allowed attribute in this place.
     fn context_problem(&self, attribute: &AttributeUse<'a>) -> Option<Problem> {
         let node = attribute.node;
+        if self.rules.allows_attribute(&node.attr) {
+            return None;
+        }
         match node.attr.as_str() {
             "__new__" if !self.is_settled_owner(&node.value, attribute.scope) => Some(Problem::new(
                 "attribute.dunder",
