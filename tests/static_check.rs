@@ -1,4 +1,5 @@
-//! The static check against the shared cases, CPython's own parser, and arbitrary text.
+//! The static check against the shared cases, `CPython`'s own parser, and arbitrary text.
+#![expect(clippy::print_stdout, clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests; what is skipped says why")]
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -251,7 +252,7 @@ mod properties {
     }
 }
 
-/// Prints a canonical dump of what each file of a list binds, reads, imports and calls, as CPython's own parser sees it.
+/// Prints a canonical dump of what each file of a list binds, reads, imports and calls, as `CPython`'s own parser sees it.
 const DUMP: &str = r#"
 import ast, json, sys, warnings
 warnings.simplefilter("ignore")

@@ -34,7 +34,9 @@ pub fn parse_imports(text: &str) -> Imports {
 ///
 /// A line that is no such object is answered with `{"id","error"}` (the `id` where there is one) and the next is read.
 /// A line may be at most [`MAX_LINE`] bytes long; the rest of a longer one is skipped.
-/// # Errors  What reading or writing fails with.
+///
+/// # Errors
+/// What reading or writing fails with.
 pub fn lint_jsonl(mut input: impl BufRead, mut output: impl Write, rules: &Rules) -> std::io::Result<Summary> {
     let mut summary = Summary::default();
     let mut line = Vec::new();

@@ -55,7 +55,8 @@ pub fn run() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let mut out = io::stdout().lock();
+    // Not locked: the server's own writer needs the lock when standard output is a file.
+    let mut out = io::stdout();
     match dispatch(arguments.command, &mut out).and_then(|end| out.flush().map(|()| end).map_err(Fault::from)) {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Negative) => ExitCode::from(1),

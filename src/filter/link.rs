@@ -1,37 +1,77 @@
 //! Links that are not what they seem: the text names another host than the target, the target is a script or hides
 //! credentials, or it carries data out. Markdown and bare forms; the page reader hands HTML over as Markdown.
 
-use std::sync::LazyLock;
+use super::finding::{Finding, Kind, floor};
 
-use regex::Regex;
-
-use super::finding::{Finding, Kind};
-
-static INLINE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(!?)\[([^\]\n]{0,300})\]\(\s{0,4}<?([^\s)>\n]{1,2000})[^)\n]{0,300}\)").ok());
-static ANCHOR: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?is)<a\s[^>]{0,400}?href\s?=\s?["']?([^"'\s>]{1,2000})[^>]{0,400}>([^<]{0,300})</a"#).ok());
+/// Longest text and longest target of a link, in bytes.
+const LABEL: usize = 300;
+const TARGET: usize = 2000;
 
 /// Finds links worth a mark.
 pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
-    if text.contains("](") {
-        for found in INLINE.iter().flat_map(|form| form.captures_iter(text)) {
-            let part = |n: usize| found.get(n).map_or("", |part| part.as_str());
-            push(found.get(0), judge(part(2), part(3), part(1) == "!"), out);
+    // Links overlap only in nonsense; reading a few times the text's length is enough for any page.
+    let mut budget = 4 * text.len() + 4 * TARGET;
+    for (at, _) in text.match_indices("](") {
+        if budget == 0 {
+            return;
         }
+        markdown(text, at, &mut budget, out);
     }
-    if text.contains("<a") || text.contains("<A") {
-        for found in ANCHOR.iter().flat_map(|form| form.captures_iter(text)) {
-            let part = |n: usize| found.get(n).map_or("", |part| part.as_str());
-            push(found.get(0), judge(part(2), part(1), false), out);
+    for (at, _) in text.match_indices("<a").chain(text.match_indices("<A")) {
+        if budget == 0 {
+            return;
         }
+        anchor(text, at, &mut budget, out);
     }
 }
 
-fn push(span: Option<regex::Match<'_>>, judged: Option<(&'static str, f32)>, out: &mut Vec<Finding>) {
-    if let (Some(span), Some((type_, score))) = (span, judged) {
-        out.push(Finding { kind: Kind::Link, type_, sub: "", start: span.start(), end: span.end(), score });
+/// `[label](target "title")`, from the place of its `](`.
+fn markdown(text: &str, at: usize, budget: &mut usize, out: &mut Vec<Finding>) {
+    let before = text.get(floor(text, at.saturating_sub(LABEL))..at).unwrap_or_default();
+    let Some(open) = before.rfind(['[', '\n']).filter(|place| before.as_bytes().get(*place) == Some(&b'[')) else { return };
+    let label = before.get(open + 1..).unwrap_or_default();
+    let start = at - label.len() - 1;
+    let picture = start.checked_sub(1).is_some_and(|place| text.as_bytes().get(place) == Some(&b'!'));
+    let rest = text.get(at + 2..).unwrap_or_default();
+    let rest = rest.get(..floor(rest, TARGET)).unwrap_or_default();
+    let trimmed = rest.trim_start_matches([' ', '<']);
+    let length = trimmed.find([' ', '\t', '\n', ')', '>', '"']).unwrap_or(trimmed.len());
+    *budget = budget.saturating_sub(label.len() + length);
+    let target = trimmed.get(..length).unwrap_or_default();
+    let skipped = rest.len() - trimmed.len() + length;
+    let closes = rest.get(skipped..).and_then(|tail| tail.get(..floor(tail, LABEL))).and_then(|tail| tail.find([')', '\n']));
+    if let Some((type_, score)) = judge(label, target, picture) {
+        let end = at + 2 + skipped + closes.map_or(0, |place| place + 1);
+        push(text, start - usize::from(picture), end, type_, score, out);
     }
+}
+
+/// `<a href="target">label</a`, from the place of its `<`.
+fn anchor(text: &str, at: usize, budget: &mut usize, out: &mut Vec<Finding>) {
+    let rest = text.get(at + 2..).unwrap_or_default();
+    let rest = rest.get(..floor(rest, TARGET + LABEL)).unwrap_or_default();
+    if !rest.starts_with(|c: char| c.is_ascii_whitespace()) {
+        return;
+    }
+    let tag_length = rest.find('>').unwrap_or(rest.len());
+    *budget = budget.saturating_sub(tag_length);
+    let tag = rest.get(..tag_length).unwrap_or_default();
+    let Some(name) = tag.as_bytes().windows(4).position(|window| window.eq_ignore_ascii_case(b"href")) else { return };
+    let value = tag.get(name + 4..).unwrap_or_default().trim_start().strip_prefix('=').unwrap_or_default().trim_start();
+    let target = match value.strip_prefix(['"', '\'']) {
+        Some(inner) => inner.split(['"', '\'']).next().unwrap_or_default(),
+        None => value.split(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default(),
+    };
+    let inside = rest.get(tag_length + 1..).unwrap_or_default();
+    let label = inside.split('<').next().unwrap_or_default();
+    *budget = budget.saturating_sub(label.len());
+    if let Some((type_, score)) = judge(label, target, false) {
+        push(text, at, at + 2 + tag_length + 1 + label.len(), type_, score, out);
+    }
+}
+
+fn push(text: &str, start: usize, end: usize, type_: &'static str, score: f32, out: &mut Vec<Finding>) {
+    out.push(Finding { kind: Kind::Link, type_, sub: "", start, end: floor(text, end), score });
 }
 
 fn judge(label: &str, target: &str, picture: bool) -> Option<(&'static str, f32)> {

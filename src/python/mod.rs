@@ -44,16 +44,14 @@ pub fn check_bytes(bytes: &[u8], rules: &Rules) -> Report {
     }
     let raw = match nesting::measure(&source) {
         Err(what) => vec![too_deep(what)],
-        // A small tree fits every stack.
-        Ok(depth) if depth <= SHALLOW => judged(&source, rules),
-        Ok(_) => stacker::grow(DEEP_STACK, || judged(&source, rules)),
+        Ok(depth) => stacker::maybe_grow((depth + 16) * LEVEL, DEEP_STACK, || judged(&source, rules)),
     };
     report::finish(source, raw)
 }
 
-/// Depth up to which the caller's stack is used; a level costs at most some 2 KiB (5 KiB unoptimised).
-const SHALLOW: usize = 60;
-/// Stack for deeper trees, in bytes; mapped, and touched only as far as it is used.
+/// Stack that one level of the tree may take while it is parsed, walked and dropped, in bytes; measured: 1 KiB, unoptimised 6 KiB.
+const LEVEL: usize = 8 * 1024;
+/// Stack for trees that do not fit the caller's, in bytes; mapped, and touched only as far as it is used.
 const DEEP_STACK: usize = 32 * 1024 * 1024;
 
 fn judged(source: &str, rules: &Rules) -> Vec<Raw> {
@@ -62,23 +60,27 @@ fn judged(source: &str, rules: &Rules) -> Vec<Raw> {
     let faults: Vec<Raw> = parsed
         .errors()
         .iter()
-        .map(|error| syntax(error.location.into(), error.error.to_string(), "correct the syntax and send the program again"))
+        .map(|error| syntax(error.location.into(), &error.error.to_string(), "correct the syntax and send the program again"))
         .collect();
     if !faults.is_empty() {
         // After an error the tree is a guess; judging it would say things that are not so.
         return faults;
     }
     let newer = parsed.unsupported_syntax_errors().iter().map(|error| {
-        syntax(error.range.into(), error.to_string(), &format!("the program runs under Python {}; write it for that version", rules.target))
+        syntax(
+            error.range.into(),
+            &error.to_string(),
+            &format!("the program runs under Python {}; write it for that version", rules.target),
+        )
     });
     let mut raw: Vec<Raw> = newer.collect();
     if let Mod::Module(module) = parsed.syntax() {
-        judge::judge(&walk::module(&module.body), rules, &mut raw);
+        judge::judge(&walk::module(&module.body, source.len()), rules, &mut raw);
     }
     raw
 }
 
-fn syntax(range: std::ops::Range<usize>, message: String, hint: &str) -> Raw {
+fn syntax(range: std::ops::Range<usize>, message: &str, hint: &str) -> Raw {
     let message = message.lines().next().unwrap_or_default().trim_end_matches('.').to_owned();
     Raw {
         rule: "syntax",

@@ -105,7 +105,7 @@ pub(super) enum ImportStatement<'a> {
 /// A string constant: its text and where it stands.
 #[derive(Debug)]
 pub(super) struct Text<'a> {
-    pub(super) text: &'a str,
+    pub(super) value: &'a str,
     pub(super) start: usize,
     pub(super) end: usize,
     /// A statement of its own, e.g. a docstring.
@@ -147,16 +147,17 @@ pub(super) struct Program<'a> {
 }
 
 impl Program<'_> {
-    pub(super) fn new() -> Self {
+    /// `size` is the length of the source in bytes.
+    pub(super) fn new(size: usize) -> Self {
         Self {
             scopes: Scopes::new(),
-            names: Vec::new(),
-            attributes: Vec::new(),
+            names: Vec::with_capacity(size / 16),
+            attributes: Vec::with_capacity(size / 64),
             imports: Vec::new(),
             classes: Vec::new(),
             patterns: Vec::new(),
             keywords: Vec::new(),
-            calls: Vec::new(),
+            calls: Vec::with_capacity(size / 64),
             texts: Vec::new(),
             dunders: Vec::new(),
             annotations: Vec::new(),

@@ -1,6 +1,7 @@
 //! Scopes, what binds each name in them, and what a name can mean where it is read.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
 
 use ruff_python_ast::Expr;
 
@@ -24,11 +25,12 @@ pub(super) enum ScopeKind {
 pub(super) struct Scope<'a> {
     pub(super) kind: ScopeKind,
     pub(super) parent: ScopeId,
-    names: HashMap<&'a str, Names<'a>>,
-    /// `global` and `nonlocal` declarations.
-    elsewhere: HashMap<&'a str, ScopeId>,
+    /// By the number of the name.
+    names: HashMap<u32, Names<'a>, Dense>,
+    /// `global` (true) and `nonlocal` (false) declarations.
+    elsewhere: HashMap<u32, bool, Dense>,
     /// Modules whose names were all imported.
-    pub(super) stars: Vec<&'a str>,
+    stars: Vec<&'a str>,
 }
 
 /// Everything that binds one name in one scope.
@@ -88,46 +90,142 @@ pub(super) struct Meaning<'s, 'a> {
     pub(super) star: Option<&'a str>,
 }
 
+/// Every scope of a program, and every name that something in it binds.
 #[derive(Debug)]
-pub(super) struct Scopes<'a>(Vec<Scope<'a>>);
+pub(super) struct Scopes<'a> {
+    all: Vec<Scope<'a>>,
+    /// Numbered in the order of their first binding; whether an import or a class binds the name anywhere.
+    names: HashMap<&'a str, (u32, bool)>,
+    spelling: Vec<&'a str>,
+    any_star: bool,
+}
+
+/// Hashes the small numbers of names; they are given out by us, so nobody can make them collide.
+#[derive(Debug, Default, Clone, Copy)]
+struct Dense(u64);
+
+impl BuildHasher for Dense {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}
+
+impl Hasher for Dense {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        // Fibonacci hashing: the table looks at high and low bits.
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
 
 impl<'a> Scopes<'a> {
     pub(super) fn new() -> Self {
-        Self(vec![Scope::new(ScopeKind::Module, 0)])
+        Self { all: vec![Scope::new(ScopeKind::Module, 0)], names: HashMap::new(), spelling: Vec::new(), any_star: false }
     }
 
     pub(super) fn open(&mut self, kind: ScopeKind, parent: ScopeId) -> ScopeId {
-        self.0.push(Scope::new(kind, parent));
-        self.0.len() - 1
+        self.all.push(Scope::new(kind, parent));
+        self.all.len() - 1
     }
 
     pub(super) fn get(&self, id: ScopeId) -> Option<&Scope<'a>> {
-        self.0.get(id)
+        self.all.get(id)
     }
 
-    pub(super) fn get_mut(&mut self, id: ScopeId) -> Option<&mut Scope<'a>> {
-        self.0.get_mut(id)
+    /// Notes `from module import *`.
+    pub(super) fn star_import(&mut self, scope: ScopeId, module: &'a str) {
+        self.any_star = true;
+        if let Some(scope) = self.all.get_mut(scope) {
+            scope.stars.push(module);
+        }
+    }
+
+    fn number(&mut self, name: &'a str) -> u32 {
+        let next = u32::try_from(self.spelling.len()).unwrap_or(u32::MAX);
+        let (number, _) = self.names.entry(name).or_insert((next, false));
+        if *number == next {
+            self.spelling.push(name);
+        }
+        *number
+    }
+
+    fn number_of(&self, name: &str) -> Option<u32> {
+        self.names.get(name).map(|(number, _)| *number)
+    }
+
+    /// Whether some import or class may have bound the name, anywhere.
+    pub(super) fn is_known(&self, name: &str) -> bool {
+        self.any_star || self.names.get(name).is_some_and(|(_, known)| *known)
     }
 
     /// Notes a `global` (`to_module`) or `nonlocal` declaration.
     pub(super) fn declare(&mut self, scope: ScopeId, name: &'a str, to_module: bool) {
-        let target = if to_module { 0 } else { self.enclosing_function(scope, name) };
-        if let Some(scope) = self.0.get_mut(scope) {
-            scope.elsewhere.insert(name, target);
+        let name = self.number(name);
+        if let Some(scope) = self.all.get_mut(scope) {
+            scope.elsewhere.insert(name, to_module);
         }
     }
 
-    /// The scope in which `scope` binds `name`.
-    fn home(&self, scope: ScopeId, name: &str) -> ScopeId {
-        self.0.get(scope).and_then(|scope| scope.elsewhere.get(name).copied()).unwrap_or(scope)
+    fn declared(&self, scope: ScopeId, name: u32) -> Option<bool> {
+        self.all.get(scope).and_then(|scope| scope.elsewhere.get(&name).copied())
+    }
+
+    /// The functions around `scope`.
+    fn functions_around(&self, scope: ScopeId) -> Vec<ScopeId> {
+        let mut around = Vec::new();
+        let mut at = scope;
+        while let Some(here) = self.all.get(at)
+            && at != 0
+        {
+            at = here.parent;
+            if self.all.get(at).is_some_and(|scope| scope.kind == ScopeKind::Function) {
+                around.push(at);
+            }
+        }
+        around
     }
 
     /// Notes that `scope` binds `name`; false when imports and classes have bound it too often to follow.
     #[must_use]
     pub(super) fn bind(&mut self, scope: ScopeId, name: &'a str, mut site: Site<'a>) -> bool {
-        let home = self.home(scope, name);
-        site.straight &= home == scope;
-        let Some(scope) = self.0.get_mut(home) else { return true };
+        let number = self.number(name);
+        if matches!(site.what, What::Module(_) | What::Export(..) | What::Class(_))
+            && let Some((_, known)) = self.names.get_mut(name)
+        {
+            *known = true;
+        }
+        let name = number;
+        match self.declared(scope, name) {
+            None => self.bind_in(scope, name, site),
+            Some(true) => {
+                site.straight &= scope == 0;
+                self.bind_in(0, name, site)
+            }
+            // Which of the functions around owns the name may be decided by a line further down: it may be any of them.
+            Some(false) => {
+                site.straight = false;
+                let mut kept = true;
+                for home in self.functions_around(scope) {
+                    kept &= self.bind_in(home, name, site.clone());
+                }
+                kept
+            }
+        }
+    }
+
+    fn bind_in(&mut self, home: ScopeId, name: u32, site: Site<'a>) -> bool {
+        let Some(scope) = self.all.get_mut(home) else { return true };
         let names = scope.names.entry(name).or_default();
         names.straight = site.straight && (names.count == 0 || names.straight);
         if site.straight {
@@ -146,29 +244,23 @@ impl<'a> Scopes<'a> {
     }
 
     pub(super) fn unbind(&mut self, scope: ScopeId, name: &'a str) {
-        let home = self.home(scope, name);
-        if let Some(scope) = self.0.get_mut(home) {
-            scope.names.entry(name).or_default().unbound = true;
-        }
-    }
-
-    fn enclosing_function(&self, from: ScopeId, name: &str) -> ScopeId {
-        let mut at = self.0.get(from).map_or(0, |scope| scope.parent);
-        while let Some(scope) = self.0.get(at)
-            && at != 0
-        {
-            if scope.kind == ScopeKind::Function && scope.names.contains_key(name) {
-                return at;
+        let name = self.number(name);
+        let homes = match self.declared(scope, name) {
+            None => vec![scope],
+            Some(true) => vec![0],
+            Some(false) => self.functions_around(scope),
+        };
+        for home in homes {
+            if let Some(scope) = self.all.get_mut(home) {
+                scope.names.entry(name).or_default().unbound = true;
             }
-            at = scope.parent;
         }
-        0
     }
 
     /// The nearest scope around `from` that is no comprehension: where `:=` binds.
     pub(super) fn outside_comprehensions(&self, from: ScopeId) -> ScopeId {
         let mut at = from;
-        while let Some(scope) = self.0.get(at)
+        while let Some(scope) = self.all.get(at)
             && scope.kind == ScopeKind::Comprehension
         {
             at = scope.parent;
@@ -181,12 +273,16 @@ impl<'a> Scopes<'a> {
     /// Python never falls back from a function's own name; from a class body and from the module it does while the name is not bound
     /// yet. A module-level name counts as bound only after a statement that is always reached, and if nothing unbinds it.
     pub(super) fn meaning(&self, name: &str, scope: ScopeId, at: usize) -> Meaning<'_, 'a> {
-        let mut id = self.home(scope, name);
-        let mut first = true;
+        let Some(number) = self.number_of(name) else { return Meaning { sites: &[], scope: 0, builtin: true, star: self.star(0, name) } };
+        let (mut id, mut first) = match self.declared(scope, number) {
+            None => (scope, true),
+            Some(true) => (0, false),
+            Some(false) => (self.all.get(scope).map_or(0, |scope| scope.parent), false),
+        };
         loop {
-            let Some(here) = self.0.get(id) else { return Meaning { sites: &[], scope: 0, builtin: true, star: None } };
+            let Some(here) = self.all.get(id) else { return Meaning { sites: &[], scope: 0, builtin: true, star: None } };
             let visible = first || here.kind != ScopeKind::Class;
-            if visible && let Some(names) = here.names.get(name) {
+            if visible && let Some(names) = here.names.get(&number) {
                 let closed = matches!(here.kind, ScopeKind::Function | ScopeKind::Comprehension);
                 let bound = !names.unbound && names.bound_from.is_some_and(|from| from <= at);
                 if closed || bound || (here.kind == ScopeKind::Module && !names.sites.is_empty()) {
@@ -194,7 +290,7 @@ impl<'a> Scopes<'a> {
                     let last = all.iter().rposition(|site| site.from <= at).and_then(|last| all.get(last..=last));
                     let settled = names.straight && (scope == id || names.last_from <= at);
                     let sites = if settled { last.unwrap_or(all) } else { all };
-                    return Meaning { sites, scope: id, builtin: !(closed || bound), star: None };
+                    return Meaning { sites, scope: id, builtin: !(closed || bound), star: self.star(id, name) };
                 }
                 // A class body's name that may not be bound yet: what is outside may be meant as well, so take the stricter way.
                 if here.kind == ScopeKind::Class && !names.sites.is_empty() {
@@ -216,19 +312,29 @@ impl<'a> Scopes<'a> {
         }
     }
 
+    /// The module whose star import in `scope` may have bound `name`.
+    fn star(&self, scope: ScopeId, name: &str) -> Option<&'a str> {
+        if !self.any_star {
+            return None;
+        }
+        self.all.get(scope)?.stars.iter().find(|module| tables::is_export(module, name)).copied()
+    }
+
     /// Every site of `name` directly in `scope`.
     pub(super) fn sites(&self, scope: ScopeId, name: &str) -> Option<&Names<'a>> {
-        self.0.get(scope)?.names.get(name)
+        self.all.get(scope)?.names.get(&self.number_of(name)?)
     }
 
     /// The names bound directly in `scope`.
     pub(super) fn names(&self, scope: ScopeId) -> impl Iterator<Item = (&'a str, &Names<'a>)> {
-        self.0.get(scope).into_iter().flat_map(|scope| scope.names.iter().map(|(name, names)| (*name, names)))
+        self.all.get(scope).into_iter().flat_map(|scope| {
+            scope.names.iter().filter_map(|(name, names)| Some((*self.spelling.get(usize::try_from(*name).ok()?)?, names)))
+        })
     }
 }
 
 impl Scope<'_> {
     fn new(kind: ScopeKind, parent: ScopeId) -> Self {
-        Self { kind, parent, names: HashMap::new(), elsewhere: HashMap::new(), stars: Vec::new() }
+        Self { kind, parent, names: HashMap::default(), elsewhere: HashMap::default(), stars: Vec::new() }
     }
 }

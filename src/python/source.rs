@@ -8,8 +8,8 @@ pub const MAX_SOURCE: Bytes = Bytes::kib(256);
 
 /// Brings a program into its one form: UTF-8, no byte order mark, `\n` line ends.
 ///
-/// CPython turns `\r` and `\r\n` into `\n` inside string constants too, and a parser that does not would judge other constants.
-/// An encoding cookie lets a comment become code (utf-7, `unicode_escape`, gb18030), and CPython up to 3.10 stops reading at NUL.
+/// `CPython` turns `\r` and `\r\n` into `\n` inside string constants too, and a parser that does not would judge other constants.
+/// An encoding cookie lets a comment become code (utf-7, `unicode_escape`, gb18030), and `CPython` up to 3.10 stops reading at NUL.
 pub(super) fn normalise(bytes: &[u8]) -> Result<String, Raw> {
     if bytes.len() > MAX_SOURCE.as_usize() {
         return Err(fault(

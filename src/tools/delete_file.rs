@@ -29,7 +29,6 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// ROOT/folder/file
     path: String,
     /// Also a folder that is not empty, with all below it.
     recursive: Option<bool>,
@@ -66,7 +65,7 @@ impl Tool for DeleteFile {
             let permit = permit.narrow::<model::DeleteFile>()?;
             stop(&stage, &permit).check()?;
             let target = first_target(&permit);
-            let deleted = heavy(permit.action().recursive, || sandbox.roots.delete(permit))?;
+            let deleted = heavy(true, || sandbox.roots.delete(permit))?;
             let with = if deleted > 1 { format!(" with the {} entries below it", deleted - 1) } else { String::new() };
             Ok(Output::text(format!("`{target}` deleted{with}")).fact("path", target).fact("deleted", deleted))
         })

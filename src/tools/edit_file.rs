@@ -33,7 +33,6 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// ROOT/folder/file
     path: String,
     /// Applied in order, all or none.
     #[schemars(length(min = 1))]

@@ -28,7 +28,6 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// ROOT/folder/file
     path: String,
 }
 

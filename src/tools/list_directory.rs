@@ -42,7 +42,7 @@ struct Args {
     /// How many folders deep.
     #[schemars(range(min = 1, max = 32))]
     depth: Option<u32>,
-    /// `*.rs` matches names at any depth, `src/**/*.rs` the path below `path`.
+    /// `*.rs`: names at any depth; `src/**/*.rs`: paths below `path`.
     glob: Option<String>,
     /// Most entries.
     #[schemars(range(min = 1, max = 10000))]

@@ -29,7 +29,6 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// ROOT/folder/file
     from: String,
     /// The whole new path, not the folder to move into.
     to: String,
@@ -43,7 +42,7 @@ impl Tool for MoveFile {
     fn card(&self) -> Card {
         Card {
             title: "Move or rename",
-            description: "Moves or renames a file or folder within one file system. The folder of the new path must exist.",
+            description: "Moves or renames a file or folder. The folder of the new path must exist.",
             read_only: false,
             destructive: true,
             idempotent: false,

@@ -44,7 +44,7 @@ struct Args {
     path: String,
     /// A regular expression (Rust syntax, `(?i)` ignores case); without it the matching file names are listed.
     query: Option<String>,
-    /// `*.rs` matches names at any depth, `src/**/*.rs` the path below `path`.
+    /// `*.rs`: names at any depth; `src/**/*.rs`: paths below `path`.
     glob: Option<String>,
     /// Lines around each match.
     #[schemars(range(min = 0, max = 20))]

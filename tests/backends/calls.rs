@@ -215,3 +215,41 @@ fn calls_are_served_by_jails_that_wait_and_fresh_ones_are_not() {
     spec.fresh = true;
     assert_eq!(world.run(&spec).unwrap().stdout, "False\n");
 }
+
+#[test]
+fn memory_in_files_counts_where_the_kernel_keeps_a_group() {
+    let world = World::new();
+    let filled = "for f in ('/tmp/a', '/dev/shm/a'):\n    h = open(f, 'wb')\n    for _ in range(50):\n        h.write(bytes(1 << 20))\nprint('filled')";
+    for warm in [false, true] {
+        let mut spec = world.spec(filled);
+        (spec.limits.memory, spec.fresh) = (96 << 20, !warm);
+        if warm {
+            world.warm_up_like(&spec);
+        }
+        let outcome = world.run(&spec).unwrap();
+        if outcome.isolation.layers["memory_cgroup"] == "on" {
+            assert_eq!((outcome.status, outcome.limit), (Status::Limit, Some(Limit::Memory)), "{outcome:?}");
+            assert!(outcome.evidence.as_ref().is_some_and(|evidence| evidence.starts_with("oom_kill")), "{outcome:?}");
+            // The count tells it, not the way the program ended: here only a child dies.
+            spec.program = format!(
+                "import os\nif os.fork() == 0:\n    x = bytearray(b'x') * (40 << 20)\n    exec({filled:?})\n    os._exit(0)\nos.wait()\nprint('well')"
+            );
+            let outcome = world.run(&spec).unwrap();
+            assert_eq!((outcome.exit_code, outcome.limit), (Some(0), Some(Limit::Memory)), "{outcome:?}");
+        } else {
+            assert_eq!(outcome.stdout, "filled\n", "{outcome:?}");
+        }
+        spec.program = "open('/tmp/a', 'wb').write(bytes(20 << 20))".to_owned();
+        assert_eq!(world.run(&spec).unwrap().status, Status::Ok);
+    }
+}
+
+#[test]
+fn sixty_four_calls_at_once_all_come_back() {
+    let world = World::new();
+    world.warm_up();
+    let specs: Vec<_> = (0..64).map(|n| world.spec(&format!("print({n})"))).collect();
+    for (n, outcome) in world.run_all(&specs).into_iter().enumerate() {
+        assert_eq!(outcome.unwrap().stdout, format!("{n}\n"));
+    }
+}

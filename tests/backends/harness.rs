@@ -106,9 +106,14 @@ impl World {
 
     /// Calls until a jail waits, so that what follows is served by it.
     pub(crate) fn warm_up(&self) {
+        self.warm_up_like(&self.spec(""));
+    }
+
+    pub(crate) fn warm_up_like(&self, spec: &JailSpec) {
+        let spec = JailSpec { program: "pass".to_owned(), ..spec.clone() };
         let began = std::time::Instant::now();
         while began.elapsed() < Duration::from_millis(1500) {
-            let _ = self.run(&self.spec("pass"));
+            let _ = self.run(&spec);
         }
     }
 

@@ -1,42 +1,46 @@
 //! Payment cards: issuer number, length, grouping as printed, Luhn.
 
+use std::sync::LazyLock;
+
 use super::check::{luhn, value};
-use super::context::OTHER;
+use super::context::{OTHER, Words};
 use super::number::Number;
 
-const CARD: &[&str] = &[
-    "card",
-    "cards",
-    "cc",
-    "credit",
-    "debit",
-    "visa",
-    "mastercard",
-    "amex",
-    "american express",
-    "discover",
-    "pan",
-    "card_number",
-    "cardnumber",
-    "unionpay",
-    "卡",
-    "银行卡",
-    "卡号",
-    "信用卡",
-    "カード",
-    "카드",
-    "karte",
-    "kreditkarte",
-    "carte",
-    "tarjeta",
-    "cartão",
-    "carta",
-    "карта",
-    "карты",
-    "charge",
-    "payment",
-    "pay",
-];
+static CARD: LazyLock<Words> = LazyLock::new(|| {
+    Words::of(&[
+        "card",
+        "cards",
+        "cc",
+        "credit",
+        "debit",
+        "visa",
+        "mastercard",
+        "amex",
+        "american express",
+        "discover",
+        "pan",
+        "card_number",
+        "cardnumber",
+        "unionpay",
+        "卡",
+        "银行卡",
+        "卡号",
+        "信用卡",
+        "カード",
+        "카드",
+        "karte",
+        "kreditkarte",
+        "carte",
+        "tarjeta",
+        "cartão",
+        "carta",
+        "карта",
+        "карты",
+        "charge",
+        "payment",
+        "pay",
+    ])
+});
 
 /// Says whether a number is a card's.
 pub(super) fn classify(number: &Number<'_>) -> Option<(&'static str, &'static str, f32)> {
@@ -48,8 +52,8 @@ pub(super) fn classify(number: &Number<'_>) -> Option<(&'static str, &'static st
     if !fits || !varied {
         return None;
     }
-    let named = number.context.says(CARD);
-    let other = number.context.just_before(OTHER);
+    let named = number.context.names(&CARD);
+    let other = number.context.names_just_before(&OTHER);
     // Without a word for cards: sixteen digits, or a length and grouping that only cards have; never columns of a table.
     let typical = match digits.len() {
         16 => number.groups.len() == 1 || !number.in_row,

@@ -1,6 +1,9 @@
 //! What the words just before (and after) a number say it is.
 
 use std::cell::OnceCell;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use crate::filter::finding::{ceil, floor};
 
@@ -33,10 +36,33 @@ impl<'t> Context<'t> {
         })
     }
 
+    /// Whether there is nothing but signs and digits around, as inside a table.
+    fn is_wordless(&self) -> bool {
+        let (before, after) = self.words();
+        !before.bytes().chain(after.bytes()).any(|byte| byte.is_ascii_alphabetic() || byte >= 0x80)
+    }
+
+    /// Whether one of a long list of words stands near.
+    pub(super) fn names(&self, words: &Words) -> bool {
+        let (before, after) = self.words();
+        !self.is_wordless() && (words.stand_in(before) || words.stand_in(after))
+    }
+
+    /// Whether one of a long list of words stands right before.
+    pub(super) fn names_just_before(&self, words: &Words) -> bool {
+        !self.is_wordless() && words.stand_in(self.just())
+    }
+
+    /// The few bytes right before.
+    fn just(&self) -> &str {
+        let (before, _) = self.words();
+        before.get(ceil(before, before.len().saturating_sub(28))..).unwrap_or_default()
+    }
+
     /// Whether one of some words stands near; words of ASCII letters count whole.
     pub(super) fn says(&self, words: &[&str]) -> bool {
         let (before, after) = self.words();
-        words.iter().any(|word| holds(before, word) || holds(after, word))
+        !self.is_wordless() && words.iter().any(|word| holds(before, word) || holds(after, word))
     }
 
     /// Whether Chinese is written around.
@@ -54,172 +80,198 @@ impl<'t> Context<'t> {
 
     /// Whether one of some words stands before, with at most a few signs or short words between.
     pub(super) fn just_before(&self, words: &[&str]) -> bool {
-        let (before, _) = self.words();
-        let near = before.get(ceil(before, before.len().saturating_sub(28))..).unwrap_or_default();
-        words.iter().any(|word| holds(near, word))
+        let near = self.just();
+        !self.is_wordless() && words.iter().any(|word| holds(near, word))
     }
 }
 
 fn holds(text: &str, word: &str) -> bool {
-    let ascii = word.bytes().all(|byte| byte.is_ascii());
-    text.match_indices(word).any(|(at, _)| {
-        !ascii
-            || (!text.get(..at).is_some_and(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric()))
-                && !text.get(at + word.len()..).is_some_and(|after| after.starts_with(|c: char| c.is_ascii_alphabetic())))
-    })
+    text.match_indices(word).any(|(at, _)| !word.is_ascii() || is_whole(text, at, at + word.len()))
+}
+
+/// Whether no ASCII letter or digit touches a word of ASCII letters.
+fn is_whole(text: &str, start: usize, end: usize) -> bool {
+    !text.get(..start).is_some_and(|before| before.ends_with(|c: char| c.is_ascii_alphanumeric()))
+        && !text.get(end..).is_some_and(|after| after.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// A list of words that is looked for at once.
+#[derive(Debug)]
+pub(super) struct Words {
+    list: &'static [&'static str],
+    automaton: Option<AhoCorasick>,
+}
+
+impl Words {
+    pub(super) fn of(list: &'static [&'static str]) -> Self {
+        Self { list, automaton: AhoCorasick::new(list).ok() }
+    }
+
+    fn stand_in(&self, text: &str) -> bool {
+        self.automaton.as_ref().is_some_and(|automaton| {
+            automaton.find_overlapping_iter(text).any(|found| {
+                let ascii = self.list.get(found.pattern().as_usize()).is_some_and(|word| word.is_ascii());
+                !ascii || is_whole(text, found.start(), found.end())
+            })
+        })
+    }
 }
 
 /// Words for telephones.
-pub(super) const PHONE: &[&str] = &[
-    "phone",
-    "tel",
-    "telephone",
-    "mobile",
-    "cellphone",
-    "cell phone",
-    "ring me",
-    "reach me",
-    "reach us",
-    "text me",
-    "call",
-    "calls",
-    "fax",
-    "sms",
-    "whatsapp",
-    "dial",
-    "contact",
-    "phone_number",
-    "phone number",
-    "hotline",
-    "landline",
-    "voicemail",
-    "电话",
-    "手机",
-    "手機",
-    "联系",
-    "電話",
-    "携帯",
-    "微信",
-    "号码",
-    "전화",
-    "휴대",
-    "연락",
-    "telefon",
-    "handy",
-    "mobil",
-    "rufen",
-    "anrufen",
-    "erreichen",
-    "téléphone",
-    "appelez",
-    "appeler",
-    "joindre",
-    "portable",
-    "numéro",
-    "teléfono",
-    "móvil",
-    "llame",
-    "llámame",
-    "llamar",
-    "telefone",
-    "celular",
-    "ligue",
-    "telefono",
-    "cellulare",
-    "chiama",
-    "chiamare",
-    "chiamami",
-    "телефон",
-    "звоните",
-    "тел",
-    "тел.",
-    "моб",
-    "telefoon",
-    "bel",
-    "bellen",
-    "telefonu",
-    "zadzwoń",
-    "dzwoń",
-    "puhelin",
-    "फोन",
-    "मोबाइल",
-    "โทร",
-    "điện thoại",
-    "هاتف",
-    "טלפון",
-];
+pub(super) static PHONE: LazyLock<Words> = LazyLock::new(|| {
+    Words::of(&[
+        "phone",
+        "tel",
+        "telephone",
+        "mobile",
+        "cellphone",
+        "cell phone",
+        "ring me",
+        "reach me",
+        "reach us",
+        "text me",
+        "call",
+        "calls",
+        "fax",
+        "sms",
+        "whatsapp",
+        "dial",
+        "contact",
+        "phone_number",
+        "phone number",
+        "hotline",
+        "landline",
+        "voicemail",
+        "电话",
+        "手机",
+        "手機",
+        "联系",
+        "電話",
+        "携帯",
+        "微信",
+        "号码",
+        "전화",
+        "휴대",
+        "연락",
+        "telefon",
+        "handy",
+        "mobil",
+        "rufen",
+        "anrufen",
+        "erreichen",
+        "téléphone",
+        "appelez",
+        "appeler",
+        "joindre",
+        "portable",
+        "numéro",
+        "teléfono",
+        "móvil",
+        "llame",
+        "llámame",
+        "llamar",
+        "telefone",
+        "celular",
+        "ligue",
+        "telefono",
+        "cellulare",
+        "chiama",
+        "chiamare",
+        "chiamami",
+        "телефон",
+        "звоните",
+        "тел",
+        "тел.",
+        "моб",
+        "telefoon",
+        "bel",
+        "bellen",
+        "telefonu",
+        "zadzwoń",
+        "dzwoń",
+        "puhelin",
+        "फोन",
+        "मोबाइल",
+        "โทร",
+        "điện thoại",
+        "هاتف",
+        "טלפון",
+    ])
+});
 
 /// Words for numbers that only look like one of ours.
-pub(super) const OTHER: &[&str] = &[
-    "order",
-    "serial",
-    "tracking",
-    "invoice",
-    "sku",
-    "isbn",
-    "issn",
-    "ean",
-    "upc",
-    "build",
-    "version",
-    "ratio",
-    "range",
-    "pages",
-    "room",
-    "flow",
-    "snowflake",
-    "timestamp",
-    "ts",
-    "created_at",
-    "updated_at",
-    "epoch",
-    "commit",
-    "revision",
-    "part",
-    "model",
-    "lot",
-    "batch",
-    "ticket",
-    "case",
-    "issue",
-    "rfc",
-    "port",
-    "pid",
-    "offset",
-    "size",
-    "bytes",
-    "lat",
-    "lon",
-    "seed",
-    "订单号",
-    "订单",
-    "流水号",
-    "流水",
-    "交易单号",
-    "单号",
-    "序列号",
-    "快递",
-    "运单",
-    "編號",
-    "编号",
-    "注文番号",
-    "주문번호",
-    "transaction",
-    "shipment",
-    "parcel",
-    "barcode",
-    "checksum",
-    "hash",
-    "doi",
-    "score",
-    "rows",
-    "ids",
-    "uid",
-    "user_id",
-    "userid",
-    "msgid",
-    "message_id",
-];
+pub(super) static OTHER: LazyLock<Words> = LazyLock::new(|| {
+    Words::of(&[
+        "order",
+        "serial",
+        "tracking",
+        "invoice",
+        "sku",
+        "isbn",
+        "issn",
+        "ean",
+        "upc",
+        "build",
+        "version",
+        "ratio",
+        "range",
+        "pages",
+        "room",
+        "flow",
+        "snowflake",
+        "timestamp",
+        "ts",
+        "created_at",
+        "updated_at",
+        "epoch",
+        "commit",
+        "revision",
+        "part",
+        "model",
+        "lot",
+        "batch",
+        "ticket",
+        "case",
+        "issue",
+        "rfc",
+        "port",
+        "pid",
+        "offset",
+        "size",
+        "bytes",
+        "lat",
+        "lon",
+        "seed",
+        "订单号",
+        "订单",
+        "流水号",
+        "流水",
+        "交易单号",
+        "单号",
+        "序列号",
+        "快递",
+        "运单",
+        "編號",
+        "编号",
+        "注文番号",
+        "주문번호",
+        "transaction",
+        "shipment",
+        "parcel",
+        "barcode",
+        "checksum",
+        "hash",
+        "doi",
+        "score",
+        "rows",
+        "ids",
+        "uid",
+        "user_id",
+        "userid",
+        "msgid",
+        "message_id",
+    ])
+});
 
 #[cfg(test)]
 mod tests {
@@ -229,8 +281,8 @@ mod tests {
     fn words_count_whole_and_only_near() {
         let text = "My phone: 123";
         let context = Context::around(text, text.len() - 3, text.len());
-        assert!(context.says(&["phone"]) && !context.says(&["hone"]) && context.just_before(PHONE));
+        assert!(context.says(&["phone"]) && !context.says(&["hone"]) && context.names_just_before(&PHONE));
         let text = "电话13912345678";
-        assert!(Context::around(text, 6, text.len()).says(PHONE));
+        assert!(Context::around(text, 6, text.len()).names(&PHONE));
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn classify(number: &Number<'_>) -> Answer {
     let spaced = number.signs.iter().all(|sign| *sign == b' ');
     let says = |words: &[&str]| number.context.says(words);
     let near = |words: &[&str]| number.context.just_before(words);
-    let other = near(OTHER);
+    let other = || number.context.names_just_before(&OTHER);
     let yes = |sub: &'static str, score: f32| Some(("NATIONAL_ID", sub, score));
     if (17..=18).contains(&digits.len())
         && matches!(groups, [17 | 18] | [6, 8, 3 | 4] | [6, 4, 4, 3 | 4])
@@ -39,7 +39,7 @@ pub(super) fn classify(number: &Number<'_>) -> Answer {
         13 if near(&["id number", "south african", "identity number", "sa id"]) && luhn(digits) && six_date(digits, false) => {
             return yes("za-id", 0.8);
         }
-        13 if groups == [6, 7] && (korean(digits) || six_date(digits, false) && says(&["주민", "rrn", "resident"])) && !other => {
+        13 if groups == [6, 7] && (korean(digits) || six_date(digits, false) && says(&["주민", "rrn", "resident"])) && !other() => {
             return yes("kr-rrn", 0.85);
         }
         13 if matches!(groups, [3, 4, 4, 2]) && digits.starts_with(&[7, 5, 6]) && ean(digits) => return yes("ch-ahv", 0.9),
@@ -48,7 +48,7 @@ pub(super) fn classify(number: &Number<'_>) -> Answer {
         }
         12 if digits.first().is_some_and(|first| *first >= 2)
             && verhoeff(digits)
-            && (matches!(groups, [4, 4, 4]) && (spaced || dashed) && !other && !number.in_row
+            && (matches!(groups, [4, 4, 4]) && (spaced || dashed) && !other() && !number.in_row
                 || says(&["aadhaar", "aadhar", "uidai", "आधार"])) =>
         {
             return yes("in-aadhaar", 0.85);
@@ -69,7 +69,7 @@ pub(super) fn classify(number: &Number<'_>) -> Answer {
             && polish(digits)
             && value(digits.get(..2)?) >= 20
             && says(&["numer", "identity", "dowód", "tożsamości"])
-            && !other =>
+            && !other() =>
         {
             return yes("pl-pesel", 0.6);
         }
@@ -82,19 +82,19 @@ pub(super) fn classify(number: &Number<'_>) -> Answer {
         {
             return yes("uk-nhs", 0.75);
         }
-        10 if groups == [6, 4] && dashed && six_date(digits, false) && luhn(digits) && !other => return yes("se-personnummer", 0.75),
+        10 if groups == [6, 4] && dashed && six_date(digits, false) && luhn(digits) && !other() => return yes("se-personnummer", 0.75),
         10 if groups == [6, 4] && six_date(digits, true) && says(&["cpr", "cpr-nummer", "personnummer"]) => return yes("dk-cpr", 0.85),
         12 if groups == [8, 4]
             && luhn(digits.get(2..)?)
             && is_date(value(digits.get(..4)?), value(digits.get(4..6)?), value(digits.get(6..8)?))
-            && !other =>
+            && !other() =>
         {
             return yes("se-personnummer", 0.85);
         }
         9 if groups == [3, 2, 4]
             && (dashed || spaced)
             && american(digits)
-            && (dashed && !other || says(&["ssn", "social security", "social"])) =>
+            && (dashed && !other() || says(&["ssn", "social security", "social"])) =>
         {
             return yes("us-ssn", 0.9);
         }

@@ -1,5 +1,7 @@
 //! Telephone numbers: with a country code, or in the national forms that are plain without one.
 
+use std::cell::OnceCell;
+
 use super::check::value;
 use super::context::{OTHER, PHONE};
 use super::number::Number;
@@ -13,13 +15,13 @@ pub(super) fn classify(number: &Number<'_>) -> Option<(&'static str, &'static st
     if number.digits.len() > 17 {
         return None;
     }
-    let named = number.context.says(PHONE);
-    let other = number.context.just_before(OTHER) && !number.context.just_before(NAMED);
-    let (country, score) = if number.plus { international(number)? } else { national(number, named)? };
-    if other && !number.plus {
+    let known = OnceCell::new();
+    let named = || *known.get_or_init(|| number.context.names(&PHONE));
+    let (country, score) = if number.plus { international(number)? } else { national(number, &named)? };
+    if !number.plus && number.context.names_just_before(&OTHER) && !number.context.just_before(NAMED) {
         return None;
     }
-    Some(("PHONE", country, if named { (score + 0.1_f32).min(0.99) } else { score }))
+    Some(("PHONE", country, if named() { (score + 0.1_f32).min(0.99) } else { score }))
 }
 
 /// Words that settle it, even beside a word for other numbers.
@@ -110,7 +112,7 @@ fn is_north_american(digits: &[u8]) -> bool {
 }
 
 /// The national forms. `named`: a word for telephones is near.
-fn national(number: &Number<'_>, named: bool) -> Option<(&'static str, f32)> {
+fn national(number: &Number<'_>, named: impl Fn() -> bool) -> Option<(&'static str, f32)> {
     let digits = number.digits.as_slice();
     let groups = number.groups.as_slice();
     let signs = number.signs.as_slice();
@@ -122,10 +124,10 @@ fn national(number: &Number<'_>, named: bool) -> Option<(&'static str, f32)> {
         // China: eleven digits from 13 to 19, in one piece or 3-4-4; `86` may lead.
         (11, 1)
             if (13..=19).contains(&lead(2))
-                && (named || groups.len() > 1 || number.context.is_chinese() || number.context.is_cell())
+                && (named() || groups.len() > 1 || number.context.is_chinese() || number.context.is_cell())
                 && (matches!(groups, [11] | [3, 4, 4]) && same_sign) =>
         {
-            Some(("cn-mobile", if named { 0.85 } else { 0.6 }))
+            Some(("cn-mobile", if named() { 0.85 } else { 0.6 }))
         }
         (13, 8) if lead(2) == 86 && (613..=619).contains(&(lead(4) % 1000)) && matches!(groups, [13] | [2, 11] | [2, 3, 4, 4]) => {
             Some(("cn-mobile", 0.7))
@@ -133,49 +135,49 @@ fn national(number: &Number<'_>, named: bool) -> Option<(&'static str, f32)> {
         // North America: 3-3-4 with signs or brackets; `1` may lead; in one piece or with blanks only beside a word.
         (10, 2..) if is_north_american(digits) && matches!(groups, [3, 3, 4]) && !round(number) => {
             if bracket || dotted_or_dashed {
-                Some(("us", if named { 0.85 } else { 0.6 }))
+                Some(("us", if named() { 0.85 } else { 0.6 }))
             } else {
-                named.then_some(("us", 0.7))
+                named().then_some(("us", 0.7))
             }
         }
         (10, 2..)
-            if named && is_north_american(digits) && matches!(groups, [10] | [3, 7] | [6, 4]) && number.context.just_before(PHONE) =>
+            if is_north_american(digits) && matches!(groups, [10] | [3, 7] | [6, 4]) && number.context.just_before(NAMED) && named() =>
         {
             Some(("us", 0.55))
         }
         (11, 1) if digits.get(1..).is_some_and(is_north_american) && matches!(groups, [1, 3, 3, 4]) => {
-            Some(("us", if named { 0.85 } else { 0.65 }))
+            Some(("us", if named() { 0.85 } else { 0.65 }))
         }
         // India: ten digits from 6 to 9, 5-5 or in one piece, beside a word.
-        (10, 6..) if named && matches!(groups, [10] | [5, 5]) => Some(("in", 0.6)),
+        (10, 6..) if matches!(groups, [10] | [5, 5]) && named() => Some(("in", 0.6)),
         // Japan, Korea: mobile and fixed, with signs.
-        (11, 0) if matches!(lead(3), 50 | 60 | 70 | 80 | 90) && (matches!(groups, [3, 4, 4]) || named && matches!(groups, [11])) => {
+        (11, 0) if matches!(lead(3), 50 | 60 | 70 | 80 | 90) && (matches!(groups, [3, 4, 4]) || named() && matches!(groups, [11])) => {
             Some(("jp", 0.75))
         }
         (10 | 11, 0) if matches!(lead(3), 10 | 11 | 16..=19) && matches!(groups, [3, 3 | 4, 4]) => Some(("kr", 0.75)),
-        (9 | 10, 0) if matches!(groups, [2, 3 | 4, 4]) && lead(2) == 2 && (named || dotted_or_dashed) => Some(("kr", 0.55)),
-        (10, 0) if matches!(groups, [2, 4, 4] | [3, 3, 4] | [4, 2, 4]) && (named || dotted_or_dashed) => Some(("jp", 0.55)),
+        (9 | 10, 0) if matches!(groups, [2, 3 | 4, 4]) && lead(2) == 2 && (named() || dotted_or_dashed) => Some(("kr", 0.55)),
+        (10, 0) if matches!(groups, [2, 4, 4] | [3, 3, 4] | [4, 2, 4]) && (named() || dotted_or_dashed) => Some(("jp", 0.55)),
         // France: ten digits in pairs.
-        (10, 0) if matches!(groups, [2, 2, 2, 2, 2]) && same_sign && digits.get(1) != Some(&0) && (named || !number.in_row) => {
+        (10, 0) if matches!(groups, [2, 2, 2, 2, 2]) && same_sign && digits.get(1) != Some(&0) && (named() || !number.in_row) => {
             Some(("fr", 0.75))
         }
         // Great Britain: 07… 5-6 or 5-3-3, 01/02 in their groups.
-        (11, 0) if lead(2) == 7 && (matches!(groups, [5, 6] | [5, 3, 3] | [4, 3, 4]) || named && matches!(groups, [11])) => {
+        (11, 0) if lead(2) == 7 && (matches!(groups, [5, 6] | [5, 3, 3] | [4, 3, 4]) || named() && matches!(groups, [11])) => {
             Some(("gb", 0.7))
         }
-        (10 | 11, 0) if matches!(lead(2), 1..=3 | 8) && named && matches!(groups, [3, 4, 4] | [5, 5 | 6] | [4, 3, 4] | [11]) => {
+        (10 | 11, 0) if matches!(lead(2), 1..=3 | 8) && named() && matches!(groups, [3, 4, 4] | [5, 5 | 6] | [4, 3, 4] | [11]) => {
             Some(("gb", 0.6))
         }
         // Germany, Austria, Italy and others with a trunk zero: two or three groups, beside a word.
-        (8..=13, 0) if named && digits.get(1) != Some(&0) && (2..=5).contains(&groups.len()) => Some(("de", 0.6)),
-        (9..=12, 0) if named && groups.len() == 1 && digits.get(1) != Some(&0) => Some(("de", 0.55)),
+        (8..=13, 0) if digits.get(1) != Some(&0) && (2..=5).contains(&groups.len()) && named() => Some(("de", 0.6)),
+        (9..=12, 0) if groups.len() == 1 && digits.get(1) != Some(&0) && named() => Some(("de", 0.55)),
         // International with 00.
-        (11..=17, 0) if lead(2) == 0 && named && digits.get(2) != Some(&0) => Some(("international", 0.6)),
+        (11..=17, 0) if lead(2) == 0 && named() && digits.get(2) != Some(&0) => Some(("international", 0.6)),
         // Spain, Portugal, Poland: nine digits in threes or 3-2-2-2; Brazil 2-5-4; all beside a word.
-        (9, 5..) if named && matches!(groups, [3, 3, 3] | [3, 2, 2, 2] | [9]) => Some(("es", 0.55)),
-        (10 | 11, 1..) if named && matches!(groups, [2, 4 | 5, 4]) => Some(("br", 0.6)),
-        (11, 7 | 8) if named && matches!(groups, [1, 3, 3, 2, 2] | [1, 3, 3, 4] | [1, 3, 7] | [11]) => Some(("ru", 0.6)),
-        (8, 2..) if named && matches!(groups, [4, 4] | [2, 2, 2, 2]) && number.context.just_before(NAMED) => Some(("international", 0.5)),
+        (9, 5..) if matches!(groups, [3, 3, 3] | [3, 2, 2, 2] | [9]) && named() => Some(("es", 0.55)),
+        (10 | 11, 1..) if matches!(groups, [2, 4 | 5, 4]) && named() => Some(("br", 0.6)),
+        (11, 7 | 8) if matches!(groups, [1, 3, 3, 2, 2] | [1, 3, 3, 4] | [1, 3, 7] | [11]) && named() => Some(("ru", 0.6)),
+        (8, 2..) if matches!(groups, [4, 4] | [2, 2, 2, 2]) && number.context.just_before(NAMED) && named() => Some(("international", 0.5)),
         _ => None,
     }
 }

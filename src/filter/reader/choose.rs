@@ -81,9 +81,13 @@ impl Choice {
         }
         let mostly = |id: Id| sums.get(id).is_some_and(|(all, chosen)| *chosen > 0 && *chosen * 2 >= *all);
         for id in &texts {
+            let named =
+                |names: &'static [&str]| move |above: &Id| dom.element(*above).is_some_and(|element| names.contains(&element.name()));
+            if dom.ancestors(*id).any(|above| named(APART)(&above)) {
+                continue;
+            }
             let block = dom.ancestors(*id).find(|above| dom.element(*above).is_some_and(|element| !is_inline(element.name())));
-            let whole =
-                dom.ancestors(*id).filter(|above| dom.element(*above).is_some_and(|element| WHOLE.contains(&element.name()))).last();
+            let whole = dom.ancestors(*id).find(named(WHOLE));
             if block.into_iter().chain(whole).any(mostly) {
                 set(&mut keep, *id);
             }
@@ -238,4 +242,7 @@ const MAX_EXTRACTED: usize = 40_000;
 const MAX_STEPS: usize = 1_000_000;
 
 /// Elements whose texts belong together.
-const WHOLE: &[&str] = &["p", "li", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "table", "dl", "blockquote", "figcaption"];
+const WHOLE: &[&str] = &["p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "table", "dl", "figcaption"];
+
+/// Elements whose texts stand for themselves.
+const APART: &[&str] = &["button", "time", "label", "option"];

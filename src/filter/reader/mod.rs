@@ -7,9 +7,12 @@ mod caps;
 mod charset;
 mod choose;
 mod clean;
+mod code;
 mod dom;
+mod head;
 mod markdown;
 mod paging;
+mod sink;
 mod write;
 
 use url::Url;
@@ -74,7 +77,7 @@ fn read(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
     let mut dom = Dom::parse(&page);
     let hidden = clean::clean(&mut dom);
     let page_url = base.map(HttpUrl::as_url);
-    let links: Option<Url> = write::base_of(&dom, page_url);
+    let links: Option<Url> = head::base_of(&dom, page_url);
     let (choice, facts) = match mode {
         Mode::Article => Choice::main(&dom, page_url),
         Mode::Page => (Choice::all(&dom), Facts::default()),
@@ -86,9 +89,9 @@ fn read(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
     }
     if markdown.trim().is_empty() {
         // A page that draws itself by script: what it says of itself is better than nothing.
-        markdown = write::description_of(&dom).unwrap_or_default();
+        markdown = head::description_of(&dom).unwrap_or_default();
     }
-    let title = facts.title.or_else(|| write::title_of(&dom));
+    let title = facts.title.or_else(|| head::title_of(&dom));
     Article { markdown, title, byline: facts.byline, date: facts.date, hidden, truncated: cut || dom.truncated }
 }
 

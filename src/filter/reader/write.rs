@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::caps::MAX_DEPTH;
-use super::clean::texts_below;
+use super::code::{code_block, is_line_number};
 use super::dom::{Dom, Element, Id, Kind};
 
 enum Step<'a> {
@@ -76,7 +76,7 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
         match dom.node(id).map(|node| &node.kind) {
             Some(Kind::Text(text)) => escape(&mut out, &flowing(text)),
             Some(Kind::Element(element)) => {
-                if matches!(element.name(), "head" | "script" | "title") || element.attribute("class").is_some_and(is_line_number) {
+                if matches!(element.name(), "head" | "script" | "title") || is_gutter(element) {
                     continue;
                 }
                 if element.name() == "pre" {
@@ -150,61 +150,6 @@ fn start_tag(out: &mut String, element: &Element, base: Option<&Url>) -> bool {
     true
 }
 
-/// `pre` as one text with its language; the spans of a highlighter are nothing to a reader.
-fn code_block(dom: &Dom, id: Id, keep: &impl Fn(Id) -> bool, out: &mut String) {
-    let mut text = String::new();
-    let mut pending = vec![id];
-    while let Some(id) = pending.pop() {
-        match dom.node(id).map(|node| &node.kind) {
-            Some(Kind::Text(piece)) if keep(id) => text.push_str(piece),
-            Some(Kind::Element(element)) if element.name() == "br" => text.push('\n'),
-            // Line numbers stand in cells and spans of their own.
-            Some(Kind::Element(element)) if element.attribute("class").is_some_and(is_line_number) => continue,
-            _ => {}
-        }
-        pending.extend(dom.children(id).iter().rev());
-    }
-    let text = text.trim_matches('\n');
-    if text.trim().is_empty() {
-        return;
-    }
-    out.push_str("<pre><code");
-    if let Some(language) = language_of(dom, id) {
-        attribute(out, "class", &format!("language-{language}"));
-    }
-    out.push('>');
-    escape(out, text);
-    out.push_str("</code></pre>");
-}
-
-fn is_line_number(class: &str) -> bool {
-    class
-        .split_ascii_whitespace()
-        .any(|class| matches!(class, "lineno" | "linenos" | "line-number" | "line-numbers" | "linenumber" | "gutter" | "ln"))
-}
-
-/// The language as sites write it: on `pre`, on the `code` inside, or on the boxes around.
-fn language_of(dom: &Dom, id: Id) -> Option<String> {
-    let inside = dom.children(id).iter().copied().filter(|child| dom.element(*child).is_some_and(|element| element.name() == "code"));
-    let around = dom.ancestors(id).take(2);
-    std::iter::once(id).chain(inside).chain(around).filter_map(|id| dom.element(id)).find_map(|element| {
-        let given = ["data-lang", "data-language"].iter().find_map(|name| element.attribute(name));
-        let class = element.attribute("class").unwrap_or_default();
-        let after = |start: &str| class.split_ascii_whitespace().find_map(|class| class.strip_prefix(start));
-        let prefixed = ["language-", "lang-", "highlight-source-", "brush:", "highlight-"].iter().find_map(|start| after(start));
-        let second =
-            class.split_ascii_whitespace().skip_while(|class| !matches!(*class, "sourceCode" | "hljs" | "brush:" | "prettyprint")).nth(1);
-        let named = given.or(prefixed.filter(|name| !name.is_empty())).or(second)?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '#' | '-' | '_' | '.');
-        let named = named.trim_end_matches(';').to_ascii_lowercase();
-        (!named.is_empty()
-            && named.len() <= 24
-            && named.chars().all(plain)
-            && !matches!(named.as_str(), "none" | "default" | "nohighlight"))
-        .then_some(named)
-    })
-}
-
 /// An address as it may stand in an answer: resolved, and of a scheme that only leads somewhere.
 fn address(text: &str, base: Option<&Url>, link: bool) -> Option<String> {
     let text = text.trim();
@@ -241,6 +186,11 @@ fn is_layout(dom: &Dom, id: Id) -> bool {
     false
 }
 
+/// True for the cell of line numbers beside code.
+fn is_gutter(element: &Element) -> bool {
+    matches!(element.name(), "td" | "th") && element.attribute("class").is_some_and(is_line_number)
+}
+
 /// White space as a line of text has it: runs are one space.
 fn flowing(text: &str) -> String {
     let mut flowing = String::with_capacity(text.len());
@@ -252,34 +202,6 @@ fn flowing(text: &str) -> String {
         }
     }
     flowing
-}
-
-/// Where relative links of the page start: `<base>`, else the page's own address.
-pub(super) fn base_of(dom: &Dom, page: Option<&Url>) -> Option<Url> {
-    let written = dom
-        .walk()
-        .filter_map(|(id, _)| dom.element(id))
-        .find(|element| element.name() == "base")
-        .and_then(|element| element.attribute("href"));
-    let joined = written.and_then(|href| page.map_or_else(|| Url::parse(href).ok(), |page| page.join(href).ok()));
-    joined.filter(|url| matches!(url.scheme(), "http" | "https")).or_else(|| page.cloned())
-}
-
-/// What the page says of itself in its head.
-pub(super) fn description_of(dom: &Dom) -> Option<String> {
-    let metas = || dom.walk().filter_map(|(id, _)| dom.element(id)).filter(|element| element.name() == "meta");
-    let named =
-        |name: &str| metas().find(|meta| ["name", "property"].iter().any(|key| meta.attribute(key) == Some(name)))?.attribute("content");
-    let text = named("og:description").or_else(|| named("description"))?;
-    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-/// The title in the page's head.
-pub(super) fn title_of(dom: &Dom) -> Option<String> {
-    let (id, _) = dom.walk().find(|(id, _)| dom.element(*id).is_some_and(|element| element.name() == "title"))?;
-    let text: String = dom.children(id).iter().flat_map(|child| texts_below(dom, *child)).collect();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    (!text.is_empty()).then_some(text)
 }
 
 fn is_script(dom: &Dom, id: Id) -> bool {
@@ -297,7 +219,7 @@ fn end_tag(out: &mut String, name: &str) {
     out.push('>');
 }
 
-fn attribute(out: &mut String, name: &str, value: &str) {
+pub(super) fn attribute(out: &mut String, name: &str, value: &str) {
     if name.contains(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '/' | '=')) {
         return;
     }
@@ -315,7 +237,7 @@ fn attribute(out: &mut String, name: &str, value: &str) {
     out.push('"');
 }
 
-fn escape(out: &mut String, text: &str) {
+pub(super) fn escape(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
             '<' => out.push_str("&lt;"),

@@ -35,6 +35,13 @@ impl<'a> Judge<'_, 'a> {
 
     /// What is wrong with reading or changing an attribute of this name on any object.
     pub(super) fn attribute_problem(&self, name: &str, access: Access) -> Option<Problem> {
+        if name == "name" && access == Access::Store && self.facts.renames_fields && !self.rules.allows_attribute(name) {
+            return Some(Problem::new(
+                "dataclass.name",
+                "a dataclass executes the names of its fields, and `.name` of a field can be changed here",
+                "call the attribute otherwise, or leave out `field`",
+            ));
+        }
         if !may_matter(name) || self.rules.allows_attribute(name) {
             return None;
         }
@@ -51,7 +58,7 @@ impl<'a> Judge<'_, 'a> {
         if name.starts_with('_') {
             return self.private_problem(name);
         }
-        if name == "obj" && access != Access::Store && self.program.holds_errors {
+        if name == "obj" && access != Access::Store && (self.program.holds_errors || self.facts.handles_errors) {
             return Some(Problem::new(
                 "attribute.module",
                 "`.obj` of a caught exception holds the object whose attribute was missing",
@@ -105,34 +112,33 @@ impl<'a> Judge<'_, 'a> {
                 "`.__new__` of a class that cannot be read builds objects past its checks",
                 "call the class itself",
             )),
-            "__setattr__" | "__delattr__" => self.store_by_name(attribute),
-            "__dict__" if self.is_shown(&attribute.usage) => None,
-            "__dict__" => Some(dict_problem()),
-            "name"
-                if attribute.access == Access::Store
-                    && self.facts.fields
-                    && self.facts.classes.iter().any(|class| class.dataclass && class.inherits_fields) =>
-            {
-                Some(Problem::new(
-                    "dataclass.name",
-                    "a dataclass executes the names of its fields, and `.name` of a field can be changed here",
-                    "call the attribute otherwise, or leave out `field`",
-                ))
+            "__call__" if !self.is_settled_owner(&node.value, attribute.scope) => Some(Problem::new(
+                "attribute.dunder",
+                "`.__call__` of a class that cannot be read may build a class",
+                "call the object itself",
+            )),
+            "__get__" if self.facts.sensitive => {
+                Some(Problem::new("attribute.dunder", "`.__get__` of a cached property reads any attribute", "call the function itself"))
             }
-            "_stream" | "_old_targets" if self.names_redirect() => {
+            "__setattr__" | "__delattr__" => self.store_by_name(attribute),
+            "__dict__" if self.is_shown(&attribute.usage, attribute.scope) => None,
+            "__dict__" => Some(dict_problem()),
+            "_stream" | "_old_targets" if self.facts.redirects => {
                 Some(Problem::new("attribute.private", format!("`.{}` belongs to `contextlib`", node.attr), "give it another name"))
             }
             _ => None,
         }
     }
 
-    /// `super()`, a class by name, or `cls`.
+    /// `super()`, a class by name, or `cls`; not `type(x)` and `x.__class__`, which may be `type` itself.
     fn is_settled_owner(&self, owner: &'a Expr, scope: usize) -> bool {
         match owner {
-            Expr::Call(call) => self.is_builtin(&call.func, scope, &["super"]),
-            Expr::Name(_) => true,
-            Expr::Attribute(node) => !is_dunder(&node.attr),
-            _ => false,
+            Expr::Call(call) => {
+                !self.is_builtin(&call.func, scope, &["type"])
+                    && !matches!(&*call.func, Expr::Attribute(node) if node.attr.as_str() == "__class__")
+            }
+            Expr::Attribute(node) => node.attr.as_str() != "__class__",
+            _ => true,
         }
     }
 
@@ -176,15 +182,6 @@ impl<'a> Judge<'_, 'a> {
             scope = here.parent;
         }
         false
-    }
-
-    fn names_redirect(&self) -> bool {
-        self.program.imports.iter().any(|(statement, _)| match statement {
-            super::super::program::ImportStatement::Import(node) => node.names.iter().any(|alias| alias.name.as_str() == "contextlib"),
-            super::super::program::ImportStatement::From(node) => {
-                node.module.as_ref().is_some_and(|module| module.as_str() == "contextlib")
-            }
-        })
     }
 
     /// `getattr(x, "name")`, `setattr`, `delattr`: a constant public name, or one that cannot become a refused one.
@@ -283,11 +280,7 @@ impl<'a> Judge<'_, 'a> {
 
 /// Whether a name can be refused at all; most cannot, and need no table.
 fn may_matter(name: &str) -> bool {
-    name.starts_with('_')
-        || name == "obj"
-        || name == "evaluate"
-        || tables::contains(tables::RISKY_PUBLIC, name)
-        || tables::contains(tables::ALWAYS_REFUSED, name)
+    name.starts_with('_') || tables::ATTRIBUTES.may_hold(name)
 }
 
 fn dict_problem() -> Problem {
@@ -336,7 +329,7 @@ fn is_safe_prefix(name: &Expr) -> bool {
         Expr::BinOp(node) if matches!(node.op, ruff_python_ast::Operator::Add) => return is_safe_prefix(&node.left),
         _ => return false,
     };
-    let refused = tables::ALWAYS_REFUSED.iter().chain(tables::RISKY_PUBLIC).chain(&["obj", "evaluate"]);
+    let refused = tables::ALWAYS_REFUSED.iter().chain(tables::RISKY_PUBLIC).chain(&["obj", "evaluate", "format", "format_map"]);
     prefix.is_ascii()
         && prefix.len() >= 3
         && !prefix.starts_with('_')

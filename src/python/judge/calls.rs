@@ -16,6 +16,7 @@ impl<'a> Judge<'_, 'a> {
                 Problem::new("name", "one name is bound by imports or classes too often to be followed", "use one name for one thing"),
             );
         }
+        let copies = self.copying_is_refused();
         for call in &program.calls {
             let node = call.node;
             if self.builds_class(call) {
@@ -26,7 +27,7 @@ impl<'a> Judge<'_, 'a> {
                 );
                 self.deny(node.func.start().to_usize(), node.end().to_usize(), problem);
             }
-            if self.facts.dynamic_classes && self.is_export(&node.func, call.scope, "copy", &["copy", "deepcopy", "replace"]) {
+            if copies && self.is_export(&node.func, call.scope, "copy", &["copy", "deepcopy", "replace"]) {
                 let problem = Problem::new(
                     "copy",
                     "copying follows entries of classes that cannot be read, and this program may build such classes",
@@ -36,9 +37,15 @@ impl<'a> Judge<'_, 'a> {
             }
             self.open_path(call);
         }
-        if self.facts.dynamic_classes {
+        if copies {
             self.copies_as_values();
         }
+    }
+
+    /// Copying obeys entries of classes and sets attributes by name on whatever a class yields.
+    fn copying_is_refused(&self) -> bool {
+        let facts = &self.facts;
+        facts.dynamic_classes || (facts.sensitive && (facts.leaks_types || facts.overrides_new))
     }
 
     /// `type(x)(…)` and `x.__class__(…)` with arguments that `type` would take for a new class.

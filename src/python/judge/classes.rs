@@ -11,6 +11,7 @@ use super::{Judge, Problem};
 
 impl<'a> Judge<'_, 'a> {
     pub(super) fn classes(&mut self) {
+        self.interpreter_names();
         let program = self.program;
         for (index, class) in program.classes.iter().enumerate() {
             let Some(facts) = self.facts.classes.get(index).copied() else { continue };
@@ -47,8 +48,32 @@ impl<'a> Judge<'_, 'a> {
         }
     }
 
+    /// Attributes of the interpreter become readable by position once a class names them.
+    fn interpreter_names(&mut self) {
+        let program = self.program;
+        for class in &program.classes {
+            let names: Vec<&str> = program
+                .scopes
+                .names(class.body)
+                .map(|(name, _)| name)
+                .filter(|name| tables::contains(tables::ALWAYS_REFUSED, name))
+                .collect();
+            for name in names {
+                if !self.rules.allows_attribute(name) {
+                    let (start, end) = (class.node.name.start().to_usize(), class.node.name.end().to_usize());
+                    let problem = Problem::new(
+                        "class.body",
+                        format!("the class names the attribute `{name}`, which reaches into the interpreter"),
+                        "use another name",
+                    );
+                    self.deny(start, end, problem);
+                }
+            }
+        }
+    }
+
     /// What is wrong with a double-underscore name in a class body.
-    pub(super) fn class_entry(&self, binding: &DunderBinding<'a>) -> Option<Problem> {
+    pub(super) fn class_entry(binding: &DunderBinding<'_>) -> Option<Problem> {
         let name = binding.name;
         let known = tables::contains(tables::DUNDER_LOADS, name) || tables::contains(tables::CLASS_BODY, name);
         if !known || name == "__class__" {
@@ -108,11 +133,8 @@ impl<'a> Judge<'_, 'a> {
     fn is_matchable_class(&self, class: &'a Expr, scope: usize, index: usize) -> bool {
         let Some(facts) = self.facts.classes.get(index) else { return false };
         // Virtual subclasses turn any object into a subject.
-        let fixed = !facts.unknown_base
-            && !facts.built_by_program
-            && !facts.metaclass
-            && !facts.replaced
-            && !(facts.abstract_base && self.facts.registers);
+        let open_to_all = facts.abstract_base && self.facts.registers;
+        let fixed = !(facts.unknown_base || facts.built_by_program || facts.metaclass || facts.replaced || facts.structural || open_to_all);
         let Expr::Name(name) = class else { return fixed };
         let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
         let once = self.program.scopes.sites(meaning.scope, &name.id).is_some_and(|names| names.count == 1 && !names.unbound);
@@ -122,7 +144,9 @@ impl<'a> Judge<'_, 'a> {
 
 /// A literal list of attribute names without leading underscores.
 fn is_public_names(value: &Expr) -> bool {
-    names(value).is_some_and(|mut names| names.all(|name| name.is_some_and(|name| !name.starts_with('_'))))
+    names(value).is_some_and(|mut names| {
+        names.all(|name| name.is_some_and(|name| !name.starts_with('_') && !tables::contains(tables::ALWAYS_REFUSED, name)))
+    })
 }
 
 /// The same, with private names but none of the interpreter's.

@@ -1,17 +1,19 @@
 //! What is true of the whole program, for rules that depend on more than one place.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
-use super::super::program::{Access, AttributeUse, Class, Use};
+use super::super::program::{Access, AttributeUse, Call, Class, ImportStatement, Use};
 use super::super::scope::{ScopeKind, What};
 use super::super::tables;
 use super::Judge;
 use super::origin::Origin;
 
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact that a rule asks for by name")]
 pub(super) struct Facts<'a> {
     /// Address of each call's node and its index, sorted: from a node to where its value goes.
     pub(super) calls: Vec<(usize, usize)>,
@@ -32,11 +34,25 @@ pub(super) struct Facts<'a> {
     /// `typing.get_args` or `__args__` may hand out forward references.
     pub(super) forward_references: bool,
     /// Descriptions of dataclass fields are at hand.
-    pub(super) fields: bool,
+    fields: bool,
+    /// … and a dataclass takes over those of another class.
+    pub(super) renames_fields: bool,
+    /// `redirect_stdout` or `redirect_stderr`, which set attributes of `sys` by name.
+    pub(super) redirects: bool,
+    cached_properties: bool,
+    /// Something of the program acts on attributes whose names lie in changeable objects.
+    pub(super) sensitive: bool,
+    /// Like `dynamic_classes`, also where a type is only compared or a key.
+    pub(super) leaks_types: bool,
+    /// Callbacks may be handed the exceptions that pass.
+    pub(super) handles_errors: bool,
+    /// Some class decides in `__new__` what its calls yield.
+    pub(super) overrides_new: bool,
 }
 
 /// What the bases, keywords and decorators of a class make of it.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact that a rule asks for by name")]
 pub(super) struct ClassFacts {
     /// Some base cannot be read.
     pub(super) unknown_base: bool,
@@ -46,6 +62,8 @@ pub(super) struct ClassFacts {
     pub(super) built_by_program: bool,
     /// Others can be made virtual subclasses of it.
     pub(super) abstract_base: bool,
+    /// Its instances are told by their attributes.
+    pub(super) structural: bool,
     pub(super) dataclass: bool,
     /// A base is a dataclass, or cannot be read.
     pub(super) inherits_fields: bool,
@@ -58,45 +76,80 @@ pub(super) struct ClassFacts {
 
 impl<'a> Facts<'a> {
     pub(super) fn gather(judge: &Judge<'_, 'a>) -> Self {
-        let mut facts = Self::default();
-        facts.calls = judge.program.calls.iter().enumerate().map(|(index, call)| (std::ptr::from_ref(call.node).addr(), index)).collect();
-        facts.calls.sort_unstable();
+        let mut calls: Vec<(usize, usize)> =
+            judge.program.calls.iter().enumerate().map(|(index, call)| (std::ptr::from_ref(call.node).addr(), index)).collect();
+        calls.sort_unstable();
+        let mut facts = Self { calls, ..Self::default() };
         facts.definitions(judge);
         for class in &judge.program.classes {
             let class_facts = facts.class(judge, class);
-            facts.dynamic_classes |= class_facts.metaclass || class_facts.built_by_program;
+            facts.dynamic_classes |= class_facts.metaclass || class_facts.built_by_program || class_facts.unknown_base;
+            facts.overrides_new |= judge.program.scopes.sites(class.body, "__new__").is_some();
             facts.classes.push(class_facts);
             facts.class_names.insert(class.node.name.as_str());
         }
-        for attribute in &judge.program.attributes {
+        for attribute in judge.program.attributes.iter().filter(|attribute| TELLING.may_hold(&attribute.node.attr)) {
             match attribute.node.attr.as_str() {
                 "format" | "format_map" | "vformat" => facts.templates = true,
                 "register" => facts.registers = true,
                 "__args__" | "__bound__" | "__constraints__" | "__forward_arg__" => facts.forward_references = true,
-                "__class__" if !is_settled_use(&attribute.usage) => facts.dynamic_classes = true,
+                "__class__" => facts.type_value(judge, &attribute.usage, attribute.scope),
                 _ => {}
             }
-            facts.exports(&judge.expr_origins_of(attribute));
-        }
-        for name in &judge.program.names {
-            if matches!(name.name, "str" | "type" | "object" | "int") {
-                continue;
+            if export_matters(&attribute.node.attr) {
+                for origin in judge.expr_origins_of(attribute) {
+                    if let Origin::Export(module, name) = origin {
+                        facts.export(&module, name);
+                    }
+                }
             }
-            facts.exports(&judge.name_origins(name.name, name.scope, name.start));
+        }
+        // What is imported counts as used, whatever name it gets.
+        for (statement, _) in &judge.program.imports {
+            let ImportStatement::From(node) = statement else { continue };
+            let module = node.module.as_ref().map_or("", |module| module.as_str());
+            for alias in &node.names {
+                if alias.name.as_str() == "*" {
+                    EXPORTS_THAT_MATTER.iter().filter(|name| tables::is_export(module, name)).for_each(|name| facts.export(module, name));
+                } else {
+                    facts.export(module, &alias.name);
+                }
+            }
         }
         for call in &judge.program.calls {
-            if judge.is_builtin(&call.node.func, call.scope, &["type"]) && !is_settled_use(&call.usage) {
-                facts.dynamic_classes = true;
+            if judge.is_builtin(&call.node.func, call.scope, &["type"]) || is_call_of_type(judge, call) {
+                facts.type_value(judge, &call.usage, call.scope);
             }
-            if judge.is_builtin(&call.node.func, call.scope, &["map", "filter", "sorted"])
+            if judge.is_builtin(&call.node.func, call.scope, &["map", "filter", "sorted", "min", "max"])
                 && call.node.arguments.args.iter().any(|argument| judge.is_builtin(argument, call.scope, &["type"]))
-                && !is_settled_use(&call.usage)
             {
-                facts.dynamic_classes = true;
+                facts.type_value(judge, &call.usage, call.scope);
             }
-            facts.constant_names(judge, call.node);
+            facts.constant_names(call.node);
         }
+        for (keyword, _) in &judge.program.keywords {
+            facts.templates |= matches!(keyword.attr.as_str(), "format" | "format_map");
+        }
+        facts.renames_fields = facts.fields && facts.classes.iter().any(|class| class.dataclass && class.inherits_fields);
+        facts.sensitive = facts.renames_fields || facts.redirects || facts.cached_properties;
+        facts.leaks_types |= facts.dynamic_classes;
         facts
+    }
+
+    /// Notes where a class that `type(x)` or `x.__class__` yields goes.
+    fn type_value(&mut self, judge: &Judge<'_, 'a>, usage: &Use<'a>, scope: usize) {
+        match usage {
+            Use::Comparison | Use::Index => self.leaks_types = true,
+            Use::Owner(_) | Use::Identity | Use::Shown | Use::Called(_) | Use::Dropped | Use::Test | Use::Pattern | Use::Annotation => {}
+            Use::Argument(call, 0, None)
+                if judge.is_builtin(
+                    &call.func,
+                    scope,
+                    &["print", "str", "repr", "len", "hash", "id", "bool", "isinstance", "issubclass", "super"],
+                ) => {}
+            Use::Argument(call, 1, None) if judge.is_builtin(&call.func, scope, &["isinstance", "issubclass"]) => {}
+            _ => self.dynamic_classes = true,
+        }
     }
 
     fn definitions(&mut self, judge: &Judge<'_, 'a>) {
@@ -111,13 +164,12 @@ impl<'a> Facts<'a> {
     }
 
     /// Names that constants spell: `setattr(x, "name", …)`, the fields of `namedtuple`, `methodcaller("format")`.
-    fn constant_names(&mut self, judge: &Judge<'_, 'a>, call: &'a ruff_python_ast::ExprCall) {
+    fn constant_names(&mut self, call: &'a ruff_python_ast::ExprCall) {
         let name = match &*call.func {
             Expr::Name(name) => name.id.as_str(),
             Expr::Attribute(node) => node.attr.as_str(),
             _ => return,
         };
-        let _ = judge;
         let constants = call.arguments.args.iter().flat_map(|argument| match argument {
             Expr::List(list) => list.elts.as_slice(),
             Expr::Tuple(tuple) => tuple.elts.as_slice(),
@@ -135,16 +187,16 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn exports(&mut self, origins: &[Origin<'a>]) {
-        for origin in origins {
-            let Origin::Export(module, name) = origin else { continue };
-            match (&**module, *name) {
-                ("functools", "singledispatch" | "singledispatchmethod") => self.evaluates_annotations = true,
-                ("typing", "get_args") => self.forward_references = true,
-                ("dataclasses", "field" | "fields" | "Field") => self.fields = true,
-                ("string", "Formatter") => self.templates = true,
-                _ => {}
-            }
+    fn export(&mut self, module: &str, name: &str) {
+        match (module, name) {
+            ("functools", "singledispatch" | "singledispatchmethod") => self.evaluates_annotations = true,
+            ("typing", "get_args") => self.forward_references = true,
+            ("dataclasses", "field" | "fields" | "Field") => self.fields = true,
+            ("string", "Formatter") => self.templates = true,
+            ("contextlib", "redirect_stdout" | "redirect_stderr") => self.redirects = true,
+            ("contextlib", "ExitStack" | "AsyncExitStack") => self.handles_errors = true,
+            ("functools", "cached_property") | ("enum", "property") => self.cached_properties = true,
+            _ => {}
         }
     }
 
@@ -155,7 +207,7 @@ impl<'a> Facts<'a> {
             self.base(judge, base, scope, &mut facts);
         }
         for keyword in node.keywords() {
-            match keyword.arg.as_ref().map(|name| name.as_str()) {
+            match keyword.arg.as_ref().map(ruff_python_ast::Identifier::as_str) {
                 Some("metaclass") => match judge.expr_origins(&keyword.value, scope).as_slice() {
                     [Origin::Export(module, "ABCMeta")] if module == "abc" => facts.abstract_base = true,
                     [Origin::Export(module, "EnumMeta" | "EnumType")] if module == "enum" => facts.enumeration = true,
@@ -206,61 +258,73 @@ impl<'a> Facts<'a> {
                 Origin::Export(module, "ABCMeta") if module == "abc" => facts.metaclass = true,
                 Origin::Export(module, "EnumMeta" | "EnumType") if module == "enum" => facts.metaclass = true,
                 Origin::Export(module, "Enum" | "IntEnum" | "StrEnum" | "Flag" | "IntFlag" | "ReprEnum") if module == "enum" => {
-                    facts.enumeration = true
+                    facts.enumeration = true;
                 }
+                Origin::Export(module, "Protocol") if module == "typing" => (facts.abstract_base, facts.structural) = (true, true),
                 Origin::Export(module, _) if tables::is_standard_module(&module) => {
                     facts.abstract_base |= matches!(&*module, "abc" | "collections.abc" | "typing" | "numbers" | "contextlib" | "io");
                 }
-                Origin::Class(index) => match self.classes.get(index) {
-                    Some(other) => {
+                Origin::Class(index) => {
+                    if let Some(other) = self.classes.get(index) {
                         facts.unknown_base |= other.unknown_base || other.replaced;
                         facts.metaclass |= other.metaclass;
                         facts.built_by_program |= other.built_by_program;
                         facts.abstract_base |= other.abstract_base;
+                        facts.structural |= other.structural;
                         facts.inherits_fields |= other.dataclass || other.inherits_fields;
                         facts.enumeration |= other.enumeration;
+                    } else {
+                        (facts.unknown_base, facts.inherits_fields) = (true, true);
                     }
-                    None => (facts.unknown_base, facts.inherits_fields) = (true, true),
-                },
-                Origin::Export(..) | Origin::Module(_) | Origin::Builtin(_) => (facts.unknown_base, facts.inherits_fields) = (true, true),
+                }
+                // A package from outside, which the manifest trusts.
+                Origin::Export(..) => facts.inherits_fields = true,
+                Origin::Module(_) | Origin::Builtin(_) => (facts.unknown_base, facts.inherits_fields) = (true, true),
             }
         }
     }
 }
 
-/// Whether a class that `type(x)` or `x.__class__` yields stays where it can be read.
-fn is_settled_use(usage: &Use<'_>) -> bool {
-    match usage {
-        Use::Owner(_)
-        | Use::Comparison
-        | Use::Identity
-        | Use::Shown
-        | Use::Index
-        | Use::Called(_)
-        | Use::Dropped
-        | Use::Test
-        | Use::Pattern
-        | Use::Annotation => true,
-        Use::Argument(call, position, _) => match &*call.func {
-            Expr::Name(name) => {
-                matches!(name.id.as_str(), "print" | "str" | "repr" | "len" | "hash" | "id" | "format" | "bool" | "set" | "Counter")
-                    || (*position == 1 && matches!(name.id.as_str(), "isinstance" | "issubclass"))
-                    || (*position == 0 && matches!(name.id.as_str(), "issubclass" | "super"))
-            }
-            _ => false,
-        },
+/// The names [`Facts::export`] knows.
+const EXPORTS_THAT_MATTER: &[&str] = &[
+    "AsyncExitStack",
+    "ExitStack",
+    "Field",
+    "Formatter",
+    "cached_property",
+    "field",
+    "fields",
+    "get_args",
+    "property",
+    "redirect_stderr",
+    "redirect_stdout",
+    "singledispatch",
+    "singledispatchmethod",
+];
+
+/// Attributes that tell something of the whole program.
+static TELLING: LazyLock<tables::Filter> = LazyLock::new(|| {
+    let names = ["format", "format_map", "vformat", "register", "__args__", "__bound__", "__constraints__", "__forward_arg__", "__class__"];
+    tables::Filter::new(&[&names, EXPORTS_THAT_MATTER])
+});
+
+fn export_matters(name: &str) -> bool {
+    EXPORTS_THAT_MATTER.contains(&name)
+}
+
+/// `type(x)(y)` and `x.__class__(y)` with one argument: again the type of something, where `x` is a class.
+fn is_call_of_type<'a>(judge: &Judge<'_, 'a>, call: &Call<'a>) -> bool {
+    let one = matches!(call.node.arguments.args.as_ref(), [argument] if !argument.is_literal_expr());
+    one && match &*call.node.func {
+        Expr::Call(inner) => judge.is_builtin(&inner.func, call.scope, &["type"]),
+        Expr::Attribute(node) => node.attr.as_str() == "__class__",
         _ => false,
     }
 }
 
 impl<'a> Judge<'_, 'a> {
     pub(super) fn expr_origins_of(&self, attribute: &AttributeUse<'a>) -> Vec<Origin<'a>> {
-        let mut owners = self.expr_origins(&attribute.node.value, attribute.scope);
-        owners.retain(|origin| matches!(origin, Origin::Module(_)));
-        owners
-            .into_iter()
-            .filter_map(|owner| if let Origin::Module(path) = owner { Some(self.member(path, &attribute.node.attr)) } else { None })
-            .collect()
+        self.modules(&attribute.node.value, attribute.scope).into_iter().map(|owner| self.member(owner, &attribute.node.attr)).collect()
     }
 
     /// Whether the name is bound once, to a class that `namedtuple` or `NamedTuple` made.

@@ -185,8 +185,7 @@ impl<'a> Judge<'_, 'a> {
     /// Judges `module.name`; whether the owner was a module at all.
     pub(super) fn module_attribute(&mut self, node: &'a ruff_python_ast::ExprAttribute, scope: ScopeId, access: Access) -> bool {
         let mut was_module = false;
-        for origin in self.expr_origins(&node.value, scope) {
-            let Origin::Module(module) = origin else { continue };
+        for module in self.modules(&node.value, scope) {
             was_module = true;
             let (start, end) = (node.attr.start().to_usize(), node.attr.end().to_usize());
             let name = node.attr.as_str();

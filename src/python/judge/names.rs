@@ -1,5 +1,7 @@
 //! Plain names: builtins, double-underscore names, modules as values, and what may be used in some ways only.
 
+use std::sync::LazyLock;
+
 use ruff_python_ast::{Expr, ExprCall};
 
 use super::super::program::{Decorated, NameUse, Use, is_dunder};
@@ -7,13 +9,17 @@ use super::super::rules::Imports;
 use super::super::scope::ScopeKind;
 use super::super::tables;
 use super::origin::Origin;
-use super::policy::{Arguments, Policy, builtin_policy, export_policy};
+use super::policy::{Arguments, Policy, RESTRICTED_BUILTINS, builtin_policy, export_policy};
 use super::{Judge, Problem};
 
 impl<'a> Judge<'_, 'a> {
     pub(super) fn names(&mut self) {
         let program = self.program;
         for name in &program.names {
+            // Nearly every name is a variable or a harmless builtin, whatever scope it is in.
+            if !program.scopes.is_known(name.name) && !may_matter(name.name) {
+                continue;
+            }
             if let Some(problem) = self.name_problem(name) {
                 self.deny(name.start, name.end, problem);
             }
@@ -22,8 +28,10 @@ impl<'a> Judge<'_, 'a> {
     }
 
     fn name_problem(&self, name: &NameUse<'a>) -> Option<Problem> {
-        if is_private_to_class(name.name) && self.program.scopes.meaning(name.name, name.scope, name.start).scope == 0 {
-            return self.mangled(name);
+        if is_private_to_class(name.name)
+            && let Some(problem) = self.mangled(name)
+        {
+            return Some(problem);
         }
         for origin in self.name_origins(name.name, name.scope, name.start) {
             let problem = match &origin {
@@ -44,7 +52,7 @@ impl<'a> Judge<'_, 'a> {
     /// The same for what an attribute of a module stands for.
     pub(super) fn origin_problem(&self, origin: &Origin<'a>, shown: &str, usage: &Use<'a>, scope: usize) -> Option<Problem> {
         match origin {
-            Origin::Module(_) => self.module_value(shown, usage),
+            Origin::Module(_) => self.module_value(shown, usage, scope),
             Origin::Export(module, name) => {
                 let policy = export_policy(module, name)?;
                 self.usage_problem("name", shown, &format!("{module}.{name}"), policy, usage, scope)
@@ -65,8 +73,12 @@ impl<'a> Judge<'_, 'a> {
     }
 
     /// Modules are no values: whoever holds one holds every module it imported.
-    fn module_value(&self, shown: &str, usage: &Use<'a>) -> Option<Problem> {
-        let harmless = matches!(usage, Use::Owner(_) | Use::Identity | Use::Test | Use::Dropped);
+    fn module_value(&self, shown: &str, usage: &Use<'a>, scope: usize) -> Option<Problem> {
+        let harmless = match usage {
+            Use::Owner(_) | Use::Identity | Use::Test | Use::Dropped | Use::Shown => true,
+            Use::Argument(call, 0, None) => self.is_builtin(&call.func, scope, &["dir", "hasattr", "print", "repr", "str"]),
+            _ => false,
+        };
         if harmless || self.rules.imports == Imports::All {
             return None;
         }
@@ -88,21 +100,24 @@ impl<'a> Judge<'_, 'a> {
         }
     }
 
-    /// In a class `__x` means `_Class__x`: only what the class itself binds can be followed.
+    /// In a class `__x` means `_Class__x`: only what is bound inside the class can be followed.
     fn mangled(&self, name: &NameUse<'a>) -> Option<Problem> {
         let mut scope = name.scope;
-        let mut in_class = false;
         while let Some(here) = self.program.scopes.get(scope)
             && scope != 0
         {
-            in_class |= here.kind == ScopeKind::Class;
-            scope = here.parent;
+            let bound = self.program.scopes.sites(scope, name.name).is_some_and(|names| names.count > 0);
+            match here.kind {
+                ScopeKind::Class if bound && scope == name.scope => return None,
+                ScopeKind::Class => {
+                    let message = format!("`{}` is rewritten to a private name of the class, which hides what it stands for", name.name);
+                    return Some(Problem::new("name.mangled", message, "use a name with one leading underscore"));
+                }
+                _ if bound => return None,
+                _ => scope = here.parent,
+            }
         }
-        if !in_class && self.program.scopes.sites(0, name.name).is_some() {
-            return None;
-        }
-        let message = format!("`{}` is rewritten to a private name of the class, which hides what it stands for", name.name);
-        Some(Problem::new("name.mangled", message, "use a name with one leading underscore"))
+        None
     }
 
     /// Whether `policy` allows this use.
@@ -121,7 +136,7 @@ impl<'a> Judge<'_, 'a> {
         let type_position = self.is_type_position(usage, scope);
         let (why, hint) = match policy {
             Policy::Refused(why, hint) => {
-                if full == "vars" && self.namespace_is_only_shown(usage) {
+                if full == "vars" && self.namespace_is_only_shown(usage, scope) {
                     return None;
                 }
                 (why.to_owned(), hint.to_owned())
@@ -236,26 +251,35 @@ impl<'a> Judge<'_, 'a> {
     }
 
     /// Whether the namespace that `vars(x)` yields is turned into text at once.
-    fn namespace_is_only_shown(&self, usage: &Use<'a>) -> bool {
-        let Use::Called(call) = usage else { return false };
-        call.arguments.args.len() == 1 && self.call_usage(call).is_some_and(|usage| self.is_shown(usage))
-    }
-
-    /// Whether a namespace in this place can give away nothing but text, keys, or be written to.
-    pub(super) fn is_shown(&self, usage: &Use<'a>) -> bool {
+    fn namespace_is_only_shown(&self, usage: &Use<'a>, scope: usize) -> bool {
         match usage {
-            Use::Shown | Use::Dropped | Use::ItemStore | Use::Test => true,
-            Use::Owner(node) => matches!(node.attr.as_str(), "update" | "keys"),
-            Use::Argument(call, 0, None) => match &*call.func {
-                Expr::Name(_) => self.is_builtin(&call.func, 0, &["print", "str", "repr", "len", "sorted", "list", "tuple", "set", "bool"]),
-                _ => false,
-            },
-            Use::Encoder(call) => {
-                self.is_export(&call.func, 0, "json", &["dumps", "dump"])
-                    && !call.arguments.keywords.iter().any(|keyword| keyword.arg.as_ref().is_none_or(|name| name == "cls"))
-            }
+            Use::Called(call) => call.arguments.args.len() == 1 && self.call_usage(call).is_some_and(|usage| self.is_shown(usage, scope)),
+            // `json.dumps(…, default=vars)`
+            Use::Argument(call, _, Some("default")) => self.is_encoder(call, scope),
             _ => false,
         }
+    }
+
+    /// Whether a namespace in this place can give away nothing but text and keys, or be written to.
+    ///
+    /// No `keys()`: a view has a `mapping`. No comparison: it calls the `__eq__` of what stands on the other side.
+    pub(super) fn is_shown(&self, usage: &Use<'a>, scope: usize) -> bool {
+        match usage {
+            Use::Shown | Use::Dropped | Use::Test => true,
+            Use::ItemStore => !self.facts.sensitive,
+            Use::Owner(node) => node.attr.as_str() == "update" && !self.facts.sensitive,
+            Use::Argument(call, 0, None) => {
+                self.is_builtin(&call.func, scope, &["print", "str", "repr", "len", "sorted", "list", "tuple", "set", "bool"])
+            }
+            Use::Encoder(call) => self.is_encoder(call, scope),
+            _ => false,
+        }
+    }
+
+    /// `json.dumps` with its own encoder: what `default` yields goes to it and nowhere else.
+    fn is_encoder(&self, call: &'a ExprCall, scope: usize) -> bool {
+        let own = !call.arguments.keywords.iter().any(|keyword| keyword.arg.as_ref().is_none_or(|name| name == "cls"));
+        own && self.is_export(&call.func, scope, "json", &["dumps", "dump"])
     }
 
     fn dunder_bindings(&mut self) {
@@ -266,7 +290,7 @@ impl<'a> Judge<'_, 'a> {
                 continue;
             }
             let problem = if in_class {
-                self.class_entry(binding)
+                Self::class_entry(binding)
             } else if tables::contains(tables::MODULE_STORES, binding.name)
                 || (binding.scope == 0 && matches!(binding.name, "__getattr__" | "__dir__"))
             {
@@ -344,6 +368,14 @@ impl<'a> Judge<'_, 'a> {
     }
 }
 
+/// The names [`builtin_policy`] knows.
+static RESTRICTED: LazyLock<tables::Filter> = LazyLock::new(|| tables::Filter::new(&[RESTRICTED_BUILTINS]));
+
+/// Whether a name can be refused where no import or class binds it.
+fn may_matter(name: &str) -> bool {
+    name.starts_with("__") || (RESTRICTED.may_hold(name) && builtin_policy(name).is_some())
+}
+
 /// Whether names are rewritten inside a class: `__x`, but not `__x__`.
 pub(super) fn is_private_to_class(name: &str) -> bool {
     name.starts_with("__") && !name.ends_with("__")
@@ -392,7 +424,7 @@ fn pair(item: &Expr, public: impl Fn(&Expr) -> bool) -> bool {
 
 /// `wraps` copies attributes by name; without a choice of names it copies harmless ones.
 fn wrapper_call(shown: &str, full: &str, call: &ExprCall) -> Option<Problem> {
-    let most = if full.ends_with(".wraps") { 1 } else { 2 };
+    let most = if full == "functools.wraps" { 1 } else { 2 };
     let plain = call.arguments.args.len() <= most && !call.arguments.args.iter().any(Expr::is_starred_expr);
     let named =
         call.arguments.keywords.iter().all(|keyword| keyword.arg.as_ref().is_some_and(|name| name == "wrapped" || name == "wrapper"));

@@ -29,7 +29,8 @@ impl<'a> Judge<'_, 'a> {
     /// Everything a name may stand for where it is read; empty where the rules know nothing of it.
     pub(super) fn name_origins(&self, name: &'a str, scope: ScopeId, at: usize) -> Vec<Origin<'a>> {
         let meaning = self.program.scopes.meaning(name, scope, at);
-        let mut origins: Vec<Origin<'a>> = meaning.sites.iter().filter_map(|site| self.site_origin(site)).collect();
+        let mut origins = Vec::new();
+        origins.extend(meaning.sites.iter().filter_map(|site| self.site_origin(site)));
         if let Some(module) = meaning.star {
             origins.push(Origin::Export(Cow::Borrowed(module), name));
         } else if meaning.builtin {
@@ -62,15 +63,47 @@ impl<'a> Judge<'_, 'a> {
         self.path_origins(expr, scope, MAX_PATH)
     }
 
+    /// The modules an expression may stand for.
+    pub(super) fn modules(&self, expr: &'a Expr, scope: ScopeId) -> Vec<Cow<'a, str>> {
+        match expr {
+            // Nearly every owner of an attribute is a plain variable.
+            Expr::Name(name) if !self.program.scopes.is_known(&name.id) => Vec::new(),
+            Expr::Name(name) => {
+                let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
+                let origins = meaning.sites.iter().filter_map(|site| self.site_origin(site));
+                let star = meaning.star.map(|module| Origin::Export(Cow::Borrowed(module), name.id.as_str()));
+                origins.chain(star).filter_map(|origin| if let Origin::Module(path) = origin { Some(path) } else { None }).collect()
+            }
+            Expr::Attribute(_) if !self.starts_known(expr) => Vec::new(),
+            Expr::Attribute(_) => self
+                .path_origins(expr, scope, MAX_PATH)
+                .into_iter()
+                .filter_map(|origin| if let Origin::Module(path) = origin { Some(path) } else { None })
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether the name that a path begins with can be a module.
+    fn starts_known(&self, mut expr: &'a Expr) -> bool {
+        for _ in 0..=MAX_PATH {
+            match expr {
+                Expr::Attribute(node) => expr = &node.value,
+                Expr::Name(name) => return self.program.scopes.is_known(&name.id),
+                _ => return false,
+            }
+        }
+        false
+    }
+
     fn path_origins(&self, expr: &'a Expr, scope: ScopeId, levels: usize) -> Vec<Origin<'a>> {
         match expr {
             Expr::Name(name) => self.name_origins(&name.id, scope, name.start().to_usize()),
             Expr::Attribute(node) if levels > 0 && matches!(&*node.value, Expr::Name(_) | Expr::Attribute(_)) => {
-                let mut origins = self.path_origins(&node.value, scope, levels - 1);
-                origins.retain(|origin| matches!(origin, Origin::Module(_)));
-                origins
+                let owners = self.path_origins(&node.value, scope, levels - 1);
+                owners
                     .into_iter()
-                    .filter_map(|origin| if let Origin::Module(path) = origin { Some(self.member(path, &node.attr)) } else { None })
+                    .filter_map(|owner| if let Origin::Module(path) = owner { Some(self.member(path, &node.attr)) } else { None })
                     .collect()
             }
             _ => Vec::new(),

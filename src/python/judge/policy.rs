@@ -40,6 +40,29 @@ pub(super) enum Arguments {
     Function,
 }
 
+/// The builtins with a policy.
+pub(super) const RESTRICTED_BUILTINS: &[&str] = &[
+    "__import__",
+    "breakpoint",
+    "compile",
+    "copyright",
+    "credits",
+    "delattr",
+    "eval",
+    "exec",
+    "exit",
+    "getattr",
+    "globals",
+    "help",
+    "input",
+    "license",
+    "locals",
+    "quit",
+    "setattr",
+    "type",
+    "vars",
+];
+
 /// The policy of a builtin.
 pub(super) fn builtin_policy(name: &str) -> Option<Policy> {
     Some(match name {
@@ -96,13 +119,33 @@ pub(super) fn export_policy(module: &str, name: &str) -> Option<Policy> {
         | ("sys", "modules" | "settrace" | "setprofile" | "meta_path" | "path_hooks" | "path_importer_cache") => {
             Policy::Refused("reaches into the interpreter", "pass the objects you need as arguments")
         }
-        ("code" | "codeop" | "runpy" | "bdb" | "trace" | "doctest", _)
+        ("code" | "codeop" | "runpy" | "bdb" | "trace" | "doctest" | "logging.config", _)
         | ("pdb" | "profile" | "cProfile", "run" | "runctx" | "runcall" | "runeval" | "set_trace" | "Pdb" | "Profile")
-        | ("logging.config", _)
         | ("pkgutil", "resolve_name")
         | ("unittest.mock", "patch")
         | ("pandas", "eval")
         | ("numpy", "ctypeslib" | "f2py" | "distutils") => Policy::Refused(TEXT, OWN),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_builtin_with_a_policy_is_listed() {
+        for name in RESTRICTED_BUILTINS {
+            assert!(builtin_policy(name).is_some(), "{name}");
+        }
+        let source = include_str!("policy.rs");
+        let body = source.split_once("fn builtin_policy").unwrap().1.split_once("fn export_policy").unwrap().0;
+        let arms: Vec<&str> = body
+            .lines()
+            .filter_map(|line| line.split_once("=>"))
+            .flat_map(|(arm, _)| arm.split('|'))
+            .map(|name| name.trim().trim_matches('"'))
+            .collect();
+        assert!(arms.iter().filter(|name| **name != "_").all(|name| RESTRICTED_BUILTINS.contains(name)), "{arms:?}");
+    }
 }

@@ -13,7 +13,7 @@ impl<'a> Judge<'_, 'a> {
     pub(super) fn texts(&mut self) {
         let program = self.program;
         for text in &program.texts {
-            if text.annotation && text.text.contains(['(', '.', '_']) {
+            if text.annotation && text.value.contains(['(', '.', '_']) {
                 self.string_annotation(text);
             }
             if self.facts.templates && !text.alone {
@@ -28,7 +28,7 @@ impl<'a> Judge<'_, 'a> {
     /// `singledispatch` evaluates string annotations, so they are code.
     fn string_annotation(&mut self, text: &Text<'a>) {
         // What does not parse cannot be evaluated either. The first line is enough: an annotation is one expression.
-        let source = text.text.trim();
+        let source = text.value.trim();
         if source.len() > 4096 || !nesting::measure(source).is_ok_and(|depth| depth < 40) {
             return self.deny(text.start, text.end, Problem::new("annotation", "the annotation is too long to be read", "name a type"));
         }
@@ -85,10 +85,10 @@ impl<'a> Judge<'_, 'a> {
     }
 
     fn template(&mut self, text: &Text<'a>) {
-        if !text.text.contains(['{', '.', '_']) {
+        if !text.value.contains(['{', '.', '_']) {
             return;
         }
-        let problem = self.fields_problem(text.text).or_else(|| fragment_problem(text.text));
+        let problem = self.fields_problem(text.value).or_else(|| fragment_problem(text.value));
         if let Some(problem) = problem {
             self.deny(text.start, text.end, problem);
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// One line per module: its public names, without the modules it merely imported. Read from CPython 3.11 (`__all__`, else `dir()` without
+/// One line per module: its public names, without the modules it merely imported. Read from `CPython` 3.11 (`__all__`, else `dir()` without
 /// underscores, modules and foreign functions), with the additions of 3.12 to 3.14 and without what executes text or rewrites tables.
 static EXPORTS: LazyLock<BTreeMap<&'static str, BTreeSet<&'static str>>> = LazyLock::new(|| {
     let lines = include_str!("exports.txt").lines();

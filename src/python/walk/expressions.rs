@@ -22,6 +22,7 @@ impl<'a> Walker<'a> {
         self.program.names.push(NameUse { name, start, end, scope: self.scope, usage });
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm per kind of expression, most of them one line")]
     pub(super) fn expr(&mut self, expr: &'a Expr, usage: Use<'a>) {
         match expr {
             Expr::Name(node) => self.name(&node.id, node.range, usage),
@@ -143,7 +144,7 @@ impl<'a> Walker<'a> {
             match &keyword.value {
                 // `json.dumps(…, default=lambda o: o.__dict__)`: the value goes to the encoder and nowhere else.
                 Expr::Lambda(lambda) if name.as_str() == "default" && lambda.body.is_attribute_expr() => {
-                    self.lambda(lambda, Use::Encoder(node))
+                    self.lambda(lambda, Use::Encoder(node));
                 }
                 value => self.expr(value, Use::Argument(node, usize::MAX, Some(name.as_str()))),
             }
@@ -177,12 +178,12 @@ impl<'a> Walker<'a> {
 
     fn string_part(&mut self, text: &'a str, range: TextRange) {
         let (start, end) = (range.start().to_usize(), range.end().to_usize());
-        self.program.texts.push(Text { text, start, end, alone: false, annotation: false });
+        self.program.texts.push(Text { value: text, start, end, alone: false, annotation: false });
     }
 
     pub(super) fn text(&mut self, node: &'a ExprStringLiteral, alone: bool) {
         let (start, end) = (node.range.start().to_usize(), node.range.end().to_usize());
-        self.program.texts.push(Text { text: node.value.to_str(), start, end, alone, annotation: self.in_annotation });
+        self.program.texts.push(Text { value: node.value.to_str(), start, end, alone, annotation: self.in_annotation });
     }
 
     /// The first iterable belongs to the scope outside; the rest to the comprehension's own.
@@ -199,7 +200,9 @@ impl<'a> Walker<'a> {
                 walker.target(&generator.target, None, generator.target.start());
                 generator.ifs.iter().for_each(|test| walker.expr(test, Use::Test));
             }
-            results.iter().for_each(|result| walker.expr(result, Use::Value));
+            for result in results {
+                walker.expr(result, Use::Value);
+            }
         });
     }
 

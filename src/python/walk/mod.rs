@@ -12,15 +12,15 @@ use super::program::{Access, AttributeUse, Class, Decorated, DunderBinding, Impo
 use super::scope::{ScopeId, ScopeKind, Site, What};
 
 /// Walks a module.
-pub(super) fn module(body: &Suite) -> Program<'_> {
-    let mut walker = Walker::new();
+pub(super) fn module(body: &Suite, size: usize) -> Program<'_> {
+    let mut walker = Walker::new(size);
     walker.body(body);
     walker.program
 }
 
 /// Walks one expression, as in an annotation that is a string.
 pub(super) fn expression(expr: &Expr) -> Program<'_> {
-    let mut walker = Walker::new();
+    let mut walker = Walker::new(0);
     walker.expr(expr, Use::Annotation);
     walker.program
 }
@@ -35,8 +35,8 @@ pub(super) struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    fn new() -> Self {
-        Self { program: Program::new(), scope: 0, straight: true, in_annotation: false, in_class: false }
+    fn new(size: usize) -> Self {
+        Self { program: Program::new(size), scope: 0, straight: true, in_annotation: false, in_class: false }
     }
 
     fn body(&mut self, body: &'a [Stmt]) {
@@ -58,6 +58,7 @@ impl<'a> Walker<'a> {
         (self.scope, self.straight) = (outer, straight);
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm per kind of statement, most of them one line")]
     fn stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::FunctionDef(node) => self.function(node),
@@ -169,9 +170,7 @@ impl<'a> Walker<'a> {
                 let module = node.module.as_ref().map_or("", Identifier::as_str);
                 for alias in &node.names {
                     if alias.name.as_str() == "*" {
-                        if let Some(scope) = self.program.scopes.get_mut(self.scope) {
-                            scope.stars.push(module);
-                        }
+                        self.program.scopes.star_import(self.scope, module);
                         continue;
                     }
                     let name = alias.asname.as_ref().unwrap_or(&alias.name);

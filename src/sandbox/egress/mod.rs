@@ -155,17 +155,13 @@ impl Egress {
             }
             let sent = self.hop(&rules, &outgoing).await?;
             hops.push(Hop { url: outgoing.url.clone(), address: sent.address, status: sent.status() });
-            match sent.location()? {
-                Some(location) => {
-                    let next = outgoing.url.join(&location).map_err(|refusal| in_redirect(&outgoing.url, refusal))?;
-                    judge_redirect(&outgoing.url, &next)?;
-                    outgoing = outgoing.redirected(next, sent.status())?;
-                }
-                None => {
-                    let head = outgoing.method == Method::Head;
-                    return Ok(sent.into_page(outgoing.url, hops, limit, overflow, head).await?);
-                }
-            }
+            let Some(location) = sent.location()? else {
+                let head = outgoing.method == Method::Head;
+                return Ok(sent.into_page(outgoing.url, hops, limit, overflow, head).await?);
+            };
+            let next = outgoing.url.join(&location).map_err(|refusal| in_redirect(&outgoing.url, refusal))?;
+            judge_redirect(&outgoing.url, &next)?;
+            outgoing = outgoing.redirected(&next, sent.status())?;
         }
         let message = format!("more than {} redirects", rules.max_redirects);
         Err(Failure::new(Code::TooManyRedirects, message)
@@ -201,29 +197,26 @@ impl Egress {
 
     /// Asks the site's `robots.txt`, once an hour and origin, over the same judged way.
     async fn ask_robots(&self, rules: &NetworkRules, url: &HttpUrl) -> Result<(), Denied> {
-        let verdict = match self.robots.get(url) {
-            Some(known) => known,
-            None => {
-                let read = timeout(self.settings.robots, self.read_robots(rules, url)).await;
-                // RFC 9309 section 2.3.1.4: what cannot be reached disallows everything; it is asked again at the next call.
-                let robots = read.unwrap_or(Err(robots::Unreachable)).unwrap_or_else(|_| Arc::new(robots::Robots::closed()));
-                self.robots.put(url, &robots);
-                robots
-            }
-        };
-        verdict.judge(url)
+        if let Some(known) = self.robots.get(url) {
+            return known.judge(url);
+        }
+        let read = timeout(self.settings.robots, self.read_robots(rules, url)).await;
+        // RFC 9309 section 2.3.1.4: what cannot be reached disallows everything; it is asked again at the next call.
+        let robots = read.unwrap_or(Err(robots::Unreachable)).unwrap_or_else(|_| Arc::new(robots::Robots::closed()));
+        self.robots.put(url, &robots);
+        robots.judge(url)
     }
 
     async fn read_robots(&self, rules: &NetworkRules, url: &HttpUrl) -> Result<Arc<robots::Robots>, robots::Unreachable> {
         let first = url.join("/robots.txt").map_err(|_| robots::Unreachable)?;
-        let mut outgoing = Outgoing::plain(first);
+        let mut outgoing = Outgoing::plain(&first);
         // RFC 9309 section 2.3.1.2: at least five redirects are followed.
         for _ in 0..=rules.max_redirects.max(5) {
             let sent = self.hop(rules, &outgoing).await.map_err(|_| robots::Unreachable)?;
             if let Some(location) = sent.location().map_err(|_| robots::Unreachable)? {
                 let next = outgoing.url.join(&location).map_err(|_| robots::Unreachable)?;
                 judge_redirect(&outgoing.url, &next).map_err(|_| robots::Unreachable)?;
-                outgoing = Outgoing::plain(next);
+                outgoing = Outgoing::plain(&next);
                 continue;
             }
             return match sent.status() {

@@ -97,7 +97,7 @@ impl Outgoing {
     }
 
     /// A GET without anything of the caller's.
-    pub(super) fn plain(url: HttpUrl) -> Self {
+    pub(super) fn plain(url: &HttpUrl) -> Self {
         Self { url: url.without_fragment(), pinned: Vec::new(), method: Method::Get, headers: Vec::new(), body: None }
     }
 
@@ -107,13 +107,13 @@ impl Outgoing {
     ///
     /// # Source
     /// Fetch standard, section 4.4 (HTTP-redirect fetch), steps 11 to 14: POST becomes GET, credentials stay with their origin.
-    pub(super) fn redirected(mut self, next: HttpUrl, status: u16) -> Result<Self, Denied> {
+    pub(super) fn redirected(mut self, next: &HttpUrl, status: u16) -> Result<Self, Denied> {
         if (status == 303 && !self.method.is_read()) || (matches!(status, 301 | 302) && self.method == Method::Post) {
             self.method = Method::Get;
             self.body = None;
             self.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("content-"));
         }
-        if !self.url.same_origin(&next) {
+        if !self.url.same_origin(next) {
             if !self.method.is_read() {
                 let message = format!("`{}` redirects a {} to another site, `{}`", self.url.origin(), self.method.as_str(), next.origin());
                 return Err(Failure::new(Code::FetchFailed, message).hint("send it there directly, as a request of its own").into());

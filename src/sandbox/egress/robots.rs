@@ -1,6 +1,7 @@
 //! `robots.txt` (RFC 9309): what a site asks of programs that read it on their own.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -125,11 +126,13 @@ fn normal(text: &str) -> String {
                 if plain.is_ascii_alphanumeric() || matches!(plain, b'-' | b'.' | b'_' | b'~') {
                     normal.push(char::from(plain));
                 } else {
-                    normal.push_str(&format!("%{plain:02X}"));
+                    let _ = write!(normal, "%{plain:02X}");
                 }
             }
             None if byte.is_ascii() => normal.push(char::from(byte)),
-            None => normal.push_str(&format!("%{byte:02X}")),
+            None => {
+                let _ = write!(normal, "%{byte:02X}");
+            }
         }
     }
     normal
@@ -161,7 +164,7 @@ fn matches(pattern: &str, target: &str) -> bool {
 /// The name sites know us by.
 const PRODUCT: &str = "toolgate";
 
-const FRESH: Duration = Duration::from_secs(3600);
+const FRESH: Duration = Duration::from_hours(1);
 const MAX_SITES: usize = 64;
 const MAX_LINES: usize = 20_000;
 

@@ -8,7 +8,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::interpreter::Interpreter;
 use super::native::Native;
-use super::order::Way;
 use super::outcome::{NoRun, Outcome};
 use super::spec::{JailSpec, Layers, Settings};
 
@@ -69,8 +68,5 @@ pub struct Listed {
 }
 
 /// Every backend, strongest first.
-pub const BACKENDS: &[Listed] = &[Listed {
-    name: "native",
-    by_name_only: false,
-    make: |settings, interpreter| Arc::new(Native::new(settings, interpreter, Way::Native)),
-}];
+pub const BACKENDS: &[Listed] =
+    &[Listed { name: "native", by_name_only: false, make: |settings, interpreter| Arc::new(Native::new(settings, interpreter)) }];

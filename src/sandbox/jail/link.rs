@@ -25,7 +25,7 @@ pub(super) struct Link {
 #[derive(Debug)]
 struct Running {
     socket: UnixDatagram,
-    // Ends the spawner with the server's runtime; a server that is killed ends it by closing the socket.
+    // Closing the socket ends the spawner, which ends and clears away what it started; killing it would cut that short.
     _child: Child,
 }
 
@@ -62,7 +62,7 @@ impl Link {
     fn start(&self) -> Result<Running, NoRun> {
         let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
         let mut command = Command::new(&self.helper);
-        command.arg(JAIL_ARGUMENT).env_clear().current_dir("/").kill_on_drop(true);
+        command.arg(JAIL_ARGUMENT).env_clear().current_dir("/");
         command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| NoRun::fault("starting the spawner", e))?;
         let socket = asynchronous(ours).map_err(|e| NoRun::fault("talking to the spawner", e))?;

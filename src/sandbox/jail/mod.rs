@@ -71,6 +71,15 @@ impl Jail {
         self.backend.run(spec, cancel, progress).await
     }
 
+    /// Makes the first call of this kind, with a program that does nothing, so that jails wait for the ones to come.
+    ///
+    /// # Errors
+    /// As [`Jail::run`]: what a real call would be refused with.
+    pub async fn prepare(&self, spec: &JailSpec) -> Result<(), NoRun> {
+        let spec = JailSpec { program: "pass".to_owned(), session: None, ..spec.clone() };
+        self.run(&spec, &CancellationToken::new(), None).await.map(drop)
+    }
+
     /// The name of the backend.
     pub fn backend(&self) -> &'static str {
         self.backend.name()

@@ -16,31 +16,29 @@ use super::ending::Ending;
 use super::harvest;
 use super::interpreter::Interpreter;
 use super::link::{self, Link};
-use super::order::{self, Order, RootOrder, Way};
+use super::order::{self, Order, RootOrder};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::sessions::Sessions;
 use super::spec::{JailSpec, Layers, Settings};
 use super::verdict;
 use super::words::{Flood, Words, collect, read_capped};
 
-/// Runs programs in the jail process, one process tree per call.
+/// Runs programs behind namespaces and an own root, one process tree per call.
 #[derive(Debug)]
 pub(super) struct Native {
     spawner: Link,
     preload: Vec<String>,
     pub(super) interpreter: Arc<Interpreter>,
-    way: Way,
     sessions: Arc<Sessions>,
 }
 
 impl Native {
     /// A backend over one interpreter.
-    pub(super) fn new(settings: &Settings, interpreter: &Arc<Interpreter>, way: Way) -> Self {
+    pub(super) fn new(settings: &Settings, interpreter: &Arc<Interpreter>) -> Self {
         Self {
             spawner: Link::new(settings.helper.clone()),
             preload: settings.preload.clone(),
             interpreter: Arc::clone(interpreter),
-            way,
             sessions: Sessions::new(settings.sessions),
         }
     }
@@ -94,7 +92,6 @@ impl Native {
             require: spec.require.clone(),
             roots: roots.collect(),
             start_dir: spec.start(),
-            way: self.way,
             preload: self.preload.clone(),
             fresh: spec.fresh,
         }
@@ -103,11 +100,7 @@ impl Native {
 
 impl Backend for Native {
     fn name(&self) -> &'static str {
-        match self.way {
-            Way::Native => "native",
-            Way::Reduced => "native-reduced",
-            Way::Rlimits => "rlimits",
-        }
+        "native"
     }
 
     fn probe(&self) -> BoxFuture<'_, Probe> {

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, recvmsg, sendmsg,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,23 +30,21 @@ pub(crate) struct Order {
     pub(crate) roots: Vec<RootOrder>,
     /// Where it starts.
     pub(crate) start_dir: String,
-    /// Whether user namespaces and mounts are used, or the reduced walls.
-    pub(crate) way: Way,
     /// Modules that a waiting interpreter has imported.
     pub(crate) preload: Vec<String>,
     /// Start from nothing.
     pub(crate) fresh: bool,
 }
 
-/// How the walls are built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Way {
-    /// Namespaces and an own root.
-    Native,
-    /// Landlock, system call filter and limits alone.
-    Reduced,
-    /// Limits alone.
-    Rlimits,
+/// What a jail that waits does not know yet of the call it gets. The descriptors are those of an [`Order`], the roots as mounts.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Go {
+    /// Where the program starts.
+    pub(crate) start_dir: String,
+    /// How long it may take.
+    pub(crate) wall: std::time::Duration,
+    /// For each root what must not be seen in it.
+    pub(crate) masked: Vec<Vec<String>>,
 }
 
 /// One root of an order.
@@ -154,7 +152,10 @@ pub(crate) fn receive_now<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>
 }
 
 fn receive_with<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -> Result<Option<(T, Vec<OwnedFd>)>, String> {
-    let mut text = vec![0_u8; LARGEST];
+    // Asking for the length first is cheaper than clearing a buffer for the largest message.
+    let peek = RecvFlags::PEEK | RecvFlags::TRUNC | (flags & RecvFlags::DONTWAIT);
+    let (_, length) = rustix::io::retry_on_intr(|| recv(socket, &mut [0_u8; 1][..], peek)).map_err(|e| e.to_string())?;
+    let mut text = vec![0_u8; length.clamp(1, LARGEST)];
     let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let got =

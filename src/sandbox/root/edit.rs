@@ -48,14 +48,6 @@ impl Roots {
     }
 }
 
-/// What an edit would do, for the person who is asked. Changes nothing.
-///
-/// # Errors
-/// As [`Roots::edit`].
-pub fn preview_edit(action: &EditFile, opened: &Opened, max_file_size: Bytes, max_diff: Bytes) -> Result<Edited, Failure> {
-    apply(action, opened, max_file_size, max_diff).map(|(edited, _)| edited)
-}
-
 /// The edits applied to the opened file, in memory.
 fn apply(action: &EditFile, opened: &Opened, max_file_size: Bytes, max_diff: Bytes) -> Result<(Edited, String), Failure> {
     let target = &opened.target;
@@ -108,7 +100,7 @@ fn mismatch(target: &Target, index: usize, why: &Mismatch) -> Failure {
 }
 
 /// A unified diff with three lines around each change, cut after a line; and whether it was cut.
-pub fn unified_diff(target: &Target, old: &str, new: &str, most: Bytes) -> (String, bool) {
+fn unified_diff(target: &Target, old: &str, new: &str, most: Bytes) -> (String, bool) {
     let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(Duration::from_millis(500)).diff_lines(old, new);
     let mut text = diff.unified_diff().context_radius(3).header(&format!("a/{target}"), &format!("b/{target}")).to_string();
     let cut = text.len() > most.as_usize();

@@ -27,7 +27,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use edit::{Edited, preview_edit, unified_diff};
+pub use edit::Edited;
 pub use folder::{ContentInfo, Info};
 pub use list::{Judge, Listed, Listing};
 pub use pattern::{Pattern, line_matcher};
@@ -37,4 +37,4 @@ pub use roots::{Place, Roots, Where};
 pub use search::{Ended, Found, Match, MatchedLine};
 pub use session::SessionFolders;
 pub use stop::Stop;
-pub use write::{Written, content_of};
+pub use write::Written;

@@ -32,7 +32,8 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened]) -> Preview
 }
 
 fn present(opened: &Opened) -> Option<Vec<u8>> {
-    if opened.fact.kind != Kind::File {
+    // A second name may be one that is denied; what is protected is shown to nobody.
+    if opened.fact.kind != Kind::File || opened.fact.names != 1 || opened.fact.protected {
         return None;
     }
     let name = opened.target.path.segments().last()?;

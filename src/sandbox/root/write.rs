@@ -89,16 +89,6 @@ impl Roots {
     }
 }
 
-/// The content of a regular file that was opened for reading, for what shows or binds it before it is judged; nothing where
-/// there is none, where it may not be read, or where it is larger than `most`. Changes nothing.
-pub fn content_of(opened: &Opened, most: Bytes) -> Option<Vec<u8>> {
-    let file = regular(opened).ok().filter(|_| opened.fact.names == 1 && !opened.fact.protected)?;
-    match read_whole(file, opened.fact.size, most) {
-        Ok(Whole::Bytes(bytes)) => Some(bytes),
-        _ => None,
-    }
-}
-
 /// The held folder and the name in it, for verbs that give or take names.
 pub(super) fn place(opened: &Opened) -> Result<(&Arc<OwnedFd>, String), Failure> {
     let path = match &opened.fact.link {

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal};
 
+use super::cgroup::Group;
+use super::pool::oom;
 use crate::sandbox::jail::order::{self, End, Word};
 use crate::sandbox::jail::outcome::{Limit, Usage};
 
@@ -28,7 +30,7 @@ pub(super) fn tell(server: &OwnedFd, word: &Word) -> ExitCode {
 }
 
 /// Watches over init until every process of the call is dead, and reports.
-pub(super) fn attend(mut master: Master, inner: &OwnedFd, child: Pid) -> ExitCode {
+pub(super) fn attend(mut master: Master, inner: &OwnedFd, child: Pid, group: Option<&Group>) -> ExitCode {
     let pidfd = match pidfd_open(child, PidfdFlags::empty()) {
         Ok(pidfd) => pidfd,
         Err(e) => {
@@ -111,6 +113,7 @@ pub(super) fn attend(mut master: Master, inner: &OwnedFd, child: Pid) -> ExitCod
     if stopped.is_some() && end.stopped.is_none() {
         end.stopped = stopped;
     }
+    end.stopped = end.stopped.or_else(|| group.and_then(|group| oom(group.kills())));
     let others = used();
     end.usage.cpu_ms += others.cpu_ms;
     end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(others.max_rss_bytes);

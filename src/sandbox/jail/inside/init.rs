@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use super::layers::Built;
 use super::watch::Watch;
 use super::{program, raw, root, trees, walls};
-use crate::sandbox::jail::order::{self, End, Order, Way, Word};
+use crate::sandbox::jail::order::{self, End, Order, Word};
 use crate::sandbox::jail::outcome::Limit;
 
 /// How often memory and processor time are looked at. Between two looks a program can take what its rlimits let it take.
@@ -41,9 +41,7 @@ enum Step {
 }
 
 fn started(order: &Order, handed: [OwnedFd; 5], shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
-    if order.way == Way::Native {
-        furnish(order, shown, &mut built)?;
-    }
+    furnish(order, shown, &mut built)?;
     walls::drop_privileges(&mut built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}")))?;
     let signals = listen()?;
     match raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}")))? {
@@ -137,6 +135,11 @@ pub(super) fn attend(order: &Order, program: &Program, signals: &SignalFd) -> En
     if end.stopped.is_none() && end.signal.is_some() {
         end.stopped = by_signal(order, &end);
     }
+    if let (Program::Joined(_), Ok(used)) = (program, nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)) {
+        let millis = |time: nix::sys::time::TimeVal| (time.tv_sec() * 1000 + time.tv_usec() / 1000).unsigned_abs();
+        end.usage.cpu_ms += millis(used.user_time()) + millis(used.system_time());
+        end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss().unsigned_abs().saturating_mul(1024));
+    }
     end.usage.pids_peak = Some(watch.pids_peak());
     end
 }
@@ -154,7 +157,11 @@ fn over(program: &Program, end: &mut End) -> bool {
         && speaks(channel)
     {
         match order::receive::<Word>(channel.as_fd()) {
-            Ok(Some((Word::Ended(ended), _))) => (end.exit, end.signal, end.usage) = (ended.exit, ended.signal, ended.usage),
+            Ok(Some((Word::Ended(ended), _))) => {
+                (end.exit, end.signal, end.usage) = (ended.exit, ended.signal, ended.usage);
+                // What was noted before a kill wins.
+                end.stopped = end.stopped.take().or(ended.stopped);
+            }
             // A spawner that is gone can tell nothing any more.
             _ => end.signal = Some(nix::libc::SIGKILL),
         }

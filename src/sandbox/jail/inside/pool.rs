@@ -8,10 +8,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
 use super::attend::tell;
+use super::cgroup::Group;
 use super::supervisor::Handed;
 use super::zygote::Zygote;
 use super::{enter, trees};
-use crate::sandbox::jail::order::{self, End, Order, Word};
+use crate::sandbox::jail::order::{self, End, Go, Order, Word};
+use crate::sandbox::jail::outcome::Limit;
 
 /// Jails that wait, at most. Each takes about 1.5 MiB of its own.
 const READY: usize = 3;
@@ -48,15 +50,27 @@ struct Cell {
     supervisor: Pid,
     channel: OwnedFd,
     state: State,
+    /// The bound of its memory, where there is one.
+    group: Option<Group>,
     /// The forked interpreter, which becomes the spawner's child when the process that forked it leaves.
     program: Option<i32>,
 }
 
-/// A call whose pool is gone.
+/// A jail whose pool is gone.
 #[derive(Debug)]
 pub(super) struct Retired(Cell);
 
 impl Retired {
+    /// As [`Pool::close`].
+    pub(super) fn close(self) -> Option<Group> {
+        self.0.close()
+    }
+
+    /// As [`Pool::forget`].
+    pub(super) fn forget(self) {
+        self.0.forget();
+    }
+
     /// Whether this was its last process.
     pub(super) fn died(&self, pid: Pid, end: &End) -> bool {
         self.0.ended(pid, end);
@@ -64,12 +78,35 @@ impl Retired {
     }
 }
 
+/// What the kernel's count of kills says.
+pub(super) fn oom(kills: u64) -> Option<(Limit, String)> {
+    (kills > 0).then(|| (Limit::Memory, format!("oom_kill {kills}: the kernel stopped {kills} of its processes at the memory limit")))
+}
+
 impl Cell {
+    /// Ends the jail with everything in it.
+    fn end(&self) {
+        // Its supervisor takes it down in order then; killed itself, it would leave processes behind for a moment.
+        let _ = rustix::net::shutdown(&self.channel, rustix::net::Shutdown::Both);
+    }
+
     /// Tells init of the end of its program.
     fn ended(&self, pid: Pid, end: &End) {
         if self.program == Some(pid.as_raw_nonzero().get()) {
-            let _ = order::send(self.channel.as_fd(), &Word::Ended(end.clone()), &[]);
+            let mut end = end.clone();
+            end.stopped = self.group.as_ref().and_then(|group| oom(group.kills()));
+            let _ = order::send(self.channel.as_fd(), &Word::Ended(end), &[]);
         }
+    }
+
+    fn close(self) -> Option<Group> {
+        self.end();
+        self.group
+    }
+
+    /// In a forked process: closes what belongs to the spawner, and leaves alone what is the spawner's to remove.
+    fn forget(self) {
+        std::mem::forget(self.group);
     }
 }
 
@@ -175,10 +212,21 @@ impl Pool {
         self.cells.retain(|cell| cell.supervisor != pid);
     }
 
+    /// Ends the pool and every jail of it; what is left are the memory groups, to be removed when all are dead.
+    pub(super) fn close(self) -> impl Iterator<Item = Group> {
+        self.cells.into_iter().filter_map(Cell::close)
+    }
+
+    /// In a forked process: closes the pool's channels.
+    pub(super) fn forget(self) {
+        self.cells.into_iter().for_each(Cell::forget);
+    }
+
     /// Gives the pool up. What it leaves must be kept until the supervisors are dead: closing the channel of a jail that has just
     /// been given a call would end the call.
     pub(super) fn retire(self) -> impl Iterator<Item = Retired> {
-        self.cells.into_iter().filter(|cell| cell.state == State::Taken).map(Retired)
+        self.cells.iter().filter(|cell| cell.state != State::Taken).for_each(Cell::end);
+        self.cells.into_iter().map(Retired)
     }
 
     /// Whether nothing good comes of it any more.
@@ -219,8 +267,8 @@ impl Pool {
     }
 
     /// Takes in the jail that is being built.
-    pub(super) fn add_cell(&mut self, supervisor: Pid, channel: OwnedFd) {
-        self.cells.push(Cell { supervisor, channel, state: State::Building, program: None });
+    pub(super) fn add_cell(&mut self, supervisor: Pid, channel: OwnedFd, group: Option<Group>) {
+        self.cells.push(Cell { supervisor, channel, group, state: State::Building, program: None });
     }
 
     /// Notes that something could not be started.
@@ -238,6 +286,12 @@ impl Pool {
                     let supervisor = self.forking.pop_front();
                     if let Some(cell) = self.cells.iter_mut().find(|cell| Some(cell.supervisor) == supervisor) {
                         cell.program = Some(pid);
+                        if let Some(group) = cell.group.as_ref().filter(|_| pid > 0) {
+                            // A program outside its group would be bounded by the other means alone; that is not what was said.
+                            if group.take(pid).is_err() {
+                                cell.end();
+                            }
+                        }
                     }
                 }
                 _ => {}
@@ -278,15 +332,16 @@ fn give(cell: &Cell, order: &Order, handed: &Handed) {
         Ok(roots) => roots,
         Err(word) => {
             tell(&handed.call, &word);
-            // The jail waits for ever then; it is ended by its channel, with the cell.
-            let _ = rustix::process::kill_process(cell.supervisor, rustix::process::Signal::KILL);
+            cell.end();
             return;
         }
     };
     let mut fds = vec![handed.call.as_fd()];
     fds.extend(handed.program.iter().map(AsFd::as_fd));
     fds.extend(roots.iter().map(|tree| tree.fd.as_fd()));
-    if let Err(e) = order::send(cell.channel.as_fd(), order, &fds) {
+    let masked = order.roots.iter().map(|root| root.masked.clone()).collect();
+    let go = Go { start_dir: order.start_dir.clone(), wall: order.limits.wall, masked };
+    if let Err(e) = order::send(cell.channel.as_fd(), &go, &fds) {
         tell(&handed.call, &Word::Fault(format!("handing over a call: {e}")));
     }
 }

@@ -39,6 +39,8 @@ fn become_program(order: &Order, handed: [OwnedFd; 5], built: &mut Built, channe
     if built.has("pid_namespace") && built.has("user_namespace") {
         built.on("processes");
     }
+    // Where the kernel has to kill somebody for memory, it is the program and not its supervisor.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     walls::landlock(order, built);
     match syscalls::install() {
         Ok(()) => built.on("syscalls"),

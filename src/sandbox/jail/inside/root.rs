@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jail process builds a root that nobody else can reach yet")]
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, open, openat2, symlinkat};
@@ -28,6 +28,8 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
     let safe = MountFlags::NOSUID | MountFlags::NODEV;
     mount("jail", base, "tmpfs", safe, Some(c"mode=0755,size=4m,nr_inodes=20k")).map_err(fault("mounting the new root"))?;
     rustix::process::chdir(base).map_err(fault("entering the new root"))?;
+    // Before the parts: an interpreter may lie below `/tmp` itself.
+    furnish(order, built)?;
     for tree in shown.parts {
         attach(&tree).map_err(|e| Word::Fault(format!("attaching `/{}`: {e}", tree.at)))?;
     }
@@ -35,7 +37,6 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
         let path = path.trim_start_matches('/');
         parents(path).and_then(|()| symlinkat(target.as_str(), CWD, path).map_err(|e| e.to_string())).map_err(Word::Fault)?;
     }
-    furnish(order, built)?;
     place_of_masks().map_err(Word::Fault)?;
     for root in &order.roots {
         parents(&format!("roots/{}/x", root.name)).map_err(Word::Fault)?;
@@ -55,10 +56,18 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
 /// The word that refuses the call.
 pub(super) fn show_roots(order: &Order, roots: &[Tree]) -> Result<(), Word> {
     for (tree, root) in roots.iter().zip(&order.roots) {
-        let refuse = |reason: String| Word::Root { root: root.name.clone(), reason };
-        place(tree).and_then(|()| mask(root)).map_err(refuse)?;
+        show_root(root, tree.fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
     }
     Ok(())
+}
+
+/// Attaches one root, and covers what is denied in it.
+///
+/// # Errors
+/// The reason why it cannot be shown.
+pub(super) fn show_root(root: &RootOrder, tree: BorrowedFd<'_>) -> Result<(), String> {
+    place(tree, &format!("roots/{}", root.name))?;
+    mask(root)
 }
 
 /// Scratch space, `/proc`, `/etc` and the folder of the roots.
@@ -119,11 +128,11 @@ fn attach(tree: &Tree) -> Result<(), String> {
     } else {
         open(tree.at.as_str(), OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::from_raw_mode(0o644)).map_err(|e| e.to_string())?;
     }
-    place(tree)
+    place(tree.fd.as_fd(), &tree.at)
 }
 
-fn place(tree: &Tree) -> Result<(), String> {
-    move_mount(tree.fd.as_fd(), "", CWD, &tree.at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).map_err(|e| e.to_string())
+fn place(tree: BorrowedFd<'_>, at: &str) -> Result<(), String> {
+    move_mount(tree, "", CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).map_err(|e| e.to_string())
 }
 
 fn parents(path: &str) -> Result<(), String> {

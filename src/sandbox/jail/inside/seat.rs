@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, open};
 use super::layers::Built;
 use super::supervisor::Handed;
 use super::{init, root, trees, walls};
-use crate::sandbox::jail::order::{self, Order, Word};
+use crate::sandbox::jail::order::{self, Go, Order, RootOrder, Word};
 
 /// Builds, waits, runs one call.
 pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: &OwnedFd, seat: &OwnedFd) -> ExitCode {
@@ -18,15 +18,23 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
     }
     // A jail that cannot be made ready is not explained: the call is then made from nothing, and explains itself.
     let Ok((signals, program)) = prepare(order, shown, &mut built, seat) else { return ExitCode::FAILURE };
-    let Ok(Some((order, fds))) = order::receive::<Order>(seat.as_fd()) else { return ExitCode::SUCCESS };
-    let Some(handed) = Handed::sort(fds) else { return ExitCode::FAILURE };
-    if let Err(word) = start(&order, &handed, &mut built, inside, &program) {
-        let _ = order::send(handed.call.as_fd(), &word, &[]);
+    let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
+    let Some(Handed { call, program: streams, roots }) = Handed::sort(fds) else { return ExitCode::FAILURE };
+    let started = start(order, &go, &call, &roots, &mut built, inside).and_then(|()| {
+        let fds: Vec<BorrowedFd<'_>> = streams.iter().map(AsFd::as_fd).collect();
+        order::send_bytes(program.as_fd(), go.start_dir.as_bytes(), &fds)
+            .map_err(|e| Word::Fault(format!("starting a program that waits: {e}")))
+    });
+    if let Err(word) = started {
+        let _ = order::send(call.as_fd(), &word, &[]);
         return ExitCode::FAILURE;
     }
-    drop((handed, program));
+    drop((streams, roots, program));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
-    let end = init::attend(&order, &init::Program::Joined(ends), &signals);
+    let end = init::attend(order, &init::Program::Joined(ends), &signals);
+    // Every other process of the jail is dead by now; what is left is this one, and the taking down of its mounts need not be
+    // waited for. The supervisor says it again, to nobody.
+    let _ = order::send(call.as_fd(), &Word::Ended(end.clone()), &[]);
     order::send(inside.as_fd(), &Word::Ended(end), &[]).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
@@ -58,6 +66,7 @@ fn prepare(
     for layer in ["rlimits", "processes", "syscalls", "no_new_privs", "capabilities"] {
         built.on(layer);
     }
+    walls::drop_bounding_set()?;
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     order::send(seat.as_fd(), &Word::Seated, &[]).map_err(|e| e.to_string())?;
     Ok((signals, program))
@@ -69,22 +78,17 @@ fn answers(channel: &OwnedFd) -> bool {
     poll(&mut fds, Some(&Timespec { tv_sec: 10, tv_nsec: 0 })) == Ok(1)
 }
 
-/// Shows the roots, gives up the last privileges, and lets the program go.
-fn start(order: &Order, handed: &Handed, built: &mut Built, inside: &OwnedFd, program: &OwnedFd) -> Result<(), Word> {
+/// Shows the roots, gives up the last privileges, and has the supervisor keep the time.
+fn start(order: &Order, go: &Go, call: &OwnedFd, mounts: &[OwnedFd], built: &mut Built, inside: &OwnedFd) -> Result<(), Word> {
     if let Some(word) = built.shortage(&order.require) {
         return Err(word);
     }
-    let mut roots = Vec::new();
-    for (root, fd) in order.roots.iter().zip(&handed.roots) {
-        let fd = fd.try_clone().map_err(|e| Word::Fault(e.to_string()))?;
-        roots.push(trees::Tree { at: format!("roots/{}", root.name), fd, folder: true });
+    for ((root, masked), fd) in order.roots.iter().zip(&go.masked).zip(mounts) {
+        let root = RootOrder { masked: masked.clone(), ..root.clone() };
+        root::show_root(&root, fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
     }
-    root::show_roots(order, &roots)?;
-    drop(roots);
-    walls::drop_privileges(built).map_err(Word::Fault)?;
+    walls::drop_capabilities().map_err(Word::Fault)?;
     let fault = |e: std::io::Error| Word::Fault(format!("starting a program that waits: {e}"));
-    order::send(handed.call.as_fd(), &Word::Started(built.all()), &[]).map_err(fault)?;
-    order::send(inside.as_fd(), &Word::Taken(order.limits.wall), &[handed.call.as_fd()]).map_err(fault)?;
-    let fds: Vec<BorrowedFd<'_>> = handed.program.iter().map(AsFd::as_fd).collect();
-    order::send_bytes(program.as_fd(), order.start_dir.as_bytes(), &fds).map_err(fault)
+    order::send(call.as_fd(), &Word::Started(built.all()), &[]).map_err(fault)?;
+    order::send(inside.as_fd(), &Word::Taken(go.wall), &[call.as_fd()]).map_err(fault)
 }

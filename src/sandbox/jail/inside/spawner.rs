@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
-use rustix::process::Pid;
+use rustix::process::{Pid, WaitOptions};
 
 use super::attend::tell;
+use super::cgroup::{Group, Place};
 use super::pool::{Pool, Retired, Step};
 use super::supervisor::{self, Handed};
 use super::zygote::{self, Made};
 use super::{enter, init, raw};
-use crate::sandbox::jail::order::{self, Order, Way, Word};
+use crate::sandbox::jail::order::{self, Order, Word};
 
 /// How many kinds of calls have jails that wait.
 const MOST_POOLS: usize = 3;
@@ -49,12 +50,32 @@ pub(super) fn serve() -> ExitCode {
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
         return ExitCode::from(70);
     }
-    let mut spawner =
-        Spawner { server: Some(server), workshop: enter::enter_workshop().is_ok(), pools: Vec::new(), retired: Vec::new(), signals };
+    // Before the workshop is entered: there the hierarchy is no longer ours.
+    let memory = Place::find();
+    let mut spawner = Spawner {
+        server: Some(server),
+        workshop: enter::enter_workshop().is_ok(),
+        pools: Vec::new(),
+        retired: Vec::new(),
+        signals,
+        memory,
+        groups: Vec::new(),
+    };
     loop {
         match spawner.turn() {
             Turn::Spawner => {}
             Turn::Leave(code) => return code,
+        }
+    }
+}
+
+/// Takes every dead child, and says whether there are living ones.
+fn has_children() -> bool {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
         }
     }
 }
@@ -66,6 +87,9 @@ struct Spawner {
     pools: Vec<Pool>,
     retired: Vec<Retired>,
     signals: SignalFd,
+    memory: Result<Place, String>,
+    /// The memory groups of calls that were made from nothing, by their supervisors.
+    groups: Vec<(Pid, Group)>,
 }
 
 impl Spawner {
@@ -75,13 +99,14 @@ impl Spawner {
             match self.server.as_ref().map(|server| order::receive::<Order>(server.as_fd())) {
                 Some(Ok(Some((order, fds)))) => return self.take(order, fds),
                 Some(Err(_)) => {}
-                Some(Ok(None)) | None => return Turn::Leave(ExitCode::SUCCESS),
+                Some(Ok(None)) | None => return self.close(),
             }
         }
         while let Ok(Some(_)) = self.signals.read_signal() {}
         while let Some((pid, end)) = raw::reap() {
             self.pools.iter_mut().for_each(|pool| pool.died(pid, &end));
             self.retired.retain(|retired| !retired.died(pid, &end));
+            self.groups.retain(|(supervisor, _)| *supervisor != pid);
         }
         if let Some(broken) = self.pools.iter().position(Pool::is_broken) {
             self.retired.extend(self.pools.remove(broken).retire());
@@ -92,6 +117,20 @@ impl Spawner {
             }
         }
         Turn::Spawner
+    }
+
+    /// Ends every jail, and stays until they are gone: then their memory groups can be removed.
+    fn close(&mut self) -> Turn {
+        let mut groups: Vec<Group> = self.groups.drain(..).map(|(_, group)| group).collect();
+        groups.extend(self.pools.drain(..).flat_map(Pool::close));
+        groups.extend(self.retired.drain(..).filter_map(Retired::close));
+        let deadline = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < deadline && has_children() {
+            let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 }));
+            while let Ok(Some(_)) = self.signals.read_signal() {}
+        }
+        drop(groups);
+        Turn::Leave(ExitCode::SUCCESS)
     }
 
     /// Waits, and says whether the server has something to say.
@@ -124,14 +163,17 @@ impl Spawner {
             Step::Cell => {
                 let order = pool.template().clone();
                 let Ok((channel, seat)) = order::channel() else { return Turn::Spawner };
+                let group = self.memory.clone().and_then(|place| place.make(order.limits.memory));
                 match self.fork() {
                     Ok(None) => {
                         drop(channel);
-                        Turn::Leave(supervisor::wait(&order, seat))
+                        // The group is the spawner's to remove, not the child's.
+                        let reason = group.map(std::mem::forget).err();
+                        Turn::Leave(supervisor::wait(&order, seat, reason.as_ref()))
                     }
                     Ok(Some(pid)) => {
                         if let Some(pool) = self.pools.get_mut(index) {
-                            pool.add_cell(pid, channel);
+                            pool.add_cell(pid, channel, group.ok());
                         }
                         Turn::Spawner
                     }
@@ -143,7 +185,7 @@ impl Spawner {
 
     fn take(&mut self, order: Order, fds: Vec<OwnedFd>) -> Turn {
         let Some(handed) = Handed::sort(fds) else { return Turn::Spawner };
-        if order.fresh || order.way != Way::Native || !self.workshop {
+        if order.fresh || !self.workshop {
             return self.cold(&order, handed);
         }
         let kind = Pool::kind(&order);
@@ -163,9 +205,17 @@ impl Spawner {
 
     /// Makes a call from nothing, in a fork.
     fn cold(&mut self, order: &Order, handed: Handed) -> Turn {
+        let group = self.memory.clone().and_then(|place| place.make(order.limits.memory));
         match self.fork() {
-            Ok(None) => Turn::Leave(supervisor::serve(order, handed)),
-            Ok(Some(_)) => Turn::Spawner,
+            Ok(None) => {
+                let code = supervisor::serve(order, handed, group.as_ref());
+                std::mem::forget(group);
+                Turn::Leave(code)
+            }
+            Ok(Some(pid)) => {
+                self.groups.extend(group.ok().map(|group| (pid, group)));
+                Turn::Spawner
+            }
             Err(e) => {
                 tell(&handed.call, &Word::Fault(format!("starting a supervisor: {e}")));
                 Turn::Spawner
@@ -178,8 +228,9 @@ impl Spawner {
         let child = raw::fork()?;
         if child.is_none() {
             self.server = None;
-            self.pools.clear();
-            self.retired.clear();
+            self.pools.drain(..).for_each(Pool::forget);
+            self.retired.drain(..).for_each(Retired::forget);
+            self.groups.drain(..).for_each(std::mem::forget);
         }
         Ok(child)
     }

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use super::attend::{self, Master, tell};
+use super::cgroup::Group;
 use super::enter::enter;
 use super::layers::Built;
 use super::{init, raw, seat};
@@ -31,9 +32,11 @@ impl Handed {
 }
 
 /// Serves one call, in a process of its own.
-pub(super) fn serve(order: &Order, handed: Handed) -> ExitCode {
+pub(super) fn serve(order: &Order, handed: Handed, group: Result<&Group, &String>) -> ExitCode {
     let Handed { call, program, roots } = handed;
     let mut built = Built::default();
+    let group = group.map_err(String::clone).and_then(|group| group.take(0).map(|()| group));
+    note(&mut built, group.as_ref().err());
     let shown = match enter(order, &roots, &mut built) {
         Ok(shown) => shown,
         Err(word) => return tell(&call, &word),
@@ -51,14 +54,15 @@ pub(super) fn serve(order: &Order, handed: Handed) -> ExitCode {
         }
         Ok(Some(child)) => {
             drop((inside, program, shown));
-            attend::attend(Master::Call(call, order.limits.wall), &inner, child)
+            attend::attend(Master::Call(call, order.limits.wall), &inner, child, group.ok())
         }
     }
 }
 
 /// Builds one jail that waits for a call, in a process of its own.
-pub(super) fn wait(order: &Order, seat: OwnedFd) -> ExitCode {
+pub(super) fn wait(order: &Order, seat: OwnedFd, no_group: Option<&String>) -> ExitCode {
     let mut built = Built::default();
+    note(&mut built, no_group);
     let Ok(shown) = enter(order, &[], &mut built) else { return ExitCode::FAILURE };
     let Ok((inner, inside)) = order::channel() else { return ExitCode::FAILURE };
     match raw::fork() {
@@ -69,7 +73,14 @@ pub(super) fn wait(order: &Order, seat: OwnedFd) -> ExitCode {
         }
         Ok(Some(child)) => {
             drop((inside, shown));
-            attend::attend(Master::Seat(seat), &inner, child)
+            attend::attend(Master::Seat(seat), &inner, child, None)
         }
+    }
+}
+
+fn note(built: &mut Built, no_group: Option<&String>) {
+    match no_group {
+        None => built.on("memory_cgroup"),
+        Some(reason) => built.missing("memory_cgroup", format!("off: {reason}")),
     }
 }

@@ -10,7 +10,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::layers::Built;
-use crate::sandbox::jail::order::{Order, Way};
+use crate::sandbox::jail::order::Order;
 use crate::sandbox::jail::spec::Limits;
 
 /// Bounds this process and what it starts. None can be raised again: soft and hard are the same, and no capability is left.
@@ -65,8 +65,19 @@ const STACK: u64 = 4 * 1024 * 1024;
 /// # Errors
 /// The text of what went wrong.
 pub(super) fn drop_privileges(built: &mut Built) -> Result<(), String> {
-    let text = |e: rustix::io::Errno| e.to_string();
-    rustix::thread::set_no_new_privs(true).map_err(text)?;
+    drop_bounding_set()?;
+    drop_capabilities()?;
+    built.on("no_new_privs");
+    built.on("capabilities");
+    Ok(())
+}
+
+/// Makes it impossible to win a capability, and keeps those that are there.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn drop_bounding_set() -> Result<(), String> {
+    rustix::thread::set_no_new_privs(true).map_err(|e| e.to_string())?;
     for bit in 0..64 {
         let one = CapabilitySet::from_bits_retain(1 << bit);
         match rustix::thread::remove_capability_from_bounding_set(one) {
@@ -77,11 +88,17 @@ pub(super) fn drop_privileges(built: &mut Built) -> Result<(), String> {
             Err(e) => return Err(e.to_string()),
         }
     }
-    let none = CapabilitySet::empty();
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).map_err(text)?;
-    built.on("no_new_privs");
-    built.on("capabilities");
     Ok(())
+}
+
+/// Gives up every capability that is there.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn drop_capabilities() -> Result<(), String> {
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .map_err(|e| e.to_string())
 }
 
 /// Restricts files, TCP, abstract sockets and signals with Landlock, as far as the kernel has it.
@@ -129,15 +146,13 @@ fn rules(order: &Order, level: CompatLevel) -> Result<RulesetCreated, String> {
         let fd = PathFd::new(path).map_err(|e| text(&e))?;
         (&mut rules).add_rule(PathBeneath::new(fd, access)).map(drop).map_err(|e| text(&e))
     };
-    if order.way == Way::Native {
-        allow("/", read)?;
-        for scratch in ["/tmp", "/dev/shm"] {
-            allow(scratch, write)?;
-        }
-        // The mounts decide which of the roots can be written; a jail that waits does not have them yet.
-        if order.roots.iter().any(|root| root.writable) {
-            allow("/roots", write)?;
-        }
+    allow("/", read)?;
+    for scratch in ["/tmp", "/dev/shm"] {
+        allow(scratch, write)?;
+    }
+    // The mounts decide which of the roots can be written; a jail that waits does not have them yet.
+    if order.roots.iter().any(|root| root.writable) {
+        allow("/roots", write)?;
     }
     for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"] {
         allow(device, AccessFs::ReadFile | AccessFs::WriteFile)?;

@@ -20,7 +20,7 @@ def _zygote():
     sys.path[:] = path.split("\n")
     limits = [tuple(int(n) for n in line.split()) for line in limits.split("\n")]
     filters = [bytes.fromhex(line) for line in filters.split("\n")]
-    for name in preload.split():
+    for name in preload.split() + ["_sitebuiltins", "_ast", "atexit", "linecache", "traceback"]:
         try:
             __import__(name)
         except Exception:
@@ -83,6 +83,13 @@ def _zygote():
         must(libc.capset(header, nothing))
         # Having had capabilities hides /proc/self from its own process.
         must(libc.prctl(4, 1, 0, 0, 0))
+        try:
+            # Where the kernel has to kill somebody for memory, it is the program and not its supervisor.
+            adjust = posix.open("/proc/self/oom_score_adj", posix.O_WRONLY)
+            posix.write(adjust, b"1000")
+            posix.close(adjust)
+        except OSError:
+            pass
         if rules is not None:
             must(libc.syscall(446, 4, 0))
             posix.close(4)
@@ -90,7 +97,9 @@ def _zygote():
             must(libc.prctl(22, 2, ctypes.byref(line), 0, 0))
         channel = _socket.socket(fileno=3)
         # The first run of a path through the interpreter costs page faults: take them now.
-        exec(compile("a = [str(n) for n in range(3)]\nb = {1: 2}", "<warm>", "exec", 0, True), {})
+        tree = compile("a = [str(n) for n in range(3)]\nb = {1: 2}", "<warm>", "exec", 0x400, True)
+        exec(compile(tree, "<warm>", "exec", 0, True), {})
+        gc.collect()
         channel.send(b'"Seated"')
         start, fds = received(channel, 5)
         if len(fds) != 5:
