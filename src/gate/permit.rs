@@ -87,7 +87,7 @@ impl Permit<Action> {
 impl<A> Permit<A> {
     /// A permit that no gate gave, for tests of the sandbox's verbs alone.
     pub(crate) fn for_test(action: A, opened: Vec<Opened>, terms: Arc<Terms>) -> Self {
-        Self { action, opened, terms }
+        Self { action, opened, addresses: Vec::new(), terms }
     }
 }
 
