@@ -1,5 +1,7 @@
 //! toolgate: real tools for language models behind one gate.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod audit;
 pub mod cli;
 pub mod filter;

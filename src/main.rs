@@ -1,5 +1,7 @@
 //! The command line of toolgate.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
