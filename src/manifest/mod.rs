@@ -1,5 +1,6 @@
 //! Floor 1: `tools.toml` as types. What is not written is denied; every fault is fatal, and all are told at once.
 
+mod decisions;
 mod fault;
 mod loosened;
 mod pattern;
@@ -16,14 +17,14 @@ pub mod units;
 
 use std::collections::BTreeMap;
 
+pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewRules, Reviewer, Test};
 pub use fault::{Fault, Location, Spans};
 pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};
 pub use read::{parse, parse_json};
 pub use schema::schema;
 pub use text::fold;
 pub use types::{
-    Approvals, ArgumentRule, AuditRules, Bounds, Breaker, Check, Clients, Durability, Files, Limits, Mode, NoClientChannel, OAuth, Place,
-    Profile, Python, Quota, Remember, ReviewRules, Reviewer, Root, RootMode, Symlinks, Test, Token, ToolRules,
+    ArgumentRule, Bounds, Check, Clients, Files, OAuth, Place, Profile, Python, Quota, Remember, Root, RootMode, Symlinks, Token, ToolRules,
 };
 
 use crate::model::Flags;
