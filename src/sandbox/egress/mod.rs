@@ -26,6 +26,7 @@ use crate::policy::network::{NetworkRules, Robots, judge_addresses, judge_redire
 use crate::policy::request::{Method, judge_header};
 use connect::{Connector, Sent};
 use request::Outgoing;
+use robots::Trouble;
 
 /// What the connector is set up with; the defaults are what `toolgate serve` uses.
 #[derive(Debug, Clone)]
@@ -201,21 +202,27 @@ impl Egress {
             return known.judge(url);
         }
         let read = timeout(self.settings.robots, self.read_robots(rules, url)).await;
-        // RFC 9309 section 2.3.1.4: what cannot be reached disallows everything; it is asked again at the next call.
-        let robots = read.unwrap_or(Err(robots::Unreachable)).unwrap_or_else(|_| Arc::new(robots::Robots::closed()));
+        let robots = match read.unwrap_or(Err(Trouble::Unreachable)) {
+            Ok(robots) => robots,
+            // The site itself cannot be reached or may not be: that is the answer, not that its robots.txt is missing.
+            Err(Trouble::Site(denied)) => return Err(denied),
+            // RFC 9309 section 2.3.1.4: what cannot be reached disallows everything; it is asked again at the next call.
+            Err(Trouble::Unreachable) => Arc::new(robots::Robots::closed()),
+        };
         self.robots.put(url, &robots);
         robots.judge(url)
     }
 
-    async fn read_robots(&self, rules: &NetworkRules, url: &HttpUrl) -> Result<Arc<robots::Robots>, robots::Unreachable> {
-        let first = url.join("/robots.txt").map_err(|_| robots::Unreachable)?;
+    async fn read_robots(&self, rules: &NetworkRules, url: &HttpUrl) -> Result<Arc<robots::Robots>, Trouble> {
+        let first = url.join("/robots.txt").map_err(|_| Trouble::Unreachable)?;
         let mut outgoing = Outgoing::plain(&first);
         // RFC 9309 section 2.3.1.2: at least five redirects are followed.
-        for _ in 0..=rules.max_redirects.max(5) {
-            let sent = self.hop(rules, &outgoing).await.map_err(|_| robots::Unreachable)?;
-            if let Some(location) = sent.location().map_err(|_| robots::Unreachable)? {
-                let next = outgoing.url.join(&location).map_err(|_| robots::Unreachable)?;
-                judge_redirect(&outgoing.url, &next).map_err(|_| robots::Unreachable)?;
+        for hop in 0..=rules.max_redirects.max(5) {
+            let sent =
+                self.hop(rules, &outgoing).await.map_err(|denied| if hop == 0 { Trouble::Site(denied) } else { Trouble::Unreachable })?;
+            if let Some(location) = sent.location().map_err(|_| Trouble::Unreachable)? {
+                let next = outgoing.url.join(&location).map_err(|_| Trouble::Unreachable)?;
+                judge_redirect(&outgoing.url, &next).map_err(|_| Trouble::Unreachable)?;
                 outgoing = Outgoing::plain(&next);
                 continue;
             }
@@ -224,15 +231,15 @@ impl Egress {
                     let page = sent
                         .into_page(outgoing.url, Vec::new(), ROBOTS_LIMIT, Overflow::Cut, false)
                         .await
-                        .map_err(|_| robots::Unreachable)?;
+                        .map_err(|_| Trouble::Unreachable)?;
                     Ok(Arc::new(robots::Robots::parse(&String::from_utf8_lossy(&page.body))))
                 }
                 400..=499 => Ok(Arc::new(robots::Robots::open())),
-                _ => Err(robots::Unreachable),
+                _ => Err(Trouble::Unreachable),
             };
         }
         // RFC 9309 section 2.3.1.2: too many redirects count as unavailable, which allows; a loop is more likely broken than meant, so we do not.
-        Err(robots::Unreachable)
+        Err(Trouble::Unreachable)
     }
 }
 

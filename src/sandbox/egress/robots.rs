@@ -15,9 +15,14 @@ pub(super) struct Robots {
     reachable: bool,
 }
 
-/// The file could not be read: disallow for now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unreachable;
+/// Why there are no rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The site itself cannot be reached, or may not be.
+    Site(Denied),
+    /// The site answers, but not with its rules: disallow for now.
+    Unreachable,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {

@@ -350,6 +350,15 @@ async fn robots_are_asked_once_and_obeyed_by_default() {
 }
 
 #[tokio::test]
+async fn a_site_that_cannot_be_reached_is_not_told_as_its_robots() {
+    let server = Server::pages(vec![]).await;
+    let rules = NetworkRules { robots: Robots::Respect, ..server.rules() };
+    let closed = Server { address: (LOOPBACK, 1).into(), asked: Arc::default() };
+    let rules = NetworkRules { internal: vec![closed.address], ..rules };
+    assert_eq!(fetched(request(closed.url("/"), rules)).await, Err(Code::FetchFailed));
+}
+
+#[tokio::test]
 async fn headers_nobody_may_set_are_refused_before_connecting() {
     let server = Server::pages(vec![]).await;
     for name in ["Host", "Proxy-Authorization", "Metadata-Flavor", "Content-Length"] {
