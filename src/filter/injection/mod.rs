@@ -57,7 +57,7 @@ pub(super) fn findings(source: &str, main: &View, hidden: &[(usize, usize)]) -> 
     for hit in &mut all {
         if hidden.iter().any(|&(start, end)| start < hit.end && hit.start < end) {
             // What is weak in the open stays weak: pages hide menus, dialogues and descriptions by the dozen.
-            hit.weight = if hit.weight >= 0.4 { 1.0 - (1.0 - hit.weight) * 0.6 } else { hit.weight + 0.05 };
+            hit.weight = if hit.weight >= 0.45 { 1.0 - (1.0 - hit.weight) * 0.6 } else { hit.weight + 0.05 };
         }
     }
     group(all)

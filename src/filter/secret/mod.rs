@@ -116,8 +116,8 @@ fn private_key(text: &str, start: usize) -> Option<Finding> {
                     .count()
         }
     };
-    // Documents show the frame with nothing, or with words, inside.
-    let inside = body.get(..end.saturating_sub(body_at)).unwrap_or_default();
+    // Documents show the frame with nothing, or with words, inside; a key begins soon.
+    let inside = body.get(..super::finding::floor(body, end.saturating_sub(body_at).min(240))).unwrap_or_default();
     let material = inside.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '=')).map(str::len).max().unwrap_or(0);
     (material >= 24).then(|| found("pem", start, start + end, 0.99))
 }
