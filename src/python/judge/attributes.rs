@@ -84,6 +84,18 @@ impl<'a> Judge<'_, 'a> {
         None
     }
 
+    /// The same for a name that a constant spells, as in `getattr` and in keyword patterns: rules that look at the place cannot see it.
+    fn spelt_problem(&self, name: &str, access: Access) -> Option<Problem> {
+        if name == "register" && self.facts.evaluates_annotations {
+            return Some(Problem::new(
+                "annotation",
+                "`register` evaluates the annotations of what it is given",
+                "write `@function.register(Class)` directly above the function",
+            ));
+        }
+        self.attribute_problem(name, access)
+    }
+
     fn private_problem(&self, name: &str) -> Option<Problem> {
         let own = tables::contains(tables::FOREIGN_PRIVATE, name) || self.facts.defined.contains(name) || self.is_spelt_out(name);
         if own {
@@ -225,7 +237,7 @@ impl<'a> Judge<'_, 'a> {
                 } else {
                     unicode_normalization::UnicodeNormalization::nfkc(name).collect::<String>().into()
                 };
-                self.attribute_problem(&name, access)
+                self.spelt_problem(&name, access)
                     .or_else(|| (matches!(&*name, "__dict__" | "__new__" | "__setattr__" | "__delattr__")).then(dict_problem))
             }
             Some(Expr::BinOp(node))
@@ -236,7 +248,7 @@ impl<'a> Judge<'_, 'a> {
             Some(name @ Expr::FString(_)) if is_safe_prefix(name) && access == Access::Load => None,
             Some(Expr::Name(name)) => match self.constants_of(name, scope) {
                 Some(names) => {
-                    names.into_iter().find_map(|name| self.attribute_problem(name, access).or_else(|| is_dunder(name).then(unreadable)))
+                    names.into_iter().find_map(|name| self.spelt_problem(name, access).or_else(|| is_dunder(name).then(unreadable)))
                 }
                 None => Some(unreadable()),
             },
@@ -287,7 +299,7 @@ impl<'a> Judge<'_, 'a> {
         for name in names {
             let Expr::StringLiteral(text) = name else { return Some(unreadable()) };
             for part in text.value.to_str().split('.') {
-                let problem = self.attribute_problem(part, Access::Load).or_else(|| (is_dunder(part)).then(unreadable));
+                let problem = self.spelt_problem(part, Access::Load).or_else(|| (is_dunder(part)).then(unreadable));
                 if problem.is_some() {
                     return problem;
                 }

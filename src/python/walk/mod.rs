@@ -208,6 +208,9 @@ impl<'a> Walker<'a> {
 
     fn function(&mut self, node: &'a StmtFunctionDef) {
         let method = self.program.scopes.get(self.scope).is_some_and(|scope| scope.kind == ScopeKind::Class);
+        if !node.decorator_list.is_empty() {
+            self.program.decorated.push((node, self.scope));
+        }
         let place = if method { Decorated::Method } else { Decorated::Function };
         for decorator in &node.decorator_list {
             self.expr(&decorator.expression, Use::Decorator(place));
@@ -319,7 +322,10 @@ impl<'a> Walker<'a> {
 
     fn delete(&mut self, target: &'a Expr) {
         match target {
-            Expr::Name(name) => self.program.scopes.unbind(self.scope, &name.id),
+            Expr::Name(name) => {
+                self.dunder(&name.id, name.range, false, None);
+                self.program.scopes.unbind(self.scope, &name.id);
+            }
             Expr::Attribute(_) => self.attribute(target, Use::Dropped, Access::Delete),
             Expr::Tuple(node) => node.elts.iter().for_each(|target| self.delete(target)),
             Expr::List(node) => node.elts.iter().for_each(|target| self.delete(target)),
