@@ -144,6 +144,8 @@ pub(super) struct Program<'a> {
     pub(super) annotations: Vec<(&'a ruff_python_ast::Expr, ScopeId)>,
     /// A handler, an `__exit__` method or a chained exception may hold an `AttributeError`.
     pub(super) holds_errors: bool,
+    /// Names in `except` clauses that are taken for builtin exceptions.
+    pub(super) spared: Vec<&'a str>,
     /// Imports or classes bind one name too often to be followed.
     pub(super) crowded: bool,
 }
@@ -165,6 +167,7 @@ impl Program<'_> {
             dunders: Vec::new(),
             annotations: Vec::new(),
             holds_errors: false,
+            spared: Vec::new(),
             crowded: false,
         }
     }

@@ -162,4 +162,28 @@ except Exception: pass
     r"class A:
     import math
 ",
+    r"class A:
+    obj = 1
+    __exit__ = lambda self, t, v, tb: print(v.obj)
+",
+    r"class A: obj = 1
+ValueError = AttributeError
+try: A.zz
+except ValueError as e: print(e.obj)
+",
+    r"import contextlib
+r = contextlib.redirect_stdout([])
+setattr(r, '_stream', 'path')
+with r: pass
+",
+    r"import json
+json.JSONEncoder.default = print
+",
+    r"from random import Random
+Random.seed = print
+",
+    r"import functools
+f = functools.singledispatch(print)
+getattr(f, 'reg' + 'ister')(1)
+",
 ];

@@ -7,6 +7,7 @@ use super::super::program::{Access, AttributeUse, Use, is_dunder};
 use super::super::scope::What;
 use super::super::tables;
 use super::names::is_private_to_class;
+use super::origin::Origin;
 use super::{Judge, Problem};
 
 impl<'a> Judge<'_, 'a> {
@@ -27,7 +28,10 @@ impl<'a> Judge<'_, 'a> {
                     continue;
                 }
             }
-            let problem = self.attribute_problem(&node.attr, attribute.access).or_else(|| self.context_problem(attribute));
+            let problem = self
+                .attribute_problem(&node.attr, attribute.access)
+                .or_else(|| self.context_problem(attribute))
+                .or_else(|| self.foreign_store(attribute));
             if let Some(problem) = problem {
                 self.deny(start, end, problem);
             }
@@ -55,6 +59,9 @@ impl<'a> Judge<'_, 'a> {
                 format!("`.{name}` reaches into the interpreter"),
                 "pass the values you need as arguments",
             ));
+        }
+        if matches!(name, "_stream" | "_old_targets") && self.facts.redirects {
+            return Some(Problem::new("attribute.private", format!("`.{name}` belongs to `contextlib`"), "give it another name"));
         }
         if name.starts_with('_') {
             return self.private_problem(name);
@@ -116,6 +123,24 @@ impl<'a> Judge<'_, 'a> {
         self.facts.class_names.contains(class) && self.facts.defined.contains(private)
     }
 
+    /// Classes and functions of the standard library are everybody's.
+    fn foreign_store(&self, attribute: &AttributeUse<'a>) -> Option<Problem> {
+        if attribute.access == Access::Load {
+            return None;
+        }
+        let foreign = self
+            .expr_origins(&attribute.node.value, attribute.scope)
+            .iter()
+            .any(|origin| matches!(origin, Origin::Export(module, _) if tables::is_standard_module(module)));
+        foreign.then(|| {
+            Problem::new(
+                "module.store",
+                format!("`.{}` of the standard library must not be changed: its own code would run with the change", attribute.node.attr),
+                "derive a class of your own",
+            )
+        })
+    }
+
     /// What is wrong with an allowed attribute in this place.
     fn context_problem(&self, attribute: &AttributeUse<'a>) -> Option<Problem> {
         let node = attribute.node;
@@ -139,9 +164,6 @@ impl<'a> Judge<'_, 'a> {
             "__setattr__" | "__delattr__" => self.store_by_name(attribute),
             "__dict__" if self.is_shown(&attribute.usage, attribute.scope) => None,
             "__dict__" => Some(dict_problem()),
-            "_stream" | "_old_targets" if self.facts.redirects => {
-                Some(Problem::new("attribute.private", format!("`.{}` belongs to `contextlib`", node.attr), "give it another name"))
-            }
             _ => None,
         }
     }
@@ -374,7 +396,7 @@ fn is_safe_prefix(name: &Expr) -> bool {
         Expr::BinOp(node) if matches!(node.op, ruff_python_ast::Operator::Add) => return is_safe_prefix(&node.left),
         _ => return false,
     };
-    let refused = tables::ALWAYS_REFUSED.iter().chain(tables::RISKY_PUBLIC).chain(&["obj", "evaluate", "format", "format_map"]);
+    let refused = tables::ALWAYS_REFUSED.iter().chain(tables::RISKY_PUBLIC).chain(&["obj", "evaluate", "format", "format_map", "register"]);
     prefix.is_ascii()
         && prefix.len() >= 3
         && !prefix.starts_with('_')

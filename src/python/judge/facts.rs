@@ -127,6 +127,7 @@ impl<'a> Facts<'a> {
             }
             facts.constant_names(call.node);
         }
+        facts.handles_errors |= judge.program.spared.iter().any(|name| judge.program.scopes.is_bound(name));
         for (keyword, _) in &judge.program.keywords {
             facts.templates |= matches!(keyword.attr.as_str(), "format" | "format_map");
         }
