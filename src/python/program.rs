@@ -1,6 +1,6 @@
 //! What one walk over the tree collects, so that the rules read lists and never recurse.
 
-use ruff_python_ast::{ExprAttribute, ExprCall, Pattern, PatternKeyword, StmtClassDef, StmtImport, StmtImportFrom};
+use ruff_python_ast::{ExprAttribute, ExprCall, Pattern, PatternKeyword, StmtClassDef, StmtFunctionDef, StmtImport, StmtImportFrom};
 
 use super::scope::{ScopeId, Scopes};
 
@@ -136,12 +136,16 @@ pub(super) struct Program<'a> {
     pub(super) patterns: Vec<(&'a Pattern, ScopeId)>,
     pub(super) keywords: Vec<(&'a PatternKeyword, ScopeId)>,
     pub(super) calls: Vec<Call<'a>>,
+    /// Functions with decorators.
+    pub(super) decorated: Vec<(&'a StmtFunctionDef, ScopeId)>,
     pub(super) texts: Vec<Text<'a>>,
     pub(super) dunders: Vec<DunderBinding<'a>>,
     /// Annotations, for programs in which some function evaluates them.
     pub(super) annotations: Vec<(&'a ruff_python_ast::Expr, ScopeId)>,
     /// A handler, an `__exit__` method or a chained exception may hold an `AttributeError`.
     pub(super) holds_errors: bool,
+    /// Names in `except` clauses that are taken for builtin exceptions.
+    pub(super) spared: Vec<&'a str>,
     /// Imports or classes bind one name too often to be followed.
     pub(super) crowded: bool,
 }
@@ -158,10 +162,12 @@ impl Program<'_> {
             patterns: Vec::new(),
             keywords: Vec::new(),
             calls: Vec::with_capacity(size / 64),
+            decorated: Vec::new(),
             texts: Vec::new(),
             dunders: Vec::new(),
             annotations: Vec::new(),
             holds_errors: false,
+            spared: Vec::new(),
             crowded: false,
         }
     }

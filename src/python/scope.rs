@@ -168,6 +168,11 @@ impl<'a> Scopes<'a> {
         self.names.get(name).map(|(number, _)| *number)
     }
 
+    /// Whether anything binds the name anywhere.
+    pub(super) fn is_bound(&self, name: &str) -> bool {
+        self.any_star || self.names.contains_key(name)
+    }
+
     /// Whether some import or class may have bound the name, anywhere.
     pub(super) fn is_known(&self, name: &str) -> bool {
         self.any_star || self.names.get(name).is_some_and(|(_, known)| *known)

@@ -1,7 +1,9 @@
 //! Programs that hold the rules to their word: ways out that were tried on them, and ordinary code that must pass.
 
 mod gadgets;
+mod modules;
 mod ordinary;
+mod places;
 mod scoping;
 
 use super::{Rules, Verdict, check};
@@ -44,6 +46,20 @@ fn objects_of_allowed_modules_lead_nowhere() {
 #[test]
 fn no_binding_hides_what_a_name_stands_for() {
     for program in scoping::PROGRAMS {
+        assert_eq!(check(program, &rules()).verdict, Verdict::Deny, "{program}");
+    }
+}
+
+#[test]
+fn modules_are_reached_by_import_alone() {
+    for program in modules::PROGRAMS {
+        assert_eq!(check(program, &rules()).verdict, Verdict::Deny, "{program}");
+    }
+}
+
+#[test]
+fn a_refused_word_is_refused_wherever_it_stands() {
+    for program in places::PROGRAMS {
         assert_eq!(check(program, &rules()).verdict, Verdict::Deny, "{program}");
     }
 }

@@ -7,6 +7,7 @@ use super::super::program::{Access, AttributeUse, Use, is_dunder};
 use super::super::scope::What;
 use super::super::tables;
 use super::names::is_private_to_class;
+use super::origin::Origin;
 use super::{Judge, Problem};
 
 impl<'a> Judge<'_, 'a> {
@@ -27,7 +28,10 @@ impl<'a> Judge<'_, 'a> {
                     continue;
                 }
             }
-            let problem = self.attribute_problem(&node.attr, attribute.access).or_else(|| self.context_problem(attribute));
+            let problem = self
+                .attribute_problem(&node.attr, attribute.access)
+                .or_else(|| self.context_problem(attribute))
+                .or_else(|| self.foreign_store(attribute));
             if let Some(problem) = problem {
                 self.deny(start, end, problem);
             }
@@ -55,6 +59,9 @@ impl<'a> Judge<'_, 'a> {
                 format!("`.{name}` reaches into the interpreter"),
                 "pass the values you need as arguments",
             ));
+        }
+        if matches!(name, "_stream" | "_old_targets") && self.facts.redirects {
+            return Some(Problem::new("attribute.private", format!("`.{name}` belongs to `contextlib`"), "give it another name"));
         }
         if name.starts_with('_') {
             return self.private_problem(name);
@@ -84,6 +91,18 @@ impl<'a> Judge<'_, 'a> {
         None
     }
 
+    /// The same for a name that a constant spells, as in `getattr` and in keyword patterns: rules that look at the place cannot see it.
+    fn spelt_problem(&self, name: &str, access: Access) -> Option<Problem> {
+        if name == "register" && self.facts.evaluates_annotations {
+            return Some(Problem::new(
+                "annotation",
+                "`register` evaluates the annotations of what it is given",
+                "write `@function.register(Class)` directly above the function",
+            ));
+        }
+        self.attribute_problem(name, access)
+    }
+
     fn private_problem(&self, name: &str) -> Option<Problem> {
         let own = tables::contains(tables::FOREIGN_PRIVATE, name) || self.facts.defined.contains(name) || self.is_spelt_out(name);
         if own {
@@ -102,6 +121,24 @@ impl<'a> Judge<'_, 'a> {
         let Some((class, _)) = name.get(1..).and_then(|rest| rest.split_once("__")) else { return false };
         let Some(private) = name.get(1 + class.len()..) else { return false };
         self.facts.class_names.contains(class) && self.facts.defined.contains(private)
+    }
+
+    /// Classes and functions of the standard library are everybody's.
+    fn foreign_store(&self, attribute: &AttributeUse<'a>) -> Option<Problem> {
+        if attribute.access == Access::Load {
+            return None;
+        }
+        let foreign = self
+            .expr_origins(&attribute.node.value, attribute.scope)
+            .iter()
+            .any(|origin| matches!(origin, Origin::Export(module, _) if tables::is_standard_module(module)));
+        foreign.then(|| {
+            Problem::new(
+                "module.store",
+                format!("`.{}` of the standard library must not be changed: its own code would run with the change", attribute.node.attr),
+                "derive a class of your own",
+            )
+        })
     }
 
     /// What is wrong with an allowed attribute in this place.
@@ -127,9 +164,6 @@ impl<'a> Judge<'_, 'a> {
             "__setattr__" | "__delattr__" => self.store_by_name(attribute),
             "__dict__" if self.is_shown(&attribute.usage, attribute.scope) => None,
             "__dict__" => Some(dict_problem()),
-            "_stream" | "_old_targets" if self.facts.redirects => {
-                Some(Problem::new("attribute.private", format!("`.{}` belongs to `contextlib`", node.attr), "give it another name"))
-            }
             _ => None,
         }
     }
@@ -225,7 +259,7 @@ impl<'a> Judge<'_, 'a> {
                 } else {
                     unicode_normalization::UnicodeNormalization::nfkc(name).collect::<String>().into()
                 };
-                self.attribute_problem(&name, access)
+                self.spelt_problem(&name, access)
                     .or_else(|| (matches!(&*name, "__dict__" | "__new__" | "__setattr__" | "__delattr__")).then(dict_problem))
             }
             Some(Expr::BinOp(node))
@@ -236,7 +270,7 @@ impl<'a> Judge<'_, 'a> {
             Some(name @ Expr::FString(_)) if is_safe_prefix(name) && access == Access::Load => None,
             Some(Expr::Name(name)) => match self.constants_of(name, scope) {
                 Some(names) => {
-                    names.into_iter().find_map(|name| self.attribute_problem(name, access).or_else(|| is_dunder(name).then(unreadable)))
+                    names.into_iter().find_map(|name| self.spelt_problem(name, access).or_else(|| is_dunder(name).then(unreadable)))
                 }
                 None => Some(unreadable()),
             },
@@ -287,7 +321,7 @@ impl<'a> Judge<'_, 'a> {
         for name in names {
             let Expr::StringLiteral(text) = name else { return Some(unreadable()) };
             for part in text.value.to_str().split('.') {
-                let problem = self.attribute_problem(part, Access::Load).or_else(|| (is_dunder(part)).then(unreadable));
+                let problem = self.spelt_problem(part, Access::Load).or_else(|| (is_dunder(part)).then(unreadable));
                 if problem.is_some() {
                     return problem;
                 }
@@ -362,7 +396,7 @@ fn is_safe_prefix(name: &Expr) -> bool {
         Expr::BinOp(node) if matches!(node.op, ruff_python_ast::Operator::Add) => return is_safe_prefix(&node.left),
         _ => return false,
     };
-    let refused = tables::ALWAYS_REFUSED.iter().chain(tables::RISKY_PUBLIC).chain(&["obj", "evaluate", "format", "format_map"]);
+    let refused = tables::ALWAYS_REFUSED.iter().chain(tables::RISKY_PUBLIC).chain(&["obj", "evaluate", "format", "format_map", "register"]);
     prefix.is_ascii()
         && prefix.len() >= 3
         && !prefix.starts_with('_')

@@ -127,9 +127,12 @@ impl<'a> Facts<'a> {
             }
             facts.constant_names(call.node);
         }
+        facts.handles_errors |= judge.program.spared.iter().any(|name| judge.program.scopes.is_bound(name));
         for (keyword, _) in &judge.program.keywords {
             facts.templates |= matches!(keyword.attr.as_str(), "format" | "format_map");
         }
+        facts.dynamic_classes |= facts.fields
+            && judge.program.names.iter().any(|name| matches!(name.usage, Use::Annotation) && CLASS_MAKERS.contains(&name.name));
         facts.renames_fields = facts.fields && facts.classes.iter().any(|class| class.dataclass && class.inherits_fields);
         facts.sensitive = facts.renames_fields || facts.redirects || facts.cached_properties;
         facts.leaks_types |= facts.dynamic_classes;
@@ -225,7 +228,7 @@ impl<'a> Facts<'a> {
             };
             match judge.expr_origins(callee, scope).as_slice() {
                 [Origin::Export(module, "dataclass")] if module == "dataclasses" => facts.dataclass = true,
-                [Origin::Export(module, _)] if tables::knows_module(module) => {}
+                [Origin::Export(module, name)] if tables::knows_module(module) && LEAVES_CLASSES.contains(name) => {}
                 _ => facts.replaced = true,
             }
         }
@@ -284,6 +287,12 @@ impl<'a> Facts<'a> {
         }
     }
 }
+
+/// Decorators that give a class back with nothing in it that the program made.
+const LEAVES_CLASSES: &[&str] = &["dataclass", "dataclass_transform", "final", "runtime_checkable", "total_ordering", "unique", "verify"];
+
+/// Names that as annotations of fields can be had back as values.
+const CLASS_MAKERS: &[&str] = &["ABCMeta", "Enum", "EnumMeta", "EnumType", "Flag", "IntEnum", "IntFlag", "StrEnum", "type"];
 
 /// The names [`Facts::export`] knows.
 const EXPORTS_THAT_MATTER: &[&str] = &[

@@ -143,7 +143,7 @@ impl<'a> Judge<'_, 'a> {
             }
             Policy::Called(arguments) => {
                 let Use::Called(call) = usage else {
-                    if type_position {
+                    if type_position && !matches!(usage, Use::Annotation) {
                         return None;
                     }
                     return Some(Problem::new(
@@ -169,7 +169,7 @@ impl<'a> Judge<'_, 'a> {
                 ),
             },
             Policy::EnumClass => match usage {
-                Use::Base | Use::Owner(_) | Use::Identity | Use::Comparison | Use::Pattern | Use::Shown => return None,
+                Use::Base | Use::Owner(_) | Use::Identity | Use::Pattern | Use::Shown => return None,
                 Use::Called(call) if has_readable_names(call) => return None,
                 _ if type_position => return None,
                 Use::Called(_) => {
@@ -178,7 +178,7 @@ impl<'a> Judge<'_, 'a> {
                 _ => ("may only be used as a class".to_owned(), "derive a class from it".to_owned()),
             },
             Policy::Metaclass => match usage {
-                Use::Base | Use::Metaclass | Use::Identity | Use::Comparison => return None,
+                Use::Base | Use::Metaclass | Use::Identity => return None,
                 Use::Owner(node) if !matches!(node.attr.as_str(), "__new__" | "__call__" | "__init__") || self.facts.dynamic_classes => {
                     return None;
                 }
@@ -187,9 +187,7 @@ impl<'a> Judge<'_, 'a> {
             },
             Policy::Type => match usage {
                 Use::Called(call) => return self.type_call(call, scope),
-                Use::Base | Use::Metaclass | Use::Identity | Use::Comparison | Use::Index | Use::Shown | Use::Dropped | Use::Test => {
-                    return None;
-                }
+                Use::Base | Use::Metaclass | Use::Identity | Use::Shown | Use::Dropped | Use::Test => return None,
                 Use::Owner(node) if matches!(node.attr.as_str(), "__name__" | "__doc__") => return None,
                 Use::Owner(node) if matches!(node.attr.as_str(), "__new__" | "__call__" | "__init__") && self.facts.dynamic_classes => {
                     return None;
@@ -313,7 +311,7 @@ impl<'a> Judge<'_, 'a> {
             Arguments::Any => None,
             Arguments::AttributeName => self.attribute_name_call(full, call, scope),
             Arguments::AttributeNames => self.attribute_names_call(full, call),
-            Arguments::Wrapper => wrapper_call(shown, full, call),
+            Arguments::Wrapper => wrapper_call(shown, full, call).or_else(|| self.wrapped_class(shown, call)),
             Arguments::Formatter => self.formatter_call(call),
             Arguments::Module => {
                 let module = call
@@ -351,6 +349,20 @@ impl<'a> Judge<'_, 'a> {
                     .then(|| Problem::new("name", format!("`{shown}` evaluates text as code"), format!("write `{shown}(lambda: …)`")))
             }
         }
+    }
+
+    /// Wrapping copies `__annotations__`, which a dataclass executes, and a whole `__dict__`.
+    fn wrapped_class(&self, shown: &str, call: &'a ExprCall) -> Option<Problem> {
+        let on_function =
+            self.call_usage(call).is_some_and(|usage| matches!(usage, Use::Decorator(Decorated::Function | Decorated::Method)));
+        let harmful = self.facts.sensitive || self.facts.classes.iter().any(|class| class.dataclass);
+        (harmful && !on_function).then(|| {
+            Problem::new(
+                "name",
+                format!("`{shown}` can give a class annotations of another's making, which `@dataclass` executes"),
+                "use `@wraps(function)` above a function",
+            )
+        })
     }
 
     fn formatter_call(&self, call: &'a ExprCall) -> Option<Problem> {

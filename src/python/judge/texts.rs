@@ -1,9 +1,10 @@
 //! String constants: templates whose fields read attributes, and annotations that are strings.
 
-use ruff_python_ast::Mod;
+use ruff_python_ast::{Expr, Mod};
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
+use ruff_text_size::Ranged;
 
-use super::super::program::{Access, Text, is_dunder};
+use super::super::program::{Access, Text, Use, is_dunder};
 use super::super::report::Raw;
 use super::super::scope::What;
 use super::super::{nesting, walk};
@@ -55,32 +56,64 @@ impl<'a> Judge<'_, 'a> {
         }
     }
 
-    /// With `singledispatch` an annotation that a variable holds may be text.
+    /// With `singledispatch` annotations that are text are evaluated, of whatever `register` is given.
     fn evaluated_annotations(&mut self) {
         let program = self.program;
         for (annotation, scope) in &program.annotations {
-            use ruff_text_size::Ranged;
-            let ruff_python_ast::Expr::Name(name) = annotation else { continue };
-            let meaning = program.scopes.meaning(&name.id, *scope, name.start().to_usize());
-            let variable = meaning.sites.iter().chain(meaning.also).any(|site| match &site.what {
-                What::Value(value) => {
-                    value.is_string_literal_expr()
-                        || value.is_f_string_expr()
-                        || value.is_call_expr()
-                        || value.is_bin_op_expr()
-                        || value.is_name_expr()
-                }
-                What::Other | What::Each(_) => true,
-                _ => false,
-            });
-            if variable {
+            if !self.names_type(annotation, *scope) {
                 let problem = Problem::new(
                     "annotation",
-                    format!("`{}` is a variable; `singledispatch` evaluates annotations that are text", name.id),
+                    "`singledispatch` evaluates annotations that are text, and what this one is cannot be read",
                     "annotate with a class, or write `@function.register(Class)`",
                 );
-                self.deny(name.start().to_usize(), name.end().to_usize(), problem);
+                self.deny(annotation.start().to_usize(), annotation.end().to_usize(), problem);
             }
+        }
+        for attribute in &program.attributes {
+            if attribute.node.attr.as_str() != "register" {
+                continue;
+            }
+            let fine = match attribute.usage {
+                Use::Decorator(_) => self.is_innermost(attribute.node.range()),
+                Use::Called(call) => {
+                    call.arguments.args.first().is_some_and(|class| self.names_type(class, attribute.scope))
+                        && call.arguments.keywords.is_empty()
+                }
+                _ => false,
+            };
+            if !fine {
+                let problem = Problem::new(
+                    "annotation",
+                    "`register` evaluates the annotations of what it is given",
+                    "write `@function.register(Class)` directly above the function",
+                );
+                self.deny(attribute.node.attr.start().to_usize(), attribute.node.attr.end().to_usize(), problem);
+            }
+        }
+    }
+
+    /// Whether this decorator stands directly above its function.
+    fn is_innermost(&self, decorator: ruff_text_size::TextRange) -> bool {
+        self.program
+            .decorated
+            .iter()
+            .any(|(function, _)| function.decorator_list.last().is_some_and(|last| last.expression.range() == decorator))
+    }
+
+    /// Whether an expression names classes and nothing that may be text.
+    fn names_type(&self, expr: &'a Expr, scope: usize) -> bool {
+        match expr {
+            Expr::Name(name) => {
+                let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
+                let mut sites = meaning.sites.iter().chain(meaning.also);
+                sites.all(|site| matches!(site.what, What::Class(_) | What::Export(..) | What::Function))
+            }
+            Expr::Attribute(_) => !self.expr_origins(expr, scope).is_empty(),
+            Expr::Subscript(node) => self.names_type(&node.value, scope),
+            Expr::BinOp(node) => self.names_type(&node.left, scope) && self.names_type(&node.right, scope),
+            // Strings of annotations are read as code already.
+            Expr::StringLiteral(_) | Expr::NoneLiteral(_) => true,
+            _ => false,
         }
     }
 

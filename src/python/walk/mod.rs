@@ -197,6 +197,9 @@ impl<'a> Walker<'a> {
                 self.bind(name, name.range, What::Other, name.end());
                 self.program.scopes.unbind(self.scope, name);
                 self.program.holds_errors |= handler.type_.as_deref().is_none_or(|types| !spares_attribute_errors(types));
+                if let Some(types) = handler.type_.as_deref() {
+                    self.spared(types);
+                }
             }
             self.body(&handler.body);
             self.straight = straight;
@@ -206,8 +209,20 @@ impl<'a> Walker<'a> {
         self.block(&node.finalbody);
     }
 
+    /// Notes names of exceptions that are taken for the builtin ones.
+    fn spared(&mut self, types: &'a Expr) {
+        match types {
+            Expr::Name(name) => self.program.spared.push(&name.id),
+            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|types| self.spared(types)),
+            _ => {}
+        }
+    }
+
     fn function(&mut self, node: &'a StmtFunctionDef) {
         let method = self.program.scopes.get(self.scope).is_some_and(|scope| scope.kind == ScopeKind::Class);
+        if !node.decorator_list.is_empty() {
+            self.program.decorated.push((node, self.scope));
+        }
         let place = if method { Decorated::Method } else { Decorated::Function };
         for decorator in &node.decorator_list {
             self.expr(&decorator.expression, Use::Decorator(place));
@@ -222,9 +237,6 @@ impl<'a> Walker<'a> {
             Some(first) if node.decorator_list.is_empty() => first.start(),
             _ => node.end(),
         };
-        if matches!(node.name.as_str(), "__exit__" | "__aexit__") {
-            self.program.holds_errors = true;
-        }
         self.bind(&node.name, node.name.range, What::Function, from);
         let scope = self.program.scopes.open(ScopeKind::Function, self.scope);
         self.within(scope, |walker| {
@@ -288,6 +300,8 @@ impl<'a> Walker<'a> {
 
     fn dunder(&mut self, name: &'a str, range: TextRange, annotated: bool, value: Option<&'a Expr>) {
         if is_dunder(name) {
+            // Bound in whatever way, it is handed the exceptions that pass.
+            self.program.holds_errors |= matches!(name, "__exit__" | "__aexit__");
             let (start, end) = (range.start().to_usize(), range.end().to_usize());
             self.program.dunders.push(DunderBinding { name, start, end, scope: self.scope, annotated, value });
         }
@@ -319,7 +333,10 @@ impl<'a> Walker<'a> {
 
     fn delete(&mut self, target: &'a Expr) {
         match target {
-            Expr::Name(name) => self.program.scopes.unbind(self.scope, &name.id),
+            Expr::Name(name) => {
+                self.dunder(&name.id, name.range, false, None);
+                self.program.scopes.unbind(self.scope, &name.id);
+            }
             Expr::Attribute(_) => self.attribute(target, Use::Dropped, Access::Delete),
             Expr::Tuple(node) => node.elts.iter().for_each(|target| self.delete(target)),
             Expr::List(node) => node.elts.iter().for_each(|target| self.delete(target)),
