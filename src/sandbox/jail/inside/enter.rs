@@ -1,6 +1,7 @@
 //! Takes on another user and new namespaces.
 
 use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
 
 use nix::sched::CloneFlags;
 
@@ -82,6 +83,11 @@ fn no_namespace(name: &str, error: nix::Error) -> Word {
 ///
 /// Never 0: the kernel exempts root from its bound on processes, and a file of root is readable for it.
 fn dedicated_user() -> u32 {
+    static FOUND: OnceLock<u32> = OnceLock::new();
+    *FOUND.get_or_init(find_dedicated_user)
+}
+
+fn find_dedicated_user() -> u32 {
     const RARE: u32 = 1_993_000_000;
     const SMALL: u32 = 65_432;
     let mapped = |user: u32| {
