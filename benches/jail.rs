@@ -55,6 +55,22 @@ fn main() {
     for (name, times) in rows {
         println!("{name:<30} {:>8}us {:>8}us {:>8.2}", at(&times, 50), at(&times, 90), ratio(&times, &plain));
     }
+    // Where the time of a waiting jail goes: until the program runs, and from its end to the answer.
+    let clock = JailSpec::new("import time\ntime.clock_gettime_ns(time.CLOCK_MONOTONIC)");
+    let (mut there, mut back) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        std::thread::sleep(Duration::from_millis(30));
+        let now = || Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic)).unwrap();
+        let began = now();
+        let outcome = runtime.block_on(jail.run(&clock, &CancellationToken::new(), None)).unwrap();
+        let ran = Duration::from_nanos(outcome.stdout.trim().parse().unwrap());
+        there.push(ran.saturating_sub(began));
+        back.push(now().saturating_sub(ran));
+    }
+    for (name, mut times) in [("  request to program", there), ("  program to answer", back)] {
+        times.sort_unstable();
+        println!("{name:<30} {:>8}us {:>8}us", at(&times, 50), at(&times, 90));
+    }
     for at_once in [4_u32, 64] {
         let began = Instant::now();
         let calls: u32 = at_once.max(128);

@@ -1,17 +1,20 @@
 # Runs the program that comes over descriptor 3 as a notebook would, and reports over descriptor 4.
-def _toolgate(leave=None):
-    # `leave` ends a process that was forked from a waiting interpreter; without it the interpreter ends by itself.
+def _toolgate(leave=None, wait=None):
+    # In a process that was forked from a waiting interpreter, `wait` returns when the call has come, and `leave` ends the process;
+    # without them the program is there already, and the interpreter ends by itself.
     import builtins
     import posix
     import sys
 
     def read_all(fd):
         parts = []
-        while True:
-            part = posix.read(fd, 1 << 20)
+        left = posix.fstat(fd).st_size
+        while left > 0:
+            part = posix.read(fd, left)
             if not part:
                 break
             parts.append(part)
+            left -= len(part)
         posix.close(fd)
         return b"".join(parts)
 
@@ -25,11 +28,7 @@ def _toolgate(leave=None):
             at += int(size)
         return texts
 
-    # A socket in the place of the program: a session, in which programs come over it one after the other.
-    session = posix.fstat(3).st_mode & 0o170000 == 0o140000
     sys.argv[:] = ["<program>"]
-    posix.set_inheritable(4, False)
-    posix.set_inheritable(3, False)
 
     try:
         import _sitebuiltins
@@ -220,7 +219,14 @@ def _toolgate(leave=None):
             if nothing > 4:
                 posix.close(nothing)
 
-    if session:
+    if wait is not None:
+        # The first run of a path through the interpreter costs page faults: take them now.
+        run("None")
+        wait()
+    posix.set_inheritable(4, False)
+    posix.set_inheritable(3, False)
+    # A socket in the place of the program: a session, in which programs come over it one after the other.
+    if posix.fstat(3).st_mode & 0o170000 == 0o140000:
         serve()
     path, prelude, source = read_program()
     begin(path, prelude)

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the jail process reads and writes what the kernel shows of itself")]
 
 use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
 
 use nix::sched::CloneFlags;
 
@@ -84,6 +85,11 @@ fn no_namespace(name: &str, error: nix::Error) -> Word {
 ///
 /// Never 0: the kernel exempts root from its bound on processes, and a file of root is readable for it.
 fn dedicated_user() -> u32 {
+    static FOUND: OnceLock<u32> = OnceLock::new();
+    *FOUND.get_or_init(find_dedicated_user)
+}
+
+fn find_dedicated_user() -> u32 {
     const RARE: u32 = 1_993_000_000;
     const SMALL: u32 = 65_432;
     let mapped = |user: u32| {

@@ -95,26 +95,28 @@ def _zygote():
             posix.close(4)
         for line in filters:
             must(libc.prctl(22, 2, ctypes.byref(line), 0, 0))
-        channel = _socket.socket(fileno=3)
-        # The first run of a path through the interpreter costs page faults: take them now.
-        tree = compile("a = [str(n) for n in range(3)]\nb = {1: 2}", "<warm>", "exec", 0x400, True)
-        exec(compile(tree, "<warm>", "exec", 0, True), {})
-        gc.collect()
-        channel.send(b'"Seated"')
-        start, fds = received(channel, 5)
-        if len(fds) != 5:
-            posix._exit(0)
-        channel.detach()
-        for at, fd in enumerate(fds):
-            posix.dup2(fd, at, at < 3)
-        posix.closerange(5, 64)
         for name in hidden:
             sys.modules.pop(name, None)
-        posix.chdir(start)
         numpy_random = sys.modules.get("numpy.random")
         if numpy_random is not None:
             numpy_random.seed()
-        _toolgate(leave)
+        channel = _socket.socket(fileno=3)
+
+        def wait():
+            # What is there by now is not looked at by the collections to come.
+            gc.collect()
+            gc.freeze()
+            channel.send(b'"Seated"')
+            start, fds = received(channel, 5)
+            if len(fds) != 5:
+                posix._exit(0)
+            channel.detach()
+            for at, fd in enumerate(fds):
+                posix.dup2(fd, at, at < 3)
+            posix.closerange(5, 16)
+            posix.chdir(start)
+
+        _toolgate(leave, wait)
 
     def enter(fds):
         *namespaces, channel_fd = fds[:8]
