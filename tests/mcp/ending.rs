@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, any_runs, hello, until, with_meta};
+use crate::server::{STATELESS, Server, any_runs, hello, until, went_well, with_meta};
 
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", python: "" };
 
@@ -139,7 +139,7 @@ fn many_servers_start_at_once_over_one_state_folder() {
     }
     for (n, server) in servers.iter_mut().enumerate() {
         let answer = server.call("write_file", &json!({"path": format!("project/from-{n}.txt"), "content": "x"}));
-        assert_eq!(answer["result"]["isError"].as_bool().unwrap_or_default(), false, "{answer}");
+        assert!(went_well(&answer), "{answer}");
     }
     for server in servers {
         assert!(server.close().status.success());
@@ -165,7 +165,7 @@ fn a_session_folder_is_private_and_wiped_at_the_end() {
     let mut one = Server::greeted(&home, "2025-11-25");
     let mut other = Server::greeted(&home, "2025-11-25");
     let wrote = one.call("write_file", &json!({"path": "work/mine.txt", "content": "mine"}));
-    assert_eq!(wrote["result"]["isError"].as_bool().unwrap_or_default(), false, "{wrote}");
+    assert!(went_well(&wrote), "{wrote}");
     assert_eq!(one.call("read_file", &json!({"path": "work/mine.txt"}))["result"]["content"][0]["text"], "mine");
     assert_eq!(other.call("read_file", &json!({"path": "work/mine.txt"}))["result"]["structuredContent"]["code"], "not_found");
     let holds_mine = || {

@@ -75,10 +75,6 @@ impl Server {
         server
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub(crate) fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap_or_default()
     }
@@ -210,6 +206,11 @@ pub(crate) fn with_meta(params: &Value, version: &str) -> Value {
     params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "tests", "version": "1"});
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({"elicitation": {}});
     params
+}
+
+/// The call did what it was asked.
+pub(crate) fn went_well(answer: &Value) -> bool {
+    answer["result"].is_object() && answer["result"]["isError"] != true && answer["result"]["resultType"] != "input_required"
 }
 
 /// Every process below one, as the kernel knows them now.
