@@ -155,3 +155,36 @@ denied_tools = ["delete_*"]
         }
     }
 }
+
+#[test]
+fn check_shows_each_fault_under_its_line() {
+    let text = "version = 1\n[roots.data]\npath = \"/srv/data\"\nmod = \"rw\"\nallowed_paths = [\"ok/**\", \"/etc/**\"]\n";
+    let faults = toolgate::manifest::parse(text, tools::specs()).unwrap_err();
+    insta::assert_snapshot!("check_pretty", toolgate::cli::check::pretty("tools.toml", text, &faults));
+}
+
+#[test]
+fn the_manifests_own_tests_are_judged_and_the_failed_ones_told() {
+    let text = "version = 1\n[roots.data]\npath = \"/srv/data\"\nallowed_paths = [\"**\"]\n[profiles.p]\npermissions = [\"READ_FILE\"]\nallowed_tools = [\"*\"]\n\
+        [[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { path = \"/etc/passwd\" } }\nexpect = \"deny\"\nreason = \"path_outside_roots\"\n\
+        [[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { path = \"data/a\" } }\nexpect = \"deny\"\n";
+    let manifest = toolgate::manifest::parse(text, tools::specs()).unwrap();
+    let failed: Vec<String> = toolgate::cli::check::failed_tests(tools::all(), &manifest).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        failed,
+        ["test[1] (read_file {\"path\":\"data/a\"}): expected deny, found allow ok: a call that reads (level 0) needs no approval"]
+    );
+    let case = serde_json::json!({"policy": {"version": 1, "profiles": {"p": {}},
+        "test": [{"profile": "p", "call": {"tool": "read_file"}, "expect": "allow"}]}});
+    assert_eq!(toolgate::cli::simulate::judge_case(tools::all(), &case, &[]).code.as_str(), "policy_invalid");
+}
+
+#[test]
+fn a_line_that_is_no_case_is_told_and_the_rest_is_judged() {
+    let mut output = Vec::new();
+    let input = "{\"id\":1}\n\nnot json\n[]\n{\"id\":\"x\",\"policy\":{\"version\":1},\"request\":{\"tool\":\"read_file\"}}\n";
+    assert_eq!(simulate(tools::all(), input.as_bytes(), &mut output).unwrap(), 2);
+    let lines: Vec<Value> = String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let codes: Vec<&str> = lines.iter().map(|line| line["code"].as_str().unwrap()).collect();
+    assert_eq!(codes, ["policy_invalid", "argument_invalid", "argument_invalid", "no_profile"]);
+}

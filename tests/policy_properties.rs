@@ -261,3 +261,18 @@ fn a_higher_level_is_never_laxer_than_a_lower() {
         assert!(strict.is_sorted(), "{:?}", manifest.approvals.modes);
     }
 }
+
+proptest! {
+    #[test]
+    fn a_change_that_is_not_called_looser_loosens_no_verdict(case in case(), how in 0_usize..20, back in any::<bool>(), pattern in select(PATTERNS.to_vec()), tool in select(TOOLS.to_vec())) {
+        let mut other = case.clone();
+        other["policy"] = tightened(&case["policy"], how, pattern, tool);
+        let (old, new) = if back { (&other, &case) } else { (&case, &other) };
+        let load = |case: &Value| toolgate::manifest::parse_json(&case["policy"], tools::specs());
+        if let (Ok(before), Ok(after)) = (load(old), load(new)) {
+            let looser = before.loosened_by(&after);
+            prop_assert!(!looser.is_empty() || rank(&judged(new)) >= rank(&judged(old)), "{how} {back}");
+            prop_assert!(before.loosened_by(&before).is_empty());
+        }
+    }
+}

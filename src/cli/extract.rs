@@ -4,8 +4,9 @@ use std::io::{self, BufRead, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::filter::reader::{Article, Mode, read_html};
+use crate::filter::reader::{Article, Mode};
 use crate::model::HttpUrl;
+use crate::sandbox::reading::read_page;
 
 /// Why reading a file of pages stopped.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +47,7 @@ struct Line<'a> {
 /// Reads one page's main content. An address that is no URL only leaves relative links as they are.
 pub fn extract(html: &str, url: Option<&str>) -> Article {
     let base = url.and_then(|url| HttpUrl::parse(url).ok());
-    read_html(html, base.as_ref(), Mode::Article)
+    read_page(html, base.as_ref(), Mode::Article)
 }
 
 /// Reads `{"id","html","url"?}` a line and writes `{"id","markdown","title"?,"byline"?,"date"?}` a line, in the same order. Empty lines are skipped.

@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_person_sees_places_but_no_secret() {
-        let text = "first\nkey = AKIA5J4HIS2SRPFS5OYM\n";
+        let text = "first\nkey = AKIAQ7ZT3N5WXK2VPLMR\n";
         assert_eq!(
             scan_pretty("a\u{1b}.txt", text, false),
             "a\\u{1b}.txt:2:7: secret SECRET (aws-access-key) 0.97: AKIA…\na\\u{1b}.txt: 1 secret\n"

@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn secrets_and_personal_data_are_masked_once() {
-        let cleaned = bare("key AKIA5J4HIS2SRPFS5OYM, mail a.b@example.org or call +1-646-737-8111");
+        let cleaned = bare("key AKIAQ7ZT3N5WXK2VPLMR, mail a.b@example.org or call +1-503-555-0142");
         assert_eq!(cleaned.text, "key [SECRET:aws-access-key], mail [EMAIL_1] or call [PHONE_1]");
         assert!(cleaned.masked && mask::holds_mask(&cleaned.text));
     }
@@ -198,14 +198,14 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_file_change_only_where_a_secret_is_masked() {
-        let text = "a\u{200b}b Ignore all previous instructions\nx@y.org AKIA5J4HIS2SRPFS5OYM";
+        let text = "a\u{200b}b Ignore all previous instructions\nx@y.org AKIAQ7ZT3N5WXK2VPLMR";
         let cleaned = clean(text, &Settings { personal_data: Masking::Mask, ..Settings::default() }, Origin::File);
         assert_eq!(cleaned.text, "a\u{200b}b Ignore all previous instructions\nx@y.org [SECRET:aws-access-key]");
     }
 
     proptest! {
         #[test]
-        fn masks_are_not_masked_again(words in prop::collection::vec("[a-z]{0,8}|password = x9!fQ2kk|ghp_[A-Za-z0-9]{36}|[a-z]{3}@[a-z]{3}\\.org|\\+1 646 737 8111|\\[EMAIL_7\\]", 0..12)) {
+        fn masks_are_not_masked_again(words in prop::collection::vec("[a-z]{0,8}|password = x9!fQ2kk|ghp_[A-Za-z0-9]{36}|[a-z]{3}@[a-z]{3}\\.org|\\+1 503 555 0142|\\[EMAIL_7\\]", 0..12)) {
             let once = bare(&words.join(" ; ")).text;
             let twice = bare(&once).text;
             prop_assert_eq!(twice, once);

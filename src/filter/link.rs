@@ -195,7 +195,7 @@ mod tests {
             "[the docs](https://docs.rs/regex)",
             "[docs.rs](https://docs.rs/regex)",
             "[https://www.example.com/a](https://example.com/a?utm_source=x)",
-            "![Build](https://img.example.com/badge?branch=main&style=flat)",
+            "![Build](https://ci.example.org/status.svg?branch=trunk&theme=plain)",
             "[main.rs](https://github.com/a/b/blob/main/main.rs)",
             "[a](../b.md) and [c](#d)",
         ] {

@@ -1,6 +1,7 @@
 //! Floor 1: `tools.toml` as types. What is not written is denied; every fault is fatal, and all are told at once.
 
 mod fault;
+mod loosened;
 mod pattern;
 mod raw;
 mod read;

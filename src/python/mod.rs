@@ -4,6 +4,8 @@
 //! Order: bytes to text ([`source`]), a bound on the nesting ([`nesting`]), the parser, one walk ([`walk`]), then the rules ([`judge`])
 //! over the lists the walk made, with their data in [`tables`].
 
+#[cfg(test)]
+mod examples;
 mod hook;
 mod judge;
 mod nesting;

@@ -68,6 +68,8 @@ pub(super) enum What<'a> {
     Function,
     /// An assignment of this value alone.
     Value(&'a Expr),
+    /// Each element of this literal in turn, in a loop.
+    Each(&'a Expr),
     /// Parameters, loop variables, captures and the rest.
     Other,
 }
@@ -82,6 +84,8 @@ const MAX_PLAIN_SITES: usize = 16;
 pub(super) struct Meaning<'s, 'a> {
     /// The sites that may have bound it.
     pub(super) sites: &'s [Site<'a>],
+    /// More of them, outside a class body whose own may not have run yet.
+    pub(super) also: &'s [Site<'a>],
     /// The scope they are in.
     pub(super) scope: ScopeId,
     /// Python may fall back to the builtin of that name.
@@ -273,14 +277,22 @@ impl<'a> Scopes<'a> {
     /// Python never falls back from a function's own name; from a class body and from the module it does while the name is not bound
     /// yet. A module-level name counts as bound only after a statement that is always reached, and if nothing unbinds it.
     pub(super) fn meaning(&self, name: &str, scope: ScopeId, at: usize) -> Meaning<'_, 'a> {
-        let Some(number) = self.number_of(name) else { return Meaning { sites: &[], scope: 0, builtin: true, star: self.star(0, name) } };
-        let (mut id, mut first) = match self.declared(scope, number) {
+        let Some(number) = self.number_of(name) else {
+            return Meaning { sites: &[], also: &[], scope: 0, builtin: true, star: self.star(0, name) };
+        };
+        let (id, first) = match self.declared(scope, number) {
             None => (scope, true),
             Some(true) => (0, false),
             Some(false) => (self.all.get(scope).map_or(0, |scope| scope.parent), false),
         };
+        self.lookup((name, number), scope, id, first, at)
+    }
+
+    /// `reader` is the scope that reads the name; the search starts in `from`.
+    fn lookup(&self, (name, number): (&str, u32), reader: ScopeId, from: ScopeId, first: bool, at: usize) -> Meaning<'_, 'a> {
+        let (mut id, mut first) = (from, first);
         loop {
-            let Some(here) = self.all.get(id) else { return Meaning { sites: &[], scope: 0, builtin: true, star: None } };
+            let Some(here) = self.all.get(id) else { return Meaning { sites: &[], also: &[], scope: 0, builtin: true, star: None } };
             let visible = first || here.kind != ScopeKind::Class;
             if visible && let Some(names) = here.names.get(&number) {
                 let closed = matches!(here.kind, ScopeKind::Function | ScopeKind::Comprehension);
@@ -288,20 +300,21 @@ impl<'a> Scopes<'a> {
                 if closed || bound || (here.kind == ScopeKind::Module && !names.sites.is_empty()) {
                     let all = names.sites.as_slice();
                     let last = all.iter().rposition(|site| site.from <= at).and_then(|last| all.get(last..=last));
-                    let settled = names.straight && (scope == id || names.last_from <= at);
+                    // What runs later may meet any of the bindings; only in the scope itself do lines run in their order.
+                    let settled = names.straight && (reader == id || names.last_from <= at);
                     let sites = if settled { last.unwrap_or(all) } else { all };
-                    return Meaning { sites, scope: id, builtin: !(closed || bound), star: self.star(id, name) };
+                    return Meaning { sites, also: &[], scope: id, builtin: !(closed || bound), star: self.star(id, name) };
                 }
-                // A class body's name that may not be bound yet: what is outside may be meant as well, so take the stricter way.
+                // A class body's name that may not be bound yet: what is outside may be meant as well.
                 if here.kind == ScopeKind::Class && !names.sites.is_empty() {
-                    let outer = self.meaning(name, here.parent, at);
-                    let sites = if outer.sites.is_empty() { names.sites.as_slice() } else { outer.sites };
-                    return Meaning { sites, ..outer };
+                    let outer = self.lookup((name, number), reader, here.parent, false, at);
+                    return Meaning { sites: &names.sites, also: outer.sites, scope: id, ..outer };
                 }
             }
             if id == 0 {
                 return Meaning {
                     sites: &[],
+                    also: &[],
                     scope: 0,
                     builtin: true,
                     star: here.stars.iter().rev().find(|module| tables::is_export(module, name)).copied(),

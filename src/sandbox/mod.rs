@@ -3,6 +3,7 @@
 pub mod egress;
 pub mod jail;
 mod python;
+pub mod reading;
 pub mod root;
 mod view;
 

@@ -54,6 +54,16 @@ fn an_answer_has_the_fields_and_words_of_the_contract() {
 }
 
 #[test]
+fn a_root_with_more_denied_entries_than_can_be_covered_is_refused() {
+    let world = World::new();
+    let mut spec = world.spec("print(1)");
+    spec.roots[1].masked = (0..5000).map(|n| format!("secret-{n}")).collect();
+    assert!(matches!(world.run(&spec), Err(NoRun::Root { root, .. }) if root == "shelf"));
+    spec.roots[1].masked.truncate(500);
+    assert_eq!(world.run(&spec).unwrap().stdout, "1\n");
+}
+
+#[test]
 fn a_cancelled_call_is_killed_at_once() {
     let world = World::new();
     let began = Instant::now();

@@ -43,8 +43,12 @@ pub(super) enum Idea {
     Mode,
     /// I am your creator
     Rank,
-    /// instead, forget that
+    /// instead
     Instead,
+    /// forget that
+    Drop,
+    /// actually
+    Turn,
     /// regardless of previous tasks
     Despite,
     /// delete all files
@@ -54,7 +58,9 @@ pub(super) enum Idea {
 /// How many ideas there are.
 const IDEAS: usize = Harm as usize + 1;
 
-use Idea::{Above, Ask, Despite, Forget, Free, Guarded, Harm, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told};
+use Idea::{
+    Above, Ask, Despite, Drop, Forget, Free, Guarded, Harm, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told, Turn,
+};
 
 impl Idea {
     /// Whether its words are rare enough in ordinary text to be looked for first.
@@ -86,6 +92,8 @@ const COMPANIES: &[Company] = &[
     Company { type_: "override", ideas: &[Forget, Told], weight: 0.7 },
     Company { type_: "override", ideas: &[Forget, Orders], weight: 0.3 },
     Company { type_: "override", ideas: &[Instead, Ask], weight: 0.3 },
+    Company { type_: "override", ideas: &[Drop, Ask], weight: 0.5 },
+    Company { type_: "override", ideas: &[Turn, Instead, Ask], weight: 0.5 },
     Company { type_: "override", ideas: &[Despite, Ask], weight: 0.55 },
     Company { type_: "override", ideas: &[Forget, Show], weight: 0.3 },
     Company { type_: "tool_poisoning", ideas: &[New, Harm], weight: 0.5 },

@@ -76,9 +76,15 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "override",
-        0.3,
-        "forget;never mind;nevermind;scratch that;actually,;instead",
-        r"(?:\b(?:forget|scratch) (?:that|it|this|about (?:that|it|this))\W{1,3}|\bactually\W{1,3})(?:can|could|would|will|please|just|i want|i need|i'd|tell|give|let's)",
+        0.5,
+        "forget that;forget it;forget this;ignore that;disregard that;never mind that;scratch that;forget about",
+        r"\b(?:forget|scratch|ignore|disregard|never mind) (?:that|it|this|about (?:that|it|this))\W{1,3}(?:and\s)?(?:can|could|would|will) you\s{1,2}(?:please\s)?(?:instead\s)?(?:provide|sort|write|translate|give|tell|list|explain|describe|generate|share|say|show|make|recommend|help)\b",
+    ),
+    rule(
+        "override",
+        0.5,
+        "actually",
+        r"\bactually\W{1,3}(?:can|could|would|will|please)\s{1,2}(?:you\s)?(?:please\s)?(?:provide|sort|write|translate|give|tell|list|explain|describe|generate|share|say|show)\b[^.\n]{0,80}\binstead\b",
     ),
     rule(
         "override",

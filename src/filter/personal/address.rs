@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::filter::finding::{Finding, floor};
 
-/// `2016 George Square Suite 072, West Sean, KS 48229`: tried before a state and ZIP code.
+/// `410 Harbor View Lane Suite 12, Port Ellis, OR 97001`: tried before a state and ZIP code.
 static STREET: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?-u:\b)\d{1,6}\s(?:[A-Z][A-Za-z'.]*\s){1,5}?(?:(?:[A-Z][a-z]+)(?:\s(?:Suite|Ste\.?|Apt\.?|Unit|#)\s?#?\w{1,6})?),?\s(?:[A-Z][A-Za-z'.]*\s?){1,4},\s[A-Z]{2}$").ok()
 });

@@ -29,86 +29,81 @@ pub(super) fn classify(number: &Number<'_>) -> Answer {
         return None;
     }
     match digits.len() {
-        15 if groups == [15] && near(&["身份证", "证件号"]) && chinese_old(digits) => return yes("cn-id", 0.7),
+        15 if groups == [15] && near(&["身份证", "证件号"]) && chinese_old(digits) => yes("cn-id", 0.7),
         15 if french(digits)
             && (says(&["nir", "sécurité sociale", "insee", "securite sociale", "sécu"])
                 || matches!(groups, [1, 2, 2, 2, 3, 3, 2] | [13, 2])) =>
         {
-            return yes("fr-nir", 0.9);
+            yes("fr-nir", 0.9)
         }
         13 if near(&["id number", "south african", "identity number", "sa id"]) && luhn(digits) && six_date(digits, false) => {
-            return yes("za-id", 0.8);
+            yes("za-id", 0.8)
         }
         13 if groups == [6, 7] && (korean(digits) || six_date(digits, false) && says(&["주민", "rrn", "resident"])) && !other() => {
-            return yes("kr-rrn", 0.85);
+            yes("kr-rrn", 0.85)
         }
-        13 if matches!(groups, [3, 4, 4, 2]) && digits.starts_with(&[7, 5, 6]) && ean(digits) => return yes("ch-ahv", 0.9),
-        13 if groups == [1, 4, 5, 2, 1] && says(&["บัตร", "thai", "เลขประจำตัว"]) => {
-            return yes("th-id", 0.8);
-        }
+        13 if matches!(groups, [3, 4, 4, 2]) && digits.starts_with(&[7, 5, 6]) && ean(digits) => yes("ch-ahv", 0.9),
+        13 if groups == [1, 4, 5, 2, 1] && says(&["บัตร", "thai", "เลขประจำตัว"]) => yes("th-id", 0.8),
         12 if digits.first().is_some_and(|first| *first >= 2)
             && verhoeff(digits)
             && (matches!(groups, [4, 4, 4]) && (spaced || dashed) && !other() && !number.in_row
                 || says(&["aadhaar", "aadhar", "uidai", "आधार"])) =>
         {
-            return yes("in-aadhaar", 0.85);
+            yes("in-aadhaar", 0.85)
         }
-        12 if says(&["マイナンバー", "個人番号", "my number"]) => return yes("jp-mynumber", 0.8),
-        11 if says(&["pesel"]) && (polish(digits) || near(&["pesel"])) => return yes("pl-pesel", 0.92),
-        11 if matches!(groups, [3, 3, 3, 2]) && number.signs.last() == Some(&b'-') && brazilian(digits) => return yes("br-cpf", 0.95),
-        11 if says(&["cpf"]) && brazilian(digits) => return yes("br-cpf", 0.9),
-        11 if says(&["kimlik", "tckn", "t.c."]) && turkish(digits) => return yes("tr-tckn", 0.9),
-        11 if matches!(groups, [3, 3, 3, 2]) && number.signs == [b'-', b'-', b' '] && snils(digits) => return yes("ru-snils", 0.9),
+        12 if says(&["マイナンバー", "個人番号", "my number"]) => yes("jp-mynumber", 0.8),
+        11 if says(&["pesel"]) && (polish(digits) || near(&["pesel"])) => yes("pl-pesel", 0.92),
+        11 if matches!(groups, [3, 3, 3, 2]) && number.signs.last() == Some(&b'-') && brazilian(digits) => yes("br-cpf", 0.95),
+        11 if says(&["cpf"]) && brazilian(digits) => yes("br-cpf", 0.9),
+        11 if says(&["kimlik", "tckn", "t.c."]) && turkish(digits) => yes("tr-tckn", 0.9),
+        11 if matches!(groups, [3, 3, 3, 2]) && number.signs == [b'-', b'-', b' '] && snils(digits) => yes("ru-snils", 0.9),
         11 if says(&["steuer-id", "steuer-identifikationsnummer", "steueridentifikationsnummer", "steuerid", "idnr", "tax id"])
             && iso_11_10(digits) =>
         {
-            return yes("de-steuerid", 0.85);
+            yes("de-steuerid", 0.85)
         }
-        11 if says(&["fødselsnummer", "fodselsnummer", "personnummer", "fnr"]) && norwegian(digits) => return yes("no-fnr", 0.9),
+        11 if says(&["fødselsnummer", "fodselsnummer", "personnummer", "fnr"]) && norwegian(digits) => yes("no-fnr", 0.9),
         11 if groups == [11]
             && polish(digits)
             && value(digits.get(..2)?) >= 20
             && says(&["numer", "identity", "dowód", "tożsamości"])
             && !other() =>
         {
-            return yes("pl-pesel", 0.6);
+            yes("pl-pesel", 0.6)
         }
-        11 if says(&["rijksregister", "registre national", "rrn", "niss", "insz"]) => return yes("be-nrn", 0.7),
-        10 if says(&["nhs"]) && health_service(digits) => return yes("uk-nhs", 0.95),
+        11 if says(&["rijksregister", "registre national", "rrn", "niss", "insz"]) => yes("be-nrn", 0.7),
+        10 if says(&["nhs"]) && health_service(digits) => yes("uk-nhs", 0.95),
         10 if matches!(groups, [3, 3, 4])
             && spaced
             && health_service(digits)
             && says(&["patient", "hospital", "gp", "surgery", "clinic"]) =>
         {
-            return yes("uk-nhs", 0.75);
+            yes("uk-nhs", 0.75)
         }
-        10 if groups == [6, 4] && dashed && six_date(digits, false) && luhn(digits) && !other() => return yes("se-personnummer", 0.75),
-        10 if groups == [6, 4] && six_date(digits, true) && says(&["cpr", "cpr-nummer", "personnummer"]) => return yes("dk-cpr", 0.85),
+        10 if groups == [6, 4] && dashed && six_date(digits, false) && luhn(digits) && !other() => yes("se-personnummer", 0.75),
+        10 if groups == [6, 4] && six_date(digits, true) && says(&["cpr", "cpr-nummer", "personnummer"]) => yes("dk-cpr", 0.85),
         12 if groups == [8, 4]
             && luhn(digits.get(2..)?)
             && is_date(value(digits.get(..4)?), value(digits.get(4..6)?), value(digits.get(6..8)?))
             && !other() =>
         {
-            return yes("se-personnummer", 0.85);
+            yes("se-personnummer", 0.85)
         }
         9 if groups == [3, 2, 4]
             && (dashed || spaced)
             && american(digits)
             && (dashed && !other() || says(&["ssn", "social security", "social"])) =>
         {
-            return yes("us-ssn", 0.9);
+            yes("us-ssn", 0.9)
         }
-        9 if groups == [9] && american(digits) && near(&["ssn", "social security", "ssn:"]) => return yes("us-ssn", 0.85),
-        9 if says(&["bsn", "burgerservicenummer", "sofinummer"]) && dutch(digits) => return yes("nl-bsn", 0.9),
-        9 if says(&["sin", "social insurance"]) && luhn(digits) => return yes("ca-sin", 0.85),
-        9 if says(&["nif", "contribuinte"]) && portuguese(digits) => return yes("pt-nif", 0.85),
-        9 if says(&["tfn", "tax file"]) && weighted(digits, &[1, 4, 3, 7, 5, 8, 6, 9, 10]).is_multiple_of(11) => {
-            return yes("au-tfn", 0.85);
-        }
-        8 | 9 if near(&["passport", "护照", "passeport", "reisepass", "pasaporte"]) && groups.len() == 1 => return yes("passport", 0.6),
-        _ => {}
+        9 if groups == [9] && american(digits) && near(&["ssn", "social security", "ssn:"]) => yes("us-ssn", 0.85),
+        9 if says(&["bsn", "burgerservicenummer", "sofinummer"]) && dutch(digits) => yes("nl-bsn", 0.9),
+        9 if says(&["sin", "social insurance"]) && luhn(digits) => yes("ca-sin", 0.85),
+        9 if says(&["nif", "contribuinte"]) && portuguese(digits) => yes("pt-nif", 0.85),
+        9 if says(&["tfn", "tax file"]) && weighted(digits, &[1, 4, 3, 7, 5, 8, 6, 9, 10]).is_multiple_of(11) => yes("au-tfn", 0.85),
+        8 | 9 if near(&["passport", "护照", "passeport", "reisepass", "pasaporte"]) && groups.len() == 1 => yes("passport", 0.6),
+        _ => None,
     }
-    None
 }
 
 /// Region, date, and ISO 7064 MOD 11-2 (GB 11643-1999).

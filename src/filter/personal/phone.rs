@@ -17,7 +17,7 @@ pub(super) fn classify(number: &Number<'_>) -> Option<(&'static str, &'static st
     }
     let known = OnceCell::new();
     let named = || *known.get_or_init(|| number.context.names(&PHONE));
-    let (country, score) = if number.plus { international(number)? } else { national(number, &named)? };
+    let (country, score) = if number.plus { international(number)? } else { national(number, named)? };
     if !number.plus && number.context.names_just_before(&OTHER) && !number.context.just_before(NAMED) {
         return None;
     }

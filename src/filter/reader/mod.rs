@@ -1,7 +1,8 @@
 //! Pages as a model can use them: main content as Markdown, plain text, decoding, paging.
 //!
-//! Everything here reads hostile text. Sizes, depth and attributes are bounded before a tree exists (see `caps`), work runs on a thread of its
-//! own with a large stack, and a fault in a parser costs that page alone.
+//! Everything here reads hostile text. Sizes, depth and attributes are bounded before a tree exists (see `caps`), and what would cost the
+//! extractors minutes is not given to them. The thread with a large stack that this runs on, and what becomes of a panic in a parser, is the
+//! business of `sandbox::reading`.
 
 mod caps;
 mod charset;
@@ -54,21 +55,9 @@ pub struct Article {
 
 /// Reads a page. `base` is its address, from which relative links start; without it they stay relative.
 ///
-/// Never fails: a page that cannot be understood gives what text it has, in bounded time and memory. Runs on a thread of its own with 64 MiB of
-/// stack (reserved, not used) and blocks until done.
+/// Never fails: a page that cannot be understood gives what text it has, in bounded time and memory. It is work for a thread that may be busy
+/// for a while, with 8 MiB of stack or more: see `sandbox::reading`.
 pub fn read_html(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
-    let read = |mode| {
-        std::thread::scope(|scope| {
-            let reader =
-                std::thread::Builder::new().name("reader".to_owned()).stack_size(STACK).spawn_scoped(scope, || read(html, base, mode));
-            reader.ok().and_then(|reader| reader.join().ok())
-        })
-    };
-    // A panic in an extractor is its own fault, not the page's: the same page is read without it.
-    read(mode).or_else(|| read(Mode::Page)).unwrap_or_default()
-}
-
-fn read(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
     let (start, cut) = match html.char_indices().nth(MAX_CHARACTERS) {
         Some((at, _)) => (html.split_at_checked(at).map_or(html, |(start, _)| start), true),
         None => (html, false),
@@ -94,8 +83,6 @@ fn read(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
     let title = facts.title.or_else(|| head::title_of(&dom));
     Article { markdown, title, byline: facts.byline, date: facts.date, hidden, truncated: cut || dom.truncated }
 }
-
-const STACK: usize = 64 << 20;
 
 /// Characters of markup that are read of one page.
 const MAX_CHARACTERS: usize = 8 << 20;

@@ -156,3 +156,49 @@ fn bot(text: &str, colon: usize) -> Option<Finding> {
     ((8..=10).contains(&digits) && !joined && (33..=36).contains(&length) && !is_stand_in(body) && entropy(body) >= 3.5)
         .then(|| found("telegram", start, colon + 1 + length, 0.95))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found_in(text: &str) -> Vec<(&'static str, &str)> {
+        let mut out = Vec::new();
+        findings(text, &mut out);
+        crate::filter::finding::without_overlaps(out).iter().map(|f| (f.sub, text.get(f.start..f.end).unwrap())).collect()
+    }
+
+    #[test]
+    fn keys_are_found_by_form_or_by_surroundings() {
+        for (text, sub, value) in [
+            ("id AKIAQ7ZT3N5WXK2VPLMR.", "aws-access-key", "AKIAQ7ZT3N5WXK2VPLMR"),
+            ("ghp_Zk3Vq8Rw1Tn6Yb4Xc9Mf2Ld7Hs5Jg0Pa3EuQ", "github-pat", "ghp_Zk3Vq8Rw1Tn6Yb4Xc9Mf2Ld7Hs5Jg0Pa3EuQ"),
+            ("redis://:n4Vw8Kq2Zt@cache:6379", "credential", "n4Vw8Kq2Zt"),
+            ("DB_PASSWORD=tG4#xw8Kd!Zq1nPy", "credential", "tG4#xw8Kd!Zq1nPy"),
+            ("\"client_secret\": \"q7Wxnc2V8bRyHsJ4\"", "credential", "q7Wxnc2V8bRyHsJ4"),
+            ("密码：q7Wxnc2V8b", "credential", "q7Wxnc2V8b"),
+            ("Authorization: Basic dXNlcjpxN1d4bmMyVg==", "credential", "dXNlcjpxN1d4bmMyVg=="),
+        ] {
+            assert_eq!(found_in(text), [(sub, value)], "{text}");
+        }
+    }
+
+    #[test]
+    fn stand_ins_code_and_public_values_are_left_alone() {
+        for text in [
+            "API_KEY=YOUR_API_KEY_HERE",
+            "password: ********",
+            "token: ${TOKEN}",
+            "let token = self.next_token();",
+            "password = get_password(user)",
+            "AKIAIOSFODNN7EXAMPLE",
+            "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A\n-----END PUBLIC KEY-----",
+            "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            "Authorization: Bearer <token>",
+            "The password must have 12 characters.",
+            "https://example.org:8080/a@b",
+            "secret: String,",
+        ] {
+            assert_eq!(found_in(text), [], "{text}");
+        }
+    }
+}

@@ -127,7 +127,7 @@ mod tests {
         ] {
             assert!(is_stand_in(value), "{value}");
         }
-        for value in ["1d2B21FSF9$1gLyLu", "RR5TininFQ$m8vUCE", "$2b$12$abcQ", "hunter2"] {
+        for value in ["7h$Qp2vLz9!kWmRt", "tG4#xw8Kd!Zq1nPy", "$2b$12$abcQ", "hunter2"] {
             assert!(!is_stand_in(value), "{value}");
         }
     }
@@ -137,7 +137,7 @@ mod tests {
         for value in ["self.token", "String::new()", "get_token", "Option<Token>", "secret_name2", "/etc/keys", "next.token1"] {
             assert!(is_program_text(value), "{value}");
         }
-        for value in ["z64KZQbBD4%OUL9jN", "P/IKBLhcuiS4hX4TnCt1RTrzJm8Iq0na0p+Yt1Jo", "correct-horse-42-battery-9x1"] {
+        for value in ["q7W%ncV2bR#8yHsJ", "m4/Zq8Tn+Kw2Xc6Vb1Lp9Rd3Fs7Gh5Jy0Nu/Ie4o", "correct-horse-42-battery-9x1"] {
             assert!(!is_program_text(value), "{value}");
         }
     }

@@ -4,6 +4,7 @@ use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
 
 use super::super::program::{Access, AttributeUse, Use, is_dunder};
+use super::super::scope::What;
 use super::super::tables;
 use super::names::is_private_to_class;
 use super::{Judge, Problem};
@@ -106,6 +107,9 @@ impl<'a> Judge<'_, 'a> {
     /// What is wrong with an allowed attribute in this place.
     fn context_problem(&self, attribute: &AttributeUse<'a>) -> Option<Problem> {
         let node = attribute.node;
+        if self.rules.allows_attribute(&node.attr) {
+            return None;
+        }
         match node.attr.as_str() {
             "__new__" if !self.is_settled_owner(&node.value, attribute.scope) => Some(Problem::new(
                 "attribute.dunder",
@@ -155,7 +159,7 @@ impl<'a> Judge<'_, 'a> {
         let Use::Called(call) = &attribute.usage else { return problem() };
         match &*attribute.node.value {
             Expr::Name(_) if self.is_builtin(&attribute.node.value, attribute.scope, &["object"]) => {
-                self.attribute_name_call(if shown == "__setattr__" { "setattr" } else { "delattr" }, call)
+                self.attribute_name_call(if shown == "__setattr__" { "setattr" } else { "delattr" }, call, attribute.scope)
             }
             Expr::Call(owner) if self.is_builtin(&owner.func, attribute.scope, &["super"]) && owner.arguments.args.is_empty() => {
                 let expected = if shown == "__setattr__" { 2 } else { 1 };
@@ -185,7 +189,7 @@ impl<'a> Judge<'_, 'a> {
     }
 
     /// `getattr(x, "name")`, `setattr`, `delattr`: a constant public name, or one that cannot become a refused one.
-    pub(super) fn attribute_name_call(&self, function: &str, call: &'a ruff_python_ast::ExprCall) -> Option<Problem> {
+    pub(super) fn attribute_name_call(&self, function: &str, call: &'a ruff_python_ast::ExprCall, scope: usize) -> Option<Problem> {
         let access = if function.ends_with("setattr") {
             Access::Store
         } else if function.ends_with("delattr") {
@@ -230,8 +234,37 @@ impl<'a> Judge<'_, 'a> {
                 None
             }
             Some(name @ Expr::FString(_)) if is_safe_prefix(name) && access == Access::Load => None,
+            Some(Expr::Name(name)) => match self.constants_of(name, scope) {
+                Some(names) => {
+                    names.into_iter().find_map(|name| self.attribute_problem(name, access).or_else(|| is_dunder(name).then(unreadable)))
+                }
+                None => Some(unreadable()),
+            },
             Some(_) => Some(unreadable()),
         }
+    }
+
+    /// The constants a variable goes through, where nothing else binds it.
+    fn constants_of(&self, name: &'a ruff_python_ast::ExprName, scope: usize) -> Option<Vec<&'a str>> {
+        let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
+        let names = self.program.scopes.sites(meaning.scope, &name.id)?;
+        if meaning.star.is_some() || !meaning.also.is_empty() || names.sites.is_empty() || names.count != names.sites.len() {
+            return None;
+        }
+        let mut constants = Vec::new();
+        for site in &names.sites {
+            let elements = match &site.what {
+                What::Value(value) => std::slice::from_ref(*value),
+                What::Each(Expr::Tuple(tuple)) => tuple.elts.as_slice(),
+                What::Each(Expr::List(list)) => list.elts.as_slice(),
+                _ => return None,
+            };
+            for element in elements {
+                let Expr::StringLiteral(text) = element else { return None };
+                constants.push(text.value.to_str());
+            }
+        }
+        Some(constants)
     }
 
     /// `attrgetter("a.b", "c")`: every part; `methodcaller("name", …)`: the first argument.

@@ -55,7 +55,7 @@ impl<'a> Judge<'_, 'a> {
             Expr::Attribute(node) => node.attr.as_str() == "__class__",
             _ => false,
         };
-        unreadable && may_be_class_arguments(call.node)
+        unreadable && look_like_class(call.node) && may_be_class_arguments(call.node)
     }
 
     /// A copy function under another name escapes the rule above.
@@ -101,14 +101,25 @@ impl<'a> Judge<'_, 'a> {
     }
 }
 
-/// Whether the arguments can be a name, bases and entries.
-fn may_be_class_arguments(call: &ExprCall) -> bool {
-    let arguments = &call.arguments;
-    if arguments.args.iter().any(Expr::is_starred_expr) {
-        // `cls(*values)` is common; `type` needs exactly three, so a constant that is no text settles it.
-        return !arguments.args.iter().any(is_plain);
+/// Whether the arguments look like a name, bases and entries. Other arguments may turn out to be such, which [`super::facts`] notes.
+fn look_like_class(call: &ExprCall) -> bool {
+    let text = |argument: &Expr| argument.is_string_literal_expr() || argument.is_f_string_expr();
+    let entries = |argument: &Expr| match argument {
+        Expr::Dict(_) | Expr::DictComp(_) => true,
+        Expr::Call(call) => matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "dict"),
+        _ => false,
+    };
+    match call.arguments.args.as_ref() {
+        [name, bases, last] => text(name) || bases.is_tuple_expr() || entries(last),
+        arguments => arguments.iter().any(Expr::is_starred_expr) && arguments.len() == 1,
     }
-    arguments.args.len() == 3 && !arguments.args.iter().any(is_plain)
+}
+
+/// Whether the arguments can be a name, bases and entries: three, or an unknown number, and none that is plainly something else.
+pub(super) fn may_be_class_arguments(call: &ExprCall) -> bool {
+    let arguments = &call.arguments;
+    let starred = arguments.args.iter().any(Expr::is_starred_expr);
+    (starred || arguments.args.len() == 3) && !arguments.args.iter().any(is_plain)
 }
 
 /// A constant that is none of what `type` wants: a number, `None`, a truth value, bytes, a list, a lambda.

@@ -138,7 +138,7 @@ impl<'a> Judge<'_, 'a> {
         let Expr::Name(name) = class else { return fixed };
         let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
         let once = self.program.scopes.sites(meaning.scope, &name.id).is_some_and(|names| names.count == 1 && !names.unbound);
-        fixed && once && matches!(meaning.sites, [site] if matches!(site.what, What::Class(_)))
+        fixed && once && meaning.also.is_empty() && matches!(meaning.sites, [site] if matches!(site.what, What::Class(_)))
     }
 }
 

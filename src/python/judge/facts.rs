@@ -230,7 +230,7 @@ impl<'a> Facts<'a> {
             }
         }
         let has_members = judge.program.scopes.names(class.body).any(|(name, names)| {
-            !name.starts_with('_') && names.sites.iter().any(|site| matches!(site.what, What::Value(_) | What::Other))
+            !name.starts_with('_') && names.sites.iter().any(|site| matches!(site.what, What::Value(_) | What::Each(_) | What::Other))
         });
         facts.open_enumeration = facts.enumeration && !has_members;
         facts
@@ -312,14 +312,15 @@ fn export_matters(name: &str) -> bool {
     EXPORTS_THAT_MATTER.contains(&name)
 }
 
-/// `type(x)(y)` and `x.__class__(y)` with one argument: again the type of something, where `x` is a class.
+/// `type(x)(y)` and `x.__class__(y)`: again the type of something, or with three arguments a new class, where `x` is a class.
 fn is_call_of_type<'a>(judge: &Judge<'_, 'a>, call: &Call<'a>) -> bool {
     let one = matches!(call.node.arguments.args.as_ref(), [argument] if !argument.is_literal_expr());
-    one && match &*call.node.func {
-        Expr::Call(inner) => judge.is_builtin(&inner.func, call.scope, &["type"]),
-        Expr::Attribute(node) => node.attr.as_str() == "__class__",
-        _ => false,
-    }
+    (one || super::calls::may_be_class_arguments(call.node))
+        && match &*call.node.func {
+            Expr::Call(inner) => judge.is_builtin(&inner.func, call.scope, &["type"]),
+            Expr::Attribute(node) => node.attr.as_str() == "__class__",
+            _ => false,
+        }
 }
 
 impl<'a> Judge<'_, 'a> {
@@ -333,7 +334,7 @@ impl<'a> Judge<'_, 'a> {
         let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
         let all = self.program.scopes.sites(meaning.scope, &name.id).map_or(0, |names| names.count);
         match meaning.sites {
-            [site] if all == 1 => match &site.what {
+            [site] if all == 1 && meaning.also.is_empty() => match &site.what {
                 What::Value(Expr::Call(call)) => {
                     let home = if self.program.scopes.get(meaning.scope).is_some_and(|scope| scope.kind == ScopeKind::Module) {
                         0

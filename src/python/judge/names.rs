@@ -311,7 +311,7 @@ impl<'a> Judge<'_, 'a> {
     fn arguments_problem(&self, shown: &str, full: &str, arguments: Arguments, call: &'a ExprCall, scope: usize) -> Option<Problem> {
         match arguments {
             Arguments::Any => None,
-            Arguments::AttributeName => self.attribute_name_call(full, call),
+            Arguments::AttributeName => self.attribute_name_call(full, call, scope),
             Arguments::AttributeNames => self.attribute_names_call(full, call),
             Arguments::Wrapper => wrapper_call(shown, full, call),
             Arguments::Formatter => self.formatter_call(call),

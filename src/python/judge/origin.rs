@@ -30,7 +30,7 @@ impl<'a> Judge<'_, 'a> {
     pub(super) fn name_origins(&self, name: &'a str, scope: ScopeId, at: usize) -> Vec<Origin<'a>> {
         let meaning = self.program.scopes.meaning(name, scope, at);
         let mut origins = Vec::new();
-        origins.extend(meaning.sites.iter().filter_map(|site| self.site_origin(site)));
+        origins.extend(meaning.sites.iter().chain(meaning.also).filter_map(|site| self.site_origin(site)));
         if let Some(module) = meaning.star {
             origins.push(Origin::Export(Cow::Borrowed(module), name));
         } else if meaning.builtin {
@@ -44,7 +44,7 @@ impl<'a> Judge<'_, 'a> {
             What::Module(path) => Some(Origin::Module(Cow::Borrowed(path))),
             What::Export(module, name) => Some(self.member(Cow::Borrowed(module), name)),
             What::Class(index) => Some(Origin::Class(*index)),
-            What::Function | What::Value(_) | What::Other => None,
+            What::Function | What::Value(_) | What::Each(_) | What::Other => None,
         }
     }
 
@@ -70,7 +70,7 @@ impl<'a> Judge<'_, 'a> {
             Expr::Name(name) if !self.program.scopes.is_known(&name.id) => Vec::new(),
             Expr::Name(name) => {
                 let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
-                let origins = meaning.sites.iter().filter_map(|site| self.site_origin(site));
+                let origins = meaning.sites.iter().chain(meaning.also).filter_map(|site| self.site_origin(site));
                 let star = meaning.star.map(|module| Origin::Export(Cow::Borrowed(module), name.id.as_str()));
                 origins.chain(star).filter_map(|origin| if let Origin::Module(path) = origin { Some(path) } else { None }).collect()
             }
@@ -117,7 +117,7 @@ impl<'a> Judge<'_, 'a> {
             return false;
         }
         let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
-        meaning.builtin && meaning.sites.is_empty() && meaning.star.is_none()
+        meaning.builtin && meaning.sites.is_empty() && meaning.also.is_empty() && meaning.star.is_none()
     }
 
     /// Whether the expression may be this name out of this module.

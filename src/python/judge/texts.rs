@@ -62,7 +62,7 @@ impl<'a> Judge<'_, 'a> {
             use ruff_text_size::Ranged;
             let ruff_python_ast::Expr::Name(name) = annotation else { continue };
             let meaning = program.scopes.meaning(&name.id, *scope, name.start().to_usize());
-            let variable = meaning.sites.iter().any(|site| match &site.what {
+            let variable = meaning.sites.iter().chain(meaning.also).any(|site| match &site.what {
                 What::Value(value) => {
                     value.is_string_literal_expr()
                         || value.is_f_string_expr()
@@ -70,7 +70,7 @@ impl<'a> Judge<'_, 'a> {
                         || value.is_bin_op_expr()
                         || value.is_name_expr()
                 }
-                What::Other => true,
+                What::Other | What::Each(_) => true,
                 _ => false,
             });
             if variable {

@@ -197,7 +197,7 @@ impl<'a> Walker<'a> {
                 if position > 0 {
                     walker.expr(&generator.iter, Use::Value);
                 }
-                walker.target(&generator.target, None, generator.target.start());
+                walker.loop_target(&generator.target, &generator.iter, generator.target.start());
                 generator.ifs.iter().for_each(|test| walker.expr(test, Use::Test));
             }
             for result in results {

@@ -105,7 +105,7 @@ impl<'a> Walker<'a> {
             Stmt::For(node) => {
                 self.expr(&node.iter, Use::Value);
                 let straight = std::mem::replace(&mut self.straight, false);
-                self.target(&node.target, None, node.target.end());
+                self.loop_target(&node.target, &node.iter, node.target.end());
                 self.body(&node.body);
                 self.body(&node.orelse);
                 self.straight = straight;
@@ -306,6 +306,14 @@ impl<'a> Walker<'a> {
             Expr::Tuple(node) => node.elts.iter().for_each(|target| self.target(target, None, from)),
             Expr::List(node) => node.elts.iter().for_each(|target| self.target(target, None, from)),
             other => self.expr(other, Use::Value),
+        }
+    }
+
+    /// The target of a loop.
+    fn loop_target(&mut self, target: &'a Expr, iter: &'a Expr, from: ruff_text_size::TextSize) {
+        match (target, iter) {
+            (Expr::Name(name), Expr::Tuple(_) | Expr::List(_)) => self.bind(&name.id, name.range, What::Each(iter), from),
+            _ => self.target(target, None, from),
         }
     }
 

@@ -72,6 +72,14 @@ impl Native {
     /// # Errors
     /// [`NoRun::Fault`].
     pub(super) async fn start(&self, spec: &JailSpec, order: Order, program: [BorrowedFd<'_>; 5]) -> Result<Words, NoRun> {
+        for root in &spec.roots {
+            let length: usize = root.masked.iter().map(|path| path.len() + 3).sum();
+            if length > MASKS || root.masked.len() > MOST_MASKS {
+                let reason =
+                    format!("{} entries are denied in it, more than can be covered; leave it out of `[python] roots`", root.masked.len());
+                return Err(NoRun::Root { root: root.name.clone(), reason });
+            }
+        }
         let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
         let mut fds = vec![theirs.as_fd()];
         fds.extend(program);
@@ -129,6 +137,11 @@ impl Backend for Native {
         })
     }
 }
+
+/// Bytes of denied paths that fit into one message with the rest of the order.
+const MASKS: usize = 96 * 1024;
+/// Mounts are scarce (`fs.mount-max` is 100 000) and each costs about 30 microseconds per call.
+const MOST_MASKS: usize = 4096;
 
 /// The reading ends of a call's pipes.
 #[derive(Debug)]

@@ -137,13 +137,9 @@ impl Roots {
             .map_err(|errno| super::fault::fault(errno, &Target { root: name.to_owned(), path: crate::model::RelPath::ROOT }, "made"))
     }
 
-    /// For races with many rounds: nothing waits for the disk.
+    /// The same roots, changed for a test: nothing waits for the disk, or names are resolved one by one.
     #[cfg(test)]
-    pub(super) fn without_sync(&mut self) {
-        for root in self.fixed.values_mut() {
-            if let Some(root) = Arc::get_mut(root) {
-                root.scratch = true;
-            }
-        }
+    pub(super) fn change(&mut self, change: impl Fn(&mut Root)) {
+        self.fixed.values_mut().filter_map(Arc::get_mut).for_each(change);
     }
 }

@@ -174,8 +174,8 @@ impl Pool {
 
     /// When something is to be done without anything being said.
     pub(super) fn due(&self) -> Option<Instant> {
-        let short =
-            self.zygote_ready && self.count(State::Ready) + self.count(State::Building) < READY && self.count(State::Building) < BUILDING;
+        let building = self.count(State::Building);
+        let short = self.queue.is_empty() && self.zygote_ready && self.count(State::Ready) + building < READY && building < BUILDING;
         (short || self.zygote.is_none()).then(|| self.last_call + QUIET)
     }
 

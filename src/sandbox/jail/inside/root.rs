@@ -153,21 +153,12 @@ fn mask(root: &RootOrder) -> Result<(), String> {
     if root.masked.is_empty() {
         return Ok(());
     }
-    if root.masked.len() > MOST_MASKS {
-        return Err(format!(
-            "{} entries are denied in it, {MOST_MASKS} can be covered; leave the root out of `[python] roots`",
-            root.masked.len()
-        ));
-    }
     let base = open(format!("roots/{}", root.name), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?;
     for path in &root.masked {
         cover(&base, path).map_err(|e| format!("a denied entry cannot be covered ({e})"))?;
     }
     Ok(())
 }
-
-/// Mounts are scarce (`fs.mount-max` is 100 000) and each costs about 30 microseconds per call.
-const MOST_MASKS: usize = 4096;
 
 fn cover(base: &OwnedFd, path: &str) -> Result<(), rustix::io::Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

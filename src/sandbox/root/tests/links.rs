@@ -26,7 +26,14 @@ fn linked() -> House {
 
 #[test]
 fn a_link_is_not_followed_whichever_name_it_has_on_the_way() {
-    let house = linked();
+    for resolver in [Resolver::Kernel, Resolver::Steps] {
+        let mut house = linked();
+        house.roots.change(|root| root.resolver = resolver);
+        follows_none(&house);
+    }
+}
+
+fn follows_none(house: &House) {
     for path in [
         "work/out",
         "work/outdir/secret",

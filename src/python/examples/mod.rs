@@ -1,0 +1,156 @@
+//! Programs that hold the rules to their word: ways out that were tried on them, and ordinary code that must pass.
+
+mod gadgets;
+mod ordinary;
+mod scoping;
+
+use super::{Rules, Verdict, check};
+
+fn rules() -> Rules {
+    Rules::strict([
+        "__future__",
+        "abc",
+        "bisect",
+        "calendar",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "enum",
+        "fractions",
+        "functools",
+        "hashlib",
+        "heapq",
+        "json",
+        "math",
+        "operator",
+        "random",
+        "re",
+        "string",
+        "time",
+        "typing",
+    ])
+}
+
+#[test]
+fn objects_of_allowed_modules_lead_nowhere() {
+    for program in gadgets::PROGRAMS {
+        assert_eq!(check(program, &rules()).verdict, Verdict::Deny, "{program}");
+    }
+}
+
+#[test]
+fn no_binding_hides_what_a_name_stands_for() {
+    for program in scoping::PROGRAMS {
+        assert_eq!(check(program, &rules()).verdict, Verdict::Deny, "{program}");
+    }
+}
+
+#[test]
+fn ordinary_code_passes() {
+    for program in ordinary::PROGRAMS {
+        let report = check(program, &rules());
+        assert_eq!(report.verdict, Verdict::Allow, "{program}\n{:?}", report.findings);
+    }
+}
+
+#[test]
+fn what_the_manifest_loosens_passes_and_nothing_else_does() {
+    let loosened = Rules { allowed_calls: ["input".to_owned()].into(), allowed_attributes: ["__dict__".to_owned()].into(), ..rules() };
+    for (program, verdict) in [
+        ("x = input()\n", Verdict::Allow),
+        ("print(x.__dict__['a'])\n", Verdict::Allow),
+        ("eval('1')\n", Verdict::Deny),
+        ("x.__globals__\n", Verdict::Deny),
+        ("import os\n", Verdict::Deny),
+    ] {
+        assert_eq!(check(program, &loosened).verdict, verdict, "{program}");
+    }
+}
+
+#[test]
+fn with_imports_alone_only_the_allowlist_is_judged() {
+    let imports = Rules { check: super::Check::Imports, ..rules() };
+    for (program, verdict) in [
+        ("eval('1')\nx.__class__\n", Verdict::Allow),
+        ("__import__('json')\n", Verdict::Allow),
+        ("__import__('os')\n", Verdict::Deny),
+        ("__import__('o' + 's')\n", Verdict::Deny),
+        ("import json\njson.codecs\n", Verdict::Deny),
+        ("from . import json\n", Verdict::Deny),
+        ("def f():\n    import os\n", Verdict::Deny),
+    ] {
+        assert_eq!(check(program, &imports).verdict, verdict, "{program}");
+    }
+    let off = Rules { check: super::Check::Off, ..rules() };
+    assert_eq!(
+        check("import os\r\n", &off),
+        super::Report { verdict: Verdict::Allow, findings: Vec::new(), source: "import os\n".to_owned() }
+    );
+}
+
+#[test]
+fn packages_from_outside_are_used_as_their_manuals_say() {
+    let rules = Rules::strict(["numpy", "pandas", "matplotlib", "math"]);
+    let program = "import numpy as np\nimport pandas as pd\nimport matplotlib.pyplot as plt\nfrom matplotlib import pyplot\nfrom numpy.linalg import norm\nx = np.random.default_rng(0).normal(size=3)\nprint(np.linalg.norm(x), norm(x), np.__version__)\nplt.plot(x)\nplt.savefig('a.png')\ndf = pd.DataFrame({'a': [1]})\nprint(df.describe(), df['a'].apply(lambda v: v + 1))\n";
+    let report = check(program, &rules);
+    assert_eq!(report.verdict, Verdict::Allow, "{:?}", report.findings);
+    for program in [
+        "import numpy as np\nnp.sys\n",
+        "import numpy as np\nnp._core\n",
+        "import numpy\nx = numpy\n",
+        "import numpy.ctypeslib\n",
+        "import numpy as np\nnp.ctypeslib\n",
+        "import scipy\n",
+        "from pandas import eval\n",
+    ] {
+        assert_eq!(check(program, &rules).verdict, Verdict::Deny, "{program}");
+    }
+}
+
+#[test]
+fn a_star_turns_the_import_rule_off_and_no_other() {
+    let rules = Rules::strict(["*"]);
+    for (program, verdict) in [
+        ("import os, json\nm = os\nprint(m.getcwd(), json.codecs)\n", Verdict::Allow),
+        ("from os import *\n", Verdict::Allow),
+        ("eval('1')\n", Verdict::Deny),
+        ("x.__globals__\n", Verdict::Deny),
+    ] {
+        assert_eq!(check(program, &rules).verdict, verdict, "{program}");
+    }
+}
+
+#[test]
+fn every_finding_comes_in_one_report() {
+    let report = check("import os\nx = eval('1')\nprint(x.__globals__)\n", &rules());
+    let found: Vec<_> = report.findings.iter().map(|finding| (finding.line, finding.column, finding.rule, finding.code.as_str())).collect();
+    assert_eq!(
+        found,
+        [(1, 8, "import", "import_not_allowed"), (2, 5, "builtin", "code_forbidden"), (3, 9, "attribute.dunder", "code_forbidden"),]
+    );
+}
+
+#[test]
+fn deep_programs_are_answered_on_a_small_stack() {
+    // The worst shapes the measure of nesting lets through, on half of what a worker thread has.
+    let shapes = [
+        format!("x{}", ".a".repeat(990)),
+        "-".repeat(990) + "1",
+        format!("{}1", "lambda: ".repeat(900)),
+        format!("{}1{}", "[".repeat(195), "]".repeat(195)),
+        format!("f{}", "(x)".repeat(900)),
+        format!("1{}", "+1".repeat(990)),
+        format!("{}x", "1 if 1 else ".repeat(900)),
+        format!("f'{}{}'", "{x:".repeat(190), "}".repeat(190)),
+        (0..95).flat_map(|depth| [" ".repeat(depth), "if 1:\n".to_owned()]).chain([" ".repeat(95), "pass\n".to_owned()]).collect(),
+    ];
+    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
+        for shape in shapes {
+            let _ = check(&shape, &rules());
+        }
+    });
+    assert!(thread.is_ok_and(|thread| thread.join().is_ok()));
+}
