@@ -129,7 +129,7 @@ fn answers_conform_to_their_schemas_success_and_refusal_alike() {
 #[test]
 fn a_file_crosses_the_wire_once() {
     let home = Home::new(Policy::default());
-    let text: String = (0..2000).map(|n| format!("line number {n}\n")).collect();
+    let text = (0..2000).map(|n| format!("line number {n}")).collect::<Vec<_>>().join("\n");
     std::fs::write(home.path("project/long.txt"), &text).unwrap();
     let mut server = Server::greeted(&home, "2025-11-25");
     let answer = server.call("read_file", &json!({"path": "project/long.txt"}));

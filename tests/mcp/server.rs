@@ -75,10 +75,6 @@ impl Server {
         server
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub(crate) fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap_or_default()
     }
@@ -212,18 +208,20 @@ pub(crate) fn with_meta(params: &Value, version: &str) -> Value {
     params
 }
 
+/// The call did what it was asked.
+pub(crate) fn went_well(answer: &Value) -> bool {
+    answer["result"].is_object() && answer["result"]["isError"] != true && answer["result"]["resultType"] != "input_required"
+}
+
 /// Every process below one, as the kernel knows them now.
 pub(crate) fn descendants(parent: u32) -> Vec<u32> {
-    let mut found = Vec::new();
+    children(parent).into_iter().flat_map(|child| std::iter::once(child).chain(descendants(child))).collect()
+}
+
+fn children(parent: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
-    for task in tasks {
-        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        for child in children.split_whitespace().filter_map(|id| id.parse().ok()) {
-            found.push(child);
-            found.extend(descendants(child));
-        }
-    }
-    found
+    let lists = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
+    lists.flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>()).collect()
 }
 
 /// Whether any of these still runs; a process that has ended and was not yet asked for does not.
