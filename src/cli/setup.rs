@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::ManifestChoice;
+use super::check;
 use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
@@ -133,6 +134,13 @@ pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Opt
 /// Opens everything the manifest names and builds the house.
 /// # Errors  What cannot be opened; nothing is served then.
 pub fn build(mut found: Found) -> Result<House, Unbuilt> {
+    // The manifest's own tests run at every load; one that fails refuses the file.
+    if let Some(failed) = check::failed_tests(tools::all(), &found.manifest).first() {
+        return Err(Unbuilt::Choice(format!("the manifest is refused: {failed}")));
+    }
+    if found.manifest.python.network {
+        tracing::warn!("[python] network is on, and this version gives programs no network at all: stricter than the manifest asks");
+    }
     let path = state_path(&found.manifest, found.file.as_deref())?;
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let log = Log::open(state.path(), settings(&found.manifest), Arc::new(jiff::Timestamp::now))?;

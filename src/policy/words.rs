@@ -104,7 +104,7 @@ fn python(text: &mut String, manifest: &Manifest) {
         if roots.is_empty() { "none".to_owned() } else { roots.join(", ") },
         rules.scratch
     );
-    let _ = writeln!(text, "- network: {}", if rules.network { "only what the web section opens" } else { "none" });
+    text.push_str("- network: none\n");
     let _ = writeln!(
         text,
         "- limits: {} s of wall time, {} s of CPU, {} of memory, {} processes, {} of output a stream",

@@ -11,9 +11,9 @@ use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limits, NoRun, Outcome
 use super::root::Roots;
 use super::view;
 use crate::gate::{Permit, Terms};
-use crate::manifest::{Manifest, RootMode};
+use crate::manifest::Manifest;
 use crate::model::{Code, Failure, RunPython, Stage};
-use crate::policy::program;
+use crate::policy::{program, python_roots};
 
 /// The jail of a server, found when the first program comes: a server that never runs one never starts an interpreter.
 #[derive(Debug)]
@@ -46,7 +46,9 @@ impl Room {
         let checked = program::rules(rules);
         spec.prelude = Some(crate::python::import_hook(&checked));
         spec.stdin = action.stdin.into_bytes();
-        spec.roots = rules.roots.iter().map(|name| self.root(manifest, name, &terms.session)).collect::<Result<_, _>>()?;
+        // Exactly the roots the level was judged for: those the profile has, writable only where it may write.
+        let roots = python_roots(manifest, &terms.profile);
+        spec.roots = roots.into_iter().map(|(name, writes)| self.root(manifest, name, writes, &terms.session)).collect::<Result<_, _>>()?;
         spec.limits = Limits {
             wall,
             cpu: rules.cpu,
@@ -67,7 +69,7 @@ impl Room {
     }
 
     /// A root as the program sees it: with its mode, what is denied in it masked, writable only where nothing is.
-    fn root(&self, manifest: &Manifest, name: &str, session: &str) -> Result<JailRoot, Failure> {
+    fn root(&self, manifest: &Manifest, name: &str, writes: bool, session: &str) -> Result<JailRoot, Failure> {
         let dir: Arc<OwnedFd> = self.roots.folder(session, name)?;
         let refuse = |why: String| {
             Failure::new(Code::RootNotEnforceable, format!("Python cannot be shown `{name}`: {why}"))
@@ -76,7 +78,7 @@ impl Room {
         let rules = manifest.roots.get(name).ok_or_else(|| refuse("the manifest has no such root".to_owned()))?;
         let session_root = rules.is_session();
         let masked = if session_root { Vec::new() } else { view::masked(manifest, name, &dir).map_err(|why| refuse(why.to_string()))? };
-        let writable = rules.mode == RootMode::ReadWrite && (session_root || manifest.files.denied.is_empty() && rules.denied.is_empty());
+        let writable = writes && (session_root || manifest.files.denied.is_empty() && rules.denied.is_empty());
         Ok(JailRoot { name: name.to_owned(), dir, writable, masked })
     }
 }

@@ -11,12 +11,13 @@ use serde_json::{Map, Value};
 
 use super::answer::heavy;
 use super::schema;
-use crate::filter::reader;
+use crate::filter::reader::{self, Article, Mode};
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, Block, Bytes, CallPath, Code, Failure, Flag, Flags, Format, Origin, Output, Refusal, ToolSpec};
 use crate::policy::request::{Method, judge_header};
 use crate::sandbox::Sandbox;
 use crate::sandbox::egress::Page;
+use crate::sandbox::reading::read_page_within;
 use crate::sandbox::root::Written;
 use crate::tool::{Card, Stage, Tool};
 
@@ -116,12 +117,18 @@ impl Tool for Fetch {
         Box::pin(async move {
             let permit = permit.narrow::<model::Fetch>()?;
             let action = permit.action().clone();
-            let most = permit.terms().max_answer;
+            let (most, patience) = (permit.terms().max_answer, permit.terms().timeout);
             let (permit, save) = permit.split_save();
             let page = sandbox.fetch(permit, &stage.cancel).await?;
             let mut output = match save {
                 Some(save) if page.status < 400 => saved(&page, &heavy(true, || sandbox.roots.write(save.of(page.body.clone())))?),
-                _ => heavy(page.body.len() > SMALL, || shown(&action, &page, most)),
+                _ => {
+                    let article = match page_text(&action, &page) {
+                        Some(html) => Some(read_page_within(html, Some(page.final_url.clone()), Mode::Article, patience).await?),
+                        None => None,
+                    };
+                    heavy(page.body.len() > SMALL, || shown(&action, &page, article, most))
+                }
             };
             output.bytes_sent = (action.url.len() + action.body.as_ref().map_or(0, String::len)) as u64;
             if page.status >= 400 {
@@ -144,9 +151,24 @@ fn saved(page: &Page, written: &Written) -> Output {
     Output { bytes_written: written.size, ..with_facts(Output::text(text), facts) }
 }
 
-fn shown(action: &model::Fetch, page: &Page, most: Bytes) -> Output {
+/// The media type of a page, without its parameters.
+fn kind_of(page: &Page) -> String {
+    page.content_type.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// The source of a page that is to be read as an article; nothing for what is shown as it came.
+fn page_text(action: &model::Fetch, page: &Page) -> Option<String> {
+    let kind = kind_of(page);
+    if !matches!(action.format, Format::Markdown | Format::Text) || page.body.is_empty() || is_binary(&kind, &page.body) {
+        return None;
+    }
+    let text = reader::decode(&page.body, page.content_type.as_deref());
+    is_html(&kind, &text).then_some(text)
+}
+
+fn shown(action: &model::Fetch, page: &Page, article: Option<Article>, most: Bytes) -> Output {
     let mut facts = facts(page);
-    let kind = page.content_type.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let kind = kind_of(page);
     if action.method == "HEAD" || page.body.is_empty() {
         let mut text = format!("HTTP {}", page.status);
         for (name, value) in &page.headers {
@@ -162,22 +184,20 @@ fn shown(action: &model::Fetch, page: &Page, most: Bytes) -> Output {
         let text = format!("The answer is {} bytes of {kind}, which is not shown; fetch it with save_to to keep it.", page.body.len());
         return with_facts(Output::text(text), facts);
     }
+    if let Some(article) = article {
+        for (name, value) in [("title", &article.title), ("byline", &article.byline), ("date", &article.date)] {
+            if let Some(value) = value {
+                facts.insert(name.to_owned(), value.clone().into());
+            }
+        }
+        let text = if action.format == Format::Text { reader::to_text(&article.markdown) } else { article.markdown };
+        return page_of(action, page, &text, most, facts);
+    }
     let text = reader::decode(&page.body, page.content_type.as_deref());
     let text = match action.format {
-        Format::Html => text,
         Format::Json => reader::pretty_json(&text).unwrap_or(text),
-        Format::Markdown | Format::Text if is_html(&kind, &text) => {
-            let article = reader::read_html(&text, Some(&page.final_url), reader::Mode::Article);
-            for (name, value) in [("title", &article.title), ("byline", &article.byline), ("date", &article.date)] {
-                if let Some(value) = value {
-                    facts.insert(name.to_owned(), value.clone().into());
-                }
-            }
-            let markdown = article.markdown;
-            if action.format == Format::Text { reader::to_text(&markdown) } else { markdown }
-        }
         Format::Markdown | Format::Text if kind.ends_with("json") => reader::pretty_json(&text).unwrap_or(text),
-        Format::Markdown | Format::Text => text,
+        Format::Markdown | Format::Text | Format::Html => text,
     };
     page_of(action, page, &text, most, facts)
 }
