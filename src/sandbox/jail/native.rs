@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use futures::future::BoxFuture;
@@ -27,6 +27,7 @@ use super::words::{Flood, Words, collect, read_capped};
 #[derive(Debug)]
 pub(super) struct Native {
     spawner: Link,
+    code: OnceLock<OwnedFd>,
     preload: Vec<String>,
     pub(super) interpreter: Arc<Interpreter>,
     sessions: Arc<Sessions>,
@@ -37,6 +38,7 @@ impl Native {
     pub(super) fn new(settings: &Settings, interpreter: &Arc<Interpreter>) -> Self {
         Self {
             spawner: Link::new(settings.helper.clone()),
+            code: OnceLock::new(),
             preload: settings.preload.clone(),
             interpreter: Arc::clone(interpreter),
             sessions: Sessions::new(settings.sessions),
@@ -83,10 +85,20 @@ impl Native {
         let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
         let mut fds = vec![theirs.as_fd()];
         fds.extend(program);
+        fds.push(self.code()?);
         fds.extend(spec.roots.iter().map(|root| root.dir.as_fd()));
         self.spawner.send(&order, &fds).await?;
         let socket = link::asynchronous(ours).map_err(|e| NoRun::fault("reading the channel", e))?;
         Ok(Words::new(socket))
+    }
+
+    /// The bootstrap as the interpreter compiled it, in a file that all calls share.
+    fn code(&self) -> Result<BorrowedFd<'_>, NoRun> {
+        if let Some(file) = self.code.get() {
+            return Ok(file.as_fd());
+        }
+        let file = sealed(&[&self.interpreter.code])?;
+        Ok(self.code.get_or_init(|| file).as_fd())
     }
 
     /// The order of a call.

@@ -15,7 +15,7 @@ use super::outcome::{Limit, Usage};
 use super::spec::{Layer, Layers, Limits};
 
 /// One call, as the jail process gets it. Its descriptors come in the order channel of the call, standard input, output, error,
-/// program, report, then the roots.
+/// program, report, compiled bootstrap, then the roots.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
     /// The interpreter and what it needs to see.

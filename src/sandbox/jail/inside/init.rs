@@ -19,7 +19,7 @@ use crate::sandbox::jail::outcome::Limit;
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 /// Runs the call as pid 1.
-pub(super) fn run(order: &Order, handed: [OwnedFd; 5], shown: trees::Shown, built: Built, inside: &OwnedFd) -> ExitCode {
+pub(super) fn run(order: &Order, handed: [OwnedFd; 6], shown: trees::Shown, built: Built, inside: &OwnedFd) -> ExitCode {
     let say = |word: &Word| order::send(inside.as_fd(), word, &[]).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     if !tie(inside) {
         return ExitCode::FAILURE;
@@ -40,7 +40,7 @@ enum Step {
     Program(ExitCode),
 }
 
-fn started(order: &Order, handed: [OwnedFd; 5], shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
+fn started(order: &Order, handed: [OwnedFd; 6], shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
     furnish(order, shown, &mut built)?;
     walls::drop_privileges(&mut built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}")))?;
     let signals = listen()?;

@@ -25,6 +25,8 @@ mod zygote;
 
 use std::process::ExitCode;
 
+pub(super) use program::BOOTSTRAP;
+
 /// The hidden first argument that makes our program the jail process.
 pub(super) const JAIL_ARGUMENT: &str = "__jail";
 

@@ -175,7 +175,11 @@ impl Pool {
     /// When something is to be done without anything being said.
     pub(super) fn due(&self) -> Option<Instant> {
         let building = self.count(State::Building);
-        let short = self.queue.is_empty() && self.zygote_ready && self.count(State::Ready) + building < READY && building < BUILDING;
+        if !self.queue.is_empty() {
+            // A call waits: at once, unless enough is being built already, which says itself when it is done.
+            return (!self.zygote_ready || building < BUILDING.min(self.queue.len())).then(Instant::now);
+        }
+        let short = self.zygote_ready && self.count(State::Ready) + building < READY && building < BUILDING;
         (short || self.zygote.is_none()).then(|| self.last_call + QUIET)
     }
 

@@ -10,7 +10,7 @@ use super::{raw, syscalls, walls};
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// Becomes the program; comes back only when that failed.
-pub(super) fn run(order: &Order, handed: [OwnedFd; 5], mut built: Built, inside: &OwnedFd) -> ExitCode {
+pub(super) fn run(order: &Order, handed: [OwnedFd; 6], mut built: Built, inside: &OwnedFd) -> ExitCode {
     let Ok(channel) = rustix::io::fcntl_dupfd_cloexec(inside, HIGH) else { return ExitCode::FAILURE };
     let word = match become_program(order, handed, &mut built, &channel) {
         Ok(never) => match never {},
@@ -23,7 +23,7 @@ pub(super) fn run(order: &Order, handed: [OwnedFd; 5], mut built: Built, inside:
 /// Above every number that the program gets.
 const HIGH: i32 = 20;
 
-fn become_program(order: &Order, handed: [OwnedFd; 5], built: &mut Built, channel: &OwnedFd) -> Result<std::convert::Infallible, Word> {
+fn become_program(order: &Order, handed: [OwnedFd; 6], built: &mut Built, channel: &OwnedFd) -> Result<std::convert::Infallible, Word> {
     let fault = |doing: &str, e: &dyn std::fmt::Display| Word::Fault(format!("{doing}: {e}"));
     rustix::process::setsid().map_err(|e| fault("starting a process group", &e))?;
     nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| fault("clearing the signal mask", &e))?;
@@ -53,9 +53,12 @@ fn become_program(order: &Order, handed: [OwnedFd; 5], built: &mut Built, channe
     }
     order::send(channel.as_fd(), &Word::Started(built.all()), &[]).map_err(|e| fault("telling of the start", &e))?;
     let environment: Vec<String> = order.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", BOOTSTRAP].map(str::to_owned);
+    let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
     raw::execute(&order.interpreter.program, &arguments, &environment).map_err(|e| fault("starting the interpreter", &e))
 }
 
-/// What the interpreter runs first.
-const BOOTSTRAP: &str = concat!(include_str!("bootstrap.py"), "\n\n_toolgate()\n");
+/// What the interpreter runs before a program.
+pub(in crate::sandbox::jail) const BOOTSTRAP: &str = concat!(include_str!("bootstrap.py"), "\n\n_toolgate()\n");
+
+/// Runs the bootstrap that the interpreter itself compiled when it was found. All calls share the file, so it is read by position.
+const START: &str = "import posix, marshal\n_code = posix.pread(5, posix.fstat(5).st_size, 0)\nposix.close(5)\nexec(marshal.loads(_code))";

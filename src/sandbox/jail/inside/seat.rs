@@ -21,7 +21,7 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
     let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
     let Some(Handed { call, program: streams, roots }) = Handed::sort(fds) else { return ExitCode::FAILURE };
     let started = start(order, &go, &call, &roots, &mut built, inside).and_then(|()| {
-        let fds: Vec<BorrowedFd<'_>> = streams.iter().map(AsFd::as_fd).collect();
+        let fds: Vec<BorrowedFd<'_>> = streams.iter().take(5).map(AsFd::as_fd).collect();
         order::send_bytes(program.as_fd(), go.start_dir.as_bytes(), &fds)
             .map_err(|e| Word::Fault(format!("starting a program that waits: {e}")))
     });

@@ -15,8 +15,8 @@ use crate::sandbox::jail::order::{self, Order, Word};
 pub(super) struct Handed {
     /// The channel on which the call is answered.
     pub(super) call: OwnedFd,
-    /// Standard input, output, error, the program, the report.
-    pub(super) program: [OwnedFd; 5],
+    /// Standard input, output, error, the program, the report, the compiled bootstrap.
+    pub(super) program: [OwnedFd; 6],
     /// The roots.
     pub(super) roots: Vec<OwnedFd>,
 }
@@ -26,7 +26,7 @@ impl Handed {
     pub(super) fn sort(fds: Vec<OwnedFd>) -> Option<Self> {
         let mut fds = fds.into_iter();
         let call = fds.next()?;
-        let program: Vec<OwnedFd> = fds.by_ref().take(5).collect();
+        let program: Vec<OwnedFd> = fds.by_ref().take(6).collect();
         Some(Self { call, program: program.try_into().ok()?, roots: fds.collect() })
     }
 }
