@@ -1,12 +1,14 @@
 //! Floor 6: what every call of one server shares, built once by the command line and handed down.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 
 use crate::audit::{Event, Log, Record, StateDir, Sync};
-use crate::gate::Gate;
-use crate::model::ToolSpec;
+use crate::filter::Known;
+use crate::gate::{Door, Gate};
+use crate::model::{Output, ToolSpec};
 use crate::policy;
 use crate::sandbox::Sandbox;
 use crate::tool::Tool;
@@ -18,12 +20,24 @@ pub struct House {
     gate: Gate,
     sandbox: Sandbox,
     tools: &'static [&'static dyn Tool],
+    /// Contents that the filter found nothing in: models read the same files again and again.
+    clean: Mutex<HashSet<Content>>,
 }
+
+/// A whole content under a manifest: both digests in hex.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Content {
+    manifest: String,
+    sha256: String,
+}
+
+/// Contents that are remembered; about 200 bytes each.
+const REMEMBERED: usize = 2048;
 
 impl House {
     /// A house of these parts.
     pub fn new(log: Arc<Log>, gate: Gate, sandbox: Sandbox, tools: &'static [&'static dyn Tool]) -> Self {
-        Self { log, gate, sandbox, tools }
+        Self { log, gate, sandbox, tools, clean: Mutex::default() }
     }
 
     /// The log.
@@ -80,9 +94,9 @@ impl House {
     }
 
     /// Ends a session: its grants, its scratch folder, its interpreters.
-    pub async fn session_ends(&self, session: &str) {
+    pub fn session_ends(&self, session: &str) {
         self.gate.end_session(session);
-        self.sandbox.end_session(session).await;
+        self.sandbox.end_session(session);
         let mut record = Record::new(Event::SessionEnded);
         record.session = Some(session);
         self.record(&record);
@@ -113,6 +127,29 @@ impl House {
         if let Err(fault) = self.log.close() {
             tracing::error!(%fault, "the log could not be closed");
         }
+    }
+
+    /// The content an output shows, where it is one whole file.
+    pub fn content_of(&self, door: &Door, output: &Output) -> Option<Content> {
+        let facts = output.meta.get("toolgate/file")?;
+        let whole = facts.get("truncated").and_then(Value::as_bool) == Some(false);
+        let sha256 = facts.get("sha256").and_then(Value::as_str).filter(|_| whole)?;
+        Some(Content { manifest: door.manifest_sha256().to_owned(), sha256: sha256.to_owned() })
+    }
+
+    /// Whether the filter found nothing in this very content before, under this very manifest.
+    pub fn is_known(&self, content: &Content) -> Known {
+        let clean = self.clean.lock().unwrap_or_else(PoisonError::into_inner);
+        if clean.contains(content) { Known::Clean } else { Known::No }
+    }
+
+    /// Remembers that the filter found nothing in a content.
+    pub fn remember_clean(&self, content: Content) {
+        let mut clean = self.clean.lock().unwrap_or_else(PoisonError::into_inner);
+        if clean.len() >= REMEMBERED {
+            clean.clear();
+        }
+        clean.insert(content);
     }
 
     fn record(&self, record: &Record<'_>) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{Entry, Reply, Status};
-use crate::filter::{Filtered, holds_mask};
+use crate::filter::{Filtered, Known, holds_mask};
 use crate::gate::{Asker, Case, Door, Granted, Settled};
 use crate::house::House;
 use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
@@ -24,7 +24,7 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
     };
     match walk(house, &door, &mut entry, &call, asker, stage).await {
         Ok(Turn::Answer(filtered, status)) => entry.close(filtered, status),
-        Ok(Turn::Ask(question, state)) => entry.ask(question, state),
+        Ok(Turn::Ask(question, sealed)) => entry.ask(question, sealed),
         Err(End { refusal, status }) => {
             door.learn(&entry, &call, &refusal, status);
             entry.refuse(refusal, status)
@@ -80,7 +80,7 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let preview = || house.sandbox().preview(&action, &opened);
     let granted = match door.settle(&case, entry, pending, &preview, asker).await? {
         Settled::Granted(granted) => *granted,
-        Settled::Ask(question, state) => return Ok(Turn::Ask(question, state)),
+        Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
     };
 
     // 7. The start is in the log before anything happens, and the switch is looked at once more.
@@ -100,7 +100,13 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
 
     // 8. Nothing from outside reaches the model unfiltered.
     let status = if output.is_error { Status::Error } else { Status::Success };
-    Ok(Turn::Answer(Filtered::of(output, &door.manifest().filters, entry.id())?, status))
+    let content = house.content_of(door, &output);
+    let known = content.as_ref().map_or(Known::No, |content| house.is_known(content));
+    let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known)?;
+    if let (Some(content), true) = (content, filtered.is_clean()) {
+        house.remember_clean(content);
+    }
+    Ok(Turn::Answer(filtered, status))
 }
 
 fn plan(capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {

@@ -13,6 +13,7 @@ pub use crate::model::{Progress, Stage};
 
 /// What a client is told of a tool.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "the protocol has these four hints, each its own")]
 pub struct Card {
     /// A title for people.
     pub title: &'static str,

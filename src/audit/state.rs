@@ -77,32 +77,11 @@ impl StateDir {
                     io::Read::read_exact(&mut file, &mut key)?;
                     return Ok(key);
                 }
-                Err(Errno::NOENT) => self.make_key(&keys, name)?,
+                Err(Errno::NOENT) => make_key(&keys, name)?,
                 Err(fault) => return Err(fault.into()),
             }
         }
         Err(io::ErrorKind::NotFound.into())
-    }
-
-    /// Writes a new key beside its place and links it there: a reader sees it whole or not at all, and the first maker wins.
-    fn make_key(&self, keys: &OwnedFd, name: &str) -> io::Result<()> {
-        let mut key = [0; 32];
-        random(&mut key)?;
-        let draft = format!(".{name}.{}", token(8)?);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = fs::openat(keys, &draft, flags, Mode::RUSR | Mode::WUSR)?;
-        let written = rustix::io::write(&file, &key).map(|n| n == key.len());
-        let kept = match (written, fs::fsync(&file)) {
-            (Ok(true), Ok(())) => match fs::linkat(keys, &draft, keys, name, AtFlags::empty()) {
-                Ok(()) | Err(Errno::EXIST) => Ok(()),
-                Err(fault) => Err(fault.into()),
-            },
-            (Err(fault), _) | (_, Err(fault)) => Err(fault.into()),
-            (Ok(false), Ok(())) => Err(io::ErrorKind::WriteZero.into()),
-        };
-        fs::unlinkat(keys, &draft, AtFlags::empty())?;
-        fs::fsync(keys.as_fd())?;
-        kept
     }
 
     /// Whether the kill switch is on: the file `KILL` exists, or the folder can no longer be looked at.
@@ -154,6 +133,27 @@ impl StateDir {
             Err(fault) => Err(fault.into()),
         }
     }
+}
+
+/// Writes a new key beside its place and links it there: a reader sees it whole or not at all, and the first maker wins.
+fn make_key(keys: &OwnedFd, name: &str) -> io::Result<()> {
+    let mut key = [0; 32];
+    random(&mut key)?;
+    let draft = format!(".{name}.{}", token(8)?);
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = fs::openat(keys, &draft, flags, Mode::RUSR | Mode::WUSR)?;
+    let written = rustix::io::write(&file, &key).map(|n| n == key.len());
+    let kept = match (written, fs::fsync(&file)) {
+        (Ok(true), Ok(())) => match fs::linkat(keys, &draft, keys, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(fault) => Err(fault.into()),
+        },
+        (Err(fault), _) | (_, Err(fault)) => Err(fault.into()),
+        (Ok(false), Ok(())) => Err(io::ErrorKind::WriteZero.into()),
+    };
+    fs::unlinkat(keys, &draft, AtFlags::empty())?;
+    fs::fsync(keys.as_fd())?;
+    kept
 }
 
 /// Makes folders that only their owner can enter.

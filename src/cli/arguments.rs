@@ -16,7 +16,7 @@ pub struct Arguments {
 /// Which manifest.
 #[derive(Debug, Clone, Args)]
 pub struct ManifestChoice {
-    /// The manifest. Default: $TOOLGATE_MANIFEST, ./tools.toml, the configuration folder, then a built-in one (a scratch folder, nothing else).
+    /// The manifest. Default: `$TOOLGATE_MANIFEST`, ./tools.toml, the configuration folder, then a built-in one (a scratch folder, nothing else).
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
     /// The profile to judge by. Default: `[clients] stdio`.
@@ -74,6 +74,7 @@ pub enum ClientName {
 pub enum Command {
     /// Serve MCP over standard input and output.
     Serve {
+        /// Which manifest, profile and roots.
         #[command(flatten)]
         choice: ManifestChoice,
     },
@@ -114,6 +115,7 @@ pub enum Command {
         /// Its arguments as a JSON object.
         #[arg(default_value = "{}")]
         arguments: String,
+        /// Which manifest, profile and roots.
         #[command(flatten)]
         choice: ManifestChoice,
         /// Print the result as JSON.
@@ -127,6 +129,7 @@ pub enum Command {
     },
     /// Run the static check of Python alone.
     Lint {
+        /// What to read.
         #[command(flatten)]
         input: Input,
         /// Allowed imports instead of the manifest's: `a,b,c`, or `*` for any.
@@ -138,11 +141,13 @@ pub enum Command {
     },
     /// Run the filters alone: secrets, personal data, injection, hidden text.
     Scan {
+        /// What to read.
         #[command(flatten)]
         input: Input,
     },
     /// Run the reader alone: HTML to Markdown.
     Extract {
+        /// What to read.
         #[command(flatten)]
         input: Input,
     },
@@ -150,6 +155,7 @@ pub enum Command {
     Python {
         /// The program; `-` reads standard input.
         file: PathBuf,
+        /// Which manifest, profile and roots.
         #[command(flatten)]
         choice: ManifestChoice,
         /// Print the whole answer as JSON.
@@ -158,6 +164,7 @@ pub enum Command {
     },
     /// Look at the audit log.
     Audit {
+        /// What to do with it.
         #[command(subcommand)]
         command: AuditCommand,
     },

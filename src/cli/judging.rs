@@ -4,7 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -27,8 +27,8 @@ use crate::sandbox::root::Roots;
 use crate::tools;
 
 /// `toolgate check`
-pub(super) fn check(file: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
-    let Some(path) = setup::manifest_path(file.as_deref()) else {
+pub(super) fn check(file: Option<&Path>, out: &mut dyn Write) -> Result<End, Fault> {
+    let Some(path) = setup::manifest_path(file) else {
         writeln!(out, "there is no manifest; the built-in one holds: a scratch folder for each session, nothing else")?;
         return Ok(End::Done);
     };
@@ -133,11 +133,8 @@ pub(super) fn python(file: &Path, choice: &ManifestChoice, as_json: bool, out: &
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let stage = Stage { cancel: tokio_util::sync::CancellationToken::new(), progress: Progress::default() };
-    let reply = runtime.block_on(async {
-        let reply = pipeline::answer(&house, call, &Nobody, stage).await;
-        house.session_ends(&session).await;
-        reply
-    });
+    let reply = runtime.block_on(pipeline::answer(&house, call, &Nobody, stage));
+    house.session_ends(&session);
     house.close();
     let (failed, text, facts) = match reply.into_answer() {
         Answer::Done { filtered, .. } => {

@@ -89,7 +89,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
             Ok(End::Done)
         }
         Command::Install { client, write, manifest } => register(client, write, manifest.as_deref(), out),
-        Command::Check { file } => judging::check(file, out),
+        Command::Check { file } => judging::check(file.as_deref(), out),
         Command::Explain { tool, arguments, choice, json } => judging::explain(&tool, &arguments, &choice, json, out),
         Command::Simulate { cases } => judging::simulate(&cases, out),
         Command::Python { file, choice, json } => judging::python(&file, &choice, json, out),

@@ -50,6 +50,17 @@ pub struct Cleaned {
     pub denied: Option<Refusal>,
 }
 
+/// As [`clean`] for a text whose bytes stay as they are unless a secret is masked; nothing where there is nothing to do or to tell, so that
+/// a large file is not copied.
+pub(super) fn clean_bytes(text: &str, settings: &Settings) -> Option<Cleaned> {
+    if settings.secrets == Masking::Off {
+        return None;
+    }
+    let mut found = Vec::new();
+    secret::findings(text, &mut found);
+    if found.is_empty() { None } else { Some(clean(text, settings, Origin::File)) }
+}
+
 /// Applies the `[filters]` of the manifest to a text.
 pub fn clean(text: &str, settings: &Settings, origin: Origin<'_>) -> Cleaned {
     let mut findings = Vec::new();

@@ -2,12 +2,22 @@
 
 use serde_json::{Map, Value, json};
 
+use super::clean::clean_bytes;
 use super::{Cleaned, Count, Origin, Settings, clean};
 use crate::model::{Block, Code, Field, Origin as Source, Output, Refusal};
 
 /// An answer that may be shown. Only the filter makes one.
 #[derive(Debug)]
 pub struct Filtered(Parts);
+
+/// Whether the content of a file was looked through before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// It was, and nothing was found.
+    Clean,
+    /// It was not, or something was.
+    No,
+}
 
 /// What a filtered answer holds.
 #[derive(Debug)]
@@ -31,9 +41,9 @@ pub struct Parts {
 impl Filtered {
     /// Cleans an output: every text by where it comes from. `delimiter`: fresh random letters and digits that no text can know.
     /// # Errors  When the manifest denies what was found.
-    pub fn of(output: Output, settings: &Settings, delimiter: &str) -> Result<Self, Refusal> {
+    pub fn of(output: Output, settings: &Settings, delimiter: &str, known: Known) -> Result<Self, Refusal> {
         let page = output.meta.get("toolgate/page").and_then(|page| page.get("final_url")).and_then(Value::as_str).map(str::to_owned);
-        let mut filter = Filter { settings, delimiter, page: page.unwrap_or_default(), found: Vec::new() };
+        let mut filter = Filter { settings, delimiter, known, page: page.unwrap_or_default(), found: Vec::new() };
         let mut blocks = Vec::with_capacity(output.blocks.len());
         for block in output.blocks {
             blocks.push(match block {
@@ -44,11 +54,16 @@ impl Filtered {
         let structured = output.structured.map(|fields| filter.object(fields)).transpose()?;
         let mut meta = output.meta;
         if !filter.found.is_empty() {
-            meta.insert("toolgate/filter".to_owned(), json!({"found": filter.found}));
+            meta.insert(FOUND.to_owned(), json!({"found": filter.found}));
         }
         let Output { is_error, code, bytes_written, bytes_sent, .. } =
             Output { blocks: Vec::new(), structured: None, meta: Map::new(), ..output };
         Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent }))
+    }
+
+    /// Whether nothing was found in it.
+    pub fn is_clean(&self) -> bool {
+        !self.0.meta.contains_key(FOUND)
     }
 
     /// What it holds, to look at.
@@ -62,10 +77,14 @@ impl Filtered {
     }
 }
 
+/// What was found in an answer, in its `_meta`.
+const FOUND: &str = "toolgate/filter";
+
 /// The cleaning of one answer.
 struct Filter<'a> {
     settings: &'a Settings,
     delimiter: &'a str,
+    known: Known,
     /// The address of the page, where the answer is one.
     page: String,
     found: Vec<Count>,
@@ -74,19 +93,23 @@ struct Filter<'a> {
 impl Filter<'_> {
     /// Our own words and names pass; the bytes of a file change only where a secret is masked; what strangers wrote is marked as theirs.
     fn clean(&mut self, text: String, origin: Source) -> Result<String, Refusal> {
-        let origin = match origin {
+        let cleaned = match origin {
             Source::Own => return Ok(text),
+            // The very content was looked through before, under the same settings, and nothing was in it.
+            Source::File if self.known == Known::Clean => return Ok(text),
             // The output of a program is its caller's own, unless the program was told to read what others wrote; secrets are masked in both.
-            Source::File | Source::Program => Origin::File,
-            Source::Page => Origin::Untrusted { source: &self.page, delimiter: self.delimiter },
+            Source::File | Source::Program => match clean_bytes(&text, self.settings) {
+                None => return Ok(text),
+                Some(cleaned) if !cleaned.masked => Cleaned { text, ..cleaned },
+                Some(cleaned) => cleaned,
+            },
+            Source::Page => clean(&text, self.settings, Origin::Untrusted { source: &self.page, delimiter: self.delimiter }),
         };
-        let Cleaned { text: cleaned, found, masked, denied } = clean(&text, self.settings, origin);
-        if let Some(refusal) = denied {
+        if let Some(refusal) = cleaned.denied {
             return Err(refusal);
         }
-        self.found.extend(found);
-        // A text that nothing was done to goes on as it came.
-        Ok(if masked || matches!(origin, Origin::Untrusted { .. }) { cleaned } else { text })
+        self.found.extend(cleaned.found);
+        Ok(cleaned.text)
     }
 
     fn object(&mut self, fields: Vec<(&'static str, Field)>) -> Result<Map<String, Value>, Refusal> {

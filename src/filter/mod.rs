@@ -7,7 +7,7 @@ mod clean;
 mod escape;
 mod filtered;
 
-pub use filtered::{Filtered, Parts};
+pub use filtered::{Filtered, Known, Parts};
 mod finding;
 mod hidden;
 mod injection;

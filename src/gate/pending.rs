@@ -45,7 +45,7 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// The digest: SHA-256 over the JSON form with sorted names (serde_json's map keeps them sorted), as hex.
+    /// The digest: SHA-256 over the JSON form with sorted names (the map of `serde_json` keeps them so), as hex.
     pub fn digest(&self) -> String {
         let targets: Vec<Value> = self.opened.iter().map(target).collect();
         let bound = json!({

@@ -25,7 +25,7 @@ const LINES: usize = 40;
 const WHOLE: usize = 600;
 
 /// The text of a question about `action` on what was `opened`.
-pub fn text(action: &Action, opened: &[Opened], preview: &Preview, level: Level, now_ns: i128, code: Option<&str>) -> String {
+pub(super) fn text(action: &Action, opened: &[Opened], preview: &Preview, level: Level, now_ns: i128, code: Option<&str>) -> String {
     let mut text = consequence(action, opened, now_ns);
     let _ = write!(text, "\nLevel {}.", u8::from(level));
     detail(&mut text, action, preview);
@@ -207,10 +207,14 @@ mod tests {
         })
     }
 
+    fn lines(count: usize, word: &str, end: &str) -> String {
+        (0..count).map(|n| format!("{word} {n}")).chain([end.to_owned()]).collect::<Vec<_>>().join("\n")
+    }
+
     #[test]
     fn a_change_is_shown_as_its_diff_and_the_rest_is_counted() {
-        let before: String = (0..100).map(|n| format!("line {n}\n")).collect();
-        let after: String = (0..100).map(|n| format!("LINE {n}\n")).collect();
+        let before = lines(100, "line", "");
+        let after = lines(100, "LINE", "");
         let preview = Preview { sha256: None, before: Some(before), after: Some(after.clone()) };
         let text = text(&write(&after), &[], &preview, Level::Change, 0, None);
         assert!(text.contains("100 line(s) added, 100 removed:") && text.contains("and 160 more line(s)"), "{text}");
@@ -229,9 +233,9 @@ mod tests {
 
     #[test]
     fn a_long_program_shows_its_end_as_well() {
-        let code: String = (0..500).map(|n| format!("x{n} = {n}\n")).collect::<String>() + "import hidden_suffix";
+        let code = lines(500, "x = x +", "import hidden_suffix");
         let action = Action::RunPython(RunPython { code, session: None, stdin: String::new(), timeout_s: None, fresh: false });
         let text = text(&action, &[], &Preview::default(), Level::Create, 0, None);
-        assert!(text.contains("x0 = 0") && text.contains("import hidden_suffix") && text.contains("461 line(s) not shown"), "{text}");
+        assert!(text.contains("x = x + 0") && text.contains("import hidden_suffix") && text.contains("461 line(s) not shown"), "{text}");
     }
 }

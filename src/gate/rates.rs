@@ -6,9 +6,9 @@ use std::collections::{HashMap, VecDeque};
 pub type Millis = u64;
 
 /// The span of `rate_limit_per_minute`.
-pub const MINUTE: Millis = 60_000;
+pub(super) const MINUTE: Millis = 60_000;
 /// The span of budgets and of `rate_limit_per_hour`.
-pub const HOUR: Millis = 3_600_000;
+pub(super) const HOUR: Millis = 3_600_000;
 
 /// What a call can use up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -93,21 +93,21 @@ impl Door {
         let preview = preview();
         let level = verdict.level.unwrap_or(Level::System);
         let binding = self.binding(case, &preview, level);
-        let (answer, id) = match (pending, case.call.repeat.as_ref().and_then(|repeat| repeat.answer.clone())) {
-            (Some(pending), Some(response)) => (self.answer_of(&pending, Some(&response), binding)?, pending.id),
-            _ => {
-                let pending = self.new_pending(case, binding.clone(), level)?;
-                let question = self.question(case, &preview, level, &pending);
-                note(entry, Event::ApprovalRequested, &pending, json!({"level": level, "channel": channel_name(case)}));
-                if case.call.caller.channel == Channel::Repeat {
-                    let state = serde_json::to_vec(&pending).unwrap_or_default();
-                    // The state outlives the question, so that a late answer is told as late and not as foreign.
-                    let sealed = asker.seal(&state, question.wait + Duration::from_secs(3600)).ok_or_else(nobody)?;
-                    return Ok(Settled::Ask(question, sealed));
-                }
-                let response = asker.ask(&question).await;
-                (self.answer_of(&pending, response.as_ref(), binding)?, pending.id)
+        let brought = case.call.repeat.as_ref().and_then(|repeat| repeat.answer.as_ref());
+        let (answer, id) = if let (Some(pending), Some(response)) = (pending, brought) {
+            (self.answer_of(&pending, Some(response), binding)?, pending.id)
+        } else {
+            let pending = self.new_pending(case, binding.clone(), level)?;
+            let question = self.question(case, &preview, level, &pending);
+            note(entry, Event::ApprovalRequested, &pending, json!({"level": level, "channel": channel_name(case)}));
+            if case.call.caller.channel == Channel::Repeat {
+                let state = serde_json::to_vec(&pending).unwrap_or_default();
+                // The state outlives the question, so that a late answer is told as late and not as foreign.
+                let sealed = asker.seal(&state, question.wait + Duration::from_hours(1)).ok_or_else(nobody)?;
+                return Ok(Settled::Ask(question, sealed));
             }
+            let response = asker.ask(&question).await;
+            (self.answer_of(&pending, response.as_ref(), binding)?, pending.id)
         };
         let chosen = answer.response.as_ref().and_then(|response| response.content.get("decision")).cloned();
         state.answer = Some(answer);

@@ -66,8 +66,7 @@ impl Sandbox {
     }
 
     /// Wipes what hangs on a session.
-    pub async fn end_session(&self, session: &str) {
-        self.python.end_session(session).await;
+    pub fn end_session(&self, session: &str) {
         self.roots.end_session(session);
     }
 }

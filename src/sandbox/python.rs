@@ -35,9 +35,6 @@ impl Room {
         jail.run(&spec, &stage.cancel, listener(stage)).await.map_err(|fault| failed(&fault))
     }
 
-    /// Ends the interpreters of a session.
-    pub(super) async fn end_session(&self, _session: &str) {}
-
     fn spec(&self, action: RunPython, terms: &Terms) -> Result<JailSpec, Failure> {
         let manifest = &terms.manifest;
         let rules = &manifest.python;
@@ -88,8 +85,6 @@ fn listener(stage: &Stage) -> Option<mpsc::Sender<Chunk>> {
     if !stage.progress.is_heard() {
         return None;
     }
-    const EVERY: Duration = Duration::from_millis(500);
-    const SHOWN: usize = 400;
     let (sender, mut chunks) = mpsc::channel::<Chunk>(64);
     let progress = stage.progress.clone();
     tokio::spawn(async move {
@@ -108,7 +103,6 @@ fn listener(stage: &Stage) -> Option<mpsc::Sender<Chunk>> {
                 },
                 _ = beat.tick() => {
                     let elapsed = begun.elapsed();
-                    // A short program is over before anybody could read a note of it.
                     if elapsed >= EVERY {
                         progress.note(elapsed.as_secs_f64(), None, crate::filter::escape(&text).into_owned());
                     }
@@ -118,6 +112,11 @@ fn listener(stage: &Stage) -> Option<mpsc::Sender<Chunk>> {
     });
     Some(sender)
 }
+
+/// Between two notes, and before the first: a short program is over before anybody could read one.
+const EVERY: Duration = Duration::from_millis(500);
+/// Characters of output a note shows.
+const SHOWN: usize = 400;
 
 fn failed(fault: &NoRun) -> Failure {
     let code = match fault {

@@ -240,8 +240,8 @@ fn respond(reply: Reply, context: &RequestContext<RoleServer>) -> Result<CallToo
         Answer::Refused { refusal, call_id } => refused(&refusal, &call_id),
         Answer::Done { filtered, call_id } => {
             let parts = filtered.into_parts();
-            let content = parts.blocks.into_iter().map(block).collect();
-            let mut result = if parts.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
+            let pieces = parts.blocks.into_iter().map(block).collect();
+            let mut result = if parts.is_error { CallToolResult::error(pieces) } else { CallToolResult::success(pieces) };
             result.structured_content = parts.structured.map(|mut structured| {
                 structured.insert("call_id".to_owned(), Value::String(call_id));
                 Value::Object(structured)

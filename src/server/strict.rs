@@ -112,7 +112,6 @@ pub(super) fn salvage_id(text: &[u8]) -> Option<serde_json::Value> {
         return whole_id(head.id);
     }
     // Not readable as a whole (cut, too deep, a lone surrogate): look for a top-level `"id":` near either end, as clients write it.
-    const WINDOW: usize = 512;
     let tail = text.len().saturating_sub(WINDOW);
     [text.get(..text.len().min(WINDOW))?, text.get(tail..)?].into_iter().find_map(|window| {
         let at = window.windows(5).position(|w| w == b"\"id\":")? + 5;
@@ -121,6 +120,9 @@ pub(super) fn salvage_id(text: &[u8]) -> Option<serde_json::Value> {
         whole_id(serde_json::from_str(rest.get(..end)?).ok()?)
     })
 }
+
+/// How far from either end an `id` is looked for, in bytes.
+const WINDOW: usize = 512;
 
 fn whole_id(id: serde_json::Value) -> Option<serde_json::Value> {
     (id.is_string() || id.is_i64() || id.is_u64()).then_some(id)

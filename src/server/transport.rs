@@ -127,7 +127,7 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
         if let Some(length) = self.overlong.take() {
             let limit = self.bounds.line;
             let why = format!("the message has {length} bytes, more than the {limit} that are read; send less at once");
-            self.out.error(strict::salvage_id(text), -32600, &why);
+            self.out.error(strict::salvage_id(text).as_ref(), -32600, &why);
             return None;
         }
         if text.iter().all(u8::is_ascii_whitespace) {
@@ -135,7 +135,7 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
         }
         let oddity = strict::inspect(text);
         if let Some(Oddity::Unreadable(why)) = &oddity {
-            self.out.error(strict::salvage_id(text), -32700, &format!("the message is no JSON that can be read: {why}"));
+            self.out.error(strict::salvage_id(text).as_ref(), -32700, &format!("the message is no JSON that can be read: {why}"));
             return None;
         }
         let mut message = match parse(text) {
@@ -143,7 +143,7 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
             Err(why) => {
                 // A notification or response that cannot be read has nobody waiting for an answer.
                 if let Some(id) = strict::salvage_id(text) {
-                    self.out.error(Some(id), -32600, &why);
+                    self.out.error(Some(&id), -32600, &why);
                 } else if text.first() == Some(&b'[') {
                     self.out.error(None, -32600, "batches are not taken; send one message a line");
                 }
@@ -286,7 +286,7 @@ impl Outbox {
         sent
     }
 
-    fn error(&self, id: Option<Value>, code: i32, message: &str) {
+    fn error(&self, id: Option<&Value>, code: i32, message: &str) {
         let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
         if let Err(fault) = self.line(answer.to_string().into_bytes()) {
             tracing::warn!(%fault, "an error could not be answered");
@@ -339,7 +339,7 @@ mod tests {
         // Half of a split stream does not close alone; the newline-terminated lines below are all that is read.
         drop(sink);
         let mut seen = Vec::new();
-        let lines = input.iter().filter(|b| **b == b'\n').count();
+        let lines = input.split(|b| *b == b'\n').count() - 1;
         while let Ok(Some(message)) = tokio::time::timeout(Duration::from_millis(200), wire.receive()).await {
             seen.push(serde_json::to_string(&message).unwrap());
             if seen.len() == lines {

@@ -97,12 +97,12 @@ impl Tool for RunPython {
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
             let outcome = sandbox.run_python(permit.narrow::<model::RunPython>()?, &stage).await?;
-            Ok(answer(outcome))
+            Ok(answer(&outcome))
         })
     }
 }
 
-fn answer(outcome: Outcome) -> Output {
+fn answer(outcome: &Outcome) -> Output {
     let mut output = Output {
         is_error: outcome.status != Status::Ok,
         code: (outcome.status != Status::Ok).then_some(Code::ProgramFailed),
@@ -110,10 +110,10 @@ fn answer(outcome: Outcome) -> Output {
         bytes_written: outcome.files.iter().map(|file| file.size).sum(),
         ..Output::default()
     };
-    output.blocks.push(Block::Text { text: text(&outcome), origin: Origin::Program });
+    output.blocks.push(Block::Text { text: text(outcome), origin: Origin::Program });
     let pictures = outcome.pictures.iter();
     output.blocks.extend(pictures.map(|picture| Block::Image { data: picture.bytes.clone(), mime_type: picture.mime_type.clone() }));
-    let facts = match serde_json::to_value(&outcome) {
+    let facts = match serde_json::to_value(outcome) {
         Ok(Value::Object(facts)) => facts,
         _ => Map::new(),
     };
@@ -150,7 +150,6 @@ const FIELDS: [&str; 13] = [
 fn text(outcome: &Outcome) -> String {
     let mut text = String::new();
     match (outcome.status, outcome.limit) {
-        (Status::Ok, _) => {}
         (Status::Limit, Some(limit)) => {
             let name = serde_json::to_value(limit).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default();
             let _ = writeln!(text, "[the program hit its {name} limit: {}]", outcome.evidence.as_deref().unwrap_or("no further evidence"));
@@ -159,7 +158,7 @@ fn text(outcome: &Outcome) -> String {
         (Status::SandboxError, _) => {
             let _ = writeln!(text, "[the sandbox failed: {}]", outcome.evidence.as_deref().unwrap_or("the server's log knows more"));
         }
-        (Status::Exception | Status::Limit, _) => {}
+        (Status::Ok | Status::Exception | Status::Limit, _) => {}
     }
     text.push_str(&outcome.stdout);
     if !outcome.stderr.is_empty() {
