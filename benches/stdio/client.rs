@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 use crate::peers::Peer;
 
 /// A running peer after its handshake.
-pub struct Server {
+pub(crate) struct Server {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     line: Vec<u8>,
     next: u64,
     /// From the start of the process to the answer of `initialize`.
-    pub started: Duration,
+    pub(crate) started: Duration,
 }
 
 impl Server {
     /// Starts the peer and shakes hands.
-    pub fn start(peer: &Peer) -> std::io::Result<Self> {
+    pub(crate) fn start(peer: &Peer) -> std::io::Result<Self> {
         let begun = Instant::now();
         let (program, arguments) = peer.command.split_first().expect("a program");
         let mut child = Command::new(program)
@@ -63,7 +63,7 @@ impl Server {
     }
 
     /// One request and its whole answer.
-    pub fn request(&mut self, method: &str, params: &str) -> String {
+    pub(crate) fn request(&mut self, method: &str, params: &str) -> String {
         let line = self.message(method, params);
         self.send(&line);
         self.receive();
@@ -71,7 +71,7 @@ impl Server {
     }
 
     /// From before the request is written to the last byte of its answer.
-    pub fn timed(&mut self, params: &str) -> Duration {
+    pub(crate) fn timed(&mut self, params: &str) -> Duration {
         let line = self.message("tools/call", params);
         let begun = Instant::now();
         self.send(&line);
@@ -83,7 +83,7 @@ impl Server {
     }
 
     /// Calls per second with so many requests under way.
-    pub fn throughput(&mut self, params: &str, flight: usize, calls: usize) -> f64 {
+    pub(crate) fn throughput(&mut self, params: &str, flight: usize, calls: usize) -> f64 {
         let begun = Instant::now();
         let mut sent = 0;
         for _ in 0..flight.min(calls) {
@@ -103,17 +103,17 @@ impl Server {
     }
 
     /// Resident memory of the peer and its children, now.
-    pub fn resident_mb(&self) -> f64 {
+    pub(crate) fn resident_mb(&self) -> f64 {
         tree(self.child.id()).iter().map(|pid| status_kb(*pid, "VmRSS:")).sum::<f64>() / 1024.0
     }
 
     /// The most it ever was, summed over the processes that still run.
-    pub fn peak_mb(&self) -> f64 {
+    pub(crate) fn peak_mb(&self) -> f64 {
         tree(self.child.id()).iter().map(|pid| status_kb(*pid, "VmHWM:")).sum::<f64>() / 1024.0
     }
 
     /// Ends the input; how long the peer took to go, or nothing when it did not within `most`.
-    pub fn stop(mut self, most: Duration) -> Option<Duration> {
+    pub(crate) fn stop(mut self, most: Duration) -> Option<Duration> {
         let begun = Instant::now();
         self.input = None;
         while begun.elapsed() < most {

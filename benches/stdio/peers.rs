@@ -7,35 +7,35 @@
 use std::path::{Path, PathBuf};
 
 /// Every peer, installed or not; ours first.
-pub const NAMES: [&str; 3] = ["toolgate", "server-filesystem", "rust-mcp-filesystem"];
+pub(crate) const NAMES: [&str; 3] = ["toolgate", "server-filesystem", "rust-mcp-filesystem"];
 
 /// One server.
-pub struct Peer {
+pub(crate) struct Peer {
     /// Its name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Program and arguments.
-    pub command: Vec<String>,
+    pub(crate) command: Vec<String>,
     /// Added to the environment.
-    pub environment: Vec<(String, String)>,
+    pub(crate) environment: Vec<(String, String)>,
     read_tool: &'static str,
     folder: PathBuf,
 }
 
 impl Peer {
     /// The params of a call that reads a file.
-    pub fn read(&self, file: &str) -> String {
+    pub(crate) fn read(&self, file: &str) -> String {
         format!(r#"{{"name":"{}","arguments":{{"path":"{}"}}}}"#, self.read_tool, self.folder.join(file).display())
     }
 
     /// The params of a call that writes 1 KB to one of fifty files.
-    pub fn write(&self, number: usize) -> String {
+    pub(crate) fn write(&self, number: usize) -> String {
         let path = self.folder.join(format!("out{number}.txt"));
         format!(r#"{{"name":"write_file","arguments":{{"path":"{}","content":"{}"}}}}"#, path.display(), "w".repeat(1024))
     }
 }
 
 /// Bytes of a test file.
-pub fn size(file: &str) -> usize {
+pub(crate) fn size(file: &str) -> usize {
     match file {
         "1k.txt" => 1 << 10,
         "1m.txt" => 1 << 20,
@@ -44,7 +44,7 @@ pub fn size(file: &str) -> usize {
 }
 
 /// The peers of this machine, each with a folder of its own.
-pub fn installed(scratch: &Path) -> Vec<Peer> {
+pub(crate) fn installed(scratch: &Path) -> Vec<Peer> {
     let folder = |name: &str| {
         let folder = scratch.join(name);
         std::fs::create_dir_all(&folder).expect("a folder");

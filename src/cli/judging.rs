@@ -133,7 +133,11 @@ pub(super) fn python(file: &Path, choice: &ManifestChoice, as_json: bool, out: &
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let stage = Stage { cancel: tokio_util::sync::CancellationToken::new(), progress: Progress::default() };
-    let reply = runtime.block_on(pipeline::answer(&house, call, &Nobody, stage));
+    let reply = runtime.block_on(async {
+        let reply = pipeline::answer(&house, call, &Nobody, stage).await;
+        house.sandbox().close().await;
+        reply
+    });
     house.session_ends(&session);
     house.close();
     let (failed, text, facts) = match reply.into_answer() {

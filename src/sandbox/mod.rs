@@ -65,6 +65,11 @@ impl Sandbox {
         self.python.run(permit, stage).await
     }
 
+    /// Ends everything that is kept running between calls: nothing outlives the server.
+    pub async fn close(&self) {
+        self.python.close().await;
+    }
+
     /// Wipes what hangs on a session.
     pub fn end_session(&self, session: &str) {
         self.roots.end_session(session);

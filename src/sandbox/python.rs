@@ -35,6 +35,13 @@ impl Room {
         jail.run(&spec, &stage.cancel, listener(stage)).await.map_err(|fault| failed(&fault))
     }
 
+    /// Ends everything that is kept running between calls.
+    pub(super) async fn close(&self) {
+        if let Some(jail) = self.jail.get() {
+            jail.close().await;
+        }
+    }
+
     fn spec(&self, action: RunPython, terms: &Terms) -> Result<JailSpec, Failure> {
         let manifest = &terms.manifest;
         let rules = &manifest.python;

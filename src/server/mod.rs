@@ -2,6 +2,7 @@
 
 mod asker;
 mod handler;
+mod outbox;
 mod stdio;
 mod strict;
 mod transport;

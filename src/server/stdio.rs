@@ -48,6 +48,7 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
         Err(fault) => Err(io::Error::other(fault)),
     };
     watch.abort();
+    house.sandbox().close().await;
     house.session_ends(&session);
     outcome
 }

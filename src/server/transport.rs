@@ -1,24 +1,19 @@
 //! The stdio wire: lines in, lines out, with the strictness and the bounds rmcp's own transport does not have.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{
-    CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
-};
+use rmcp::model::{CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::{Notify, mpsc};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::outbox::Outbox;
 use super::strict::{self, Oddity};
 
 /// What the wire noticed of a message and the handler must answer for; travels in the request's extensions.
@@ -59,34 +54,16 @@ pub(super) struct Wire<R> {
     ended: CancellationToken,
 }
 
-/// The sending end: answers wait here for the writer.
-#[derive(Debug, Clone)]
-struct Outbox {
-    lines: mpsc::UnboundedSender<Vec<u8>>,
-    state: Arc<OutboxState>,
-}
-
-#[derive(Debug, Default)]
-struct OutboxState {
-    queued: AtomicUsize,
-    /// Requests taken and neither answered nor cancelled.
-    under_way: Mutex<HashSet<RequestId>>,
-    broken: AtomicBool,
-    drained: Notify,
-}
-
 impl<R: AsyncRead + Send + Unpin> Wire<R> {
     /// A wire over `reader` and `writer`; `ended` is cancelled when the input ends.
     pub(super) fn new(reader: R, writer: impl AsyncWrite + Send + Unpin + 'static, bounds: Bounds, ended: CancellationToken) -> Self {
-        let (lines, waiting) = mpsc::unbounded_channel();
-        let state = Arc::new(OutboxState::default());
-        let task = tokio::spawn(write_lines(waiting, writer, Arc::clone(&state)));
+        let (out, task) = Outbox::open(writer);
         Self {
             reader: BufReader::with_capacity(64 << 10, reader),
             line: Vec::new(),
             overlong: None,
             begun: false,
-            out: Outbox { lines, state },
+            out,
             writer: Some(task),
             bounds,
             ended,
@@ -207,7 +184,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
     type Error = io::Error;
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let sent = self.out.message(&message);
+        let sent = self.out.message(message);
         std::future::ready(sent)
     }
 
@@ -244,9 +221,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        let (lines, _) = mpsc::unbounded_channel();
-        // Dropping the last sender lets the writer finish what is queued and end.
-        self.out.lines = lines;
+        self.out.close();
         if let Some(mut writer) = self.writer.take()
             && tokio::time::timeout(self.bounds.close, &mut writer).await.is_err()
         {
@@ -256,77 +231,10 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
     }
 }
 
-impl OutboxState {
-    fn under_way(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn answered(&self, id: &RequestId) {
-        if self.under_way().remove(id) {
-            self.drained.notify_waiters();
-        }
-    }
-}
-
-impl Outbox {
-    fn message(&self, message: &ServerJsonRpcMessage) -> io::Result<()> {
-        let mut line = Vec::with_capacity(512);
-        serde_json::to_writer(&mut line, message)?;
-        let sent = self.line(line);
-        // After its bytes are counted, so that the two bounds never both look past one answer.
-        match message {
-            JsonRpcMessage::Response(answer) => self.state.answered(&answer.id),
-            JsonRpcMessage::Error(error) => {
-                if let Some(id) = &error.id {
-                    self.state.answered(id);
-                }
-            }
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
-        }
-        sent
-    }
-
-    fn error(&self, id: Option<&Value>, code: i32, message: &str) {
-        let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
-        if let Err(fault) = self.line(answer.to_string().into_bytes()) {
-            tracing::warn!(%fault, "an error could not be answered");
-        }
-    }
-
-    fn line(&self, mut line: Vec<u8>) -> io::Result<()> {
-        line.push(b'\n');
-        self.state.queued.fetch_add(line.len(), Ordering::AcqRel);
-        self.lines.send(line).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
-    }
-}
-
-/// Writes queued lines, as many at once as wait.
-async fn write_lines(mut lines: mpsc::UnboundedReceiver<Vec<u8>>, mut writer: impl AsyncWrite + Unpin, state: Arc<OutboxState>) {
-    while let Some(mut batch) = lines.recv().await {
-        // Small lines go out in one write; a big one goes as it is.
-        while batch.len() < 32 << 10
-            && let Ok(more) = lines.try_recv()
-        {
-            batch.extend_from_slice(&more);
-        }
-        let written = match writer.write_all(&batch).await {
-            Ok(()) => writer.flush().await,
-            Err(fault) => Err(fault),
-        };
-        state.queued.fetch_sub(batch.len(), Ordering::AcqRel);
-        state.drained.notify_waiters();
-        if let Err(fault) = written {
-            tracing::info!(%fault, "the output is closed");
-            state.broken.store(true, Ordering::Release);
-            return;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use rmcp::model::GetMeta;
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
 

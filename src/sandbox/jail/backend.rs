@@ -54,6 +54,9 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
 
     /// Runs one program. Cancelling kills every process of it. When the answer is there, all of them are dead.
     fn run<'a>(&'a self, spec: &'a JailSpec, cancel: &'a CancellationToken, progress: Progress) -> BoxFuture<'a, Result<Outcome, NoRun>>;
+
+    /// Ends everything it keeps running between calls, and waits until it is gone.
+    fn close(&self) -> BoxFuture<'_, ()>;
 }
 
 /// One line of the list.

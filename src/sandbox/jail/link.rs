@@ -5,6 +5,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::net::UnixDatagram;
@@ -26,7 +27,7 @@ pub(super) struct Link {
 struct Running {
     socket: UnixDatagram,
     // Closing the socket ends the spawner, which ends and clears away what it started; killing it would cut that short.
-    _child: Child,
+    child: Child,
 }
 
 impl Link {
@@ -59,6 +60,17 @@ impl Link {
         Err(NoRun::fault("handing over the order", last))
     }
 
+    /// Ends the spawner with all it started and waits until it is gone: nothing of it outlives the server. Bounded, for a spawner that hangs
+    /// dies with us all the same.
+    pub(super) async fn close(&self) {
+        const PATIENCE: Duration = Duration::from_millis(500);
+        let Some(Running { socket, mut child }) = self.running.lock().await.take() else { return };
+        drop(socket);
+        if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
+            tracing::warn!("the spawner did not end in time");
+        }
+    }
+
     fn start(&self) -> Result<Running, NoRun> {
         let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
         let mut command = Command::new(&self.helper);
@@ -66,7 +78,7 @@ impl Link {
         command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| NoRun::fault("starting the spawner", e))?;
         let socket = asynchronous(ours).map_err(|e| NoRun::fault("talking to the spawner", e))?;
-        Ok(Running { socket, _child: child })
+        Ok(Running { socket, child })
     }
 }
 

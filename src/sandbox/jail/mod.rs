@@ -80,6 +80,11 @@ impl Jail {
         self.run(&spec, &CancellationToken::new(), None).await.map(drop)
     }
 
+    /// Ends everything that is kept running between calls, and waits until it is gone.
+    pub async fn close(&self) {
+        self.backend.close().await;
+    }
+
     /// The name of the backend.
     pub fn backend(&self) -> &'static str {
         self.backend.name()

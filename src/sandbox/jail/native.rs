@@ -123,6 +123,13 @@ impl Backend for Native {
         "native"
     }
 
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.sessions.close();
+            self.spawner.close().await;
+        })
+    }
+
     fn probe(&self) -> BoxFuture<'_, Probe> {
         Box::pin(async {
             let mut spec = JailSpec::new("print(6 * 7)");

@@ -57,6 +57,11 @@ impl Sessions {
         Arc::new_cyclic(|this| Self { bounds, live: Mutex::default(), this: this.clone() })
     }
 
+    /// Ends every session.
+    pub(super) fn close(&self) {
+        self.live().clear();
+    }
+
     fn live(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Live>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,0 +1,234 @@
+//! The sending half of the wire: answers wait here for a reader, counted, and go out in as few writes as they fit.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::{ContentBlock, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
+use serde_json::{Value, json};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+
+/// The sending end: answers wait here for the writer.
+#[derive(Debug, Clone)]
+pub(super) struct Outbox {
+    lines: mpsc::UnboundedSender<Line>,
+    pub(super) state: Arc<OutboxState>,
+}
+
+/// What the writer writes, its end of line included.
+#[derive(Debug)]
+enum Line {
+    /// A message as it is.
+    Whole(Vec<u8>),
+    /// A message with one long text, which is escaped piece by piece while it is written: the message never stands in memory a second time.
+    Long {
+        /// The message up to the text.
+        head: Vec<u8>,
+        /// The text, not escaped.
+        text: String,
+        /// The message after the text.
+        tail: Vec<u8>,
+    },
+}
+
+impl Line {
+    fn len(&self) -> usize {
+        match self {
+            Line::Whole(line) => line.len(),
+            Line::Long { head, text, tail } => head.len() + text.len() + tail.len(),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct OutboxState {
+    pub(super) queued: AtomicUsize,
+    /// Requests taken and neither answered nor cancelled.
+    under_way: Mutex<HashSet<RequestId>>,
+    pub(super) broken: AtomicBool,
+    pub(super) drained: Notify,
+}
+
+impl OutboxState {
+    pub(super) fn under_way(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn answered(&self, id: &RequestId) {
+        if self.under_way().remove(id) {
+            self.drained.notify_waiters();
+        }
+    }
+}
+
+impl Outbox {
+    /// An outbox and the task that writes what is put into it.
+    pub(super) fn open(writer: impl AsyncWrite + Send + Unpin + 'static) -> (Self, JoinHandle<()>) {
+        let (lines, waiting) = mpsc::unbounded_channel();
+        let state = Arc::new(OutboxState::default());
+        let task = tokio::spawn(write_lines(waiting, writer, Arc::clone(&state)));
+        (Self { lines, state }, task)
+    }
+
+    /// Lets the writer finish what is queued, and end.
+    pub(super) fn close(&mut self) {
+        // Dropping the last sender is the writer's end of the queue.
+        (self.lines, _) = mpsc::unbounded_channel();
+    }
+
+    pub(super) fn message(&self, mut message: ServerJsonRpcMessage) -> io::Result<()> {
+        let text = long_text(&mut message);
+        let mut line = Vec::with_capacity(512);
+        serde_json::to_writer(&mut line, &message)?;
+        line.push(b'\n');
+        let sent = match text {
+            Some(text) => self.line(split_at_text(line, text)?),
+            None => self.line(Line::Whole(line)),
+        };
+        // After its bytes are counted, so that the two bounds never both look past one answer.
+        match &message {
+            JsonRpcMessage::Response(answer) => self.state.answered(&answer.id),
+            JsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.state.answered(id);
+                }
+            }
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
+        }
+        sent
+    }
+
+    pub(super) fn error(&self, id: Option<&Value>, code: i32, message: &str) {
+        let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
+        if let Err(fault) = self.line(Line::Whole((answer.to_string() + "\n").into_bytes())) {
+            tracing::warn!(%fault, "an error could not be answered");
+        }
+    }
+
+    fn line(&self, line: Line) -> io::Result<()> {
+        self.state.queued.fetch_add(line.len(), Ordering::AcqRel);
+        self.lines.send(line).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+}
+
+/// Texts above this are escaped while they are written.
+const LONG: usize = 128 << 10;
+/// How much of a long text is escaped at once.
+const PIECE: usize = 64 << 10;
+/// Stands for a long text while the rest of its message is made. No text of a message can hold it: JSON escapes U+0000.
+const PLACE: &str = "\u{0}long text\u{0}";
+/// The same, as it stands in JSON.
+const PLACE_IN_JSON: &[u8] = b"\\u0000long text\\u0000";
+
+/// Takes the one long text out of a tool's answer and leaves a mark in its place.
+fn long_text(message: &mut ServerJsonRpcMessage) -> Option<String> {
+    let JsonRpcMessage::Response(response) = message else { return None };
+    let ServerResult::CallToolResult(result) = &mut response.result else { return None };
+    let ContentBlock::Text(first) = result.content.first_mut()? else { return None };
+    (first.text.len() > LONG).then(|| std::mem::replace(&mut first.text, PLACE.to_owned()))
+}
+
+/// The message around its mark; the mark comes first in a result, before anything that a caller wrote could look like it.
+fn split_at_text(mut head: Vec<u8>, text: String) -> io::Result<Line> {
+    let at = head.windows(PLACE_IN_JSON.len()).position(|window| window == PLACE_IN_JSON);
+    let tail = at.and_then(|at| head.get(at + PLACE_IN_JSON.len()..)).map(<[u8]>::to_vec);
+    let (Some(at), Some(tail)) = (at, tail) else { return Err(io::Error::other("a long text lost its place")) };
+    head.truncate(at);
+    Ok(Line::Long { head, text, tail })
+}
+
+/// Writes queued lines, as many at once as wait.
+async fn write_lines(mut lines: mpsc::UnboundedReceiver<Line>, mut writer: impl AsyncWrite + Unpin, state: Arc<OutboxState>) {
+    let mut waiting = None;
+    loop {
+        let Some(line) = (match waiting.take() {
+            Some(line) => Some(line),
+            None => lines.recv().await,
+        }) else {
+            return;
+        };
+        let mut length = line.len();
+        let written = match line {
+            Line::Whole(mut batch) => {
+                // Small lines go out in one write; a big one goes as it is.
+                while batch.len() < 32 << 10 {
+                    match lines.try_recv() {
+                        Ok(Line::Whole(more)) => {
+                            length += more.len();
+                            batch.extend_from_slice(&more);
+                        }
+                        Ok(long) => {
+                            waiting = Some(long);
+                            break;
+                        }
+                        Err(_) => break,
+                    }
+                }
+                writer.write_all(&batch).await
+            }
+            Line::Long { head, text, tail } => write_long(&mut writer, &head, &text, &tail).await,
+        };
+        let written = match written {
+            Ok(()) => writer.flush().await,
+            Err(fault) => Err(fault),
+        };
+        state.queued.fetch_sub(length, Ordering::AcqRel);
+        state.drained.notify_waiters();
+        if let Err(fault) = written {
+            tracing::info!(%fault, "the output is closed");
+            state.broken.store(true, Ordering::Release);
+            return;
+        }
+    }
+}
+
+/// Writes a message with a long text, escaped piece by piece.
+async fn write_long(writer: &mut (impl AsyncWrite + Unpin), head: &[u8], text: &str, tail: &[u8]) -> io::Result<()> {
+    writer.write_all(head).await?;
+    let mut escaped = Vec::with_capacity(PIECE + PIECE / 8);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let mut end = PIECE.min(rest.len());
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (piece, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        escaped.clear();
+        serde_json::to_writer(&mut escaped, piece)?;
+        // Between the quotation marks that each piece gets of its own.
+        writer.write_all(escaped.get(1..escaped.len() - 1).unwrap_or_default()).await?;
+        rest = after;
+    }
+    writer.write_all(tail).await
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_long_text_arrives_as_it_was() {
+        let text: String = ["\u{0}long text\u{0}", "\"quoted\" \\ \n", "\u{1f600}é"].concat().repeat(20_000);
+        let blocks = vec![ContentBlock::text(text.clone()), ContentBlock::text(PLACE)];
+        let result = ServerResult::CallToolResult(rmcp::model::CallToolResult::success(blocks));
+        let message = ServerJsonRpcMessage::response(result, RequestId::Number(7));
+        let plain = serde_json::to_value(&message).unwrap();
+        let (near, mut far) = tokio::io::duplex(1 << 10);
+        let (mut out, writer) = Outbox::open(near);
+        out.message(message).unwrap();
+        let read = tokio::spawn(async move {
+            let mut all = Vec::new();
+            far.read_to_end(&mut all).await.map(|_| all)
+        });
+        out.close();
+        writer.await.unwrap();
+        let all = read.await.unwrap().unwrap();
+        assert_eq!(all.last(), Some(&b'\n'));
+        assert_eq!(serde_json::from_slice::<Value>(&all).unwrap(), plain);
+    }
+}
