@@ -1,6 +1,6 @@
 //! The file tools through the built server: manifest, judge, sandbox and answer together, each attack next to the ordinary use.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a server that does not answer as it must fails the test")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a server that does not answer as it must fails the test")]
 
 #[expect(dead_code, reason = "shared with other tests, which use the rest")]
 #[path = "home/mod.rs"]

@@ -3,6 +3,15 @@
 //! Peers that are not installed are named and left out. Every number is a wall time of this run on this machine; the ratios beside them are what the
 //! run is for. `TOOLGATE_BENCH_CALLS` sets the calls of the latency loops (default 2000).
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    clippy::disallowed_methods,
+    reason = "a benchmark that cannot measure has nothing to say; its numbers are rounded for people"
+)]
+
 mod client;
 mod peers;
 
@@ -92,7 +101,9 @@ fn median(values: &mut [f64]) -> Option<f64> {
 
 fn print(peers: &[Peer], rows: &[Row]) {
     print!("{:<42}", "");
-    peers.iter().for_each(|peer| print!("{:>28}", peer.name));
+    for peer in peers {
+        print!("{:>28}", peer.name);
+    }
     println!();
     for row in rows {
         print!("{:<42}", format!("{} ({})", row.name, row.unit));
