@@ -49,6 +49,8 @@ pub struct Decision {
     pub rule: Option<String>,
     /// The approval that was used.
     pub approval: Option<String>,
+    /// What the static check of a program warned of.
+    pub warnings: Vec<String>,
 }
 
 /// The third token: an answer that is in the log. Only [`Entry`] makes one, and the server sends nothing else.
@@ -142,6 +144,9 @@ impl Entry {
         let mut record = self.record(Event::CallStarted);
         record.decision = Some("allow");
         record.args = Some(&self.args);
+        if !self.decision.warnings.is_empty() {
+            record.extra.insert("warnings".to_owned(), json!(self.decision.warnings));
+        }
         let handed = self.log.append(&record, super::Sync::Handed);
         drop(record);
         self.started = handed.is_ok();
@@ -185,6 +190,9 @@ impl Entry {
             if amount > 0 {
                 facts.insert(name.to_owned(), json!(amount));
             }
+        }
+        if !parts.notes.is_empty() {
+            facts.insert("events".to_owned(), json!(parts.notes));
         }
         let shape = json!({"blocks": parts.blocks.len(), "bytes": parts.size()});
         self.finish(status, facts, Some(&shape));

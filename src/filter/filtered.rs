@@ -36,6 +36,8 @@ pub struct Parts {
     pub bytes_written: u64,
     /// Bytes sent out.
     pub bytes_sent: u64,
+    /// For the record alone.
+    pub notes: Vec<String>,
 }
 
 impl Filtered {
@@ -56,9 +58,9 @@ impl Filtered {
         if !filter.found.is_empty() {
             meta.insert(FOUND.to_owned(), json!({"found": filter.found}));
         }
-        let Output { is_error, code, bytes_written, bytes_sent, .. } =
+        let Output { is_error, code, bytes_written, bytes_sent, notes, .. } =
             Output { blocks: Vec::new(), structured: None, meta: Map::new(), ..output };
-        Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent }))
+        Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent, notes }))
     }
 
     /// Whether nothing was found in it.

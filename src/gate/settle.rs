@@ -203,7 +203,11 @@ impl Door {
 
     fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
         let now_ns = i128::from(wall_seconds()) * 1_000_000_000;
-        let text = question::text(case.action, case.opened, preview, level, now_ns, pending.code.as_deref());
+        let mut text = question::text(case.action, case.opened, preview, level, now_ns, pending.code.as_deref());
+        for warning in warnings(case) {
+            text.push_str("\nThe static check warns:");
+            text.push_str(&crate::filter::escape(warning));
+        }
         Question { id: pending.id.clone(), text, code: pending.code.clone(), wait: self.manifest.approvals.timeout }
     }
 
@@ -241,11 +245,22 @@ impl Door {
             timeout: capability.timeout,
         };
         let permit = Permit::new(case.action.clone(), case.opened.to_vec(), case.facts.addresses.clone(), terms.into());
-        let decision =
-            audit::Decision { effect: word(case.action), level, reason: Some(verdict.code), rule: verdict.rule.clone(), approval };
+        let decision = audit::Decision {
+            effect: word(case.action),
+            level,
+            reason: Some(verdict.code),
+            rule: verdict.rule.clone(),
+            approval,
+            warnings: warnings(case).to_vec(),
+        };
         let grant = self.grant_key(case, verdict);
         Settled::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant }))
     }
+}
+
+/// What the static check of the case's program warned of.
+fn warnings<'a>(case: &Case<'a>) -> &'a [String] {
+    case.screened.program.as_ref().map_or(&[], |program| program.warnings.as_slice())
 }
 
 /// Whether the effect can go beyond the session's own scratch.

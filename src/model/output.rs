@@ -66,6 +66,8 @@ pub struct Output {
     pub bytes_sent: u64,
     /// Processor time of a program, for budgets.
     pub cpu_ms: u64,
+    /// What the record of the call tells besides, e.g. odd events of a program. Never shown to the model.
+    pub notes: Vec<String>,
 }
 
 impl Output {

@@ -107,6 +107,7 @@ fn answer(outcome: &Outcome) -> Output {
         is_error: outcome.status != Status::Ok,
         code: (outcome.status != Status::Ok).then_some(Code::ProgramFailed),
         cpu_ms: outcome.usage.cpu_ms,
+        notes: outcome.events.clone(),
         bytes_written: outcome.files.iter().map(|file| file.size).sum(),
         ..Output::default()
     };

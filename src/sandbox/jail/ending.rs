@@ -37,6 +37,7 @@ impl Ending {
             found = gathered.map_err(|e| NoRun::fault("looking at files", e))?;
         }
         let ((stdout, cut_output), (stderr, cut_error)) = (self.output.text(), self.error.text());
+        let events = self.report.events;
         let mut pictures = self.report.pictures;
         pictures.extend(found.pictures);
         pictures.truncate(harvest::MOST_PICTURES);
@@ -55,6 +56,7 @@ impl Ending {
             session: None,
             isolation: self.isolation,
             pictures,
+            events,
         })
     }
 }

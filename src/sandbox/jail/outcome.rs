@@ -121,6 +121,9 @@ pub struct Outcome {
     /// Pictures, for image content beside the answer.
     #[serde(skip)]
     pub pictures: Vec<Picture>,
+    /// Events of the interpreter that an ordinary program does not cause, for the log. A tripwire: a program can hide or invent them.
+    #[serde(skip)]
+    pub events: Vec<String>,
 }
 
 /// Why a call was not made, or how the jail failed.

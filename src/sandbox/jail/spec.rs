@@ -105,7 +105,8 @@ impl Default for Limits {
 pub struct JailSpec {
     /// The checked source. It runs as `__main__`, its file name is `<program>`.
     pub program: String,
-    /// Python that runs first, in a namespace of its own, e.g. an import hook.
+    /// Python that runs first, in a namespace of its own, e.g. an import hook. Where it leaves a function `guard(namespace, record)`, that is called
+    /// with the program's globals and a function that notes an event.
     pub prelude: Option<String>,
     /// What the program reads from its standard input.
     pub stdin: Vec<u8>,

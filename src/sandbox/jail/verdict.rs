@@ -35,6 +35,8 @@ pub(super) struct Report {
     pub(super) raised: Option<Raised>,
     /// Pictures.
     pub(super) pictures: Vec<Picture>,
+    /// What the prelude's watch noted.
+    pub(super) events: Vec<String>,
     /// In a session: the call is over, and the session goes on.
     pub(super) done: Option<End>,
 }
@@ -97,6 +99,10 @@ fn by_exception(raised: &Raised, limits: &Limits) -> Option<(Limit, String)> {
     }
 }
 
+/// Events that are kept of one program, and bytes of each: the program can write them itself.
+const MOST_EVENTS: usize = 100;
+const LONGEST_EVENT: usize = 512;
+
 /// Reads the report. It comes from the program's process and may be anything: what does not parse ends it.
 pub(super) fn read_report(mut bytes: &[u8]) -> Report {
     let mut report = Report::default();
@@ -104,6 +110,11 @@ pub(super) fn read_report(mut bytes: &[u8]) -> Report {
         match kind {
             b"error" => report.raised = Some(raised(&String::from_utf8_lossy(payload))),
             b"done" => report.done = done(&String::from_utf8_lossy(payload)),
+            b"event" if report.events.len() < MOST_EVENTS => {
+                report
+                    .events
+                    .push(String::from_utf8_lossy(payload.get(..payload.len().min(LONGEST_EVENT)).unwrap_or_default()).into_owned());
+            }
             b"image" if report.pictures.len() < super::harvest::MOST_PICTURES && super::harvest::is_picture("image/png", payload) => {
                 report.pictures.push(Picture { mime_type: "image/png".to_owned(), bytes: payload.to_vec() });
             }

@@ -137,7 +137,11 @@ def _toolgate(leave=None, wait=None):
     def begin(path, prelude):
         sys.path[:] = path.split("\n")
         if prelude:
-            exec(compile(prelude, "<prelude>", "exec", 0, True), {"__name__": "__prelude__", "__builtins__": builtins})
+            own = {"__name__": "__prelude__", "__builtins__": builtins}
+            exec(compile(prelude, "<prelude>", "exec", 0, True), own)
+            guard = own.get("guard")
+            if guard is not None:
+                guard(names, lambda event, detail: report(b"event", (event + " " + detail).encode("utf-8", "replace")))
 
     def run(source):
         try:
