@@ -10,4 +10,5 @@ mod eras;
 mod home;
 mod hostile;
 mod listing;
+mod python;
 mod server;
