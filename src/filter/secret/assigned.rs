@@ -1,8 +1,5 @@
 //! Secrets that only their surroundings name: `password = …`, `Authorization: …`, `scheme://user:password@host`.
 
-use std::sync::LazyLock;
-
-use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -78,24 +75,22 @@ const NAMES: &[(&str, Promise)] = &[
     ("://", Promise::Url),
 ];
 
-static AUTOMATON: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(NAMES.iter().map(|(name, _)| *name)).ok());
+/// The names, in the order of their numbers.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|(name, _)| *name)
+}
 
 /// Longest value that is looked at, in bytes.
 const LONGEST: usize = 512;
 
-/// Finds assigned secrets.
-pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
-    let Some(automaton) = AUTOMATON.as_ref() else { return };
-    // A value is read at most once per name that stands before it; names do not nest, so the work stays linear.
-    for hit in automaton.find_overlapping_iter(text) {
-        let Some((_, promise)) = NAMES.get(hit.pattern().as_usize()) else { continue };
-        let finding = match promise {
-            Promise::Url => userinfo(text, hit.start(), hit.end()),
-            Promise::Header => header(text, hit.start(), hit.end()),
-            Promise::Password | Promise::Key => assignment(text, hit.start(), hit.end(), *promise),
-        };
-        out.extend(finding);
+/// The secret that the name with this number assigns, where it does. A value is read at most once per name that stands before it; names do
+/// not nest, so the work stays linear.
+pub(super) fn finding(text: &str, number: usize, start: usize, end: usize) -> Option<Finding> {
+    let (_, promise) = NAMES.get(number)?;
+    match promise {
+        Promise::Url => userinfo(text, start, end),
+        Promise::Header => header(text, start, end),
+        Promise::Password | Promise::Key => assignment(text, start, end, *promise),
     }
 }
 

@@ -6,7 +6,7 @@ mod tokens;
 
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -19,9 +19,11 @@ const PRIVATE_KEY: &str = "-----BEGIN ";
 const SIGNED: &str = "eyJ";
 const BOT: &str = ":AA";
 
+/// One pass for everything that a secret may begin with. Names stand in any case; what must stand in its own is compared after the hit.
+/// A DFA: it is built once, and reads a byte with one step whatever it has seen.
 static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let starts = TOKENS.iter().map(|token| token.start).chain([PRIVATE_KEY, SIGNED, BOT]);
-    AhoCorasick::builder().match_kind(MatchKind::Standard).build(starts).ok()
+    let starts = TOKENS.iter().map(|token| token.start).chain([PRIVATE_KEY, SIGNED, BOT]).chain(assigned::names());
+    AhoCorasick::builder().match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA)).ascii_case_insensitive(true).build(starts).ok()
 });
 
 /// Finds credentials.
@@ -30,18 +32,26 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
     let mut read_to = 0;
     for hit in automaton.find_overlapping_iter(text) {
         let number = hit.pattern().as_usize();
+        let exactly = |start: &str| text.get(hit.range()) == Some(start);
+        if let Some(name) = number.checked_sub(TOKENS.len() + 3) {
+            out.extend(assigned::finding(text, name, hit.start(), hit.end()));
+            continue;
+        }
         let finding = match TOKENS.get(number) {
+            Some(token) if !exactly(token.start) => None,
             Some(token) => self_named(text, token, hit.start(), hit.end()),
-            None if number == TOKENS.len() => private_key(text, hit.start()).filter(|finding| finding.start >= read_to),
-            None if number == TOKENS.len() + 1 => signed(text, hit.start()),
-            None => bot(text, hit.start()),
+            None if number == TOKENS.len() && exactly(PRIVATE_KEY) => {
+                private_key(text, hit.start()).filter(|finding| finding.start >= read_to)
+            }
+            None if exactly(SIGNED) => signed(text, hit.start()),
+            None if exactly(BOT) => bot(text, hit.start()),
+            None => None,
         };
         if let Some(finding) = finding {
             read_to = read_to.max(finding.end);
             out.push(finding);
         }
     }
-    assigned::findings(text, out);
 }
 
 fn found(sub: &'static str, start: usize, end: usize, score: f32) -> Finding {
