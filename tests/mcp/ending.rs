@@ -1,11 +1,13 @@
 //! How a server ends and what it leaves: nothing running, a whole log, whole files. And how several begin at once.
 
+use std::io::Write;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, any_runs, hello, until, went_well, with_meta};
+use crate::server::{Guarded, STATELESS, Server, any_runs, hello, until, went_well, with_meta};
 
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", python: "" };
 
@@ -207,4 +209,58 @@ fn a_manifest_with_faults_is_refused_with_all_of_them_and_no_word_on_standard_ou
     for word in ["fies", "files", "READ", "read_fil", "read_file"] {
         assert!(told.contains(word), "`{word}` is not in: {told}");
     }
+}
+
+/// A server that was asked for more than its client will ever read, and the streams it was given.
+fn flooded(home: &Home) -> Guarded {
+    std::fs::write(home.path("project/big.txt"), "0123456789abcde\n".repeat(4000)).unwrap();
+    let manifest = home.manifest();
+    let command = &mut home.toolgate(&["serve", "--manifest", manifest.to_str().unwrap()]);
+    let mut server = Guarded(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let input = server.0.stdin.as_mut().unwrap();
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello("2025-11-25")});
+    writeln!(input, "{hello}\n{}", json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).unwrap();
+    for n in 1..900 {
+        let params = json!({"name": "read_file", "arguments": {"path": "project/big.txt"}});
+        writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params})).unwrap();
+    }
+    // It has taken what it takes once it stands still.
+    let busy = || std::fs::read_to_string(format!("/proc/{}/stat", server.0.id())).unwrap().split(' ').nth(13).map(str::to_owned);
+    let (mut last, mut since) = (busy(), Instant::now());
+    until("the server to stand still", || {
+        if busy() != last {
+            (last, since) = (busy(), Instant::now());
+        }
+        since.elapsed() > Duration::from_millis(500)
+    });
+    server
+}
+
+fn ends(server: &mut Guarded) {
+    let started = Instant::now();
+    until("the server to end", || {
+        assert!(started.elapsed() < Duration::from_secs(10), "the server outlived its client by ten seconds");
+        server.0.try_wait().unwrap().is_some()
+    });
+}
+
+#[test]
+fn a_server_whose_answers_nobody_reads_ends_with_its_input() {
+    let home = Home::new(Policy { limits: "concurrent_calls = 64", ..FREE });
+    let mut server = flooded(&home);
+    drop(server.0.stdin.take());
+    ends(&mut server);
+    home.verify();
+}
+
+#[test]
+fn a_server_ends_when_nobody_can_read_its_answers() {
+    let home = Home::new(Policy { limits: "concurrent_calls = 64", ..FREE });
+    let mut server = flooded(&home);
+    drop(server.0.stdout.take());
+    // Waiting for a process closes its input, unless somebody else holds it.
+    let input = server.0.stdin.take();
+    ends(&mut server);
+    drop(input);
+    home.verify();
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
-use crate::server::{Server, until, went_well};
+use crate::server::{Guarded, Server, until, went_well};
 
 fn served() -> (Home, Server) {
     let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
@@ -108,15 +108,16 @@ fn a_client_that_never_reads_costs_bounded_memory_and_does_not_keep_the_server()
     let home = Home::new(Policy { limits: "concurrent_calls = 64", ..Policy::default() });
     std::fs::write(home.path("project/big.txt"), "0123456789abcde\n".repeat(4000)).unwrap();
     let manifest = home.manifest();
-    let mut child = home
-        .toolgate(&["serve", "--manifest", manifest.to_str().unwrap()])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let id = child.id();
+    let mut server = Guarded(
+        home.toolgate(&["serve", "--manifest", manifest.to_str().unwrap()])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let mut input = server.0.stdin.take().unwrap();
+    let id = server.0.id();
     // 4,000 answers of 64 KB are 256 MB, were they all held.
     let feeder = std::thread::spawn(move || {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": crate::server::hello("2025-11-25")});
@@ -147,7 +148,7 @@ fn a_client_that_never_reads_costs_bounded_memory_and_does_not_keep_the_server()
     // SIGTERM ends it although its output is full.
     std::process::Command::new("kill").arg(id.to_string()).status().unwrap();
     let asked = Instant::now();
-    until("the server to end", || child.try_wait().unwrap().is_some());
+    until("the server to end", || server.0.try_wait().unwrap().is_some());
     assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
     feeder.join().unwrap();
     home.verify();

@@ -213,6 +213,16 @@ pub(crate) fn went_well(answer: &Value) -> bool {
     answer["result"].is_object() && answer["result"]["isError"] != true && answer["result"]["resultType"] != "input_required"
 }
 
+/// A process that does not outlive its test.
+pub(crate) struct Guarded(pub(crate) Child);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Every process below one, as the kernel knows them now.
 pub(crate) fn descendants(parent: u32) -> Vec<u32> {
     children(parent).into_iter().flat_map(|child| std::iter::once(child).chain(descendants(child))).collect()
