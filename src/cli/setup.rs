@@ -145,8 +145,10 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let log = Log::open(state.path(), settings(&found.manifest), Arc::new(jiff::Timestamp::now))?;
     let places = places(&mut found)?;
-    let roots = Roots::open(&places, &guarded(found.file.as_deref()), Some(state.path())).map_err(unopened)?;
+    let guarded = guarded(found.file.as_deref());
     let manifest = &found.manifest;
+    python_writes_apart(manifest, &places, guarded.iter().map(PathBuf::as_path).chain([state.path()]))?;
+    let roots = Roots::open(&places, &guarded, Some(state.path())).map_err(unopened)?;
     let jail = jail::Settings {
         interpreter: PathBuf::from(&manifest.python.interpreter),
         backend: manifest.python.backend.clone(),
@@ -161,6 +163,27 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
     house.manifest_loaded(&place);
     Ok(house)
+}
+
+/// A program that writes in a root is not asked file by file, so nothing of the server's own may lie in it.
+fn python_writes_apart<'p>(
+    manifest: &Manifest,
+    places: &[root::Place],
+    guarded: impl Iterator<Item = &'p Path> + Clone,
+) -> Result<(), Unbuilt> {
+    for place in places.iter().filter(|place| manifest.python.roots.contains(&place.name)) {
+        let Where::Folder(folder) = &place.at else { continue };
+        let writes = manifest.roots.get(&place.name).is_some_and(|root| root.mode == manifest::RootMode::ReadWrite);
+        if let Some(inside) = guarded.clone().find(|path| writes && path.starts_with(folder)) {
+            return Err(Unbuilt::Choice(format!(
+                "root_not_enforceable: a program would write in `{}` without being asked for each file, but `{}` lies in it; make it `ro`, \
+                 or leave it out of `[python] roots`",
+                place.name,
+                inside.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What no call may touch: the manifest in force, and every place where the next start would look for one.

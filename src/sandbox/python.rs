@@ -81,7 +81,17 @@ impl Room {
         };
         let rules = manifest.roots.get(name).ok_or_else(|| refuse("the manifest has no such root".to_owned()))?;
         let session_root = rules.is_session();
-        let masked = if session_root { Vec::new() } else { view::masked(manifest, name, &dir).map_err(|why| refuse(why.to_string()))? };
+        let masked = if session_root {
+            Vec::new()
+        } else {
+            let hidden = self.roots.hidden(session, name)?;
+            let masked = view::masked(manifest, name, &dir, &hidden).map_err(|why| refuse(why.to_string()))?;
+            if writes && (hidden.is_inside() || !masked.is_empty()) {
+                // What covers a file does not hold the folders above it in place.
+                return Err(refuse("a program could write in it, and something in it may not be touched".to_owned()));
+            }
+            masked
+        };
         let writable = writes && (session_root || manifest.files.denied.is_empty() && rules.denied.is_empty());
         Ok(JailRoot { name: name.to_owned(), dir, writable, masked })
     }

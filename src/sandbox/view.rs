@@ -2,9 +2,10 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
+use super::root::Hidden;
 use crate::manifest::Manifest;
 use crate::model::RelPath;
 use crate::policy::paths::{Visible, visible};
@@ -23,12 +24,16 @@ pub(super) enum Unshown {
     NotText,
 }
 
-/// The entries below `root` that must be masked: denied, or matched by no allowed pattern. Below a masked folder nothing more is listed.
-pub(super) fn masked(manifest: &Manifest, name: &str, root: &OwnedFd) -> Result<Vec<String>, Unshown> {
+/// The entries below `root` that must be masked: denied, matched by no allowed pattern, or the server's own. Below a masked folder
+/// nothing more is listed.
+pub(super) fn masked(manifest: &Manifest, name: &str, root: &OwnedFd, hidden: &Hidden) -> Result<Vec<String>, Unshown> {
     let open_to_all = |root: &crate::manifest::Root| root.denied.is_empty() && root.allowed.iter().any(|pattern| pattern.as_str() == "**");
-    if manifest.files.denied.is_empty() && manifest.roots.get(name).is_some_and(open_to_all) {
+    let all_is_open = manifest.files.denied.is_empty() && manifest.roots.get(name).is_some_and(open_to_all);
+    if all_is_open && !hidden.is_inside() && !hidden.is_anywhere() {
         return Ok(Vec::new());
     }
+    // Where all is open, only the way to what is the server's own has to be gone.
+    let is_worth = |path: &RelPath| !all_is_open || hidden.is_anywhere() || hidden.is_below(path);
     let mut masked = Vec::new();
     let mut seen = 0;
     let mut waiting = vec![RelPath::ROOT];
@@ -46,10 +51,22 @@ pub(super) fn masked(manifest: &Manifest, name: &str, root: &OwnedFd) -> Result<
                 return Err(Unshown::TooMany);
             }
             let path = folder.join(std::str::from_utf8(bytes).map_err(|_| Unshown::NotText)?);
-            let is_directory = entry.file_type() == FileType::Directory;
+            let is_directory = match entry.file_type() {
+                // Some file systems do not tell in the listing.
+                FileType::Unknown => match statat(&opened, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(facts) => FileType::from_raw_mode(facts.st_mode) == FileType::Directory,
+                    Err(Errno::NOENT) => continue,
+                    Err(errno) => return Err(Unshown::Unreadable(errno)),
+                },
+                kind => kind == FileType::Directory,
+            };
+            if hidden.covers(&path, &opened, entry.file_name(), entry.ino()) {
+                masked.push(path.to_string());
+                continue;
+            }
             match visible(manifest, name, &path, is_directory) {
                 Visible::No => masked.push(path.to_string()),
-                Visible::Yes | Visible::OnTheWay if is_directory => waiting.push(path),
+                Visible::Yes | Visible::OnTheWay if is_directory && is_worth(&path) => waiting.push(path),
                 Visible::Yes | Visible::OnTheWay => {}
             }
         }
@@ -69,4 +86,49 @@ fn descend(root: &OwnedFd, folder: &RelPath) -> Result<Option<OwnedFd>, Unshown>
         };
     }
     Ok(Some(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::sandbox::root::{Place, Roots, Where};
+
+    fn shown(patterns: &str, link: Option<&str>) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().canonicalize().unwrap().join(path);
+        for path in ["root/conf", "root/state/audit", "root/src"] {
+            std::fs::create_dir_all(at(path)).unwrap();
+        }
+        for path in ["root/conf/tools.toml", "root/conf/other.toml", "root/state/audit/log", "root/src/a.py"] {
+            std::fs::write(at(path), path).unwrap();
+        }
+        if let Some(link) = link {
+            std::fs::hard_link(at("root/conf/tools.toml"), at(link)).unwrap();
+        }
+        let text = format!("version = 1\n[roots.r]\npath = {:?}\nmode = \"ro\"\nallowed_paths = [\"**\"]\n{patterns}", at("root"));
+        let manifest = crate::manifest::parse(&text, crate::tools::specs()).unwrap();
+        let places = [Place { name: "r".to_owned(), at: Where::Folder(at("root")), quota: None }];
+        let protected: Vec<PathBuf> = vec![at("root/conf/tools.toml")];
+        let roots = Roots::open(&places, &protected, Some(&at("root/state"))).unwrap();
+        let mut masked = masked(&manifest, "r", &roots.folder("s", "r").unwrap(), &roots.hidden("s", "r").unwrap()).unwrap();
+        masked.sort();
+        masked
+    }
+
+    #[test]
+    fn a_program_sees_neither_the_manifest_nor_the_state_folder_of_a_root_that_is_open_to_all() {
+        assert_eq!(shown("", None), ["conf/tools.toml", "state"]);
+    }
+
+    #[test]
+    fn what_is_denied_is_masked_as_well_and_the_rest_is_shown() {
+        assert_eq!(shown("denied_paths = [\"src/**\"]", None), ["conf/tools.toml", "src", "state"]);
+    }
+
+    #[test]
+    fn a_second_name_of_the_manifest_is_masked_wherever_it_lies() {
+        assert_eq!(shown("", Some("root/src/harmless.txt")), ["conf/tools.toml", "src/harmless.txt", "state"]);
+    }
 }

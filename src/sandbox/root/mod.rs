@@ -31,6 +31,7 @@ pub use edit::Edited;
 pub use folder::{ContentInfo, Info};
 pub use list::{Judge, Listed, Listing};
 pub use pattern::{Pattern, line_matcher};
+pub(super) use protect::Hidden;
 pub use read::{Content, Reading};
 pub use rename::Moved;
 pub use roots::{Place, Roots, Where};

@@ -1,7 +1,7 @@
 //! What no call may read or change wherever it lies: the manifest and the state folder, known by place and by inode.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -70,6 +70,15 @@ impl Protected {
         below.map(|rest| rest.iter().map(|name| fold(&name.to_string_lossy())).collect()).collect()
     }
 
+    /// Whether a protected file has more names than one.
+    pub(super) fn is_linked(&self) -> bool {
+        let linked = |place: &Place| {
+            let (folder, name) = place.folder.as_ref()?;
+            Seen::at(folder, name.as_os_str()).ok().map(|seen| seen.kind == Kind::File && seen.names > 1)
+        };
+        self.places.iter().any(|place| linked(place).unwrap_or(false))
+    }
+
     /// Whether a protected folder lies in the root at `root`, so that what lies below it has to be looked for on the way.
     pub(super) fn has_folder_inside(&self, root: &Path) -> bool {
         let is_folder = |place: &Place| {
@@ -101,6 +110,39 @@ impl Place {
     fn now(&self) -> Option<(u64, u64)> {
         let (folder, name) = self.folder.as_ref()?;
         Seen::at(folder, name.as_os_str()).ok().map(|seen| seen.object())
+    }
+}
+
+/// What of one root a program must not see, wherever the manifest's patterns stand.
+#[derive(Debug, Default)]
+pub(in crate::sandbox) struct Hidden {
+    pub(super) places: Vec<Vec<String>>,
+    pub(super) objects: Objects,
+    /// Whether a protected file has a second name, which may lie anywhere in the root.
+    pub(super) is_linked: bool,
+}
+
+impl Hidden {
+    /// Whether a protected place lies in the root.
+    pub(in crate::sandbox) fn is_inside(&self) -> bool {
+        !self.places.is_empty()
+    }
+
+    /// Whether the whole root has to be looked through for it.
+    pub(in crate::sandbox) const fn is_anywhere(&self) -> bool {
+        self.is_linked
+    }
+
+    /// Whether it lies below this folder, by its text.
+    pub(in crate::sandbox) fn is_below(&self, path: &RelPath) -> bool {
+        nearness(&self.places, path) == Nearness::Above
+    }
+
+    /// Whether the entry `name` of `folder`, at `path`, is protected: by its text, or by which object it is.
+    pub(in crate::sandbox) fn covers(&self, path: &RelPath, folder: impl AsFd, name: &CStr, inode: u64) -> bool {
+        let is_object = || self.objects.ids.iter().any(|(_, known)| *known == inode);
+        nearness(&self.places, path) == Nearness::Within
+            || is_object() && Seen::at(folder, name).is_ok_and(|seen| self.objects.hold(seen.object()))
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
-use super::protect::Protected;
+use super::protect::{Hidden, Protected};
 use super::replace::Leftovers;
 use super::resolve::Resolver;
 use super::seen::Seen;
@@ -117,6 +117,15 @@ impl Roots {
     /// `internal` for a root that is not in the manifest or a session folder that cannot be made.
     pub fn folder(&self, session: &str, root: &str) -> Result<Arc<OwnedFd>, Failure> {
         self.find(session, root).map(|root| root.folder.clone())
+    }
+
+    /// What a program must not see of a root that is mounted whole.
+    ///
+    /// # Errors
+    /// As [`folder`](Self::folder).
+    pub(in crate::sandbox) fn hidden(&self, session: &str, root: &str) -> Result<Hidden, Failure> {
+        let root = self.find(session, root)?;
+        Ok(Hidden { places: root.protected.clone(), objects: self.protected.objects(), is_linked: self.protected.is_linked() })
     }
 
     /// Wipes what the session had in session roots.
