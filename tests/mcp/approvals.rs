@@ -153,7 +153,7 @@ fn of_sixty_four_racing_repeats_one_acts() {
 
 #[test]
 fn a_missing_answer_is_asked_for_again_and_an_empty_one_is_a_no() {
-    let home = Home::new(Policy::default());
+    let home = Home::new(Policy { limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", ..Policy::default() });
     let mut server = Server::start(&home);
     let state = asked(&mut server, &write("new\n"));
     let mut params = write("new\n");
