@@ -81,6 +81,7 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let granted = match door.settle(&case, entry, pending, &preview, asker).await? {
         Settled::Granted(granted) => *granted,
         Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
+        Settled::Doomed(failure) => return Err(failure.into()),
     };
 
     // 7. The start is in the log before anything happens, and the switch is looked at once more.
@@ -93,8 +94,8 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     door.charge(call, output.bytes_written, output.bytes_sent, output.cpu_ms);
     if let (Some(key), true) = (grant, output.bytes_written > 0) {
         // Our own change of a remembered target must not end the grant for it.
-        if let Ok((opened, _)) = look(house, door, &call.caller.session, &action, &screened).await {
-            door.renew(&key, &opened);
+        if let Ok((after, _)) = look(house, door, &call.caller.session, &action, &screened).await {
+            door.renew(&key, &opened, &after);
         }
     }
 

@@ -167,8 +167,12 @@ impl Entry {
 
     /// Notes an event of this call: a question, an answer, a limit.
     /// # Errors  When it cannot be recorded.
-    pub fn note(&self, event: Event, facts: Map<String, Value>) -> Result<(), Fault> {
+    pub fn note(&self, event: Event, mut facts: Map<String, Value>) -> Result<(), Fault> {
+        let mut take = |name: &str| facts.remove(name).and_then(|value| value.as_str().map(str::to_owned));
+        let [approval, decision, reason] = ["approval", "decision", "reason"].map(&mut take);
         let mut record = self.record(event);
+        (record.approval, record.decision, record.reason) = (approval.as_deref(), decision.as_deref(), reason.as_deref());
+        record.level = facts.remove("level").and_then(|level| u8::try_from(level.as_u64()?).ok());
         record.extra = facts;
         self.log.append(&record, super::Sync::Handed).map(drop)
     }

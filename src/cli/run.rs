@@ -63,7 +63,7 @@ pub fn run() -> ExitCode {
         // Whoever reads us has seen enough.
         Err(Fault::Io(fault)) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
-            let negative = matches!(fault, Fault::Unbuilt(setup::Unbuilt::Manifest { .. }));
+            let negative = matches!(fault, Fault::Unbuilt(setup::Unbuilt::Manifest { .. } | setup::Unbuilt::Refused(_)));
             let _ = writeln!(io::stderr(), "toolgate: {}", escape(&fault.to_string()));
             ExitCode::from(if negative { 1 } else { 2 })
         }
@@ -223,6 +223,10 @@ fn state() -> Result<PathBuf, Fault> {
 
 fn audit(command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
     let state = state()?;
+    if !state.join("audit").is_dir() {
+        let why = "it begins with the first `toolgate serve`; another folder is named by TOOLGATE_STATE_DIR";
+        return Err(Fault::Use(format!("there is no audit log in `{}` yet: {why}", state.display())));
+    }
     let form = |json| if json { Form::Json } else { Form::Text };
     let filter = |terms: &[String]| Filter::parse(&terms.join(" "), Timestamp::now()).map_err(|fault| Fault::Use(fault.to_string()));
     match command {

@@ -40,6 +40,9 @@ pub enum Unbuilt {
     /// The log cannot be opened.
     #[error("the audit log cannot be opened, so no call would be made: {0}")]
     Log(#[from] audit::Fault),
+    /// The manifest reads well, and must not be served: a test of its own fails, or what it asks cannot be held here.
+    #[error("the manifest is refused: {0}")]
+    Refused(String),
     /// A choice on the command line that fits nothing.
     #[error("{0}")]
     Choice(String),
@@ -136,7 +139,7 @@ pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Opt
 pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     // The manifest's own tests run at every load; one that fails refuses the file.
     if let Some(failed) = check::failed_tests(tools::all(), &found.manifest).first() {
-        return Err(Unbuilt::Choice(format!("the manifest is refused: {failed}")));
+        return Err(Unbuilt::Refused(failed.to_string()));
     }
     if found.manifest.python.network {
         tracing::warn!("[python] network is on, and this version gives programs no network at all: stricter than the manifest asks");
@@ -171,7 +174,7 @@ fn python_writes_apart(manifest: &Manifest, places: &[root::Place], guarded: &[P
         let Where::Folder(folder) = &place.at else { continue };
         let writes = manifest.roots.get(&place.name).is_some_and(|root| root.mode == manifest::RootMode::ReadWrite);
         if let Some(inside) = guarded.iter().find(|path| writes && path.starts_with(folder)) {
-            return Err(Unbuilt::Choice(format!(
+            return Err(Unbuilt::Refused(format!(
                 "root_not_enforceable: a program would write in `{}` without being asked for each file, but `{}` lies in it; make it `ro`, \
                  or leave it out of `[python] roots`",
                 place.name,

@@ -41,10 +41,12 @@ impl Grants {
         }
     }
 
-    /// Renews a grant after our own change, so that the next call on the same target still fits.
-    pub fn renew(&mut self, key: &GrantKey, objects: Vec<Option<Identity>>) {
-        if let Some(kept) = self.0.get_mut(key) {
-            *kept = objects;
+    /// Renews the session's grants on a target after our own change, by whichever tool, so that the next call on it still fits. One that
+    /// did not fit `before` was overtaken by somebody else and stays as it is.
+    pub fn renew(&mut self, key: &GrantKey, before: &[Option<Identity>], after: &[Option<Identity>]) {
+        let is_same = |other: &GrantKey| GrantKey { tool: key.tool.clone(), ..other.clone() } == *key;
+        for (_, kept) in self.0.iter_mut().filter(|(other, kept)| kept.as_slice() == before && is_same(other)) {
+            *kept = after.to_vec();
         }
     }
 
@@ -72,11 +74,22 @@ mod tests {
         let mut grants = Grants::default();
         grants.keep(key("work/a"), object(1));
         assert!(grants.fits(&key("work/a"), &object(1)));
-        grants.renew(&key("work/a"), object(2));
+        grants.renew(&key("work/a"), &object(1), &object(2));
         assert!(grants.fits(&key("work/a"), &object(2)));
         assert!(!grants.fits(&key("work/a"), &object(3)));
         assert!(!grants.fits(&key("work/a"), &object(2)), "it does not come back");
         assert!(!grants.fits(&key("work/ab"), &object(2)));
+    }
+
+    #[test]
+    fn our_own_change_by_another_tool_renews_a_grant_but_not_one_that_was_overtaken() {
+        let mut grants = Grants::default();
+        let edit = GrantKey { tool: "edit_file".to_owned(), ..key("work/a") };
+        grants.keep(key("work/a"), object(1));
+        grants.renew(&edit, &object(1), &object(2));
+        assert!(grants.fits(&key("work/a"), &object(2)));
+        grants.renew(&edit, &object(3), &object(4));
+        assert!(!grants.fits(&key("work/a"), &object(4)), "somebody else wrote between");
     }
 
     #[test]

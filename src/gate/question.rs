@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use similar::{ChangeTag, TextDiff};
 
 use crate::filter::escape_line;
-use crate::model::{Action, Fetch, Kind, Level, Opened, RunPython, WriteMode};
+use crate::model::{Action, Failure, Fetch, Kind, Level, Opened, RunPython, WriteMode};
 
 /// What the object looks like now and would look like then, as far as it can be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Preview {
     pub before: Option<String>,
     /// The content after the change, where it is text.
     pub after: Option<String>,
+    /// How the call will fail, where that can be told already.
+    pub doomed: Option<Failure>,
 }
 
 /// Longest diff and longest excerpt in lines; the rest is counted.
@@ -66,7 +68,11 @@ fn consequence(action: &Action, opened: &[Opened], now_ns: i128) -> String {
                 let _ = write!(text, " with a body of {} bytes", body.len());
             }
             if fetch.save_to.is_some() {
-                let _ = write!(text, " and save the answer to {}", name(0));
+                let place = if kind(0) == Kind::Absent { " to" } else { " over" };
+                let _ = write!(text, " and save the answer{place} {}{}", name(0), facts(0));
+                if kind(0) != Kind::Absent {
+                    text.push_str(", which is lost");
+                }
             }
             text
         }
@@ -215,7 +221,7 @@ mod tests {
     fn a_change_is_shown_as_its_diff_and_the_rest_is_counted() {
         let before = lines(100, "line", "");
         let after = lines(100, "LINE", "");
-        let preview = Preview { sha256: None, before: Some(before), after: Some(after.clone()) };
+        let preview = Preview { before: Some(before), after: Some(after.clone()), ..Preview::default() };
         let text = text(&write(&after), &[], &preview, Level::Change, 0, None);
         assert!(text.contains("100 line(s) added, 100 removed:") && text.contains("and 160 more line(s)"), "{text}");
         assert_eq!(text.lines().count(), 2 + 1 + LINES + 1);

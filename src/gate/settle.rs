@@ -12,7 +12,7 @@ use super::pending::{Bound, Pending, code};
 use super::permit::{Permit, Terms};
 use super::question::{self, Preview};
 use crate::audit::{self, Entry, Event, Reach, token};
-use crate::model::{Action, Caller, Channel, Code, Facts, Identity, Level, Opened, Question, Refusal, ToolCall};
+use crate::model::{Action, Caller, Channel, Code, Facts, Failure, Identity, Level, Opened, Question, Refusal, ToolCall};
 use crate::policy::{
     Answer, AnswerChannel, Capability, Channels, Decision, Grant, Moment, Response, Screened, State, Verdict, effect, judge,
 };
@@ -24,6 +24,8 @@ pub enum Settled {
     Granted(Box<Granted>),
     /// The client is to ask a person and repeat the call with this sealed state.
     Ask(Question, String),
+    /// It would need a person's yes, and could not be done with it.
+    Doomed(Failure),
 }
 
 /// A yes with all that goes with it.
@@ -90,13 +92,16 @@ impl Door {
             Decision::Ask if case.call.repeat.is_some() && pending.is_none() => return Err(not_ours()),
             Decision::Ask => {}
         }
-        let preview = preview();
+        let mut preview = preview();
         let level = verdict.level.unwrap_or(Level::System);
         let binding = self.binding(case, &preview, level);
         let brought = case.call.repeat.as_ref().and_then(|repeat| repeat.answer.as_ref());
         let (answer, id) = if let (Some(pending), Some(response)) = (pending, brought) {
             (self.answer_of(&pending, Some(response), binding)?, pending.id)
         } else {
+            if let Some(failure) = preview.doomed.take() {
+                return Ok(Settled::Doomed(failure));
+            }
             let pending = self.new_pending(case, binding.clone(), level)?;
             let question = self.question(case, &preview, level, &pending);
             note(entry, Event::ApprovalRequested, &pending, json!({"level": level, "channel": channel_name(case)}));
@@ -109,12 +114,19 @@ impl Door {
             let response = asker.ask(&question).await;
             (self.answer_of(&pending, response.as_ref(), binding)?, pending.id)
         };
+        let unanswered = answer.response.is_none();
         let chosen = answer.response.as_ref().and_then(|response| response.content.get("decision")).cloned();
         state.answer = Some(answer);
         let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
-        let facts = json!({"decision": verdict.decision.as_str(), "reason": verdict.code, "answer": chosen});
-        note_id(entry, Event::ApprovalAnswered, &id, facts);
+        let event = if unanswered { Event::ApprovalExpired } else { Event::ApprovalAnswered };
+        note_id(entry, event, &id, json!({"decision": chosen, "reason": verdict.code}));
         if verdict.decision != Decision::Allow {
+            if matches!(verdict.code, Code::ApprovalRefused | Code::ApprovalNotExplicit)
+                && let Err(fault) = self.shared.state.use_once(&id)
+            {
+                // A no is an answer, too: the same question takes no second one, and a code is not guessed by trying.
+                tracing::error!(%fault, "a refused question could not be closed");
+            }
             return Err(refusal(&verdict));
         }
         // INVARIANT: consumed before the start is recorded. A crash between the two loses the approval and never doubles it.
@@ -134,9 +146,9 @@ impl Door {
         Ok(self.grant(case, &verdict, Some(id)))
     }
 
-    /// Renews a grant after our own change of its target.
-    pub fn renew(&self, key: &GrantKey, opened: &[Opened]) {
-        lock(&self.shared.grants).renew(key, identities(opened));
+    /// Renews the grants on a target after our own change of it.
+    pub fn renew(&self, key: &GrantKey, before: &[Opened], after: &[Opened]) {
+        lock(&self.shared.grants).renew(key, &identities(before), &identities(after));
     }
 
     fn state(&self, case: &Case<'_>) -> State {
@@ -315,7 +327,7 @@ fn note(entry: &Entry, event: Event, pending: &Pending, facts: Value) {
 }
 
 fn note_id(entry: &Entry, event: Event, id: &str, facts: Value) {
-    let mut all = Map::from_iter([("approval_id".to_owned(), json!(id))]);
+    let mut all = Map::from_iter([("approval".to_owned(), json!(id))]);
     if let Value::Object(facts) = facts {
         all.extend(facts);
     }

@@ -192,6 +192,22 @@ pub fn could_use(manifest: &Manifest, profile: &str, spec: &ToolSpec) -> bool {
         .profiles
         .get(profile)
         .is_some_and(|rules| judge_tool(profile, rules, spec).is_ok() && judge_flags(profile, rules.permissions, spec, spec.flags).is_ok())
+        && has_object(manifest, profile, spec.flags)
+}
+
+/// Whether there is anything a tool with these flags could act on: a root, one that may be written, a host.
+fn has_object(manifest: &Manifest, profile: &str, flags: Flags) -> bool {
+    let needs = |flag| flags.contains(Flags::of(&[flag]));
+    let given = manifest.profiles.get(profile).and_then(|rules| rules.roots.as_ref());
+    let mut roots = manifest.roots.iter().filter(|(name, _)| given.is_none_or(|given| given.contains(*name)));
+    if needs(Flag::NetworkAccess) {
+        let network = &manifest.network;
+        return network.any_public || !network.allowed_domains.is_empty() || !network.internal.is_empty();
+    }
+    if needs(Flag::WriteFile) {
+        return roots.any(|(_, root)| root.mode == RootMode::ReadWrite);
+    }
+    !needs(Flag::ReadFile) || roots.next().is_some()
 }
 
 impl Capability {
@@ -226,4 +242,25 @@ pub fn python_roots<'m>(manifest: &'m Manifest, profile: &str) -> Vec<(&'m str, 
 pub fn python_network(manifest: &Manifest, profile: &str) -> bool {
     let holds = |rules: &Profile| rules.permissions.contains(Flags::of(&[Flag::NetworkAccess]));
     manifest.python.network && manifest.profiles.get(profile).is_some_and(holds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(rest: &str) -> Vec<&'static str> {
+        let text = format!("version = 1\n[profiles.p]\npermissions = [\"STANDARD\", \"EXECUTE_CODE\"]\nallowed_tools = [\"*\"]\n{rest}");
+        let manifest = crate::manifest::parse(&text, crate::tools::specs()).unwrap();
+        crate::tools::specs().iter().filter(|spec| could_use(&manifest, "p", spec)).map(|spec| spec.name).collect()
+    }
+
+    #[test]
+    fn a_tool_without_anything_to_act_on_is_not_listed() {
+        assert_eq!(listed(""), ["run_python"]);
+        let readers = ["file_info", "list_directory", "read_file", "run_python", "search_files"];
+        assert_eq!(listed("[roots.r]\npath = \"/r\"\nmode = \"ro\"\nallowed_paths = [\"**\"]"), readers);
+        assert_eq!(listed("[network]\nallowed_domains = [\"example.com\"]"), ["fetch", "run_python"]);
+        let open = "[roots.r]\npath = \"session\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[network]\nany_public = true";
+        assert_eq!(listed(open).len(), crate::tools::specs().len());
+    }
 }

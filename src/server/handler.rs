@@ -78,7 +78,8 @@ impl Handler {
         let Some(token) = context.meta.get_progress_token() else { return Progress::default() };
         let peer = context.peer.clone();
         Progress::new(move |progress, total, message| {
-            let mut note = ProgressNotificationParam::new(token.clone(), progress).with_message(message);
+            let mut note = ProgressNotificationParam::new(token.clone(), progress);
+            note.message = Some(message).filter(|message| !message.is_empty());
             note.total = total;
             let peer = peer.clone();
             tokio::spawn(async move {

@@ -57,6 +57,8 @@ denied_paths = ["secrets/**"]
 path = {scratch}
 mode = "rw"
 allowed_paths = ["**"]
+[network]
+allowed_domains = ["nowhere.invalid"]
 [python]
 check = "imports"
 allowed_imports = ["time", "sys", "os", "subprocess", "math"]

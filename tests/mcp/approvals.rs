@@ -153,7 +153,7 @@ fn of_sixty_four_racing_repeats_one_acts() {
 
 #[test]
 fn a_missing_answer_is_asked_for_again_and_an_empty_one_is_a_no() {
-    let home = Home::new(Policy::default());
+    let home = Home::new(Policy { limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", ..Policy::default() });
     let mut server = Server::start(&home);
     let state = asked(&mut server, &write("new\n"));
     let mut params = write("new\n");
@@ -171,6 +171,8 @@ fn a_missing_answer_is_asked_for_again_and_an_empty_one_is_a_no() {
         let state = asked(&mut server, &write("new\n"));
         let answer = server.stateless("tools/call", &repeat(&write("new\n"), &state, &response));
         assert_eq!(code(&answer), expected, "{response}: {answer}");
+        let again = server.stateless("tools/call", &repeat(&write("new\n"), &state, &yes()));
+        assert_eq!(code(&again), "approval_replayed", "a no takes no second answer: {again}");
     }
     assert_eq!(home.read("project/notes.txt"), NOTES);
 }
@@ -204,4 +206,29 @@ fn the_program_in_a_question_cannot_write_the_question() {
     let message = answer["result"]["inputRequests"]["approval"]["params"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"));
     assert!(!message.contains(['\u{1b}', '\u{202e}', '\u{2028}', '\r']), "{message:?}");
     assert!(message.lines().all(|line| !line.starts_with("code: AAAA")), "{message}");
+}
+
+#[test]
+fn nobody_is_asked_about_what_cannot_be_done() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    let notes = "project/notes.txt";
+    for (tool, arguments, expected) in [
+        ("edit_file", json!({"path": notes, "edits": [{"old_text": "fourth", "new_text": "4"}]}), "edit_mismatch"),
+        ("edit_file", json!({"path": "project/none.txt", "edits": [{"old_text": "a", "new_text": "b"}]}), "not_found"),
+        ("write_file", json!({"path": notes, "content": "new", "expected_sha256": "0".repeat(64)}), "conflict"),
+        ("move_file", json!({"from": "project/none.txt", "to": "project/new.txt"}), "not_found"),
+        ("move_file", json!({"from": "project/src", "to": "project/src/inner"}), "argument_invalid"),
+        ("move_file", json!({"from": "project/src", "to": notes}), "already_exists"),
+        ("delete_file", json!({"path": "project/none.txt"}), "not_found"),
+        ("delete_file", json!({"path": "project/src"}), "directory_not_empty"),
+    ] {
+        let answer = server.stateless("tools/call", &json!({"name": tool, "arguments": arguments}));
+        assert_eq!(code(&answer), expected, "{tool} {arguments}: {answer}");
+    }
+    asked(&mut server, &json!({"name": "edit_file", "arguments": {"path": notes, "edits": [{"old_text": "first", "new_text": "1"}]}}));
+    asked(&mut server, &json!({"name": "delete_file", "arguments": {"path": "project/src", "recursive": true}}));
+    assert_eq!(home.read(notes), NOTES);
+    server.close();
+    home.verify();
 }

@@ -49,7 +49,7 @@ impl Roots {
 }
 
 /// The edits applied to the opened file, in memory.
-fn apply(action: &EditFile, opened: &Opened, max_file_size: Bytes, max_diff: Bytes) -> Result<(Edited, String), Failure> {
+pub(super) fn apply(action: &EditFile, opened: &Opened, max_file_size: Bytes, max_diff: Bytes) -> Result<(Edited, String), Failure> {
     let target = &opened.target;
     let bytes = match read_whole(regular(opened)?, opened.fact.size, max_file_size).map_err(|errno| fault(errno, target, "read"))? {
         Whole::Bytes(bytes) => bytes,

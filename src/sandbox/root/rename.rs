@@ -41,22 +41,9 @@ impl Roots {
         let (Some(from), Some(to)) = (opened.next(), opened.next()) else {
             return Err(Failure::new(Code::Internal, "the permit holds no two objects"));
         };
-        if from.fact.kind == Kind::Absent {
-            return Err(missing(&from.target));
-        }
+        let replaced = is_replacing(&from, &to)?;
         let (old_folder, old_name) = place(&from)?;
         let (new_folder, new_name) = place(&to)?;
-        if from.fact.identity.map(|id| (id.device, id.inode)) == to.fact.identity.map(|id| (id.device, id.inode)) {
-            return Err(Failure::new(Code::AlreadyExists, format!("`{}` and `{}` are the same", from.target, to.target)));
-        }
-        let replaced = match (from.fact.kind, to.fact.kind) {
-            (_, Kind::Absent) => false,
-            (Kind::File, Kind::File) => true,
-            _ => {
-                return Err(Failure::new(Code::AlreadyExists, format!("`{}` exists", to.target))
-                    .hint("give the whole new path, or delete what stands there first"));
-            }
-        };
         let (old_root, new_root) = (self.find(&terms.session, &from.target.root)?, self.find(&terms.session, &to.target.root)?);
         let way = Way { from: &from, to: &to, old_folder, old_name: &old_name, new_folder, new_name: &new_name };
         way.is_unchanged(&Guard::new(self, &old_root))?;
@@ -68,9 +55,7 @@ impl Roots {
         match if replaced { way.exchange() } else { way.give_name(&Guard::new(self, &new_root)) } {
             Ok(()) => {}
             Err(Stuck::Errno(Errno::XDEV)) => way.carry(&terms, &new_root)?,
-            Err(Stuck::Errno(Errno::INVAL)) => {
-                return Err(Failure::new(Code::ArgumentInvalid, format!("`{}` cannot be moved into itself", from.target)));
-            }
+            Err(Stuck::Errno(Errno::INVAL)) => return Err(into_itself(&from.target)),
             Err(Stuck::Errno(Errno::EXIST) | Stuck::Changed) => return Err(changed(&from.target)),
             Err(Stuck::Errno(errno)) => return Err(fault(errno, &from.target, "moved")),
         }
@@ -104,10 +89,8 @@ impl Roots {
         }
         if is_folder && !action.recursive {
             // The kernel itself refuses one that is not empty, and an empty folder is like every other.
-            unlinkat(folder, name.as_str(), AtFlags::REMOVEDIR).map_err(|errno| {
-                let failure = failed(errno);
-                if errno == Errno::NOTEMPTY { failure.hint("set recursive to delete it with all below it") } else { failure }
-            })?;
+            unlinkat(folder, name.as_str(), AtFlags::REMOVEDIR)
+                .map_err(|errno| if errno == Errno::NOTEMPTY { not_empty(target) } else { failed(errno) })?;
             return Ok(1);
         }
         self.leftovers.clean(folder);
@@ -140,6 +123,35 @@ impl Roots {
         }
         Ok(deleted)
     }
+}
+
+/// Whether the move replaces a file, by what was judged.
+pub(super) fn is_replacing(from: &Opened, to: &Opened) -> Result<bool, Failure> {
+    if from.fact.kind == Kind::Absent {
+        return Err(missing(&from.target));
+    }
+    if from.fact.identity.map(|id| (id.device, id.inode)) == to.fact.identity.map(|id| (id.device, id.inode)) {
+        return Err(Failure::new(Code::AlreadyExists, format!("`{}` and `{}` are the same", from.target, to.target)));
+    }
+    let is_below = to.target.path.segments().starts_with(from.target.path.segments());
+    if from.fact.kind == Kind::Directory && from.target.root == to.target.root && is_below {
+        return Err(into_itself(&from.target));
+    }
+    match (from.fact.kind, to.fact.kind) {
+        (_, Kind::Absent) => Ok(false),
+        (Kind::File, Kind::File) => Ok(true),
+        _ => Err(Failure::new(Code::AlreadyExists, format!("`{}` exists", to.target))
+            .hint("give the whole new path, or delete what stands there first")),
+    }
+}
+
+fn into_itself(target: &Target) -> Failure {
+    Failure::new(Code::ArgumentInvalid, format!("`{target}` cannot be moved into itself"))
+}
+
+/// A folder that is only deleted with `recursive`.
+pub(super) fn not_empty(target: &Target) -> Failure {
+    fault(Errno::NOTEMPTY, target, "deleted").hint("set recursive to delete it with all below it")
 }
 
 /// The path that was judged: the one asked for, or where a link led.

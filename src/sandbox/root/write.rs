@@ -54,10 +54,7 @@ impl Roots {
         if let Some(expected) = &action.expected_sha256
             && (!exists || digest(&before) != *expected)
         {
-            let why = if exists { "does not have the expected content" } else { "does not exist" };
-            return Err(
-                Failure::new(Code::Conflict, format!("`{target}` {why}; nothing was changed")).hint("read it again and repeat the call")
-            );
+            return Err(unexpected(target, exists));
         }
         if action.mode != WriteMode::Append || before.is_empty() {
             return self.put_judged(&opened, &terms, &action.content);
@@ -87,6 +84,12 @@ impl Roots {
         let identity = put(folder, &name, &opened.fact, content, !root.scratch).map_err(|why| unplaced(why, target))?;
         Ok(Written { target: target.clone(), created: !exists, size, sha256: digest(content), identity })
     }
+}
+
+/// It is not what the caller says it read.
+pub(super) fn unexpected(target: &Target, exists: bool) -> Failure {
+    let why = if exists { "does not have the expected content" } else { "does not exist" };
+    Failure::new(Code::Conflict, format!("`{target}` {why}; nothing was changed")).hint("read it again and repeat the call")
 }
 
 /// The held folder and the name in it, for verbs that give or take names.
