@@ -150,7 +150,8 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let places = places(&mut found)?;
     let guarded = guarded(found.file.as_deref());
     let manifest = &found.manifest;
-    python_writes_apart(manifest, &places, guarded.iter().map(PathBuf::as_path).chain([state.path()]))?;
+    let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state.path()]).collect();
+    python_writes_apart(manifest, &places, &own)?;
     let roots = Roots::open(&places, &guarded, Some(state.path())).map_err(unopened)?;
     let jail = jail::Settings {
         interpreter: PathBuf::from(&manifest.python.interpreter),
@@ -169,15 +170,11 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
 }
 
 /// A program that writes in a root is not asked file by file, so nothing of the server's own may lie in it.
-fn python_writes_apart<'p>(
-    manifest: &Manifest,
-    places: &[root::Place],
-    guarded: impl Iterator<Item = &'p Path> + Clone,
-) -> Result<(), Unbuilt> {
+fn python_writes_apart(manifest: &Manifest, places: &[root::Place], guarded: &[&Path]) -> Result<(), Unbuilt> {
     for place in places.iter().filter(|place| manifest.python.roots.contains(&place.name)) {
         let Where::Folder(folder) = &place.at else { continue };
         let writes = manifest.roots.get(&place.name).is_some_and(|root| root.mode == manifest::RootMode::ReadWrite);
-        if let Some(inside) = guarded.clone().find(|path| writes && path.starts_with(folder)) {
+        if let Some(inside) = guarded.iter().find(|path| writes && path.starts_with(folder)) {
             return Err(Unbuilt::Refused(format!(
                 "root_not_enforceable: a program would write in `{}` without being asked for each file, but `{}` lies in it; make it `ro`, \
                  or leave it out of `[python] roots`",
