@@ -125,7 +125,7 @@ impl StateDir {
     /// When a principal was resumed last, in milliseconds since 1970.
     pub fn resumed_at(&self, principal: &str) -> Option<u64> {
         let seen = fs::statat(self.subfolder("resumed").ok()?, mark_of(principal), AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let (seconds, nanoseconds) = (u64::try_from(seen.st_mtime).ok()?, u64::try_from(seen.st_mtime_nsec).ok()?);
+        let (seconds, nanoseconds) = (u64::try_from(seen.st_mtime).ok()?, seen.st_mtime_nsec);
         Some(seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000))
     }
 
