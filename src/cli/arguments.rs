@@ -174,8 +174,12 @@ pub enum Command {
         #[arg(long, default_value = "operator")]
         reason: String,
     },
-    /// Lift the emergency stop.
-    Resume,
+    /// Lift the emergency stop, or the suspension of one caller.
+    Resume {
+        /// The caller whose sessions were suspended, as the log names it (over stdio: `stdio`).
+        #[arg(long, value_name = "P")]
+        principal: Option<String>,
+    },
     /// Say what this machine can enforce, layer by layer, proven by doing.
     Doctor {
         /// Print the result as JSON.

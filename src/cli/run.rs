@@ -81,7 +81,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
         Command::Lint { input, imports, manifest } => run_lint(&input, imports.as_deref(), manifest, out),
         Command::Audit { command } => audit(command, out),
         Command::Kill { reason } => kill(&reason, out),
-        Command::Resume => resume(out),
+        Command::Resume { principal } => resume(principal.as_deref(), out),
         Command::Doctor { json, manifest } => examine(json, manifest, out),
         Command::Schema => {
             let mut out = out;
@@ -264,9 +264,20 @@ fn kill(reason: &str, out: &mut dyn Write) -> Result<End, Fault> {
     Ok(End::Done)
 }
 
-fn resume(out: &mut dyn Write) -> Result<End, Fault> {
+fn resume(principal: Option<&str>, out: &mut dyn Write) -> Result<End, Fault> {
     let path = state()?;
     let folder = StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?;
+    if let Some(principal) = principal {
+        folder.resume_principal(principal)?;
+        note(&folder, Event::BreakerReset, principal)?;
+        writeln!(
+            out,
+            "no session of `{}` is suspended any more, on every server with the state folder {}",
+            escape(principal),
+            path.display()
+        )?;
+        return Ok(End::Done);
+    }
     let was_on = folder.resume()?;
     if was_on {
         note(&folder, Event::KillOff, "operator")?;
@@ -275,10 +286,15 @@ fn resume(out: &mut dyn Write) -> Result<End, Fault> {
     Ok(if was_on { End::Done } else { End::Negative })
 }
 
+/// Records what the operator did; of a reset, `reason` is the principal.
 fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), Fault> {
     let log = Log::open(folder.path(), crate::audit::Settings::default(), Arc::new(Timestamp::now)).map_err(log::Failed::from)?;
     let mut record = Record::new(event);
-    record.extra.insert("reason_given".to_owned(), reason.into());
+    if event == Event::BreakerReset {
+        record.principal = Some(reason);
+    } else {
+        record.extra.insert("reason_given".to_owned(), reason.into());
+    }
     log.append(&record, Sync::Durable).map_err(log::Failed::from)?;
     log.close().map_err(log::Failed::from)?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::door::{Door, lock};
+use super::door::{Door, lock, wall_millis};
 use super::rates::{Budget, HOUR, MINUTE, Millis, Rates};
 use crate::audit::{Entry, Event, Status};
 use crate::manifest::{Bounds, Manifest};
@@ -19,6 +19,9 @@ impl Door {
         let tool = spec.map(|spec| spec.name);
         let state = {
             let mut rates = lock(&self.shared.rates);
+            if self.was_resumed(rates.suspended_since(&caller.session), &caller.principal, now) {
+                rates.resume(&caller.session);
+            }
             let suspended = rates.is_suspended(&caller.session, now);
             let used = Budgets {
                 write: rates.used(&caller.principal, Budget::Write, now),
@@ -44,6 +47,13 @@ impl Door {
             }
         };
         policy::admit(&self.manifest, caller, &call.tool, spec, &state)
+    }
+
+    /// Whether the operator lifted a suspension that began `since`, from any process.
+    fn was_resumed(&self, since: Option<Millis>, principal: &str, now: Millis) -> bool {
+        let Some(since) = since else { return false };
+        let began = wall_millis().saturating_sub(now.saturating_sub(since));
+        self.shared.state.resumed_at(principal).is_some_and(|resumed| resumed >= began)
     }
 
     /// The limits of rate that hold for a profile, and for a tool.

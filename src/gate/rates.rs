@@ -93,6 +93,16 @@ impl Rates {
         tripped
     }
 
+    /// Since when the session is suspended, if it is.
+    pub fn suspended_since(&self, session: &str) -> Option<Millis> {
+        self.suspended.get(session).copied()
+    }
+
+    /// Ends a suspension.
+    pub fn resume(&mut self, session: &str) {
+        self.suspended.remove(session);
+    }
+
     /// Whether the session is suspended. A suspension ends by itself after 10 minutes.
     pub fn is_suspended(&mut self, session: &str, now: Millis) -> bool {
         const SUSPENSION: Millis = 600_000;

@@ -86,8 +86,16 @@ impl Capability {
         } else {
             "files.max_file_size".to_owned()
         };
-        Err(Refusal::new(Code::FileTooLarge, format!("`{target}` has {size}; {} are the most", self.max_file_size))
-            .rule(rule)
-            .hint("use a smaller file, or split it"))
+        Err(Refusal::new(
+            Code::FileTooLarge,
+            format!("`{target}` has {}; {} are the most", told(size, self.max_file_size), self.max_file_size),
+        )
+        .rule(rule)
+        .hint("use a smaller file, or split it"))
     }
+}
+
+/// A size beside its limit: to the byte where both would read the same.
+fn told(size: Bytes, most: Bytes) -> String {
+    if size.to_string() == most.to_string() { format!("{} bytes", size.0) } else { size.to_string() }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{OnceCell, mpsc};
 
-use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limits, NoRun, Outcome, Session, Settings};
+use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limit, Limits, NoRun, Outcome, Session, Settings, Status};
 use super::root::Roots;
 use super::view;
 use crate::gate::{Permit, Terms};
@@ -32,7 +32,17 @@ impl Room {
         let (action, _, terms) = permit.spend();
         let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
         let spec = self.spec(action, &terms)?;
-        jail.run(&spec, &stage.cancel, listener(stage)).await.map_err(|fault| failed(&fault))
+        let has_room =
+            || spec.roots.iter().filter(|root| root.writable).try_for_each(|root| self.roots.has_room(&terms.session, &root.name));
+        has_room()?;
+        let mut outcome = jail.run(&spec, &stage.cancel, listener(stage)).await.map_err(|fault| failed(&fault))?;
+        if matches!(outcome.status, Status::Ok | Status::Exception)
+            && let Err(full) = has_room()
+        {
+            (outcome.status, outcome.limit) = (Status::Limit, Some(Limit::Disk));
+            outcome.evidence = Some(format!("{}; nothing more is written or run there before some of it is deleted", full.0.message));
+        }
+        Ok(outcome)
     }
 
     /// Ends everything that is kept running between calls.

@@ -13,6 +13,7 @@ use super::replace::Leftovers;
 use super::resolve::Resolver;
 use super::seen::Seen;
 use super::session::SessionFolders;
+use super::write::make_room;
 use crate::manifest::Quota;
 use crate::model::{Code, Failure, Target};
 
@@ -126,6 +127,20 @@ impl Roots {
     pub(in crate::sandbox) fn hidden(&self, session: &str, root: &str) -> Result<Hidden, Failure> {
         let root = self.find(session, root)?;
         Ok(Hidden { places: root.protected.clone(), objects: self.protected.objects(), is_linked: self.protected.is_linked() })
+    }
+
+    /// What stands against more in a root that holds more than its quota already.
+    ///
+    /// # Errors
+    /// `no_space`, and as [`folder`](Self::folder).
+    pub(in crate::sandbox) fn has_room(&self, session: &str, name: &str) -> Result<(), Failure> {
+        let root = self.find(session, name)?;
+        make_room(&root, &Target { root: name.to_owned(), path: crate::model::RelPath::ROOT }, 0, 0).map_err(|mut full| {
+            if full.0.code == Code::NoSpace {
+                full.0.message = format!("the root `{name}` holds more than its quota");
+            }
+            full
+        })
     }
 
     /// Wipes what the session had in session roots.
