@@ -17,6 +17,9 @@ pub enum Fault {
         #[source]
         source: Errno,
     },
+    /// Nothing was recorded yet: the state directory does not exist.
+    #[error("there is no audit log here; the first `toolgate serve` begins one, in `[state] dir` of `tools.toml` or `TOOLGATE_STATE_DIR`")]
+    Absent,
     /// A folder of the state directory belongs to another user, or others may write to it.
     #[error("`{name}` in the state directory belongs to another user or others may write to it; give `[state] dir` a folder of your own")]
     Foreign {

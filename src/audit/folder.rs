@@ -49,7 +49,7 @@ impl Folder {
 
     /// Opens the folders below `state` to read them, making nothing.
     /// # Errors
-    /// `Fault::Folder`.
+    /// `Fault::Absent` where `state` is not there, else `Fault::Folder`.
     pub(crate) fn existing(state: &Path) -> Result<Self, Fault> {
         // A copy of the log alone has no heads and no keys: they are looked for in `audit`, where nothing has their names.
         let is_gone = |fault: &Fault| matches!(fault, Fault::Folder { source: Errno::NOENT, .. });
@@ -60,7 +60,10 @@ impl Folder {
 
     fn open(state: &Path, folder: &dyn Fn(&OwnedFd, &str) -> Result<OwnedFd, Fault>) -> Result<Self, Fault> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let state = rustix::fs::openat(CWD, state, flags, Mode::empty()).map_err(|source| folder_fault("open", ".", source))?;
+        let state = rustix::fs::openat(CWD, state, flags, Mode::empty()).map_err(|source| match source {
+            Errno::NOENT => Fault::Absent,
+            source => folder_fault("open", ".", source),
+        })?;
         Ok(Self { audit: folder(&state, "audit")?, heads: folder(&state, "heads")?, keys: folder(&state, "keys")? })
     }
 

@@ -1,10 +1,11 @@
 //! `toolgate lint`: the static check of Python alone, over readers and writers.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, Read as _, Write};
+use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
 
+use super::jsonl;
 use crate::python::{self, Finding, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
 
 /// What a run over many programs amounts to.
@@ -37,41 +38,15 @@ pub fn parse_imports(text: &str) -> Imports {
 ///
 /// # Errors
 /// What reading or writing fails with.
-pub fn lint_jsonl(mut input: impl BufRead, mut output: impl Write, rules: &Rules) -> std::io::Result<Summary> {
+pub fn lint_jsonl(input: impl BufRead, output: impl Write, rules: &Rules) -> std::io::Result<Summary> {
     let mut summary = Summary::default();
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        let whole = line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE;
-        if !whole {
-            input.skip_until(b'\n')?;
-        }
-        if whole && line.trim_ascii().is_empty() {
-            continue;
-        }
-        let answer = if whole {
-            judge_line(&line, rules)
-        } else {
-            Err((serde_json::Value::Null, format!("the line is longer than {MAX_LINE} bytes")))
-        };
-        match answer {
-            Ok(answer) => {
-                summary.programs += 1;
-                summary.denied += usize::from(answer.verdict == Verdict::Deny);
-                serde_json::to_writer(&mut output, &answer)?;
-            }
-            Err((id, error)) => {
-                summary.faulty += 1;
-                serde_json::to_writer(&mut output, &serde_json::json!({ "id": id, "error": error }))?;
-            }
-        }
-        output.write_all(b"\n")?;
-    }
-    output.flush()?;
-    Ok(summary)
+    let faulty = jsonl::each(input, output, MAX_LINE, "{\"id\",\"code\"}", |case: Case| {
+        let report = python::check(&case.code, rules);
+        summary.programs += 1;
+        summary.denied += usize::from(report.verdict == Verdict::Deny);
+        Answer { id: Some(case.id), verdict: report.verdict, findings: report.findings.into_iter().map(Shown::from).collect() }
+    })?;
+    Ok(Summary { faulty, ..summary })
 }
 
 /// The longest line of a JSONL file, in bytes: the largest program with every byte escaped, and room for the rest.
@@ -109,15 +84,6 @@ impl From<Finding> for Shown {
         let Finding { rule, severity, code, line, column, message, hint, source_line, .. } = finding;
         Self { rule, severity, code: code.as_str(), line, column, message, hint, source_line }
     }
-}
-
-fn judge_line(line: &[u8], rules: &Rules) -> Result<Answer, (serde_json::Value, String)> {
-    let value: serde_json::Value =
-        serde_json::from_slice(line).map_err(|error| (serde_json::Value::Null, format!("the line is no JSON: {error}")))?;
-    let id = value.get("id").cloned().unwrap_or_default();
-    let case: Case = serde_json::from_value(value).map_err(|error| (id, format!("the line is no case `{{\"id\",\"code\"}}`: {error}")))?;
-    let report = python::check(&case.code, rules);
-    Ok(Answer { id: Some(case.id), verdict: report.verdict, findings: report.findings.into_iter().map(Shown::from).collect() })
 }
 
 /// The report of one file as one JSON object: `{"verdict","findings"}`.

@@ -11,6 +11,7 @@ pub mod explain;
 pub mod extract;
 pub mod init;
 pub mod install;
+pub mod jsonl;
 mod judging;
 pub mod lint;
 mod nearest;

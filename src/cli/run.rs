@@ -177,11 +177,8 @@ fn run_scan(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
 
 fn run_extract(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
     if let Some(lines) = &input.jsonl {
-        return match extract::extract_jsonl(reader(lines)?, out) {
-            Ok(()) => Ok(End::Done),
-            Err(extract::ExtractFault::Io(fault)) => Err(fault.into()),
-            Err(fault) => Err(Fault::Use(fault.to_string())),
-        };
+        let faulty = extract::extract_jsonl(reader(lines)?, out)?;
+        return Ok(if faulty == 0 { End::Done } else { End::Negative });
     }
     let (_, bytes) = whole(input)?;
     let article = extract::extract(&crate::filter::reader::decode(&bytes, None), None);

@@ -150,8 +150,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let places = places(&mut found)?;
     let guarded = guarded(found.file.as_deref());
     let manifest = &found.manifest;
-    let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state.path()]).collect();
-    python_writes_apart(manifest, &places, &own)?;
+    python_writes_apart(manifest, &places, &[guarded.as_slice(), &[state.path().to_owned()]].concat())?;
     let roots = Roots::open(&places, &guarded, Some(state.path())).map_err(unopened)?;
     let jail = jail::Settings {
         interpreter: PathBuf::from(&manifest.python.interpreter),
@@ -170,7 +169,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
 }
 
 /// A program that writes in a root is not asked file by file, so nothing of the server's own may lie in it.
-fn python_writes_apart(manifest: &Manifest, places: &[root::Place], guarded: &[&Path]) -> Result<(), Unbuilt> {
+fn python_writes_apart(manifest: &Manifest, places: &[root::Place], guarded: &[PathBuf]) -> Result<(), Unbuilt> {
     for place in places.iter().filter(|place| manifest.python.roots.contains(&place.name)) {
         let Where::Folder(folder) = &place.at else { continue };
         let writes = manifest.roots.get(&place.name).is_some_and(|root| root.mode == manifest::RootMode::ReadWrite);

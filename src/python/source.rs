@@ -18,7 +18,11 @@ pub(super) fn normalise(bytes: &[u8]) -> Result<String, Raw> {
             "split it up, or read its data from a file",
         ));
     }
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut bytes = bytes;
+    // All of them: what is judged is compiled from a `str`, where CPython would take one more away.
+    while let Some(rest) = bytes.strip_prefix(b"\xef\xbb\xbf") {
+        bytes = rest;
+    }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
@@ -34,7 +38,6 @@ pub(super) fn normalise(bytes: &[u8]) -> Result<String, Raw> {
         ));
     }
     let text = if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text.to_owned() };
-    // A second mark is no mark but a character that CPython refuses.
     if let Some(cookie) = text.split('\n').take(2).find_map(cookie)
         && !is_utf8_name(cookie)
     {
@@ -81,6 +84,7 @@ mod tests {
     #[test]
     fn line_ends_and_the_byte_order_mark_have_one_form() {
         assert_eq!(normalise(b"\xef\xbb\xbfa\r\nb\rc\n").ok().as_deref(), Some("a\nb\nc\n"));
+        assert_eq!(normalise(b"\xef\xbb\xbf\xef\xbb\xbfa\n").ok().as_deref(), Some("a\n"));
     }
 
     #[test]

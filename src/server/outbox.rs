@@ -180,6 +180,7 @@ async fn write_lines(mut lines: mpsc::UnboundedReceiver<Line>, mut writer: impl 
         if let Err(fault) = written {
             tracing::info!(%fault, "the output is closed");
             state.broken.store(true, Ordering::Release);
+            state.drained.notify_waiters();
             return;
         }
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -9,12 +10,17 @@ use rmcp::RoleServer;
 use rmcp::model::{CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::outbox::Outbox;
 use super::strict::{self, Oddity};
+
+/// Bytes that are read at once.
+const AT_ONCE: usize = 64 << 10;
+/// Bytes that are read ahead while no message is taken, to see the end of the input.
+const AHEAD: usize = 1 << 20;
 
 /// What the wire noticed of a message and the handler must answer for; travels in the request's extensions.
 #[derive(Debug, Clone)]
@@ -42,7 +48,11 @@ impl Default for Bounds {
 /// A transport over a byte stream and a byte sink.
 #[derive(Debug)]
 pub(super) struct Wire<R> {
-    reader: BufReader<R>,
+    reader: R,
+    /// What was read and not yet taken, from `read` on.
+    input: Vec<u8>,
+    read: usize,
+    at_end: bool,
     line: Vec<u8>,
     /// Bytes of an over-long line seen so far, while the rest of it is thrown away.
     overlong: Option<usize>,
@@ -59,7 +69,10 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
     pub(super) fn new(reader: R, writer: impl AsyncWrite + Send + Unpin + 'static, bounds: Bounds, ended: CancellationToken) -> Self {
         let (out, task) = Outbox::open(writer);
         Self {
-            reader: BufReader::with_capacity(64 << 10, reader),
+            reader,
+            input: Vec::new(),
+            read: 0,
+            at_end: false,
             line: Vec::new(),
             overlong: None,
             begun: false,
@@ -70,12 +83,34 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
         }
     }
 
+    /// Reads more of the input; whether there was more. Cancel-safe: what was read stays in `self`.
+    async fn more(&mut self) -> bool {
+        if self.at_end {
+            return false;
+        }
+        self.input.drain(..self.read.min(self.input.len()));
+        self.read = 0;
+        self.input.reserve(AT_ONCE);
+        let more = self.reader.read_buf(&mut self.input).await.unwrap_or_else(|fault| {
+            tracing::warn!(%fault, "the input failed");
+            0
+        });
+        self.at_end = more == 0;
+        if self.at_end {
+            self.ended.cancel();
+        }
+        !self.at_end
+    }
+
     /// One line without its end, or nothing at the end of the input. Cancel-safe: what was read stays in `self`.
-    async fn next_line(&mut self) -> io::Result<bool> {
+    async fn next_line(&mut self) -> bool {
         loop {
-            let chunk = self.reader.fill_buf().await?;
+            let chunk = self.input.get(self.read..).unwrap_or_default();
             if chunk.is_empty() {
-                return Ok(false);
+                if self.more().await {
+                    continue;
+                }
+                return false;
             }
             let end = chunk.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(chunk.len(), |at| at + 1);
@@ -91,9 +126,31 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
             } else {
                 self.line.extend_from_slice(body);
             }
-            self.reader.consume(taken);
+            self.read += taken;
             if end.is_some() {
-                return Ok(true);
+                return true;
+            }
+        }
+    }
+
+    /// Waits until answers have gone out and requests have ended, while looking on for the end of the input. Whether anybody reads answers.
+    ///
+    /// INVARIANT: a client that does not read its answers, or asks without end, gets no further message taken.
+    async fn room(&mut self) -> bool {
+        let state = Arc::clone(&self.out.state);
+        loop {
+            let drained = state.drained.notified();
+            if state.broken.load(Ordering::Acquire) {
+                return false;
+            }
+            let fits = state.queued.load(Ordering::Acquire) <= self.bounds.queue;
+            if fits && state.under_way().len() < self.bounds.requests {
+                return true;
+            }
+            let looks_on = !self.at_end && self.input.len() - self.read.min(self.input.len()) < AHEAD;
+            tokio::select! {
+                () = drained => {}
+                _ = self.more(), if looks_on => {}
             }
         }
     }
@@ -190,23 +247,8 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            // INVARIANT: a client that does not read its answers, or asks without end, gets no further message taken.
-            loop {
-                let drained = self.out.state.drained.notified();
-                let fits = self.out.state.queued.load(Ordering::Acquire) <= self.bounds.queue;
-                if fits && self.out.state.under_way().len() < self.bounds.requests {
-                    break;
-                }
-                drained.await;
-            }
-            let more = match self.next_line().await {
-                Ok(more) => more && !self.out.state.broken.load(Ordering::Acquire),
-                Err(fault) => {
-                    tracing::warn!(%fault, "the input failed");
-                    false
-                }
-            };
-            if !more && self.line.is_empty() {
+            let more = self.room().await && self.next_line().await && !self.out.state.broken.load(Ordering::Acquire);
+            if !more && (self.line.is_empty() || self.out.state.broken.load(Ordering::Acquire)) {
                 self.ended.cancel();
                 return None;
             }
@@ -234,7 +276,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
 #[cfg(test)]
 mod tests {
     use rmcp::model::GetMeta;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::AsyncWriteExt;
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! A verb asks for a permit; an action alone is not one.
-use toolgate::model::{CallPath, ReadFile};
+use toolgate::model::{CallPath, FileInfo};
 use toolgate::sandbox::Sandbox;
 
 fn execute(sandbox: &Sandbox, path: CallPath) {
-    let action = ReadFile { path, offset: 1, limit: None, encoding: Default::default() };
-    let _ = sandbox.roots.read(action);
+    let action = FileInfo { path };
+    let _ = sandbox.roots.info(action);
 }
 
 fn main() {}

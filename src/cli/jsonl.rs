@@ -1,0 +1,78 @@
+//! One JSON object a line in, one a line out: what `lint`, `scan` and `extract` have in common.
+
+use std::io::{self, BufRead, Read, Write};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Answers every line of `input` that is a case. A line that is none is answered with `{"id","error"}` (the `id` where there is one), and the next
+/// is read; of a line longer than `longest` bytes the rest is skipped. Empty lines count for nothing. Gives the number of lines that were no case.
+///
+/// `form`: what a line must be, for the error.
+///
+/// # Errors
+/// What reading or writing fails with.
+pub fn each<Case: DeserializeOwned, Answer: Serialize>(
+    mut input: impl BufRead,
+    mut output: impl Write,
+    longest: u64,
+    form: &str,
+    mut answer: impl FnMut(Case) -> Answer,
+) -> io::Result<usize> {
+    let mut faulty = 0;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if input.by_ref().take(longest).read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        let whole = line.ends_with(b"\n") || (line.len() as u64) < longest;
+        if !whole {
+            input.skip_until(b'\n')?;
+        } else if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let read = if whole { case(&line, form) } else { Err((Value::Null, format!("the line is longer than {longest} bytes"))) };
+        match read {
+            Ok(case) => serde_json::to_writer(&mut output, &answer(case))?,
+            Err((id, error)) => {
+                faulty += 1;
+                serde_json::to_writer(&mut output, &json!({ "id": id, "error": error }))?;
+            }
+        }
+        output.write_all(b"\n")?;
+    }
+    output.flush()?;
+    Ok(faulty)
+}
+
+fn case<Case: DeserializeOwned>(line: &[u8], form: &str) -> Result<Case, (Value, String)> {
+    let value: Value = serde_json::from_slice(line).map_err(|fault| (Value::Null, format!("the line is no JSON: {fault}")))?;
+    let id = value.get("id").cloned().unwrap_or_default();
+    serde_json::from_value(value).map_err(|fault| (id, format!("the line is no case `{form}`: {fault}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(serde::Deserialize)]
+    struct Number {
+        id: u32,
+        n: u32,
+    }
+
+    #[test]
+    fn a_bad_line_is_answered_and_the_next_one_is_read() {
+        let input = format!("{{\"id\":1,\"n\":2}}\n\nno json\n{{\"id\":3}}\n{}\n{{\"id\":4,\"n\":5}}", "x".repeat(100));
+        let mut output = Vec::new();
+        let double = |case: Number| json!({"id": case.id, "n": case.n * 2});
+        assert_eq!(each(input.as_bytes(), &mut output, 40, "{\"id\",\"n\"}", double).unwrap(), 3);
+        let lines: Vec<Value> =
+            output.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap()).collect();
+        assert_eq!((&lines[0], &lines[4]), (&json!({"id": 1, "n": 4}), &json!({"id": 4, "n": 10})));
+        assert_eq!((&lines[1]["id"], &lines[2]["id"]), (&Value::Null, &json!(3)));
+        assert!(lines[3]["error"].as_str().unwrap().contains("longer than 40 bytes"), "{lines:?}");
+    }
+}
