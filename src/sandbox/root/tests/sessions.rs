@@ -80,3 +80,17 @@ fn a_session_root_takes_no_more_than_its_quota() {
     assert_eq!(code(house.roots.create_directory(house.permit(action, vec![opened]))), Code::NoSpace);
     assert_eq!(text(house.read("scratch/a")), "1");
 }
+
+#[test]
+fn a_root_over_its_quota_takes_no_program_and_one_at_it_does() {
+    let house = House::new();
+    let roots = scratch(&house.path("home/state"), Some(Quota { bytes: Some(crate::model::Bytes(8)), files: None }));
+    let folder = roots.folder("t", "scratch").unwrap();
+    let put = |name: &str| {
+        rustix::fs::openat(&*folder, name, rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY, rustix::fs::Mode::RWXU).unwrap()
+    };
+    rustix::io::write(put("a"), b"12345678").unwrap();
+    assert_eq!(roots.has_room("t", "scratch"), Ok(()));
+    rustix::io::write(put("b"), b"9").unwrap();
+    assert_eq!(roots.has_room("t", "scratch").unwrap_err().0.code, Code::NoSpace);
+}
