@@ -32,13 +32,30 @@ impl Room {
         let (action, _, terms) = permit.spend();
         let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
         let spec = self.spec(action, &terms)?;
-        let has_room =
-            || spec.roots.iter().filter(|root| root.writable).try_for_each(|root| self.roots.has_room(&terms.session, &root.name));
+        let written: Vec<&str> = spec.roots.iter().filter(|root| root.writable).map(|root| root.name.as_str()).collect();
+        let has_room = || written.iter().try_for_each(|root| self.roots.has_room(&terms.session, root));
         has_room()?;
-        let mut outcome = jail.run(&spec, &stage.cancel, listener(stage)).await.map_err(|fault| failed(&fault))?;
-        if matches!(outcome.status, Status::Ok | Status::Exception)
-            && let Err(full) = has_room()
-        {
+        let stop = stage.cancel.child_token();
+        let run = jail.run(&spec, &stop, listener(stage));
+        tokio::pin!(run);
+        let mut looks = tokio::time::interval_at(tokio::time::Instant::now() + LOOK, LOOK);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut full = None;
+        let mut outcome = loop {
+            tokio::select! {
+                outcome = &mut run => break outcome.map_err(|fault| failed(&fault))?,
+                _ = looks.tick(), if full.is_none() => {
+                    full = has_room().err();
+                    if full.is_some() {
+                        stop.cancel();
+                    }
+                }
+            }
+        };
+        if matches!(outcome.status, Status::Ok | Status::Exception) {
+            full = has_room().err();
+        }
+        if let Some(full) = full {
             (outcome.status, outcome.limit) = (Status::Limit, Some(Limit::Disk));
             outcome.evidence = Some(format!("{}; nothing more is written or run there before some of it is deleted", full.0.message));
         }
@@ -142,6 +159,8 @@ fn listener(stage: &Stage) -> Option<mpsc::Sender<Chunk>> {
 
 /// Between two notes, and before the first: a short program is over before anybody could read one.
 const EVERY: Duration = Duration::from_millis(500);
+/// Between two looks at what a program has written in roots with a quota.
+const LOOK: Duration = Duration::from_millis(100);
 /// Characters of output a note shows.
 const SHOWN: usize = 400;
 

@@ -47,6 +47,7 @@ stdio = "all"
 [roots.work]
 path = "session"
 mode = "rw"
+quota = {{ bytes = "8MiB", files = 500 }}
 allowed_paths = ["**"]
 [roots.project]
 path = {project}

@@ -43,3 +43,18 @@ fn variables_last_under_a_handle_and_belong_to_it_alone() {
     let unknown = server.call("run_python", &json!({"code": "1", "session": "py_guessed"}));
     assert_eq!(told(&unknown, "code"), "session_unknown", "{unknown}");
 }
+
+#[test]
+fn a_program_that_fills_its_root_is_ended_while_it_writes() {
+    let (_home, mut server) = served("");
+    let ordinary = server.call("run_python", &json!({"code": "open('/roots/work/a', 'w').write('x' * 1_000_000)\nprint('kept')"}));
+    assert_eq!(told(&ordinary, "stdout"), "kept\n", "{ordinary}");
+    let greedy = "import time\nfor i in range(2000):\n    open(f'/roots/work/{i}', 'w').write('x' * 1_000_000)\n    time.sleep(0.02)";
+    let ended = server.call("run_python", &json!({"code": greedy}));
+    assert_eq!((told(&ended, "status"), told(&ended, "limit")), ("limit".to_owned(), "disk".to_owned()), "{ended}");
+    let listed = server.call("list_directory", &json!({"path": "work"}));
+    let files = listed["result"]["structuredContent"]["entries"].as_array().map_or(0, Vec::len);
+    assert!((8..200).contains(&files), "{files} files of 1 MB in a root of 8 MiB");
+    let again = server.call("run_python", &json!({"code": "print('more')"}));
+    assert_eq!(told(&again, "code"), "no_space", "{again}");
+}
