@@ -55,6 +55,12 @@ impl Filtered {
         }
         let structured = output.structured.map(|fields| filter.object(fields)).transpose()?;
         let mut meta = output.meta;
+        if let Some(Value::Object(facts)) = meta.get_mut("toolgate/page") {
+            // The title of a page is a stranger's word as well, wherever a client shows it.
+            for text in facts.values_mut().filter_map(|value| if let Value::String(text) = value { Some(text) } else { None }) {
+                *text = filter.clean(super::escape_line(text).into_owned(), Source::Program)?;
+            }
+        }
         if !filter.found.is_empty() {
             meta.insert(FOUND.to_owned(), json!({"found": filter.found}));
         }
@@ -138,5 +144,24 @@ impl Parts {
             Block::Image { data, .. } => data.len(),
         });
         blocks.sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_page_calls_itself_is_cleaned_like_what_it_says() {
+        let title = "Key AKIAQ7ZT3N5WXK2VPLMR\u{202e}\nof the house";
+        let mut output = Output::text("a page".to_owned());
+        output.meta.insert("toolgate/page".to_owned(), json!({"final_url": "https://a.example/", "status": 200, "title": title}));
+        let filtered = Filtered::of(output, &Settings::default(), "d", Known::No).unwrap();
+        let page = &filtered.parts().meta["toolgate/page"];
+        assert_eq!((&page["final_url"], &page["status"]), (&json!("https://a.example/"), &json!(200)));
+        let shown = page["title"].as_str().unwrap();
+        assert!(shown.starts_with("Key ") && shown.ends_with("of the house"), "{shown}");
+        assert!(!shown.contains("AKIA") && !shown.contains('\u{202e}') && !shown.contains('\n'), "{shown}");
+        assert!(!filtered.is_clean());
     }
 }
