@@ -220,6 +220,9 @@ fn page_of(action: &model::Fetch, page: &Page, text: &str, most: Bytes, mut fact
         facts.insert("next_index".to_owned(), next.into());
         notes.push(format!("[cut at character {next} of {}; go on with start_index {next}]", piece.total));
     }
+    if start > 0 && start >= piece.total {
+        notes.push(format!("[the text has {} characters; nothing is left at start_index {start}]", piece.total));
+    }
     if page.truncated {
         notes.push("[the response was longer than max_response and its end was not read]".to_owned());
     }
@@ -276,13 +279,34 @@ fn is_binary(kind: &str, body: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;
+    use crate::model::HttpUrl;
 
     fn plan(arguments: Value) -> Result<Action, Code> {
         let Value::Object(map) = arguments else { panic!("an object") };
         Fetch.plan(map).map_err(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn a_piece_past_the_end_says_where_the_end_is() {
+        let Ok(Action::Fetch(fetch)) = plan(json!({"url": "https://a.example/", "start_index": 9})) else { panic!() };
+        let page = Page {
+            final_url: HttpUrl::parse(&fetch.url).unwrap(),
+            status: 200,
+            headers: BTreeMap::new(),
+            content_type: Some("text/plain".to_owned()),
+            body: b"12345".to_vec(),
+            truncated: false,
+            wire_bytes: 5,
+            hops: Vec::new(),
+        };
+        let output = shown(&fetch, &page, None, Bytes(1000));
+        let Some(Block::Text { text, origin: Origin::Own }) = output.blocks.last() else { panic!("{output:?}") };
+        assert_eq!(text, "[the text has 5 characters; nothing is left at start_index 9]");
     }
 
     #[test]
