@@ -1,48 +1,6 @@
-//! What the manifest says about the log: `[audit]`.
+//! What the manifest's `[audit]` means for a record: whether the call waits for the disk.
 
-use std::time::Duration;
-
-use crate::model::Bytes;
-
-/// The values of `[audit]` in the manifest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// What is on disk before a call acts.
-    pub durability: Durability,
-    /// A file of the log is closed and a new one begun at this size.
-    pub rotate: Bytes,
-    /// Closed files whose last record is older are removed.
-    pub keep: Duration,
-    /// Names of arguments stored as length and SHA-256; compared without case.
-    pub hash_args: Vec<String>,
-    /// Names of arguments stored as a keyed hash; a name matches when one of its words does (`access_token` matches `token`).
-    pub redact: Vec<String>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let words = |list: &[&str]| list.iter().map(ToString::to_string).collect();
-        Self {
-            durability: Durability::Effects,
-            rotate: Bytes::mib(64),
-            keep: Duration::from_hours(400 * 24),
-            hash_args: words(&["content", "code", "body"]),
-            redact: words(&["password", "token", "authorization"]),
-        }
-    }
-}
-
-/// What is on disk before a call acts. Whatever the mode, every record is handed to the kernel first, so it survives the death of the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// A call that can change or send anything beyond its session's scratch is on disk before it acts, others within 50 ms.
-    #[default]
-    Effects,
-    /// All are on disk before they act.
-    Every,
-    /// All are on disk within 50 ms.
-    Relaxed,
-}
+pub use crate::manifest::{AuditRules as Settings, Durability};
 
 impl Durability {
     /// How far the record of a call with this reach must get before the call acts.

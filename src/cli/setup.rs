@@ -146,7 +146,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     }
     let path = state_path(&found.manifest, found.file.as_deref())?;
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
-    let log = Log::open(state.path(), settings(&found.manifest), Arc::new(jiff::Timestamp::now))?;
+    let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
     let places = places(&mut found)?;
     let guarded = guarded(found.file.as_deref());
     let manifest = &found.manifest;
@@ -222,19 +222,4 @@ pub(super) fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
     }
     found.manifest.check_nesting().map_err(|faults| Unbuilt::Manifest { file: found.file.clone().unwrap_or_default(), faults })?;
     Ok(places)
-}
-
-fn settings(manifest: &Manifest) -> audit::Settings {
-    let rules = &manifest.audit;
-    audit::Settings {
-        durability: match rules.durability {
-            manifest::Durability::Effects => audit::Durability::Effects,
-            manifest::Durability::Every => audit::Durability::Every,
-            manifest::Durability::Relaxed => audit::Durability::Relaxed,
-        },
-        rotate: rules.rotate,
-        keep: rules.keep,
-        hash_args: rules.hash_args.clone(),
-        redact: rules.redact.clone(),
-    }
 }

@@ -151,15 +151,15 @@ impl Default for ReviewRules {
     }
 }
 
-/// What is on disk before a call acts.
+/// What is on disk before a call acts. Whatever the mode, every record is handed to the kernel first, so it survives the death of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// Calls that can change or send anything beyond their session's scratch.
+    /// A call that can change or send anything beyond its session's scratch is on disk before it acts, others within 50 ms.
     #[default]
     Effects,
-    /// All.
+    /// All are on disk before they act.
     Every,
-    /// None: all within 50 ms.
+    /// All are on disk within 50 ms.
     Relaxed,
 }
 
@@ -168,13 +168,13 @@ pub enum Durability {
 pub struct AuditRules {
     /// What is on disk before a call acts.
     pub durability: Durability,
-    /// A new file at this size.
+    /// A file of the log is closed and a new one begun at this size.
     pub rotate: Bytes,
-    /// Older closed files are removed.
+    /// Closed files whose last record is older are removed.
     pub keep: Duration,
-    /// Arguments stored as length and digest.
+    /// Names of arguments stored as length and SHA-256; compared without case.
     pub hash_args: Vec<String>,
-    /// Arguments stored as a keyed hash.
+    /// Names of arguments stored as a keyed hash; a name matches when one of its words does (`access_token` matches `token`).
     pub redact: Vec<String>,
 }
 
