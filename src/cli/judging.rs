@@ -59,6 +59,10 @@ pub(super) fn check(file: Option<&Path>, out: &mut dyn Write) -> Result<End, Fau
         found.manifest.profiles.len(),
         found.manifest.tests.len()
     )?;
+    let state = setup::state_path(&found.manifest, found.file.as_deref())?;
+    if let Some(why) = super::environment::find(&found.manifest, found.file.as_deref(), &state).unready {
+        writeln!(out, "run_python is refused until then: {why}")?;
+    }
     Ok(End::Done)
 }
 

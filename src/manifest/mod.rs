@@ -3,6 +3,7 @@
 mod decisions;
 mod fault;
 mod loosened;
+mod packages;
 mod pattern;
 mod raw;
 mod read;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 
 pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewRules, Reviewer, Test};
 pub use fault::{Fault, Location, Spans};
+pub use packages::{Lock, Pinned, requirement};
 pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};
 pub use read::{parse, parse_json};
 pub use schema::schema;
