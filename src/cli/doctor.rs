@@ -38,7 +38,9 @@ pub async fn examine(settings: &Settings) -> Report {
     let found = tokio::task::spawn_blocking(move || Interpreter::detect(&name)).await;
     let interpreter = match found.map_err(|e| NoRun::Fault(e.to_string())).and_then(|found| found) {
         Ok(interpreter) => Arc::new(interpreter),
-        Err(no_run) => return Report { interpreter: no_run.to_string(), packages: settings.unready.clone(), chosen: None, backends: Vec::new() },
+        Err(no_run) => {
+            return Report { interpreter: no_run.to_string(), packages: settings.unready.clone(), chosen: None, backends: Vec::new() };
+        }
     };
     let mut report = Report {
         interpreter: format!("{} ({})", interpreter.argv0, interpreter.version),

@@ -71,8 +71,8 @@ pub(super) fn read_lock(path: &Path) -> Result<Option<Lock>, String> {
 /// Where the environment of a lock and an interpreter stands: another lock is another folder, so that a server that runs keeps its own.
 pub(super) fn place(state: &Path, lock: &Lock, base: &Path) -> PathBuf {
     let digest = Sha256::new().chain_update(lock.text()).chain_update([0]).chain_update(base.as_os_str().as_encoded_bytes()).finalize();
-    let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    state.join(FOLDER).join(name)
+    let name = digest.iter().take(8).fold(0_u64, |name, byte| name << 8 | u64::from(*byte));
+    state.join(FOLDER).join(format!("{name:016x}"))
 }
 
 fn name(path: &Path) -> String {

@@ -88,7 +88,12 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
     for Pinned { name, version, .. } in &lock.pinned {
         writeln!(out, "  {name} {version}")?;
     }
-    writeln!(out, "{} package(s) installed with {}; programs see them from the next start of a server on", lock.pinned.len(), installer.name())?;
+    writeln!(
+        out,
+        "{} package(s) installed with {}; programs see them from the next start of a server on",
+        lock.pinned.len(),
+        installer.name()
+    )?;
     Ok(End::Done)
 }
 

@@ -148,11 +148,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
     let places = places(&mut found)?;
-    let mut guarded = guarded(found.file.as_deref());
-    if !found.manifest.python.packages.is_empty() {
-        // Whoever writes the lock says what the next sync installs.
-        guarded.extend(found.file.as_deref().map(environment::lock_path));
-    }
+    let guarded = guarded(found.file.as_deref(), &found.manifest);
     let manifest = &found.manifest;
     let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state.path()]).collect();
     python_writes_apart(manifest, &places, &own)?;
@@ -192,9 +188,13 @@ fn python_writes_apart(manifest: &Manifest, places: &[root::Place], guarded: &[&
     Ok(())
 }
 
-/// What no call may touch: the manifest in force, and every place where the next start would look for one.
-pub(super) fn guarded(file: Option<&Path>) -> Vec<PathBuf> {
+/// What no call may touch: the manifest in force and its lock, and every place where the next start would look for one.
+pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> {
     let mut guarded: Vec<PathBuf> = file.map(Path::to_owned).into_iter().collect();
+    if !manifest.python.packages.is_empty() {
+        // Whoever writes the lock says what the next sync installs.
+        guarded.extend(file.map(environment::lock_path));
+    }
     if let Some(next) = manifest_path(None).and_then(|file| file.canonicalize().ok()).filter(|file| !guarded.contains(file)) {
         guarded.push(next);
     }

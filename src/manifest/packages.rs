@@ -82,7 +82,8 @@ impl Lock {
 
     /// The lock file, in the form that pip and uv read as requirements.
     pub fn text(&self) -> String {
-        let mut text = "# Written by `toolgate packages sync`: every package by the digest of its file. Keep it with the manifest.\n".to_owned();
+        let mut text =
+            "# Written by `toolgate packages sync`: every package by the digest of its file. Keep it with the manifest.\n".to_owned();
         for wanted in &self.wanted {
             let _ = writeln!(text, "{WANTED}{wanted}");
         }
@@ -195,7 +196,8 @@ mod tests {
 
     #[test]
     fn nothing_but_packages_with_digests_may_stand_in_a_lock() {
-        for line in ["--index-url x", "-r other.txt", "numpy @ file:x", "./numpy.whl", "numpy", "numpy==1", "numpy==1 --no-binary", "-e==1"] {
+        for line in ["--index-url x", "-r other.txt", "numpy @ file:x", "./numpy.whl", "numpy", "numpy==1", "numpy==1 --no-binary", "-e==1"]
+        {
             assert!(Lock::parse(&format!("{}{line}\n", lock().text())).is_err(), "{line}");
         }
     }
@@ -219,8 +221,21 @@ mod tests {
             assert_eq!(requirement(text), Ok(plain.to_owned()));
         }
         for text in [
-            "", "-r x", "--index-url=x", "numpy @ https://x/y.whl", "./numpy", "../x.whl", "git+https://x", "numpy==", "numpy=>", "a\nb==1",
-            "numpy==1\n--pre", "numpy[", "numpy; ", "numpy==1 --hash=x", "x/y",
+            "",
+            "-r x",
+            "--index-url=x",
+            "numpy @ https://x/y.whl",
+            "./numpy",
+            "../x.whl",
+            "git+https://x",
+            "numpy==",
+            "numpy=>",
+            "a\nb==1",
+            "numpy==1\n--pre",
+            "numpy[",
+            "numpy; ",
+            "numpy==1 --hash=x",
+            "x/y",
         ] {
             assert!(requirement(text).is_err(), "{text}");
         }

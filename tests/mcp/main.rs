@@ -10,5 +10,6 @@ mod eras;
 mod home;
 mod hostile;
 mod listing;
+mod packages;
 mod python;
 mod server;
