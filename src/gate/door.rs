@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::crowd::Crowd;
 use super::grants::Grants;
 use super::pending::hex;
 use super::rates::{Millis, Rates};
 use crate::audit::StateDir;
 use crate::manifest::Manifest;
+use crate::model::{Code, Refusal};
 
 /// What decides on the calls of one server.
 #[derive(Debug)]
@@ -26,6 +28,7 @@ pub(super) struct Shared {
     pub(super) state: Arc<StateDir>,
     pub(super) rates: Mutex<Rates>,
     pub(super) grants: Mutex<Grants>,
+    pub(super) crowd: Crowd,
     slots: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: Mutex<CancellationToken>,
     begun: Instant,
@@ -46,6 +49,7 @@ impl Gate {
             state,
             rates: Mutex::default(),
             grants: Mutex::default(),
+            crowd: Crowd::default(),
             slots: Mutex::default(),
             stop: Mutex::default(),
             begun: Instant::now(),
@@ -109,6 +113,28 @@ impl Door {
     /// Whether the kill switch is on.
     pub fn is_killed(&self) -> bool {
         self.shared.state.is_killed()
+    }
+
+    /// Resolves when the kill switch is pulled: in this process, or by whoever shares the state folder.
+    pub async fn killed(&self) {
+        const LOOK: Duration = Duration::from_millis(20);
+        let stop = self.stop();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(LOOK) => if self.is_killed() { return },
+            }
+        }
+    }
+
+    /// Waits for something, unless the kill switch is pulled meanwhile.
+    /// # Errors  `killed`.
+    pub(super) async fn until_killed<T>(&self, work: impl Future<Output = T>) -> Result<T, Refusal> {
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            () = self.killed() => Err(Refusal::new(Code::Killed, "the emergency stop was pulled while a person was being asked")),
+        }
     }
 
     /// One of the session's places for running calls; waits for one.

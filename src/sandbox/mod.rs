@@ -4,6 +4,7 @@ pub mod egress;
 pub mod jail;
 mod python;
 pub mod reading;
+mod review;
 pub mod root;
 mod view;
 
@@ -67,6 +68,11 @@ impl Sandbox {
 
     /// Ends everything that is kept running between calls: nothing outlives the server.
     pub async fn close(&self) {
+        self.python.close().await;
+    }
+
+    /// Kills everything that is kept running between calls; a later call begins anew.
+    pub async fn stop(&self) {
         self.python.close().await;
     }
 

@@ -121,8 +121,13 @@ impl ServerHandler for Handler {
         let progress = Self::progress(&context);
         // Cancelled by the client, by the end of the connection, or by the end of the server; a time-out of ours ends only this call.
         let cancel = context.ct.child_token();
-        let asker =
-            ClientAsker { context: context.clone(), codec: Arc::clone(&self.codec), progress: progress.clone(), gone: self.eof.clone() };
+        let asker = ClientAsker {
+            context: context.clone(),
+            codec: Arc::clone(&self.codec),
+            progress: progress.clone(),
+            gone: self.eof.clone(),
+            is_modern: is_modern(&context),
+        };
         let reply = pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }).await;
         respond(reply, &context)
     }

@@ -10,5 +10,7 @@ mod eras;
 mod home;
 mod hostile;
 mod listing;
+mod operator;
 mod python;
 mod server;
+mod waiting;
