@@ -268,7 +268,7 @@ fn resume(principal: Option<&str>, out: &mut dyn Write) -> Result<End, Fault> {
     let path = state()?;
     let folder = StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?;
     if let Some(principal) = principal {
-        folder.resume_principal(principal)?;
+        crate::audit::counts::Counts::open(&folder)?.resume(principal)?;
         note(&folder, Event::BreakerReset, principal)?;
         writeln!(
             out,
