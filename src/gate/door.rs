@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::grants::Grants;
 use super::pending::hex;
 use super::rates::{Meter, Millis};
+use super::taint::Taint;
 use crate::audit::StateDir;
 use crate::audit::counts::Counts;
 use crate::manifest::Manifest;
@@ -27,6 +28,7 @@ pub(super) struct Shared {
     pub(super) state: Arc<StateDir>,
     pub(super) counts: Arc<Counts>,
     pub(super) grants: Mutex<Grants>,
+    pub(super) taint: Mutex<Taint>,
     slots: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: Mutex<CancellationToken>,
     begun: Instant,
@@ -48,6 +50,7 @@ impl Gate {
             counts: Arc::new(Counts::open(&state)?),
             state,
             grants: Mutex::default(),
+            taint: Mutex::default(),
             slots: Mutex::default(),
             stop: Mutex::default(),
             begun: Instant::now(),
@@ -79,6 +82,7 @@ impl Gate {
     /// Forgets what hangs on a session.
     pub fn end_session(&self, session: &str) {
         lock(&self.shared.grants).end_session(session);
+        lock(&self.shared.taint).end_session(session);
         lock(&self.shared.slots).retain(|key, _| key.split_once('\0').is_none_or(|(_, owner)| owner != session));
     }
 

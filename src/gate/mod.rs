@@ -9,6 +9,7 @@ mod permit;
 mod question;
 mod rates;
 mod settle;
+mod taint;
 
 pub use admit::Admitted;
 pub use asker::Asker;

@@ -9,15 +9,18 @@ mod view;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
 use crate::model::{Access, Action, Failure, Fetch, HttpUrl, Opened, RunPython, Stage, Target};
 use egress::{Egress, Page};
 use jail::Outcome;
 use python::Room;
+use reading::{Job, Readers};
 use root::Roots;
 
 /// The world as tools may reach it, each part behind verbs that ask for a permit.
@@ -27,13 +30,15 @@ pub struct Sandbox {
     pub roots: Arc<Roots>,
     egress: Egress,
     python: Room,
+    readers: Readers,
 }
 
 impl Sandbox {
     /// A sandbox of opened roots, a way out, and a jail that is looked for when the first program comes.
     pub fn new(roots: Roots, egress: Egress, jail: jail::Settings) -> Self {
         let roots = Arc::new(roots);
-        Self { python: Room::new(jail, Arc::clone(&roots)), roots, egress }
+        let readers = Readers::new(reading::Settings { helper: jail.helper.clone(), ..reading::Settings::default() });
+        Self { python: Room::new(jail, Arc::clone(&roots)), roots, egress, readers }
     }
 
     /// Looks at each target without any effect, and holds what it looked at.
@@ -65,9 +70,16 @@ impl Sandbox {
         self.python.run(permit, stage).await
     }
 
+    /// Reads what came from outside, for `principal`, in a process that can do nothing else.
+    /// # Errors  `timeout`, `unreadable`, `sandbox_unavailable`.
+    pub async fn read(&self, principal: &str, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
+        self.readers.read(principal, job, bytes, patience).await
+    }
+
     /// Ends everything that is kept running between calls: nothing outlives the server.
     pub async fn close(&self) {
         self.python.close().await;
+        self.readers.close().await;
     }
 
     /// Wipes what hangs on a session.
