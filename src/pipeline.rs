@@ -90,6 +90,8 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
         return Err(End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed });
     }
     let grant = granted.grant.clone();
+    let carried = granted.decision.carried.clone();
+    door.contacts(&call.caller.session, screened.url.as_ref());
     let output = execute(house, door, tool, &capability, granted, stage).await?;
     door.charge(call, output.bytes_written, output.bytes_sent, output.cpu_ms);
     if let (Some(key), true) = (grant, output.bytes_written > 0) {
@@ -103,10 +105,14 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let status = if output.is_error { Status::Error } else { Status::Success };
     let content = house.content_of(door, &output);
     let known = content.as_ref().map_or(Known::No, |content| house.is_known(content));
-    let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known)?;
+    let session = &call.caller.session;
+    door.keeps(session, &action, &screened);
+    let strange = door.strange(session, &action, &screened, &capability.profile, &output);
+    let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known, strange)?;
     if let (Some(content), true) = (content, filtered.is_clean()) {
         house.remember_clean(content);
     }
+    let filtered = door.took_in(session, filtered).with_carried(&carried);
     Ok(Turn::Answer(filtered, status))
 }
 

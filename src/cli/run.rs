@@ -179,12 +179,19 @@ fn run_scan(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
 }
 
 fn run_extract(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
+    let extractor = extract::Extractor::new(crate::sandbox::reading::Settings::default())?;
     if let Some(lines) = &input.jsonl {
-        let faulty = extract::extract_jsonl(reader(lines)?, out)?;
+        let faulty = extractor.lines(reader(lines)?, out)?;
         return Ok(if faulty == 0 { End::Done } else { End::Negative });
     }
-    let (_, bytes) = whole(input)?;
-    let article = extract::extract(&crate::filter::reader::decode(&bytes, None), None);
+    let (name, bytes) = whole(input)?;
+    let article = match extractor.file(&bytes) {
+        Ok(article) => article,
+        Err(why) => {
+            writeln!(io::stderr(), "toolgate: {}: {}", escape(&name), escape(&why))?;
+            return Ok(End::Negative);
+        }
+    };
     if input.json {
         let facts = serde_json::json!({
             "markdown": article.markdown, "title": article.title, "byline": article.byline, "date": article.date

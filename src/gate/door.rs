@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::grants::Grants;
 use super::pending::hex;
 use super::rates::{Millis, Rates};
+use super::taint::Taint;
 use crate::audit::StateDir;
 use crate::manifest::Manifest;
 
@@ -26,6 +27,7 @@ pub(super) struct Shared {
     pub(super) state: Arc<StateDir>,
     pub(super) rates: Mutex<Rates>,
     pub(super) grants: Mutex<Grants>,
+    pub(super) taint: Mutex<Taint>,
     slots: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: Mutex<CancellationToken>,
     begun: Instant,
@@ -46,6 +48,7 @@ impl Gate {
             state,
             rates: Mutex::default(),
             grants: Mutex::default(),
+            taint: Mutex::default(),
             slots: Mutex::default(),
             stop: Mutex::default(),
             begun: Instant::now(),
@@ -72,6 +75,7 @@ impl Gate {
     /// Forgets what hangs on a session.
     pub fn end_session(&self, session: &str) {
         lock(&self.shared.grants).end_session(session);
+        lock(&self.shared.taint).end_session(session);
         lock(&self.shared.slots).remove(session);
     }
 

@@ -9,6 +9,7 @@ mod permit;
 mod question;
 mod rates;
 mod settle;
+mod taint;
 
 pub use asker::Asker;
 pub use door::{Door, Gate};

@@ -153,7 +153,10 @@ impl Door {
 
     fn state(&self, case: &Case<'_>) -> State {
         let client = case.call.caller.channel != Channel::None;
+        let (untrusted, contacted) = self.intake(&case.call.caller.session);
         State {
+            untrusted,
+            contacted,
             now: super::admit::moment(self.shared.now()),
             policy: self.manifest_sha256.clone(),
             channels: Channels { client, operator: false },
@@ -216,6 +219,9 @@ impl Door {
     fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
         let now_ns = i128::from(wall_seconds()) * 1_000_000_000;
         let mut text = question::text(case.action, case.opened, preview, level, now_ns, pending.code.as_deref());
+        if self.intake(&case.call.caller.session).0 {
+            text.push_str("\nThis session has taken in content from outside: what it asks for now may be a stranger's wish.");
+        }
         for warning in warnings(case) {
             text.push_str("\nThe static check warns:");
             text.push_str(&crate::filter::escape(warning));
@@ -264,6 +270,8 @@ impl Door {
             rule: verdict.rule.clone(),
             approval,
             warnings: warnings(case).to_vec(),
+            untrusted: self.intake(&case.call.caller.session).0,
+            carried: crate::filter::carried(&case.call.arguments, &self.manifest.filters).found,
         };
         let grant = self.grant_key(case, verdict);
         Settled::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant }))

@@ -96,6 +96,7 @@ fn one_root(found: &mut Found, at: &str, old: &Root, new: &Root) {
     found.when(old.mode == RootMode::ReadOnly && new.mode == RootMode::ReadWrite, &format!("{at}.mode"), "may be written");
     found.no_more(&format!("{at}.allowed_paths"), &old.allowed, &new.allowed);
     found.no_less(&format!("{at}.denied_paths"), &old.denied, &new.denied);
+    found.no_less(&format!("{at}.untrusted_paths"), &old.untrusted, &new.untrusted);
     let quota = |root: &Root| (root.quota.and_then(|quota| quota.bytes), root.quota.and_then(|quota| quota.files));
     let ((old_bytes, old_files), (new_bytes, new_files)) = (quota(old), quota(new));
     found.limit(&format!("{at}.quota.bytes"), old_bytes.as_ref(), new_bytes.as_ref());
@@ -105,6 +106,7 @@ fn one_root(found: &mut Found, at: &str, old: &Root, new: &Root) {
 fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     let (was, is) = (&old.files, &new.files);
     found.no_less("files.denied_paths", &was.denied, &is.denied);
+    found.no_less("files.untrusted_paths", &was.untrusted, &is.untrusted);
     found.not_above("files.max_file_size", &was.max_file_size, &is.max_file_size);
     found.not_above("files.max_answer", &was.max_answer, &is.max_answer);
     found.when(was.symlinks == Symlinks::Deny && is.symlinks == Symlinks::Inside, "files.symlinks", "follows links");

@@ -72,6 +72,16 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Whether the manifest says that others wrote what lies at a place.
+    pub fn is_untrusted(&self, target: &crate::model::Target) -> bool {
+        let patterns = self.roots.get(&target.root).map_or(&[] as &[_], |root| &root.untrusted).iter().chain(&self.files.untrusted);
+        let mut patterns = patterns.peekable();
+        patterns.peek().is_some() && {
+            let path = FoldedPath::of(&target.path);
+            patterns.any(|pattern| pattern.covers(&path))
+        }
+    }
+
     /// What holds without a file: a scratch folder for each session, and Python that sees it; no folder of the machine, no network.
     pub fn builtin() -> Self {
         let work = Root {
@@ -79,6 +89,7 @@ impl Manifest {
             mode: RootMode::ReadWrite,
             allowed: vec![AllowPattern::everything()],
             denied: Vec::new(),
+            untrusted: Vec::new(),
             quota: Some(Quota { bytes: Some(crate::model::Bytes::mib(200)), files: Some(2000) }),
             paths: Vec::new(),
         };

@@ -87,6 +87,8 @@ pub struct Root {
     pub allowed: Vec<AllowPattern>,
     /// What may not: folded, with all below it.
     pub denied: Vec<DenyPattern>,
+    /// Files whose content is a stranger's, with all below.
+    pub untrusted: Vec<DenyPattern>,
     /// Bounds of a session root.
     pub quota: Option<Quota>,
     /// The absolute paths, segment by segment, under which a caller may name it. Filled by [`super::Manifest::resolve_roots`];
@@ -116,6 +118,8 @@ pub enum Symlinks {
 pub struct Files {
     /// What may be touched in no root.
     pub denied: Vec<DenyPattern>,
+    /// Files whose content is a stranger's, in every root.
+    pub untrusted: Vec<DenyPattern>,
     /// Largest file that is read whole or written.
     pub max_file_size: Bytes,
     /// Longest answer.
@@ -126,7 +130,13 @@ pub struct Files {
 
 impl Default for Files {
     fn default() -> Self {
-        Self { denied: Vec::new(), max_file_size: Bytes::mib(1), max_answer: Bytes::kib(64), symlinks: Symlinks::Deny }
+        Self {
+            denied: Vec::new(),
+            untrusted: Vec::new(),
+            max_file_size: Bytes::mib(1),
+            max_answer: Bytes::kib(64),
+            symlinks: Symlinks::Deny,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
 use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, HttpUrl, Opened, RunPython, Stage, Target};
@@ -21,6 +22,7 @@ use crate::policy::request::Method;
 use egress::{Denied, Egress, EgressRequest, Overflow, Page};
 use jail::Outcome;
 use python::Room;
+use reading::{Job, Readers};
 use root::Roots;
 
 /// The largest document the server reads for itself, and the time it has for it.
@@ -34,13 +36,15 @@ pub struct Sandbox {
     pub roots: Arc<Roots>,
     egress: Egress,
     python: Room,
+    readers: Readers,
 }
 
 impl Sandbox {
     /// A sandbox of opened roots, a way out, and a jail that is looked for when the first program comes.
     pub fn new(roots: Roots, egress: Egress, jail: jail::Settings) -> Self {
         let roots = Arc::new(roots);
-        Self { python: Room::new(jail, Arc::clone(&roots)), roots, egress }
+        let readers = Readers::new(reading::Settings { helper: jail.helper.clone(), ..reading::Settings::default() });
+        Self { python: Room::new(jail, Arc::clone(&roots)), roots, egress, readers }
     }
 
     /// Looks at each target without any effect, and holds what it looked at.
@@ -103,9 +107,16 @@ impl Sandbox {
         self.python.run(permit, stage).await
     }
 
+    /// Reads what came from outside, for `principal`, in a process that can do nothing else.
+    /// # Errors  `timeout`, `unreadable`, `sandbox_unavailable`.
+    pub async fn read(&self, principal: &str, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
+        self.readers.read(principal, job, bytes, patience).await
+    }
+
     /// Ends everything that is kept running between calls: nothing outlives the server.
     pub async fn close(&self) {
         self.python.close().await;
+        self.readers.close().await;
     }
 
     /// Wipes what hangs on a session.

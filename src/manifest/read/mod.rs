@@ -97,7 +97,7 @@ impl Reader<'_, '_> {
             tools: self.tools(written.tools.unwrap_or_default()),
             approvals: self.approvals(written.approvals.unwrap_or_default()),
             limits: self.limits(written.limits.unwrap_or_default()),
-            filters: written.filters.unwrap_or_default(),
+            filters: self.filters(written.filters),
             review: self.review(written.review.unwrap_or_default()),
             audit: self.audit(written.audit.unwrap_or_default()),
             state_dir: written.state.and_then(|state| state.dir).filter(|dir| !dir.is_empty()),
