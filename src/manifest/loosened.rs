@@ -79,6 +79,7 @@ impl Manifest {
 }
 
 fn clients(found: &mut Found, old: &Manifest, new: &Manifest) {
+    found.same("http", &old.http, &new.http);
     let (was, is) = (&old.clients, &new.clients);
     for (at, was, is) in [("clients.stdio", &was.stdio, &is.stdio), ("clients.http", &was.http, &is.http)] {
         found.when(is.is_some() && was != is, at, "gives another profile");
