@@ -244,7 +244,10 @@ impl Door {
     fn state(&self, case: &Case<'_>, asker: &dyn Asker) -> State {
         let client = case.call.caller.channel != Channel::None;
         let operator = asker.waits() != Waits::Not;
+        let (untrusted, contacted) = self.intake(&case.call.caller.session);
         State {
+            untrusted,
+            contacted,
             now: super::admit::moment(self.shared.now()),
             policy: self.manifest_sha256.clone(),
             channels: Channels { client, operator },
@@ -313,6 +316,9 @@ impl Door {
     pub(super) fn text(&self, case: &Case<'_>, preview: &Preview, level: Level, code: Option<&str>) -> String {
         let now_ns = i128::from(wall_seconds()) * 1_000_000_000;
         let mut text = question::text(case.action, case.opened, preview, level, now_ns, code);
+        if self.intake(&case.call.caller.session).0 {
+            text.push_str("\nThis session has taken in content from outside: what it asks for now may be a stranger's wish.");
+        }
         for warning in warnings(case) {
             text.push_str("\nThe static check warns:");
             text.push_str(&crate::filter::escape(warning));
@@ -352,6 +358,7 @@ impl Door {
             max_file_size: capability.max_file_size,
             max_answer: capability.max_answer,
             timeout: capability.timeout,
+            cpu: capability.cpu,
         };
         let permit = Permit::new(case.action.clone(), case.opened.to_vec(), case.facts.addresses.clone(), terms.into());
         let decision = audit::Decision {
@@ -361,6 +368,8 @@ impl Door {
             rule: verdict.rule.clone(),
             approval,
             warnings: warnings(case).to_vec(),
+            untrusted: self.intake(&case.call.caller.session).0,
+            carried: crate::filter::carried(&case.call.arguments, &self.manifest.filters).found,
         };
         let grant = self.grant_key(case, verdict);
         Settled::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant }))

@@ -40,6 +40,8 @@ pub struct State {
     pub answer: Option<Answer>,
     /// The session has read untrusted content.
     pub untrusted: bool,
+    /// Hosts the session has contacted.
+    pub contacted: Vec<String>,
 }
 
 /// Amounts of the hourly budgets.

@@ -3,6 +3,8 @@
 mod asker;
 mod attend;
 mod handler;
+pub mod http;
+mod metrics;
 mod operator;
 mod outbox;
 mod sample;
@@ -10,4 +12,5 @@ mod stdio;
 mod strict;
 mod transport;
 
+pub use http::serve as serve_http;
 pub use stdio::serve as serve_stdio;

@@ -107,6 +107,16 @@ impl Reader<'_, '_> {
         review
     }
 
+    /// `[filters]`: its words are those of the schema; what the operator's own rules look for is built once, here, to know that it can be.
+    pub(super) fn filters(&mut self, written: Option<crate::filter::Settings>) -> crate::filter::Settings {
+        let settings = written.unwrap_or_default();
+        for (key, fault) in settings.rules.faults() {
+            let at = if key.is_empty() { "filters.rules".to_owned() } else { format!("filters.rules.{key}") };
+            self.fault(&at, fault);
+        }
+        settings
+    }
+
     pub(super) fn audit(&mut self, written: raw::Audit) -> AuditRules {
         let durability = match written.durability {
             Some(raw::Durability::Effects) | None => Durability::Effects,
