@@ -12,3 +12,4 @@ mod hostile;
 mod listing;
 mod python;
 mod server;
+mod untrusted;
