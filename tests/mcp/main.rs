@@ -14,4 +14,5 @@ mod listing;
 mod operator;
 mod python;
 mod server;
+mod untrusted;
 mod waiting;
