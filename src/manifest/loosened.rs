@@ -122,6 +122,7 @@ fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     found.same("network.max_redirects", &was.max_redirects, &is.max_redirects);
     found.not_above("network.max_connections", &was.max_connections, &is.max_connections);
     found.when(was.robots == Robots::Respect && is.robots == Robots::Ignore, "network.robots", "is no longer asked");
+    found.same("network.secrets", &was.secrets, &is.secrets);
 }
 
 fn python(found: &mut Found, old: &Manifest, new: &Manifest) {

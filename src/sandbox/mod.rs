@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::Network;
 use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
@@ -68,6 +69,11 @@ impl Sandbox {
     /// # Errors  `sandbox_unavailable`, `root_not_enforceable`, `session_unknown`, `internal`.
     pub async fn run_python(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         self.python.run(permit, stage).await
+    }
+
+    /// The web requests of a caller since this server started.
+    pub fn requests_of(&self, principal: &str) -> Network {
+        self.egress.requests_of(principal)
     }
 
     /// Reads what came from outside, for `principal`, in a process that can do nothing else.
