@@ -4,6 +4,7 @@
 mod address;
 mod chain;
 mod commit;
+pub mod counts;
 mod entry;
 mod escape;
 mod export;

@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::hex;
-
 /// The open state folder. Everything in it is 0700 or 0600 and reached through its descriptor.
 #[derive(Debug)]
 pub struct StateDir {
@@ -111,24 +109,6 @@ impl StateDir {
         }
     }
 
-    /// Ends every suspension of a principal that began before now, in every process on the folder.
-    /// # Errors  When the mark cannot be kept.
-    pub fn resume_principal(&self, principal: &str) -> io::Result<()> {
-        let marks = self.subfolder("resumed")?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::TRUNC;
-        let mark = fs::openat(&marks, mark_of(principal), flags, Mode::RUSR | Mode::WUSR)?;
-        // The time of the last change is what counts; writing sets it.
-        rustix::io::write(&mark, b"resumed\n")?;
-        Ok(())
-    }
-
-    /// When a principal was resumed last, in milliseconds since 1970.
-    pub fn resumed_at(&self, principal: &str) -> Option<u64> {
-        let seen = fs::statat(self.subfolder("resumed").ok()?, mark_of(principal), AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let (seconds, nanoseconds) = (u64::try_from(seen.st_mtime).ok()?, seen.st_mtime_nsec);
-        Some(seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000))
-    }
-
     /// Marks a once-only thing (an approval) as used, on disk before it returns. Whether this was the first time: exactly one caller of any number, in any process, gets `true`.
     /// # Errors  When the mark cannot be kept.
     pub fn use_once(&self, id: &str) -> io::Result<bool> {
@@ -153,11 +133,6 @@ impl StateDir {
             Err(fault) => Err(fault.into()),
         }
     }
-}
-
-/// A principal's name may hold anything; its digest is a file name.
-fn mark_of(principal: &str) -> String {
-    hex::text(&hex::sha256(principal.as_bytes()))
 }
 
 /// Writes a new key beside its place and links it there: a reader sees it whole or not at all, and the first maker wins.
@@ -261,14 +236,5 @@ mod tests {
         state.kill("drill").unwrap();
         assert!(StateDir::open(state.path()).unwrap().is_killed());
         assert!(state.resume().unwrap() && !state.is_killed() && !state.resume().unwrap());
-    }
-
-    #[test]
-    fn a_resumed_principal_is_told_from_every_other() {
-        let (_keep, state) = dir();
-        assert_eq!(state.resumed_at("a/../b"), None);
-        state.resume_principal("a/../b").unwrap();
-        assert!(StateDir::open(state.path()).unwrap().resumed_at("a/../b").is_some());
-        assert_eq!(state.resumed_at("b"), None);
     }
 }

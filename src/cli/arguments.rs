@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::http::Address;
+
 /// Real tools for language models behind one gate.
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, about, max_term_width = 110)]
@@ -25,6 +27,23 @@ pub struct ManifestChoice {
     /// Puts a root of the manifest at another folder.
     #[arg(long = "root", value_name = "NAME=PATH", value_parser = name_and_path)]
     pub roots: Vec<(String, PathBuf)>,
+}
+
+/// How to serve over HTTP.
+#[derive(Debug, Clone, Args)]
+pub struct HttpChoice {
+    /// Serve MCP over HTTP at /mcp of this address: 127.0.0.1:8011, or unix:PATH.
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<Address>,
+    /// Serve the HTTP+SSE transport of 2024-11-05 at /sse as well.
+    #[arg(long, requires = "http")]
+    pub sse: bool,
+    /// Speak TLS with this certificate chain (PEM).
+    #[arg(long, value_name = "FILE", requires_all = ["http", "tls_key"])]
+    pub tls_cert: Option<PathBuf>,
+    /// The key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires_all = ["http", "tls_cert"])]
+    pub tls_key: Option<PathBuf>,
 }
 
 fn name_and_path(text: &str) -> Result<(String, PathBuf), String> {
@@ -72,11 +91,14 @@ pub enum ClientName {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve MCP over standard input and output.
+    /// Serve MCP over standard input and output, or over HTTP.
     Serve {
         /// Which manifest, profile and roots.
         #[command(flatten)]
         choice: ManifestChoice,
+        /// Whether and how over HTTP.
+        #[command(flatten)]
+        http: HttpChoice,
     },
     /// Show the main job end to end, with no client and no set-up.
     Demo,

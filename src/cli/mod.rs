@@ -9,6 +9,7 @@ pub mod demo;
 pub mod doctor;
 pub mod explain;
 pub mod extract;
+mod http;
 pub mod init;
 pub mod install;
 pub mod jsonl;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Parser;
 use jiff::Timestamp;
 
-use super::arguments::{Arguments, AuditCommand, Command, Input, ManifestChoice};
+use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice};
 use super::audit::Form;
 use super::{audit as log, demo, doctor, extract, init, install, judging, lint, scan, schema, setup};
 use crate::audit::{Event, Filter, Log, Record, StateDir, Sync};
@@ -72,7 +72,7 @@ pub fn run() -> ExitCode {
 
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
     match command {
-        Command::Serve { choice } => serve(&choice),
+        Command::Serve { choice, http } => serve(&choice, &http),
         Command::Demo => demo::run(out).map(|()| End::Done).map_err(Fault::from),
         Command::Init { dir, folder, network, python, client, yes, force } => {
             let given = init::Given { folder, network, python, client };
@@ -98,9 +98,12 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
     }
 }
 
-fn serve(choice: &ManifestChoice) -> Result<End, Fault> {
+fn serve(choice: &ManifestChoice, http: &HttpChoice) -> Result<End, Fault> {
     logs();
     let found = setup::find(choice)?;
+    if let Some(address) = &http.http {
+        return super::http::serve(http, address, found, choice.profile.as_deref()).map(|()| End::Done);
+    }
     let profile = setup::stdio_profile(&found.manifest, choice)?;
     let house = Arc::new(setup::build(found)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
@@ -275,7 +278,7 @@ fn resume(principal: Option<&str>, out: &mut dyn Write) -> Result<End, Fault> {
     let path = state()?;
     let folder = StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?;
     if let Some(principal) = principal {
-        folder.resume_principal(principal)?;
+        crate::audit::counts::Counts::open(&folder)?.resume(principal)?;
         note(&folder, Event::BreakerReset, principal)?;
         writeln!(
             out,

@@ -165,7 +165,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     };
     let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });
     let sandbox = Sandbox::new(roots, egress, jail);
-    let gate = Gate::new(found.manifest, Arc::new(state));
+    let gate = Gate::new(found.manifest, Arc::new(state)).map_err(machine("the shared counts cannot be opened"))?;
     let house = House::new(Arc::new(log), gate, sandbox, tools::all());
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
     house.manifest_loaded(&place);

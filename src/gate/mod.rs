@@ -11,11 +11,12 @@ mod rates;
 mod settle;
 mod taint;
 
+pub use admit::Admitted;
 pub use asker::Asker;
 pub use door::{Door, Gate};
 pub use grants::{GrantKey, Grants};
 pub use pending::{Bound, Pending, code, hex};
 pub use permit::{Permit, Save, Terms};
 pub use question::Preview;
-pub use rates::{Budget, Millis, Rates};
+pub use rates::{Meter, Millis, Reservation};
 pub use settle::{Case, Granted, Settled};

@@ -261,6 +261,7 @@ impl Door {
             max_file_size: capability.max_file_size,
             max_answer: capability.max_answer,
             timeout: capability.timeout,
+            cpu: capability.cpu,
         };
         let permit = Permit::new(case.action.clone(), case.opened.to_vec(), case.facts.addresses.clone(), terms.into());
         let decision = audit::Decision {

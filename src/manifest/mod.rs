@@ -2,6 +2,7 @@
 
 mod decisions;
 mod fault;
+mod http;
 mod loosened;
 mod pattern;
 mod raw;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 
 pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewRules, Reviewer, Test};
 pub use fault::{Fault, Location, Spans};
+pub use http::Http;
 pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};
 pub use read::{parse, parse_json};
 pub use schema::schema;
@@ -35,6 +37,8 @@ use crate::policy::network::NetworkRules;
 pub struct Manifest {
     /// Who gets which profile.
     pub clients: Clients,
+    /// How the HTTP endpoint meets its callers.
+    pub http: Http,
     /// Named folders.
     pub roots: BTreeMap<String, Root>,
     /// Rules of every root.

@@ -41,6 +41,8 @@ pub struct OAuth {
     pub audience: String,
     /// Where the issuer's keys are: an `https` URL or a file.
     pub jwks: String,
+    /// The accepted signature algorithms; empty: every asymmetric one.
+    pub algorithms: Vec<String>,
     /// Claims that must hold. A claim that is a list must contain every value.
     pub claims: BTreeMap<String, Vec<String>>,
     /// The profile of a caller that fits.

@@ -33,6 +33,10 @@ pub struct NetworkRules {
     pub max_redirects: u32,
     /// Connections at one time.
     pub max_connections: u32,
+    /// Requests of one caller to one host in any 60 seconds; none: as many as its calls.
+    pub rate_per_minute: Option<u64>,
+    /// The same in any hour.
+    pub rate_per_hour: Option<u64>,
     /// Whether a site's `robots.txt` is asked first.
     pub robots: Robots,
     /// Values that headers may name, by name.
@@ -61,6 +65,8 @@ impl Default for NetworkRules {
             max_response: Bytes::mib(2),
             max_redirects: 5,
             max_connections: 10,
+            rate_per_minute: None,
+            rate_per_hour: None,
             robots: Robots::Respect,
             secrets: BTreeMap::new(),
         }

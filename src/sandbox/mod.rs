@@ -17,12 +17,18 @@ use crate::audit::Network;
 use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
-use crate::model::{Access, Action, Failure, Fetch, HttpUrl, Opened, RunPython, Stage, Target};
-use egress::{Egress, Page};
+use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, HttpUrl, Opened, RunPython, Stage, Target};
+use crate::policy::network::{NetworkRules, Robots};
+use crate::policy::request::Method;
+use egress::{Denied, Egress, EgressRequest, Overflow, Page};
 use jail::Outcome;
 use python::Room;
 use reading::{Job, Readers};
 use root::Roots;
+
+/// The largest document the server reads for itself, and the time it has for it.
+const DOCUMENT: Bytes = Bytes::kib(256);
+const DOCUMENT_TIME: Duration = Duration::from_secs(10);
 
 /// The world as tools may reach it, each part behind verbs that ask for a permit.
 #[derive(Debug)]
@@ -63,6 +69,37 @@ impl Sandbox {
     /// # Errors  What the web said no with, or a hop that may not be gone to.
     pub async fn fetch(&self, permit: Permit<Fetch>, cancel: &CancellationToken) -> Result<Page, Failure> {
         self.egress.spend(permit, cancel).await
+    }
+
+    /// Reads a document for the server itself: the address stands in the manifest, no call names it. Small, over https, without redirects, from
+    /// a public address or one that `internal` opens.
+    /// # Errors  What the network's rules or the world said no with.
+    pub async fn fetch_document(&self, url: &HttpUrl, network: &NetworkRules) -> Result<Vec<u8>, Denied> {
+        let rules = NetworkRules {
+            any_public: true,
+            allowed_ports: vec![url.port()],
+            denied_ports: Vec::new(),
+            denied_domains: Vec::new(),
+            max_redirects: 0,
+            robots: Robots::Ignore,
+            ..network.clone()
+        };
+        let request = EgressRequest {
+            url: url.clone(),
+            method: Method::Get,
+            headers: Vec::new(),
+            body: None,
+            pinned: Vec::new(),
+            rules: Arc::new(rules),
+            deadline: tokio::time::Instant::now() + DOCUMENT_TIME,
+            max_response: DOCUMENT,
+            overflow: Overflow::Refuse,
+        };
+        let page = self.egress.fetch(request, &CancellationToken::new()).await?;
+        if page.status != 200 {
+            return Err(Failure::new(Code::FetchFailed, format!("the answer was {}", page.status)).into());
+        }
+        Ok(page.body)
     }
 
     /// Runs the program the permit names. When the answer is there, every process of it is dead.

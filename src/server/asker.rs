@@ -14,6 +14,7 @@ use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::metrics::Gauge;
 use crate::gate::Asker;
 use crate::model::{Channel, Question};
 use crate::tool::Progress;
@@ -25,6 +26,8 @@ pub(super) struct ClientAsker {
     pub(super) progress: Progress,
     /// Cancelled when nobody can answer any more.
     pub(super) gone: CancellationToken,
+    /// Counts the questions that wait.
+    pub(super) pending: Option<Gauge>,
 }
 
 /// The associated data of every seal: states of other purposes or versions do not open.
@@ -48,6 +51,7 @@ pub(super) fn channel(context: &RequestContext<RoleServer>, is_modern: bool) -> 
 impl Asker for ClientAsker {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Value>> {
         async move {
+            let _pending = self.pending.as_ref().map(Gauge::one);
             let asked = self.context.peer.create_elicitation_with_timeout(form(question), Some(question.wait));
             let mut asked = std::pin::pin!(asked);
             let mut beat = tokio::time::interval(HEARTBEAT);

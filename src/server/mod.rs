@@ -2,9 +2,12 @@
 
 mod asker;
 mod handler;
+pub mod http;
+mod metrics;
 mod outbox;
 mod stdio;
 mod strict;
 mod transport;
 
+pub use http::serve as serve_http;
 pub use stdio::serve as serve_stdio;

@@ -37,6 +37,8 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
         peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile },
         codec,
         eof: eof.clone(),
+        seat: None,
+        metrics: None,
     };
     let bounds = Bounds { line: house.longest_message(), ..Bounds::default() };
     let wire = Wire::new(reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?, bounds, eof.clone());

@@ -9,6 +9,7 @@ mod eras;
 #[path = "../home/mod.rs"]
 mod home;
 mod hostile;
+mod limits;
 mod listing;
 mod python;
 mod server;

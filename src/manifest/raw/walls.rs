@@ -90,6 +90,10 @@ pub(in crate::manifest) struct Network {
     pub(in crate::manifest) max_redirects: Option<u32>,
     /// Connections at one time.
     pub(in crate::manifest) max_connections: Option<u32>,
+    /// Requests of one caller to one host in any 60 seconds.
+    pub(in crate::manifest) rate_limit_per_minute: Option<u64>,
+    /// Requests of one caller to one host in any hour.
+    pub(in crate::manifest) rate_limit_per_hour: Option<u64>,
     /// `respect` (default) or `ignore` robots.txt.
     pub(in crate::manifest) robots: Option<Robots>,
     /// Values that a header of `fetch` may name as `${secret:NAME}` and no answer shows.

@@ -1,6 +1,7 @@
 //! From the written form to the typed one. Every rule of the manifest that its structs cannot state is here and in the files below.
 
 mod access;
+mod http;
 mod sections;
 mod walls;
 
@@ -87,6 +88,7 @@ impl Reader<'_, '_> {
         let tests = self.tests(written.test.unwrap_or_default(), &profiles);
         let manifest = Manifest {
             clients,
+            http: self.http(written.http.unwrap_or_default()),
             roots,
             files,
             network: self.network(written.network.unwrap_or_default()),

@@ -98,6 +98,8 @@ impl Reader<'_, '_> {
             max_response: self.bytes("network.max_response", written.max_response.as_ref()).unwrap_or(defaults.max_response),
             max_redirects: written.max_redirects.unwrap_or(defaults.max_redirects),
             max_connections: written.max_connections.unwrap_or(defaults.max_connections),
+            rate_per_minute: written.rate_limit_per_minute,
+            rate_per_hour: written.rate_limit_per_hour,
             robots: match written.robots {
                 Some(raw::Robots::Respect) => Robots::Respect,
                 Some(raw::Robots::Ignore) => Robots::Ignore,
