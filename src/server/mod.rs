@@ -5,6 +5,7 @@ mod handler;
 pub mod http;
 mod metrics;
 mod outbox;
+mod resources;
 mod stdio;
 mod strict;
 mod transport;

@@ -121,7 +121,7 @@ async fn a_fresh_answer_is_not_fetched_again_and_a_stale_one_is_asked_about() {
 
 #[tokio::test]
 async fn every_request_is_counted_for_its_caller() {
-    let server = Server::pages(vec![("/a", page(200, "", b"a"))]).await;
+    let server = Server::pages(vec![("/a?token=x", page(200, "", b"a"))]).await;
     let egress = Egress::new(Settings::default());
     let ask = async |path: &str, rules: NetworkRules| fetch(&egress, request(server.url(path), rules)).await;
     let _ = (ask("/a?token=x", server.rules()).await, ask("/b", server.rules()).await);

@@ -173,7 +173,7 @@ impl Egress {
         let rules = Arc::clone(&request.rules);
         let limit = request.max_response;
         let overflow = request.overflow;
-        let owner = format!("{}\n{}", request.principal, request.profile);
+        let owner = (!request.principal.is_empty()).then(|| format!("{}\n{}", request.principal, request.profile));
         let mut outgoing = Outgoing::new(request);
         let mut hops = Vec::new();
         let mut secrets = secrets::Sent::default();
@@ -185,7 +185,7 @@ impl Egress {
             judge_secrets(&rules.secrets, &outgoing.url, outgoing.headers.iter().map(|(_, value)| value))?;
             let addresses = self.judged_addresses(&rules, &outgoing).await?;
             // What is stored is given only where a request might be sent.
-            let asked = stored::Asked::of(&owner, &outgoing);
+            let asked = owner.as_deref().and_then(|owner| stored::Asked::of(owner, &outgoing));
             let known = asked.as_ref().map_or(Known::Nothing, |asked| self.stored.look(asked, limit.as_usize(), SystemTime::now()));
             let headers = match known {
                 Known::Fresh(page) => return Ok(again(&page, hops, &outgoing.url, &addresses)),
@@ -199,8 +199,8 @@ impl Egress {
                 return Ok(again(&page, hops, &outgoing.url, &addresses));
             }
             hops.push(Hop { url: outgoing.url.clone(), address: sent.address, status: sent.status() });
-            if !outgoing.method.is_read() {
-                self.stored.forget(&owner, outgoing.url.as_str());
+            if let (false, Some(owner)) = (outgoing.method.is_read(), &owner) {
+                self.stored.forget(owner, outgoing.url.as_str());
             }
             let Some(location) = sent.location()? else {
                 let head = outgoing.method == Method::Head;

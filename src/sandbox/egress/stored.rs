@@ -76,10 +76,10 @@ impl Asked {
 impl Stored {
     /// What is known of a request, at most `limit` bytes of it.
     pub(super) fn look(&self, asked: &Asked, limit: usize, now: SystemTime) -> Known {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.turn += 1;
-        let turn = shelf.turn;
-        let Some(answer) = shelf.answers.get_mut(&asked.key).filter(|answer| answer.page.body.len() <= limit) else {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.turn += 1;
+        let turn = held.turn;
+        let Some(answer) = held.answers.get_mut(&asked.key).filter(|answer| answer.page.body.len() <= limit) else {
             return Known::Nothing;
         };
         answer.used = turn;
@@ -98,8 +98,8 @@ impl Stored {
 
     /// The stored answer that a server has just stood by (304), and keeps it for longer.
     pub(super) fn confirmed(&self, asked: &Asked, headers: &HeaderMap, now: SystemTime) -> Option<Arc<Page>> {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = shelf.answers.get_mut(&asked.key)?;
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = held.answers.get_mut(&asked.key)?;
         let response = response(304, headers)?;
         match answer.policy.after_response(&asked.parts, &response, now) {
             AfterResponse::NotModified(policy, _) => {
@@ -107,7 +107,7 @@ impl Stored {
                 Some(Arc::clone(&answer.page))
             }
             AfterResponse::Modified(..) => {
-                shelf.take(&asked.key);
+                held.take(&asked.key);
                 None
             }
         }
@@ -115,8 +115,8 @@ impl Stored {
 
     /// Stores an answer, where its server lets it be stored and it can be of any use.
     pub(super) fn keep(&self, asked: &Asked, headers: &HeaderMap, page: &Page, now: SystemTime) {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.take(&asked.key);
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.take(&asked.key);
         let Some(response) = response(page.status, headers) else { return };
         // A cache of one caller; what a server does not call fresh is asked for again.
         let options = CacheOptions { shared: false, cache_heuristic: 0.0, ..CacheOptions::default() };
@@ -125,20 +125,20 @@ impl Stored {
         if page.status != 200 || page.truncated || page.body.len() > LARGEST || !policy.is_storable() || !useful {
             return;
         }
-        shelf.turn += 1;
-        let used = shelf.turn;
-        shelf.bytes += cost(page);
-        shelf.answers.insert(asked.key.clone(), Answer { policy, page: Arc::new(page.clone()), used });
-        while shelf.answers.len() > MOST || shelf.bytes > MOST_BYTES {
-            let Some(oldest) = shelf.answers.iter().min_by_key(|(_, answer)| answer.used).map(|(key, _)| key.clone()) else { return };
-            shelf.take(&oldest);
+        held.turn += 1;
+        let used = held.turn;
+        held.bytes += cost(page);
+        held.answers.insert(asked.key.clone(), Answer { policy, page: Arc::new(page.clone()), used });
+        while held.answers.len() > MOST || held.bytes > MOST_BYTES {
+            let Some(oldest) = held.answers.iter().min_by_key(|(_, answer)| answer.used).map(|(key, _)| key.clone()) else { return };
+            held.take(&oldest);
         }
     }
 
     /// Forgets what a request may have changed (RFC 9111, section 4.4).
     pub(super) fn forget(&self, owner: &str, url: &str) {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.take(&Key { owner: owner.to_owned(), url: url.to_owned() });
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.take(&Key { owner: owner.to_owned(), url: url.to_owned() });
     }
 }
 
@@ -269,8 +269,8 @@ mod tests {
             stored.keep(&at(n), &fresh, &page(LARGEST), now);
         }
         stored.keep(&at(2000), &fresh, &page(LARGEST + 1), now);
-        let shelf = stored.0.lock().unwrap();
-        assert!(shelf.bytes <= MOST_BYTES && shelf.answers.len() < 10, "{} {}", shelf.bytes, shelf.answers.len());
-        assert_eq!(shelf.bytes, shelf.answers.values().map(|answer| cost(&answer.page)).sum::<usize>());
+        let held = stored.0.lock().unwrap();
+        assert!(held.bytes <= MOST_BYTES && held.answers.len() < 10, "{} {}", held.bytes, held.answers.len());
+        assert_eq!(held.bytes, held.answers.values().map(|answer| cost(&answer.page)).sum::<usize>());
     }
 }
