@@ -354,6 +354,9 @@ pub enum AuditCommand {
     },
     /// Sum the log up: calls, denials by reason, approvals.
     Report {
+        /// Count web requests alone: by method, status and host, and the last ten.
+        #[arg(long)]
+        network: bool,
         /// Print it as JSON.
         #[arg(long)]
         json: bool,

@@ -269,7 +269,8 @@ fn audit(command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
             let found = log::show(&state, &call, form(json), out)?;
             return Ok(if found { End::Done } else { End::Negative });
         }
-        AuditCommand::Report { json } => log::report(&state, &filter(&[])?, form(json), out)?,
+        AuditCommand::Report { network: true, json } => log::network(&state, form(json), out)?,
+        AuditCommand::Report { network: false, json } => log::report(&state, &filter(&[])?, form(json), out)?,
     }
     Ok(End::Done)
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::Network;
 use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
@@ -87,6 +88,9 @@ impl Sandbox {
             ..network.clone()
         };
         let request = EgressRequest {
+            // Nobody's: nothing of it is stored, and a key that was replaced is seen at once.
+            principal: String::new(),
+            profile: String::new(),
             url: url.clone(),
             method: Method::Get,
             headers: Vec::new(),
@@ -108,6 +112,11 @@ impl Sandbox {
     /// # Errors  `sandbox_unavailable`, `root_not_enforceable`, `session_unknown`, `internal`.
     pub async fn run_python(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         self.python.run(permit, stage).await
+    }
+
+    /// The web requests of a caller since this server started.
+    pub fn requests_of(&self, principal: &str) -> Network {
+        self.egress.requests_of(principal)
     }
 
     /// Reads what came from outside, for `principal`, in a process that can do nothing else.
