@@ -9,7 +9,12 @@ mod eras;
 #[path = "../home/mod.rs"]
 mod home;
 mod hostile;
+mod limits;
 mod listing;
+mod operator;
 mod packages;
 mod python;
+mod review;
 mod server;
+mod untrusted;
+mod waiting;
