@@ -210,6 +210,9 @@ impl Entry {
                 facts.insert(name.to_owned(), json!(amount));
             }
         }
+        if let Some(status) = parts.meta.get("toolgate/page").and_then(|page| page.get("status")) {
+            facts.insert("http_status".to_owned(), status.clone());
+        }
         if let Some(source) = &parts.untrusted {
             // From here on the session is marked; the record says by what.
             facts.insert("untrusted_from".to_owned(), json!(source));

@@ -38,11 +38,14 @@ pub fn carried(arguments: &Map<String, Value>, settings: &Settings) -> Carried {
     for (name, value) in arguments {
         each_text(value, &mut |text| {
             let found = findings(text, settings);
+            // An address carries its words in percent signs.
+            let decoded = percent_decoded(text).map(|decoded| findings(&decoded, settings)).unwrap_or_default();
             if carried.denied.is_none() {
-                let first = found.iter().find(|finding| watch(finding.kind, settings) == Watch::Deny);
+                let first = found.iter().chain(&decoded).find(|finding| watch(finding.kind, settings) == Watch::Deny);
                 carried.denied = first.map(|first| denial(name, first, settings));
             }
-            all.extend(found);
+            // What is found both ways is one.
+            all.extend(if decoded.len() > found.len() { decoded } else { found });
         });
     }
     carried.found = counts(&all, settings);
@@ -62,6 +65,17 @@ fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// The text with its percent signs decoded once, as a server reads a query; none where it has none.
+fn percent_decoded(text: &str) -> Option<String> {
+    let query = text.contains('%') || (text.starts_with("http") && text.contains('+'));
+    if !query {
+        return None;
+    }
+    // `form_urlencoded` reads `&` and `=` as separators; the text is one value here.
+    let one = text.replace('&', "%26").replace('=', "%3D");
+    url::form_urlencoded::parse(one.as_bytes()).next().map(|(name, _)| name.into_owned()).filter(|decoded| decoded != text)
 }
 
 fn findings(text: &str, settings: &Settings) -> Vec<Finding> {

@@ -122,7 +122,10 @@ fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     // Fewer redirects are followed, and the call that ends there was judged to there.
     found.same("network.max_redirects", &was.max_redirects, &is.max_redirects);
     found.not_above("network.max_connections", &was.max_connections, &is.max_connections);
+    found.limit("network.rate_limit_per_minute", was.rate_per_minute.as_ref(), is.rate_per_minute.as_ref());
+    found.limit("network.rate_limit_per_hour", was.rate_per_hour.as_ref(), is.rate_per_hour.as_ref());
     found.when(was.robots == Robots::Respect && is.robots == Robots::Ignore, "network.robots", "is no longer asked");
+    found.same("network.secrets", &was.secrets, &is.secrets);
 }
 
 fn python(found: &mut Found, old: &Manifest, new: &Manifest) {

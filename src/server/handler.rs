@@ -9,8 +9,8 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, RequestStateCodec, Resource,
-    ResourceContents, ServerCapabilities, ServerConfig, Tool as McpTool, ToolAnnotations,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, RequestStateCodec, ServerCapabilities,
+    ServerConfig, Tool as McpTool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::asker::{APPROVAL, ClientAsker, channel, input_required};
 use super::http::Seat;
 use super::metrics::Metrics;
+use super::resources;
 use super::transport::Malformed;
 use crate::audit::Answer;
 use crate::house::House;
@@ -51,8 +52,6 @@ pub(super) struct Handler {
     /// What operators watch of the HTTP endpoint.
     pub(super) metrics: Option<Arc<Metrics>>,
 }
-
-const POLICY_URI: &str = "toolgate://policy";
 
 impl Handler {
     fn this_server() -> Implementation {
@@ -139,6 +138,7 @@ impl ServerHandler for Handler {
             codec: Arc::clone(&self.codec),
             progress: progress.clone(),
             gone: self.eof.clone(),
+            is_modern: is_modern(&context),
             pending: self.metrics.as_ref().map(|metrics| metrics.pending.clone()),
         };
         let answer = pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }).await.into_answer();
@@ -154,11 +154,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         one_page(request.as_ref())?;
-        let policy = Resource::new(POLICY_URI, "policy")
-            .with_title("What you may do here")
-            .with_description("The policy of this server in plain words: tools, folders, hosts, imports, limits, and what asks a person.")
-            .with_mime_type("text/markdown");
-        let mut result = ListResourcesResult::with_all_items(vec![policy]).with_cache_scope(CacheScope::Private);
+        let mut result =
+            ListResourcesResult::with_all_items(resources::list(&self.house, &self.peer)).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);
         Ok(result)
     }
@@ -168,17 +165,10 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        if request.uri != POLICY_URI {
-            return Err(ErrorData::resource_not_found(
-                format!("there is no resource `{}`", crate::filter::escape_line(&request.uri)),
-                Some(json!({"uri": request.uri})),
-            ));
-        }
-        let text = self.house.policy_in_words(self.peer.profile.as_deref());
-        let mut contents = ResourceContents::text(text, POLICY_URI);
-        if let ResourceContents::TextResourceContents { mime_type, .. } = &mut contents {
-            *mime_type = Some("text/markdown".to_owned());
-        }
+        let Some(contents) = resources::read(&self.house, &self.peer, &request.uri) else {
+            let what = format!("there is no resource `{}`", crate::filter::escape_line(&request.uri));
+            return Err(ErrorData::resource_not_found(what, Some(json!({"uri": request.uri}))));
+        };
         let mut result = ReadResourceResult::new(vec![contents]).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);
         Ok(result.into())

@@ -1,6 +1,12 @@
 //! `serve --http` by hand: every wall with an attack on it, and beside it the ordinary use that still works.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a server that does not answer as it must fails the test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a server that does not answer as it must fails the test"
+)]
 
 #[path = "../home/mod.rs"]
 mod home;
@@ -28,7 +34,7 @@ pub(crate) fn house(policy: Policy, more: &str) -> Home {
 /// The SHA-256 of a token, as the manifest has it.
 pub(crate) fn digest(token: &str) -> String {
     use sha2::Digest;
-    sha2::Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    toolgate::gate::hex(&sha2::Sha256::digest(token.as_bytes()))
 }
 
 /// A manifest's token.

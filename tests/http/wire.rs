@@ -1,5 +1,6 @@
 //! HTTP by hand: what no well-behaved client would send must be sendable.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -44,11 +45,11 @@ pub(crate) fn connect(address: &str) -> TcpStream {
 pub(crate) fn bytes(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut text = format!("{method} {path} HTTP/1.1\r\n");
     for (name, value) in headers {
-        text += &format!("{name}: {value}\r\n");
+        let _ = write!(text, "{name}: {value}\r\n");
     }
     for (name, value) in [("host", "localhost"), ("connection", "close"), ("content-length", &*body.len().to_string())] {
         if !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
-            text += &format!("{name}: {value}\r\n");
+            let _ = write!(text, "{name}: {value}\r\n");
         }
     }
     [text.as_bytes(), b"\r\n", body].concat()

@@ -90,8 +90,26 @@ pub(in crate::manifest) struct Network {
     pub(in crate::manifest) max_redirects: Option<u32>,
     /// Connections at one time.
     pub(in crate::manifest) max_connections: Option<u32>,
+    /// Requests of one caller to one host in any 60 seconds.
+    pub(in crate::manifest) rate_limit_per_minute: Option<u64>,
+    /// Requests of one caller to one host in any hour.
+    pub(in crate::manifest) rate_limit_per_hour: Option<u64>,
     /// `respect` (default) or `ignore` robots.txt.
     pub(in crate::manifest) robots: Option<Robots>,
+    /// Values that a header of `fetch` may name as `${secret:NAME}` and no answer shows.
+    pub(in crate::manifest) secrets: Option<BTreeMap<String, Secret>>,
+}
+
+/// A value that only the connector reads.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::manifest) struct Secret {
+    /// The environment variable that holds it.
+    pub(in crate::manifest) env: Option<String>,
+    /// Or the file; no root shows it. Relative to this manifest.
+    pub(in crate::manifest) file: Option<String>,
+    /// Where it may be sent to, over https: hosts as in `allowed_domains`, or single addresses (then over http too).
+    pub(in crate::manifest) hosts: Option<Vec<String>>,
 }
 
 /// What to do about robots.txt.

@@ -2,6 +2,7 @@
 
 mod backend;
 mod collect;
+mod commands;
 mod ending;
 mod harvest;
 mod inside;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub use backend::{BACKENDS, Backend, Chunk, Listed, Probe, Progress, Stream};
+pub use commands::{Bounds, Commands};
 pub use inside::enter_if_asked;
 pub(in crate::sandbox) use inside::{close_inherited, give_up_privileges};
 pub use interpreter::Interpreter;
