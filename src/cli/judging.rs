@@ -132,6 +132,7 @@ pub(super) fn python(file: &Path, choice: &ManifestChoice, as_json: bool, out: &
         tool: "run_python".to_owned(),
         arguments: Map::from_iter([("code".to_owned(), json!(code))]),
         malformed: None,
+        trace: None,
         caller,
         repeat: None,
     };
