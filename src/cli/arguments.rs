@@ -184,11 +184,23 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Build the Python environment that `[python] packages` names.
+    Packages {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: PackagesCommand,
+    },
     /// Look at the audit log.
     Audit {
         /// What to do with it.
         #[command(subcommand)]
         command: AuditCommand,
+    },
+    /// The operator's channel: what waits for a person here, and the answer to it.
+    Approvals {
+        /// What to do.
+        #[command(subcommand)]
+        command: ApprovalsCommand,
     },
     /// Stop every server that shares the state folder, at once.
     Kill {
@@ -236,6 +248,100 @@ pub enum YesNo {
     No,
 }
 
+/// What to do with the packages.
+#[derive(Debug, Subcommand)]
+pub enum PackagesCommand {
+    /// Install what the lock file beside the manifest names, each file by its digest; write the lock where there is none that fits.
+    Sync {
+        /// The manifest; default as for `serve`.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+        /// Refuse to write a lock: one that does not fit is a negative answer.
+        #[arg(long, conflicts_with = "upgrade")]
+        locked: bool,
+        /// Write a new lock with the newest versions that the manifest lets in.
+        #[arg(long)]
+        upgrade: bool,
+    },
+}
+
+/// What to do on the operator's channel.
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsCommand {
+    /// List what waits, on every server of the state folder.
+    List {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one question whole.
+    Show {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Allow it, this once. The secret is asked for on the terminal, or read as a line of standard input.
+    Allow {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// Who answers. Default: the only operator that has a secret.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// Why; kept in the log.
+        #[arg(long)]
+        reason: Option<String>,
+        /// Allow the same tool on the same target until the session ends, where the manifest remembers (`first`).
+        #[arg(long)]
+        session: bool,
+    },
+    /// Deny it. Needs no secret.
+    Deny {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// Who answers.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// Why; kept in the log.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Show questions as they come and go.
+    Watch {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Who may allow, and what they prove it with.
+    Secret {
+        /// What to do.
+        #[command(subcommand)]
+        command: SecretCommand,
+    },
+}
+
+/// What to do with the secrets of operators.
+#[derive(Debug, Subcommand)]
+pub enum SecretCommand {
+    /// Give an operator a passphrase or an authenticator. Where there are operators, one of them must give theirs first.
+    Set {
+        /// Who. Default: `operator`.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// An authenticator (TOTP, RFC 6238) instead of a passphrase.
+        #[arg(long)]
+        totp: bool,
+    },
+    /// List the operators.
+    List,
+    /// Take an operator's secret away.
+    Remove {
+        /// Who.
+        name: String,
+    },
+}
+
 /// What to do with the log.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
@@ -271,6 +377,9 @@ pub enum AuditCommand {
     },
     /// Sum the log up: calls, denials by reason, approvals.
     Report {
+        /// Count web requests alone: by method, status and host, and the last ten.
+        #[arg(long)]
+        network: bool,
         /// Print it as JSON.
         #[arg(long)]
         json: bool,

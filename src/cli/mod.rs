@@ -1,5 +1,6 @@
 //! Floor 7, the command line: one file for each command, and the one place that calls them.
 
+pub mod approvals;
 pub mod arguments;
 pub mod audit;
 mod change;
@@ -7,6 +8,7 @@ pub mod check;
 pub mod decide;
 pub mod demo;
 pub mod doctor;
+pub mod environment;
 pub mod explain;
 pub mod extract;
 mod http;
@@ -16,6 +18,7 @@ pub mod jsonl;
 mod judging;
 pub mod lint;
 mod nearest;
+mod packages;
 mod run;
 pub mod scan;
 pub mod schema;

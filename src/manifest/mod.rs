@@ -4,6 +4,7 @@ mod decisions;
 mod fault;
 mod http;
 mod loosened;
+mod packages;
 mod pattern;
 mod raw;
 mod read;
@@ -18,9 +19,10 @@ pub mod units;
 
 use std::collections::BTreeMap;
 
-pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewRules, Reviewer, Test};
+pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewBy, ReviewRules, Reviewer, Test};
 pub use fault::{Fault, Location, Spans};
 pub use http::Http;
+pub use packages::{Lock, Pinned, requirement};
 pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};
 pub use read::{parse, parse_json};
 pub use schema::schema;
