@@ -38,6 +38,7 @@ pub struct Sandbox {
     pub roots: Arc<Roots>,
     egress: Egress,
     python: Room,
+    reviewers: jail::Commands,
     readers: Readers,
 }
 
@@ -46,7 +47,8 @@ impl Sandbox {
     pub fn new(roots: Roots, egress: Egress, jail: jail::Settings) -> Self {
         let roots = Arc::new(roots);
         let readers = Readers::new(reading::Settings { helper: jail.helper.clone(), ..reading::Settings::default() });
-        Self { python: Room::new(jail, Arc::clone(&roots)), roots, egress, readers }
+        let reviewers = jail::Commands::new(&jail);
+        Self { reviewers, python: Room::new(jail, Arc::clone(&roots)), roots, egress, readers }
     }
 
     /// Looks at each target without any effect, and holds what it looked at.
@@ -126,12 +128,14 @@ impl Sandbox {
     /// Ends everything that is kept running between calls: nothing outlives the server.
     pub async fn close(&self) {
         self.python.close().await;
+        self.reviewers.close().await;
         self.readers.close().await;
     }
 
     /// Kills everything that is kept running between calls; a later call begins anew.
     pub async fn stop(&self) {
         self.python.close().await;
+        self.reviewers.close().await;
     }
 
     /// Wipes what hangs on a session.
