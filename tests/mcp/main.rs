@@ -4,6 +4,7 @@
 
 mod approvals;
 mod commands;
+mod cpython;
 mod ending;
 mod eras;
 #[path = "../home/mod.rs"]
