@@ -4,10 +4,12 @@ mod decisions;
 mod fault;
 mod http;
 mod loosened;
+mod meet;
 mod pattern;
 mod raw;
 mod read;
 mod roots;
+mod rule;
 mod schema;
 mod segment;
 mod shape;
@@ -15,6 +17,7 @@ mod text;
 mod tree;
 mod types;
 pub mod units;
+mod within;
 
 use std::collections::BTreeMap;
 
