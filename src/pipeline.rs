@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known, holds_mask};
 use crate::gate::{Admitted, Asker, Case, Door, Granted, Settled};
@@ -78,7 +76,7 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let (opened, facts) = look(house, door, &call.caller.session, &action, &screened).await?;
     let case = Case { call, capability: &capability, action: &action, screened: &screened, facts: &facts, opened: &opened };
     let preview = || house.sandbox().preview(&action, &opened);
-    let granted = match door.settle(&case, entry, pending, &preview, asker).await? {
+    let granted = match door.settle(&case, entry, pending, &preview, house.sandbox(), asker).await? {
         Settled::Granted(granted) => *granted,
         Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
         Settled::Doomed(failure) => return Err(failure.into()),
@@ -184,7 +182,6 @@ async fn execute(
     granted: Granted,
     stage: Stage,
 ) -> Result<crate::model::Output, End> {
-    let stop = door.stop();
     let time = time_of(door, capability, granted.permit.action());
     let cancel = stage.cancel.clone();
     let mut work = std::pin::pin!(tool.execute(granted.permit, house.sandbox(), stage));
@@ -195,7 +192,7 @@ async fn execute(
             let why = format!("the call ran longer than its {} s", time.as_secs());
             End::from(Failure::new(Code::Timeout, why).hint("ask for less at once"))
         }
-        () = killed(door, &stop) => End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed },
+        () = door.killed() => End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed },
         () = cancel.cancelled() => Failure::new(Code::Cancelled, "the call was cancelled").into(),
     };
     // The tool ends its own work: when it has, nothing of it is left running.
@@ -208,17 +205,6 @@ async fn execute(
 
 /// How long a cancelled call may take to end; a program's processes are dead long before.
 const ENDING: Duration = Duration::from_secs(2);
-
-/// Resolves when the emergency stop is pulled: in this process, or by whoever shares the state folder.
-async fn killed(door: &Door, stop: &CancellationToken) {
-    const LOOK: Duration = Duration::from_millis(100);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK) => if door.is_killed() { return },
-        }
-    }
-}
 
 /// How long a call may run. A program has a clock of its own, which names its limit; ours only backs it up.
 fn time_of(door: &Door, capability: &Capability, action: &Action) -> Duration {

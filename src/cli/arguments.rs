@@ -190,6 +190,12 @@ pub enum Command {
         #[command(subcommand)]
         command: AuditCommand,
     },
+    /// The operator's channel: what waits for a person here, and the answer to it.
+    Approvals {
+        /// What to do.
+        #[command(subcommand)]
+        command: ApprovalsCommand,
+    },
     /// Stop every server that shares the state folder, at once.
     Kill {
         /// Why; kept in the log.
@@ -234,6 +240,83 @@ pub enum YesNo {
     Yes,
     /// No.
     No,
+}
+
+/// What to do on the operator's channel.
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsCommand {
+    /// List what waits, on every server of the state folder.
+    List {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one question whole.
+    Show {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Allow it, this once. The secret is asked for on the terminal, or read as a line of standard input.
+    Allow {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// Who answers. Default: the only operator that has a secret.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// Why; kept in the log.
+        #[arg(long)]
+        reason: Option<String>,
+        /// Allow the same tool on the same target until the session ends, where the manifest remembers (`first`).
+        #[arg(long)]
+        session: bool,
+    },
+    /// Deny it. Needs no secret.
+    Deny {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// Who answers.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// Why; kept in the log.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Show questions as they come and go.
+    Watch {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Who may allow, and what they prove it with.
+    Secret {
+        /// What to do.
+        #[command(subcommand)]
+        command: SecretCommand,
+    },
+}
+
+/// What to do with the secrets of operators.
+#[derive(Debug, Subcommand)]
+pub enum SecretCommand {
+    /// Give an operator a passphrase or an authenticator. Where there are operators, one of them must give theirs first.
+    Set {
+        /// Who. Default: `operator`.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// An authenticator (TOTP, RFC 6238) instead of a passphrase.
+        #[arg(long)]
+        totp: bool,
+    },
+    /// List the operators.
+    List,
+    /// Take an operator's secret away.
+    Remove {
+        /// Who.
+        name: String,
+    },
 }
 
 /// What to do with the log.

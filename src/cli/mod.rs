@@ -1,5 +1,6 @@
 //! Floor 7, the command line: one file for each command, and the one place that calls them.
 
+pub mod approvals;
 pub mod arguments;
 pub mod audit;
 mod change;

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice};
 use super::audit::Form;
-use super::{audit as log, demo, doctor, extract, init, install, judging, lint, scan, schema, setup};
+use super::{approvals, audit as log, demo, doctor, extract, init, install, judging, lint, scan, schema, setup};
 use crate::audit::{Event, Filter, Log, Record, StateDir, Sync};
 use crate::filter::escape;
 use crate::policy::program;
@@ -36,6 +36,8 @@ pub(super) enum Fault {
     Unbuilt(#[from] setup::Unbuilt),
     #[error(transparent)]
     Log(#[from] log::Failed),
+    #[error(transparent)]
+    Approvals(#[from] approvals::Failed),
     #[error(transparent)]
     Install(#[from] install::Fault),
     #[error("{0}")]
@@ -63,7 +65,11 @@ pub fn run() -> ExitCode {
         // Whoever reads us has seen enough.
         Err(Fault::Io(fault)) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
-            let negative = matches!(fault, Fault::Unbuilt(setup::Unbuilt::Manifest { .. } | setup::Unbuilt::Refused(_)));
+            let negative = matches!(
+                fault,
+                Fault::Unbuilt(setup::Unbuilt::Manifest { .. } | setup::Unbuilt::Refused(_))
+                    | Fault::Approvals(approvals::Failed::Nobody(_))
+            );
             let _ = writeln!(io::stderr(), "toolgate: {}", escape(&fault.to_string()));
             ExitCode::from(if negative { 1 } else { 2 })
         }
@@ -80,6 +86,10 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
         }
         Command::Lint { input, imports, manifest } => run_lint(&input, imports.as_deref(), manifest, out),
         Command::Audit { command } => audit(command, out),
+        Command::Approvals { command } => {
+            let said = approvals::run(&state()?, command, out)?;
+            Ok(if said { End::Done } else { End::Negative })
+        }
         Command::Kill { reason } => kill(&reason, out),
         Command::Resume { principal } => resume(principal.as_deref(), out),
         Command::Doctor { json, manifest } => examine(json, manifest, out),
@@ -297,7 +307,7 @@ fn resume(principal: Option<&str>, out: &mut dyn Write) -> Result<End, Fault> {
 }
 
 /// Records what the operator did; of a reset, `reason` is the principal.
-fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), Fault> {
+pub(super) fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), Fault> {
     let log = Log::open(folder.path(), crate::audit::Settings::default(), Arc::new(Timestamp::now)).map_err(log::Failed::from)?;
     let mut record = Record::new(event);
     if event == Event::BreakerReset {

@@ -195,6 +195,11 @@ pub(super) fn guarded(file: Option<&Path>) -> Vec<PathBuf> {
     guarded
 }
 
+/// Seconds since 1970 of the machine's clock.
+pub(super) fn wall_seconds() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 /// A root that cannot be opened.
 pub(super) fn unopened((path, errno): (PathBuf, rustix::io::Errno)) -> Unbuilt {
     Unbuilt::Machine { what: format!("the root `{}` cannot be opened", path.display()), source: errno.into() }

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::crowd::Crowd;
 use super::grants::Grants;
 use super::pending::hex;
 use super::rates::{Meter, Millis};
@@ -14,6 +15,7 @@ use super::taint::Taint;
 use crate::audit::StateDir;
 use crate::audit::counts::Counts;
 use crate::manifest::Manifest;
+use crate::model::{Code, Refusal};
 
 /// What decides on the calls of one server.
 #[derive(Debug)]
@@ -28,6 +30,7 @@ pub(super) struct Shared {
     pub(super) state: Arc<StateDir>,
     pub(super) counts: Arc<Counts>,
     pub(super) grants: Mutex<Grants>,
+    pub(super) crowd: Crowd,
     pub(super) taint: Mutex<Taint>,
     slots: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: Mutex<CancellationToken>,
@@ -50,6 +53,7 @@ impl Gate {
             counts: Arc::new(Counts::open(&state)?),
             state,
             grants: Mutex::default(),
+            crowd: Crowd::default(),
             taint: Mutex::default(),
             slots: Mutex::default(),
             stop: Mutex::default(),
@@ -120,6 +124,28 @@ impl Door {
     /// Whether the kill switch is on.
     pub fn is_killed(&self) -> bool {
         self.shared.state.is_killed()
+    }
+
+    /// Resolves when the kill switch is pulled: in this process, or by whoever shares the state folder.
+    pub async fn killed(&self) {
+        const LOOK: Duration = Duration::from_millis(20);
+        let stop = self.stop();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(LOOK) => if self.is_killed() { return },
+            }
+        }
+    }
+
+    /// Waits for something, unless the kill switch is pulled meanwhile.
+    /// # Errors  `killed`.
+    pub(super) async fn until_killed<T>(&self, work: impl Future<Output = T>) -> Result<T, Refusal> {
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            () = self.killed() => Err(Refusal::new(Code::Killed, "the emergency stop was pulled while a person was being asked")),
+        }
     }
 
     /// One of the session's places for running calls; waits for one. None where there can never be one.

@@ -21,7 +21,7 @@ mod within;
 
 use std::collections::BTreeMap;
 
-pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewRules, Reviewer, Test};
+pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewBy, ReviewRules, Reviewer, Test};
 pub use fault::{Fault, Location, Spans};
 pub use http::Http;
 pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};

@@ -84,7 +84,7 @@ pub struct Grant {
 }
 
 /// What a reviewer said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Review {
     /// Nothing against it.
     Allow,

@@ -4,6 +4,7 @@ pub mod egress;
 pub mod jail;
 mod python;
 pub mod reading;
+mod review;
 pub mod root;
 mod view;
 
@@ -117,6 +118,11 @@ impl Sandbox {
     pub async fn close(&self) {
         self.python.close().await;
         self.readers.close().await;
+    }
+
+    /// Kills everything that is kept running between calls; a later call begins anew.
+    pub async fn stop(&self) {
+        self.python.close().await;
     }
 
     /// Wipes what hangs on a session.

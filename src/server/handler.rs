@@ -138,6 +138,7 @@ impl ServerHandler for Handler {
             codec: Arc::clone(&self.codec),
             progress: progress.clone(),
             gone: self.eof.clone(),
+            is_modern: is_modern(&context),
             pending: self.metrics.as_ref().map(|metrics| metrics.pending.clone()),
         };
         let answer = pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }).await.into_answer();

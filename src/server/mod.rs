@@ -1,10 +1,13 @@
 //! Floor 7: the only code that names rmcp.
 
 mod asker;
+mod attend;
 mod handler;
 pub mod http;
 mod metrics;
+mod operator;
 mod outbox;
+mod sample;
 mod stdio;
 mod strict;
 mod transport;

@@ -11,6 +11,8 @@ mod home;
 mod hostile;
 mod limits;
 mod listing;
+mod operator;
 mod python;
 mod server;
 mod untrusted;
+mod waiting;

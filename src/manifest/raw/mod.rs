@@ -319,8 +319,10 @@ pub(super) enum ReviewRule {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reviewer {
-    /// A program and its arguments; the action as JSON in, `allow` or `deny` out.
+    /// A program and its arguments: the action as JSON in, `allow`, `deny` or `ask` out. It runs in a jail without network.
     pub(super) command: Option<Vec<String>>,
+    /// Instead of a program: the client's own model, where the client offers it (sampling, before 2026-07-28).
+    pub(super) client_model: Option<bool>,
     /// How long it is waited for, e.g. `10s`.
     pub(super) timeout: Option<String>,
 }

@@ -68,6 +68,7 @@ pub async fn serve(house: Arc<House>, options: Options) -> io::Result<()> {
     let codec = Arc::new(RequestStateCodec::try_new(house.state().key("request-state")?).map_err(io::Error::other)?);
     let stopping = CancellationToken::new();
     let metrics = Arc::new(Metrics::default());
+    let _attending = super::attend::attend(&house);
     let make = {
         let (house, metrics, gone) = (Arc::clone(&house), Arc::clone(&metrics), stopping.clone());
         move |seat: Arc<Seat>| Handler {
@@ -200,7 +201,7 @@ async fn watch(house: &Arc<House>, reload: &(dyn Fn() + Send + Sync)) {
         tokio::select! {
             _ = terminate.recv() => return,
             _ = interrupt.recv() => return,
-            _ = kill.recv() => house.kill("SIGUSR2"),
+            _ = kill.recv() => house.kill("SIGUSR2").await,
             _ = hangup.recv() => reload(),
         }
     }
