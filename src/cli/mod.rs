@@ -17,12 +17,14 @@ pub mod jsonl;
 mod judging;
 pub mod lint;
 mod nearest;
+mod policy;
 mod run;
 pub mod scan;
 pub mod schema;
 pub mod setup;
 pub mod simulate;
 pub mod strict_json;
+pub mod watch;
 pub mod world;
 pub mod world_state;
 

@@ -13,6 +13,7 @@ mod limits;
 mod listing;
 mod operator;
 mod python;
+mod reload;
 mod server;
 mod untrusted;
 mod waiting;
