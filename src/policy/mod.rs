@@ -13,6 +13,7 @@ pub mod paths;
 pub mod program;
 pub mod request;
 mod screen;
+pub mod secret;
 mod state;
 mod verdict;
 pub mod window;

@@ -107,7 +107,14 @@ fn a_faulty_manifest_changes_nothing_and_is_told_once() {
     let mut server = Server::start(&home);
     assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
     let whole = home.read("tools.toml");
-    for faulty in [format!("{whole}\nnonsense = 1\n"), "version = 1\n[roots".to_owned(), String::new(), format!("{whole}\n[[test]]\nprofile = \"all\"\ncall = {{ tool = \"read_file\", args = {{ path = \"project/notes.txt\" }} }}\nexpect = \"deny\"\n")] {
+    for faulty in [
+        format!("{whole}\nnonsense = 1\n"),
+        "version = 1\n[roots".to_owned(),
+        String::new(),
+        format!(
+            "{whole}\n[[test]]\nprofile = \"all\"\ncall = {{ tool = \"read_file\", args = {{ path = \"project/notes.txt\" }} }}\nexpect = \"deny\"\n"
+        ),
+    ] {
         std::fs::write(home.manifest(), faulty).unwrap();
         assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
         assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
@@ -200,7 +207,11 @@ fn a_client_is_told_when_its_list_of_tools_changes() {
 
 #[test]
 fn no_tool_and_no_program_can_say_the_operators_word() {
-    let home = Home::new(Policy { python: "network = false", limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", ..Policy::default() });
+    let home = Home::new(Policy {
+        python: "network = false",
+        limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }",
+        ..Policy::default()
+    });
     let mut server = Server::start(&home);
     assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
     change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = []");
