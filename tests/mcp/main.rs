@@ -18,5 +18,6 @@ mod python;
 mod reload;
 mod review;
 mod server;
+mod suggest;
 mod untrusted;
 mod waiting;
