@@ -324,10 +324,11 @@ fn resume(principal: Option<&str>, out: &mut dyn Write) -> Result<End, Fault> {
         )?;
         return Ok(End::Done);
     }
-    let was_on = folder.resume()?;
-    if was_on {
+    // Lifted only once that is on record.
+    if folder.is_killed() {
         note(&folder, Event::KillOff, "operator")?;
     }
+    let was_on = folder.resume()?;
     writeln!(out, "{}", if was_on { "the emergency stop is lifted" } else { "the emergency stop was not on" })?;
     Ok(if was_on { End::Done } else { End::Negative })
 }

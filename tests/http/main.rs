@@ -15,6 +15,7 @@ mod lifetime;
 mod limits;
 mod operations;
 mod origin;
+mod restart;
 #[path = "../home/server.rs"]
 mod server;
 mod strictness;
