@@ -62,6 +62,30 @@ impl Room {
         Ok(outcome)
     }
 
+    /// Gets interpreters ready for the programs of a profile, by running one that does nothing where no session's files are.
+    pub(super) async fn prepare(&self, manifest: Arc<Manifest>, profile: &str) {
+        let session = format!("prepare-{}", std::process::id());
+        let terms = Terms {
+            profile: profile.to_owned(),
+            tool: "run_python",
+            session: session.clone(),
+            principal: String::new(),
+            max_file_size: manifest.files.max_file_size,
+            max_answer: manifest.files.max_answer,
+            timeout: manifest.python.timeout,
+            cpu: manifest.python.cpu,
+            manifest,
+        };
+        let nothing = RunPython { code: "pass".to_owned(), session: None, stdin: String::new(), timeout_s: None, fresh: false };
+        let prepared = async {
+            let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
+            jail.prepare(&self.spec(nothing, &terms)?).await.map_err(|fault| failed(&fault))
+        };
+        // The first program says itself what is wrong.
+        let _ = prepared.await.map_err(|failure: Failure| tracing::info!(why = %failure.0.message, "no interpreter could be got ready"));
+        self.roots.end_session(&session);
+    }
+
     /// Ends everything that is kept running between calls.
     pub(super) async fn close(&self) {
         if let Some(jail) = self.jail.get() {
