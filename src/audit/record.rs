@@ -42,6 +42,10 @@ events! {
     ApprovalConsumed = "approval.consumed",
     /// A reviewer spoke.
     ReviewVerdict = "review.verdict",
+    /// A program is about to reach a host, or was refused it.
+    NetworkContact = "network.contact",
+    /// A program is done with a host.
+    NetworkClosed = "network.closed",
     /// A rate or a budget was hit.
     LimitHit = "limit.hit",
     /// A session was suspended.

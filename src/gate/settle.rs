@@ -87,7 +87,7 @@ impl Door {
         let mut state = self.state(case);
         let verdict = self.judge(case, &mut state, pending.is_some());
         match verdict.decision {
-            Decision::Allow => return Ok(self.grant(case, &verdict, None)),
+            Decision::Allow => return Ok(self.grant(case, entry, &verdict, None)),
             Decision::Deny => return Err(refusal(&verdict)),
             Decision::Ask if case.call.repeat.is_some() && pending.is_none() => return Err(not_ours()),
             Decision::Ask => {}
@@ -143,7 +143,7 @@ impl Door {
         {
             lock(&self.shared.grants).keep(key, identities(case.opened));
         }
-        Ok(self.grant(case, &verdict, Some(id)))
+        Ok(self.grant(case, entry, &verdict, Some(id)))
     }
 
     /// Renews the grants on a target after our own change of it.
@@ -242,11 +242,12 @@ impl Door {
         })
     }
 
-    fn grant(&self, case: &Case<'_>, verdict: &Verdict, approval: Option<String>) -> Settled {
+    fn grant(&self, case: &Case<'_>, entry: &Entry, verdict: &Verdict, approval: Option<String>) -> Settled {
         let capability = case.capability;
         let level = verdict.level.unwrap_or(Level::System);
         let by_effect = effect::level(capability, case.action, &case.screened.targets, case.facts);
         let terms = Terms {
+            call: entry.id().to_owned(),
             manifest: self.manifest.clone(),
             profile: capability.profile.clone(),
             tool: capability.spec.name,

@@ -119,6 +119,8 @@ fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     // Fewer redirects are followed, and the call that ends there was judged to there.
     found.same("network.max_redirects", &was.max_redirects, &is.max_redirects);
     found.not_above("network.max_connections", &was.max_connections, &is.max_connections);
+    found.limit("network.domain_rate_limit_per_minute", was.domain_rate.as_ref(), is.domain_rate.as_ref());
+    found.same("network.proxy", &was.proxy, &is.proxy);
     found.when(was.robots == Robots::Respect && is.robots == Robots::Ignore, "network.robots", "is no longer asked");
 }
 

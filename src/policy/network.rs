@@ -6,6 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::address::{is_public, special_range};
+use super::proxy::UpstreamProxy;
 use crate::model::{Bytes, Code, Host, HttpUrl, Refusal, Scheme};
 
 /// The manifest's `[network]`, typed. The default opens nothing.
@@ -29,8 +30,12 @@ pub struct NetworkRules {
     pub max_response: Bytes,
     /// Redirects that are followed before giving up.
     pub max_redirects: u32,
-    /// Connections at one time.
+    /// Connections at one time: of all fetches together, and of each program.
     pub max_connections: u32,
+    /// Requests to one host in any 60 seconds, of all callers; none: no bound.
+    pub domain_rate: Option<u32>,
+    /// The proxy through which everything goes.
+    pub proxy: Option<UpstreamProxy>,
     /// Whether a site's `robots.txt` is asked first.
     pub robots: Robots,
 }
@@ -57,6 +62,8 @@ impl Default for NetworkRules {
             max_response: Bytes::mib(2),
             max_redirects: 5,
             max_connections: 10,
+            domain_rate: None,
+            proxy: None,
             robots: Robots::Respect,
         }
     }

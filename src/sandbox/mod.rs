@@ -25,7 +25,7 @@ use root::Roots;
 pub struct Sandbox {
     /// The files, whose verbs each spend a permit.
     pub roots: Arc<Roots>,
-    egress: Egress,
+    egress: Arc<Egress>,
     python: Room,
 }
 
@@ -33,7 +33,8 @@ impl Sandbox {
     /// A sandbox of opened roots, a way out, and a jail that is looked for when the first program comes.
     pub fn new(roots: Roots, egress: Egress, jail: jail::Settings) -> Self {
         let roots = Arc::new(roots);
-        Self { python: Room::new(jail, Arc::clone(&roots)), roots, egress }
+        let egress = Arc::new(egress);
+        Self { python: Room::new(jail, Arc::clone(&roots), Arc::clone(&egress)), roots, egress }
     }
 
     /// Looks at each target without any effect, and holds what it looked at.

@@ -7,31 +7,35 @@ use std::time::Duration;
 
 use tokio::sync::{OnceCell, mpsc};
 
-use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limit, Limits, NoRun, Outcome, Session, Settings, Status};
+use super::egress::{Egress, Gateway, LogScribe, Scribe};
+use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use super::root::Roots;
 use super::view;
 use crate::gate::{Permit, Terms};
 use crate::manifest::Manifest;
 use crate::model::{Code, Failure, RunPython, Stage};
-use crate::policy::{program, python_roots};
+use crate::policy::{program, python_network, python_roots};
 
 /// The jail of a server, found when the first program comes: a server that never runs one never starts an interpreter.
 #[derive(Debug)]
 pub(super) struct Room {
     settings: Settings,
     roots: Arc<Roots>,
+    egress: Arc<Egress>,
     jail: OnceCell<Jail>,
 }
 
 impl Room {
-    pub(super) fn new(settings: Settings, roots: Arc<Roots>) -> Self {
-        Self { settings, roots, jail: OnceCell::new() }
+    pub(super) fn new(settings: Settings, roots: Arc<Roots>, egress: Arc<Egress>) -> Self {
+        Self { settings, roots, egress, jail: OnceCell::new() }
     }
 
     pub(super) async fn run(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         let (action, _, terms) = permit.spend();
         let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
-        let spec = self.spec(action, &terms)?;
+        let mut spec = self.spec(action, &terms)?;
+        let gateway = python_network(&terms.manifest, &terms.profile).then(|| self.gateway(&terms));
+        spec.network = gateway.clone().map(|gateway| gateway as Arc<dyn Network>);
         let written: Vec<&str> = spec.roots.iter().filter(|root| root.writable).map(|root| root.name.as_str()).collect();
         let has_room = || written.iter().try_for_each(|root| self.roots.has_room(&terms.session, root));
         has_room()?;
@@ -59,7 +63,20 @@ impl Room {
             (outcome.status, outcome.limit) = (Status::Limit, Some(Limit::Disk));
             outcome.evidence = Some(format!("{}; nothing more is written or run there before some of it is deleted", full.0.message));
         }
+        if let Some(gateway) = gateway {
+            (outcome.network, outcome.bytes_sent) = (gateway.contacts(), gateway.sent());
+        }
         Ok(outcome)
+    }
+
+    /// The way out of one call: by the rules of its manifest, and no further than its caller may send in an hour.
+    fn gateway(&self, terms: &Arc<Terms>) -> Arc<Gateway> {
+        let manifest = &terms.manifest;
+        let (all, own) =
+            (manifest.limits.egress_per_hour, manifest.profiles.get(&terms.profile).and_then(|profile| profile.bounds.egress_per_hour));
+        let upload = own.map_or(all, |own| own.min(all));
+        let scribe = self.egress.log().map(|log| Box::new(LogScribe::new(Arc::clone(log), Arc::clone(terms))) as Box<dyn Scribe>);
+        Arc::new(Gateway::new(Arc::clone(&self.egress), Arc::new(manifest.network.clone()), upload, scribe))
     }
 
     /// Ends everything that is kept running between calls.

@@ -8,6 +8,7 @@ use super::Reader;
 use crate::manifest::roots::segments_of;
 use crate::model::Scheme;
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
+use crate::policy::proxy::UpstreamProxy;
 
 impl Reader<'_, '_> {
     pub(super) fn roots(&mut self, written: BTreeMap<String, raw::Root>) -> BTreeMap<String, Root> {
@@ -95,6 +96,8 @@ impl Reader<'_, '_> {
             max_response: self.bytes("network.max_response", written.max_response.as_ref()).unwrap_or(defaults.max_response),
             max_redirects: written.max_redirects.unwrap_or(defaults.max_redirects),
             max_connections: written.max_connections.unwrap_or(defaults.max_connections),
+            domain_rate: written.domain_rate_limit_per_minute,
+            proxy: self.one("network.proxy", written.proxy.as_ref(), UpstreamProxy::parse),
             robots: match written.robots {
                 Some(raw::Robots::Respect) => Robots::Respect,
                 Some(raw::Robots::Ignore) => Robots::Ignore,

@@ -3,6 +3,9 @@
 
 mod body;
 mod connect;
+mod dial;
+mod gateway;
+mod pace;
 mod request;
 mod resolve;
 mod robots;
@@ -15,12 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::time::{timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+pub use gateway::{Contact, Gateway, How, LogScribe, Scribe};
 pub use request::{EgressRequest, Hop, Overflow, Page};
 pub use resolve::{Resolve, SystemResolver};
 
+use crate::audit::Log;
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Refusal};
 use crate::policy::network::{NetworkRules, Robots, judge_addresses, judge_redirect, judge_url};
 use crate::policy::request::{Method, judge_header};
@@ -66,6 +71,8 @@ pub struct Egress {
     connector: Connector,
     connections: Semaphore,
     robots: robots::Cache,
+    pace: pace::Pace,
+    log: Option<Arc<Log>>,
 }
 
 /// Why a request gave no page: policy said no, or the world did.
@@ -118,7 +125,18 @@ impl Egress {
     pub fn with_resolver(settings: Settings, resolver: Arc<dyn Resolve>) -> Self {
         let connections = Semaphore::new(settings.max_connections.max(1) as usize);
         let connector = Connector::new(settings.connect, settings.user_agent.clone());
-        Self { settings, resolver, connector, connections, robots: robots::Cache::default() }
+        Self { settings, resolver, connector, connections, robots: robots::Cache::default(), pace: pace::Pace::default(), log: None }
+    }
+
+    /// The same connector, which writes what programs do with it into this log.
+    #[must_use]
+    pub fn recording(self, log: Arc<Log>) -> Self {
+        Self { log: Some(log), ..self }
+    }
+
+    /// The log of what programs do.
+    pub(in crate::sandbox) fn log(&self) -> Option<&Arc<Log>> {
+        self.log.as_ref()
     }
 
     /// Sends one request and follows its redirects, each judged anew. Ends at the deadline, or at once when `cancel` is; dropping the future
@@ -151,6 +169,7 @@ impl Egress {
         let mut hops = Vec::new();
         for _ in 0..=rules.max_redirects {
             judge_url(&rules, &outgoing.url)?;
+            self.pace.count(&rules, &outgoing.url, Instant::now())?;
             if rules.robots == Robots::Respect {
                 self.ask_robots(&rules, &outgoing.url).await?;
             }
@@ -184,6 +203,19 @@ impl Egress {
                     Failure::new(Code::FetchFailed, format!("the name `{name}` does not resolve")).hint("check the host's spelling")
                 }),
         }
+    }
+
+    /// Where a URL may lead: judged by its text, its host's rate, and every address that its name has now.
+    ///
+    /// # Errors
+    /// Refused: as [`judge_url`] and [`judge_addresses`], `rate_limited`. Failed: `fetch_failed`, `timeout`.
+    async fn judged(&self, rules: &NetworkRules, url: &HttpUrl) -> Result<Vec<IpAddr>, Denied> {
+        judge_url(rules, url)?;
+        self.pace.count(rules, url, Instant::now())?;
+        let addresses = self.resolve(url).await?;
+        judge_addresses(rules, url, &addresses)?;
+        resolve::refuse_own_addresses(rules, url, &addresses)?;
+        Ok(addresses)
     }
 
     /// One judged connection and one exchange over it.

@@ -42,6 +42,8 @@ impl Ending {
         pictures.extend(found.pictures);
         pictures.truncate(harvest::MOST_PICTURES);
         Ok(Outcome {
+            network: Vec::new(),
+            bytes_sent: 0,
             status: verdict.status,
             limit: verdict.limit,
             evidence: verdict.evidence,
