@@ -124,6 +124,10 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
         }
         if matches!(action, Action::RunPython(_)) {
             pass(10, Some("python.allowed_imports".to_owned()), "the static check has nothing against the program".to_owned());
+            if policy::python_network(manifest, profile) {
+                let what = "it may use the network: each connection is judged by `[network]` when it is made, as a fetch is";
+                pass(10, Some("python.network".to_owned()), what.to_owned());
+            }
         }
         if let (Some(level), Some(facts), Some(capability)) = (verdict.level, &decided.facts, &decided.capability) {
             let own = effect::level(capability, action, &screened.targets, facts);

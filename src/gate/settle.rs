@@ -216,6 +216,9 @@ impl Door {
     fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
         let now_ns = i128::from(wall_seconds()) * 1_000_000_000;
         let mut text = question::text(case.action, case.opened, preview, level, now_ns, pending.code.as_deref());
+        if matches!(case.action, Action::RunPython(_)) && crate::policy::python_network(&self.manifest, &case.capability.profile) {
+            text = question::reaching(&text, &self.manifest.network);
+        }
         for warning in warnings(case) {
             text.push_str("\nThe static check warns:");
             text.push_str(&crate::filter::escape(warning));

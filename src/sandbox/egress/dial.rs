@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "here connections are made, and only to addresses that were judged")]
 
+use std::fmt::Write as _;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -58,7 +59,7 @@ async fn through(proxy: &UpstreamProxy, target: SocketAddr) -> io::Result<TcpStr
     let _ = stream.set_nodelay(true);
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
     if let Some(value) = proxy.authorization() {
-        request.push_str(&format!("Proxy-Authorization: {value}\r\n"));
+        let _ = write!(request, "Proxy-Authorization: {value}\r\n");
     }
     request.push_str("\r\n");
     stream.write_all(request.as_bytes()).await?;

@@ -10,7 +10,7 @@ use crate::model::{Code, HttpUrl, Refusal};
 use crate::policy::network::NetworkRules;
 
 /// The span of `domain_rate_limit_per_minute`.
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 /// Hosts that are counted at one time; a caller who asks more of them than that within a minute is asked to wait.
 const HOSTS: usize = 4096;
 

@@ -108,7 +108,7 @@ impl Ledger {
     /// `rate_limited` after a thousand contacts of one call, `audit_unavailable`.
     pub(super) fn open(&self, url: &HttpUrl, how: How) -> Result<Line, Denied> {
         let (host, port) = (name(url), url.port());
-        if let Err(refusal) = self.inner.begin(Contact::new(&host, port, Code::Ok), how, None) {
+        if let Err(refusal) = self.inner.begin(&Contact::new(&host, port, Code::Ok), how, None) {
             self.inner.add(Contact::new(&host, port, refusal.code));
             return Err(refusal.into());
         }
@@ -120,7 +120,7 @@ impl Ledger {
     pub(super) fn refuse(&self, url: Option<&HttpUrl>, how: How, denied: Denied) -> Denied {
         let (host, port) = url.map_or_else(|| ("?".to_owned(), 0), |url| (name(url), url.port()));
         let contact = Contact::new(&host, port, denied.refusal().code);
-        let written = self.inner.begin(contact.clone(), how, Some(denied.refusal()));
+        let written = self.inner.begin(&contact, how, Some(denied.refusal()));
         self.inner.add(contact);
         written.map_or_else(Denied::from, |()| denied)
     }
@@ -140,11 +140,11 @@ impl Contact {
 }
 
 impl Inner {
-    fn begin(&self, contact: Contact, how: How, refusal: Option<&Refusal>) -> Result<(), Refusal> {
+    fn begin(&self, contact: &Contact, how: How, refusal: Option<&Refusal>) -> Result<(), Refusal> {
         if self.made.fetch_add(1, Ordering::Relaxed) >= MOST {
             return Err(Refusal::new(Code::RateLimited, format!("a program makes at most {MOST} connections in one call")));
         }
-        self.scribe.as_ref().map_or(Ok(()), |scribe| scribe.opens(&contact, how, refusal))
+        self.scribe.as_ref().map_or(Ok(()), |scribe| scribe.opens(contact, how, refusal))
     }
 
     fn add(&self, contact: Contact) {

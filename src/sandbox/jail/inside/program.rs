@@ -13,10 +13,7 @@ use crate::sandbox::jail::order::{self, Order, Word};
 pub(super) fn run(order: &Order, handed: [OwnedFd; 6], mut built: Built, inside: &OwnedFd, doorway: Option<&OwnedFd>) -> ExitCode {
     let Ok(channel) = rustix::io::fcntl_dupfd_cloexec(inside, HIGH) else { return ExitCode::FAILURE };
     // High as well: the numbers below are about to be given away.
-    let doorway = match doorway.map(|doorway| rustix::io::fcntl_dupfd_cloexec(doorway, HIGH)).transpose() {
-        Ok(doorway) => doorway,
-        Err(_) => return ExitCode::FAILURE,
-    };
+    let Ok(doorway) = doorway.map(|doorway| rustix::io::fcntl_dupfd_cloexec(doorway, HIGH)).transpose() else { return ExitCode::FAILURE };
     let word = match become_program(order, handed, &mut built, &channel, doorway.as_ref()) {
         Ok(never) => match never {},
         Err(word) => word,
