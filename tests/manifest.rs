@@ -134,7 +134,7 @@ expect = "deny"
     assert_eq!(manifest.roots["project"].paths, [["home", "someone", "project"]]);
     assert!(manifest.roots["work"].is_session() && manifest.roots["work"].paths.is_empty());
     assert_eq!(manifest.python.cpu_share, 50);
-    assert_eq!(manifest.review.reviewers[0].command, ["/usr/local/bin/review"]);
+    assert_eq!(manifest.review.reviewers[0].by, toolgate::manifest::ReviewBy::Command(vec!["/usr/local/bin/review".to_owned()]));
     assert_eq!(manifest.audit.keep, Duration::from_hours(400 * 24));
     assert_eq!(manifest.state_dir, None);
     assert_eq!(manifest.tests[0].args, *json!({"path": "/etc/passwd"}).as_object().unwrap());

@@ -159,8 +159,8 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     };
     let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });
     let log = Arc::new(log);
-    let sandbox = Sandbox::new(roots, egress.recording(Arc::clone(&log)), jail);
-    let gate = Gate::new(found.manifest, Arc::new(state));
+    let gate = Gate::new(found.manifest, Arc::new(state)).map_err(machine("the shared counts cannot be opened"))?;
+    let sandbox = Sandbox::new(roots, egress.watched(Arc::clone(&log), gate.meter()), jail);
     let house = House::new(log, gate, sandbox, tools::all());
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
     house.manifest_loaded(&place);
@@ -191,6 +191,11 @@ pub(super) fn guarded(file: Option<&Path>) -> Vec<PathBuf> {
         guarded.push(next);
     }
     guarded
+}
+
+/// Seconds since 1970 of the machine's clock.
+pub(super) fn wall_seconds() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// A root that cannot be opened.

@@ -32,8 +32,10 @@ pub struct NetworkRules {
     pub max_redirects: u32,
     /// Connections at one time: of all fetches together, and of each program.
     pub max_connections: u32,
-    /// Requests to one host in any 60 seconds, of all callers; none: no bound.
-    pub domain_rate: Option<u32>,
+    /// Requests of one caller to one host in any 60 seconds; none: as many as its calls.
+    pub rate_per_minute: Option<u64>,
+    /// The same in any hour.
+    pub rate_per_hour: Option<u64>,
     /// The proxy through which everything goes.
     pub proxy: Option<UpstreamProxy>,
     /// Whether a site's `robots.txt` is asked first.
@@ -62,7 +64,8 @@ impl Default for NetworkRules {
             max_response: Bytes::mib(2),
             max_redirects: 5,
             max_connections: 10,
-            domain_rate: None,
+            rate_per_minute: None,
+            rate_per_hour: None,
             proxy: None,
             robots: Robots::Respect,
         }

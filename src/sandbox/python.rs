@@ -64,7 +64,7 @@ impl Room {
             outcome.evidence = Some(format!("{}; nothing more is written or run there before some of it is deleted", full.0.message));
         }
         if let Some(gateway) = gateway {
-            (outcome.network, outcome.bytes_sent) = (gateway.contacts(), gateway.sent());
+            outcome.network = gateway.contacts();
         }
         Ok(outcome)
     }
@@ -75,7 +75,7 @@ impl Room {
         let (all, own) =
             (manifest.limits.egress_per_hour, manifest.profiles.get(&terms.profile).and_then(|profile| profile.bounds.egress_per_hour));
         let upload = own.map_or(all, |own| own.min(all));
-        let scribe = self.egress.log().map(|log| Box::new(LogScribe::new(Arc::clone(log), Arc::clone(terms))) as Box<dyn Scribe>);
+        let scribe = self.egress.watch().map(|watch| Box::new(LogScribe::new(watch.clone(), Arc::clone(terms))) as Box<dyn Scribe>);
         Arc::new(Gateway::new(Arc::clone(&self.egress), Arc::new(manifest.network.clone()), upload, scribe))
     }
 
@@ -99,7 +99,7 @@ impl Room {
         spec.roots = roots.into_iter().map(|(name, writes)| self.root(manifest, name, writes, &terms.session)).collect::<Result<_, _>>()?;
         spec.limits = Limits {
             wall,
-            cpu: rules.cpu,
+            cpu: rules.cpu.min(terms.cpu),
             memory: rules.memory.0,
             processes: u64::from(rules.processes),
             open_files: u64::from(rules.open_files),

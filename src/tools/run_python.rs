@@ -109,7 +109,6 @@ fn answer(outcome: &Outcome) -> Output {
         code: (outcome.status != Status::Ok).then_some(Code::ProgramFailed),
         cpu_ms: outcome.usage.cpu_ms,
         notes: outcome.events.clone(),
-        bytes_sent: outcome.bytes_sent,
         bytes_written: outcome.files.iter().map(|file| file.size).sum(),
         ..Output::default()
     };

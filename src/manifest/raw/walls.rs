@@ -17,6 +17,8 @@ pub(in crate::manifest) struct Root {
     pub(in crate::manifest) allowed_paths: Option<Vec<String>>,
     /// Patterns of what may not, whatever allows it; upper and lower case are one, and a denied folder denies what is below.
     pub(in crate::manifest) denied_paths: Option<Vec<String>>,
+    /// Files whose content others wrote (downloads, mail): what is read of them is told to be data from outside, and marks the session.
+    pub(in crate::manifest) untrusted_paths: Option<Vec<String>>,
     /// Bounds of a session folder.
     pub(in crate::manifest) quota: Option<Quota>,
 }
@@ -46,6 +48,8 @@ pub(in crate::manifest) struct Quota {
 pub(in crate::manifest) struct Files {
     /// Patterns of what may be touched in no root.
     pub(in crate::manifest) denied_paths: Option<Vec<String>>,
+    /// Files whose content others wrote (downloads, mail): what is read of them is told to be data from outside, and marks the session.
+    pub(in crate::manifest) untrusted_paths: Option<Vec<String>>,
     /// Largest file that is read whole or written, e.g. `1 MiB`.
     pub(in crate::manifest) max_file_size: Option<String>,
     /// Longest answer, e.g. `64 KiB`; longer reads are cut, with the offset to go on from.
@@ -86,8 +90,10 @@ pub(in crate::manifest) struct Network {
     pub(in crate::manifest) max_redirects: Option<u32>,
     /// Connections at one time: of all fetches together, and of each program.
     pub(in crate::manifest) max_connections: Option<u32>,
-    /// Requests to one host in any 60 seconds; missing: no bound.
-    pub(in crate::manifest) domain_rate_limit_per_minute: Option<u32>,
+    /// Requests of one caller to one host in any 60 seconds.
+    pub(in crate::manifest) rate_limit_per_minute: Option<u64>,
+    /// Requests of one caller to one host in any hour.
+    pub(in crate::manifest) rate_limit_per_hour: Option<u64>,
     /// A proxy through which everything goes, e.g. `http://proxy.example:3128`. Missing: none; the environment is never asked.
     pub(in crate::manifest) proxy: Option<String>,
     /// `respect` (default) or `ignore` robots.txt.

@@ -33,7 +33,8 @@ impl Reader<'_, '_> {
             };
             let allowed = self.list(&format!("{at}.allowed_paths"), &root.allowed_paths.unwrap_or_default(), AllowPattern::parse);
             let denied = self.list(&format!("{at}.denied_paths"), &root.denied_paths.unwrap_or_default(), DenyPattern::parse);
-            roots.insert(name, Root { place, mode, allowed, denied, quota, paths });
+            let untrusted = self.list(&format!("{at}.untrusted_paths"), &root.untrusted_paths.unwrap_or_default(), DenyPattern::parse);
+            roots.insert(name, Root { place, mode, allowed, denied, untrusted, quota, paths });
         }
         roots
     }
@@ -59,6 +60,7 @@ impl Reader<'_, '_> {
         let defaults = Files::default();
         Files {
             denied: self.list("files.denied_paths", &written.denied_paths.unwrap_or_default(), DenyPattern::parse),
+            untrusted: self.list("files.untrusted_paths", &written.untrusted_paths.unwrap_or_default(), DenyPattern::parse),
             max_file_size: self.bytes("files.max_file_size", written.max_file_size.as_ref()).unwrap_or(defaults.max_file_size),
             max_answer: self.bytes("files.max_answer", written.max_answer.as_ref()).unwrap_or(defaults.max_answer),
             symlinks: match written.symlinks {
@@ -96,7 +98,8 @@ impl Reader<'_, '_> {
             max_response: self.bytes("network.max_response", written.max_response.as_ref()).unwrap_or(defaults.max_response),
             max_redirects: written.max_redirects.unwrap_or(defaults.max_redirects),
             max_connections: written.max_connections.unwrap_or(defaults.max_connections),
-            domain_rate: written.domain_rate_limit_per_minute,
+            rate_per_minute: written.rate_limit_per_minute,
+            rate_per_hour: written.rate_limit_per_hour,
             proxy: self.one("network.proxy", written.proxy.as_ref(), UpstreamProxy::parse),
             robots: match written.robots {
                 Some(raw::Robots::Respect) => Robots::Respect,

@@ -5,7 +5,6 @@ mod body;
 mod connect;
 mod dial;
 mod gateway;
-mod pace;
 mod request;
 mod resolve;
 mod robots;
@@ -18,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 pub use gateway::{Contact, Gateway, How, LogScribe, Scribe};
@@ -26,6 +25,7 @@ pub use request::{EgressRequest, Hop, Overflow, Page};
 pub use resolve::{Resolve, SystemResolver};
 
 use crate::audit::Log;
+use crate::gate::Meter;
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Refusal};
 use crate::policy::network::{NetworkRules, Robots, judge_addresses, judge_redirect, judge_url};
 use crate::policy::request::{Method, judge_header};
@@ -71,8 +71,16 @@ pub struct Egress {
     connector: Connector,
     connections: Semaphore,
     robots: robots::Cache,
-    pace: pace::Pace,
-    log: Option<Arc<Log>>,
+    watch: Option<Watch>,
+}
+
+/// What counts and records.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    /// Where the connections of programs are written down.
+    pub log: Arc<Log>,
+    /// The counts that all servers of the state folder share.
+    pub meter: Meter,
 }
 
 /// Why a request gave no page: policy said no, or the world did.
@@ -125,18 +133,26 @@ impl Egress {
     pub fn with_resolver(settings: Settings, resolver: Arc<dyn Resolve>) -> Self {
         let connections = Semaphore::new(settings.max_connections.max(1) as usize);
         let connector = Connector::new(settings.connect, settings.user_agent.clone());
-        Self { settings, resolver, connector, connections, robots: robots::Cache::default(), pace: pace::Pace::default(), log: None }
+        Self { settings, resolver, connector, connections, robots: robots::Cache::default(), watch: None }
     }
 
-    /// The same connector, which writes what programs do with it into this log.
+    /// The same connector, which counts what each caller asks of each host, and writes what programs do with it into the log.
     #[must_use]
-    pub fn recording(self, log: Arc<Log>) -> Self {
-        Self { log: Some(log), ..self }
+    pub fn watched(self, log: Arc<Log>, meter: Meter) -> Self {
+        Self { watch: Some(Watch { log, meter }), ..self }
     }
 
-    /// The log of what programs do.
-    pub(in crate::sandbox) fn log(&self) -> Option<&Arc<Log>> {
-        self.log.as_ref()
+    /// What counts and records, where there is something.
+    pub(in crate::sandbox) fn watch(&self) -> Option<&Watch> {
+        self.watch.as_ref()
+    }
+
+    /// Counts a request of a caller to a host.
+    fn count(&self, caller: Option<&str>, rules: &NetworkRules, url: &HttpUrl) -> Result<(), Refusal> {
+        match (caller, &self.watch) {
+            (Some(caller), Some(watch)) => watch.meter.host(caller, url.host_str(), rules),
+            _ => Ok(()),
+        }
     }
 
     /// Sends one request and follows its redirects, each judged anew. Ends at the deadline, or at once when `cancel` is; dropping the future
@@ -163,13 +179,14 @@ impl Egress {
             judge_header(name, value)?;
         }
         let rules = Arc::clone(&request.rules);
+        let caller = request.caller.clone();
         let limit = request.max_response;
         let overflow = request.overflow;
         let mut outgoing = Outgoing::new(request);
         let mut hops = Vec::new();
         for _ in 0..=rules.max_redirects {
             judge_url(&rules, &outgoing.url)?;
-            self.pace.count(&rules, &outgoing.url, Instant::now())?;
+            self.count(caller.as_deref(), &rules, &outgoing.url)?;
             if rules.robots == Robots::Respect {
                 self.ask_robots(&rules, &outgoing.url).await?;
             }
@@ -205,13 +222,12 @@ impl Egress {
         }
     }
 
-    /// Where a URL may lead: judged by its text, its host's rate, and every address that its name has now.
+    /// Where a URL may lead: judged by its text, and by every address that its name has now.
     ///
     /// # Errors
-    /// Refused: as [`judge_url`] and [`judge_addresses`], `rate_limited`. Failed: `fetch_failed`, `timeout`.
+    /// Refused: as [`judge_url`] and [`judge_addresses`]. Failed: `fetch_failed`, `timeout`.
     async fn judged(&self, rules: &NetworkRules, url: &HttpUrl) -> Result<Vec<IpAddr>, Denied> {
         judge_url(rules, url)?;
-        self.pace.count(rules, url, Instant::now())?;
         let addresses = self.resolve(url).await?;
         judge_addresses(rules, url, &addresses)?;
         resolve::refuse_own_addresses(rules, url, &addresses)?;

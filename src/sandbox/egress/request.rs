@@ -32,6 +32,8 @@ pub struct EgressRequest {
     pub max_response: Bytes,
     /// What happens to a larger one.
     pub overflow: Overflow,
+    /// On whose account each host is asked; none: the server's own, which is not counted.
+    pub caller: Option<String>,
 }
 
 /// What happens to a body over `max_response`.

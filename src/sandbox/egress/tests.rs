@@ -108,6 +108,7 @@ fn request(url: HttpUrl, rules: NetworkRules) -> EgressRequest {
         deadline: Instant::now() + Duration::from_secs(20),
         max_response: Bytes::mib(1),
         overflow: Overflow::Refuse,
+        caller: None,
     }
 }
 

@@ -43,7 +43,6 @@ impl Ending {
         pictures.truncate(harvest::MOST_PICTURES);
         Ok(Outcome {
             network: Vec::new(),
-            bytes_sent: 0,
             status: verdict.status,
             limit: verdict.limit,
             evidence: verdict.evidence,

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use backend::{BACKENDS, Backend, Chunk, Listed, Probe, Progress, Stream};
 pub use inside::enter_if_asked;
+pub(in crate::sandbox) use inside::{close_inherited, give_up_privileges};
 pub use interpreter::Interpreter;
 pub use outcome::{Isolation, LeftFile, Limit, NoRun, Outcome, Picture, Status, Usage};
 pub use spec::{DOORWAY_PORT, JailRoot, JailSpec, Layer, Layers, Limits, Network, Session, SessionBounds, Settings};

@@ -122,9 +122,6 @@ pub struct Outcome {
     /// What it reached over the network and what it was refused, by host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<Contact>,
-    /// Bytes it sent there.
-    #[serde(skip)]
-    pub bytes_sent: u64,
     /// Pictures, for image content beside the answer.
     #[serde(skip)]
     pub pictures: Vec<Picture>,

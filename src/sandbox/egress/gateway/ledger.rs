@@ -44,8 +44,20 @@ impl How {
     }
 }
 
-/// Writes contacts into the log.
+/// Writes contacts into the log, and counts them on the caller's account.
 pub trait Scribe: Send + Sync + std::fmt::Debug {
+    /// A host is about to be asked.
+    ///
+    /// # Errors
+    /// `rate_limited`, `audit_unavailable`: then it is not.
+    fn counts(&self, host: &str) -> Result<(), Refusal>;
+
+    /// Bytes are about to be sent out.
+    ///
+    /// # Errors
+    /// `quota`, `audit_unavailable`: then they are not.
+    fn sends(&self, bytes: u64) -> Result<(), Refusal>;
+
     /// A contact is about to be made (`ok`), or is refused.
     ///
     /// # Errors
@@ -98,8 +110,12 @@ impl Ledger {
         self.inner.contacts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn sent(&self) -> u64 {
-        self.inner.sent.load(Ordering::Relaxed)
+    /// Counts a request to a host.
+    ///
+    /// # Errors
+    /// `rate_limited`, `audit_unavailable`.
+    pub(super) fn count(&self, url: &HttpUrl) -> Result<(), Denied> {
+        self.inner.scribe.as_ref().map_or(Ok(()), |scribe| scribe.counts(url.host_str())).map_err(Denied::from)
     }
 
     /// Writes down that a contact is about to be made.
@@ -177,6 +193,9 @@ impl Line {
             self.end(Code::Quota);
             return Err(Refusal::new(Code::Quota, "the program sends out more than it may").rule("limits.egress_per_hour"));
         }
+        if let Some(scribe) = &self.inner.scribe {
+            scribe.sends(bytes).inspect_err(|refusal| self.end(refusal.code))?;
+        }
         self.sent.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
@@ -249,7 +268,6 @@ mod tests {
             ledger.contacts(),
             [contact("a.example", 443, Code::Ok, 2, 20, 14), contact("b.example", 80, Code::DomainNotAllowed, 1, 0, 0)]
         );
-        assert_eq!(ledger.sent(), 20);
     }
 
     #[test]

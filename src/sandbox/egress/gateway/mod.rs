@@ -62,11 +62,6 @@ impl Gateway {
         self.ledger.contacts()
     }
 
-    /// Bytes sent out, so far.
-    pub(in crate::sandbox) fn sent(&self) -> u64 {
-        self.ledger.sent()
-    }
-
     async fn take(self: Arc<Self>, listener: OwnedFd, stop: CancellationToken) {
         let listener = match tokio::net::TcpListener::from_std(TcpListener::from(listener)) {
             Ok(listener) => listener,

@@ -1,14 +1,17 @@
 //! How much a program may send, ask and take.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::world::{HELLO, Server, World, client_hello, names, read_head, rules};
-use crate::model::{Bytes, Code};
+use crate::model::{Bytes, Code, Refusal};
 use crate::policy::network::NetworkRules;
-use crate::sandbox::egress::Settings;
+use crate::sandbox::egress::{Contact, How, Scribe, Settings};
 
 /// Nothing here takes longer than this, however slow the machine is.
 const LONG: Duration = Duration::from_secs(20);
@@ -106,9 +109,9 @@ async fn a_program_sends_out_no_more_than_its_budget() {
 }
 
 #[tokio::test]
-async fn one_host_is_asked_no_more_often_than_the_manifest_says() {
+async fn one_host_is_asked_no_more_often_than_the_account_of_its_caller_lets_it_be() {
     let server = Server::answering(HELLO).await;
-    let world = World::new(NetworkRules { domain_rate: Some(2), ..rules(&server) }).await;
+    let world = World::scribed(rules(&server), Box::new(Miser { hosts: Mutex::default(), left: AtomicU64::new(u64::MAX) })).await;
     for _ in 0..2 {
         assert!(world.say(get(&server, "/")).await.ends_with("hello"));
     }
@@ -116,6 +119,43 @@ async fn one_host_is_asked_no_more_often_than_the_manifest_says() {
     assert!(answer.starts_with("HTTP/1.1 429 rate_limited") && answer.contains("retry-after: "), "{answer}");
     let other = get(&server, "/").replace("a.example", "b.example");
     assert!(world.say(other).await.ends_with("hello"));
+}
+
+#[tokio::test]
+async fn what_goes_out_is_charged_before_it_goes() {
+    let server = Server::answering(HELLO).await;
+    let world = World::scribed(rules(&server), Box::new(Miser { hosts: Mutex::default(), left: AtomicU64::new(300) })).await;
+    assert!(world.say(get(&server, "/")).await.ends_with("hello"));
+    let long = get(&server, &format!("/{}", "a".repeat(300)));
+    assert_eq!(world.refused(long).await, (429, Some(Code::Quota)));
+    assert!(server.heard().iter().all(|text| !text.contains("aaa")), "{:?}", server.heard());
+}
+
+/// Lets each host be asked twice, and so many bytes go.
+#[derive(Debug)]
+struct Miser {
+    hosts: Mutex<HashMap<String, u64>>,
+    left: AtomicU64,
+}
+
+impl Scribe for Miser {
+    fn counts(&self, host: &str) -> Result<(), Refusal> {
+        let mut hosts = self.hosts.lock().unwrap();
+        let asked = hosts.entry(host.to_owned()).or_default();
+        *asked += 1;
+        if *asked > 2 { Err(Refusal::new(Code::RateLimited, "too often").retry_after(7)) } else { Ok(()) }
+    }
+
+    fn sends(&self, bytes: u64) -> Result<(), Refusal> {
+        let taken = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(bytes));
+        taken.map(drop).map_err(|_| Refusal::new(Code::Quota, "too much"))
+    }
+
+    fn opens(&self, _: &Contact, _: How, _: Option<&Refusal>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn closes(&self, _: &Contact, _: How) {}
 }
 
 #[tokio::test]

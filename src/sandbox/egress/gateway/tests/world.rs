@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::model::{Bytes, Code, Scheme};
 use crate::policy::network::{DomainPattern, NetworkRules};
 use crate::sandbox::egress::gateway::{Contact, Gateway};
-use crate::sandbox::egress::{Egress, Resolve, Settings};
+use crate::sandbox::egress::{Egress, Resolve, Scribe, Settings};
 use crate::sandbox::jail::Network;
 
 pub(super) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -107,9 +107,23 @@ impl World {
         Self::with(rules, names(), Settings { headers: Duration::from_millis(400), ..Settings::default() }, Bytes::mib(1)).await
     }
 
+    pub(super) async fn scribed(rules: NetworkRules, scribe: Box<dyn Scribe>) -> Self {
+        Self::made(rules, names(), Settings::default(), Bytes::mib(1), Some(scribe)).await
+    }
+
     pub(super) async fn with(rules: NetworkRules, names: HashMap<String, Vec<Vec<IpAddr>>>, settings: Settings, upload: Bytes) -> Self {
+        Self::made(rules, names, settings, upload, None).await
+    }
+
+    async fn made(
+        rules: NetworkRules,
+        names: HashMap<String, Vec<Vec<IpAddr>>>,
+        settings: Settings,
+        upload: Bytes,
+        scribe: Option<Box<dyn Scribe>>,
+    ) -> Self {
         let egress = Arc::new(Egress::with_resolver(settings, Arc::new(Invented(Mutex::new(names)))));
-        let gateway = Arc::new(Gateway::new(egress, Arc::new(rules), upload, None));
+        let gateway = Arc::new(Gateway::new(egress, Arc::new(rules), upload, scribe));
         let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
