@@ -250,3 +250,20 @@ proptest! {
         let _ = parse(&text);
     }
 }
+
+#[test]
+fn a_secret_has_a_name_one_source_and_hosts() {
+    let base = "version = 1\n[network.secrets.";
+    assert!(parse(&format!("{base}gh]\nenv = \"X\"\nhosts = [\"api.example.com\", \"127.0.0.1\"]")).is_ok());
+    for (text, told) in [
+        ("gh]\nhosts = [\"a.example\"]", "`env` with the name of a variable, or `file` with a path"),
+        ("gh]\nenv = \"X\"\nfile = \"x\"\nhosts = [\"a.example\"]", "and not both"),
+        ("gh]\nenv = \"X\"", "write the `hosts`"),
+        ("gh]\nenv = \"X\"\nhosts = [\"*\"]", "would be every host"),
+        ("\"a b\"]\nenv = \"X\"\nhosts = [\"a.example\"]", "letters, digits"),
+        ("gh]\nvalue = \"x\"\nenv = \"X\"\nhosts = [\"a.example\"]", "value"),
+    ] {
+        let faults = faults(&format!("{base}{text}"));
+        assert!(faults.iter().any(|fault| fault.contains(told)), "{text}: {faults:?}");
+    }
+}

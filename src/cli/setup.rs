@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::ManifestChoice;
-use super::check;
+use super::{check, environment};
 use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
 use crate::manifest::{self, Fault, Manifest, Place};
+use crate::policy::secret::SecretSource;
 use crate::sandbox::egress::{self, Egress};
 use crate::sandbox::root::{self, Roots, Where};
 use crate::sandbox::{Sandbox, jail};
@@ -101,6 +102,7 @@ pub fn find(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
     }
     let base = canonical.parent().unwrap_or(Path::new("/"));
     manifest.resolve_roots(&base.to_string_lossy()).map_err(refused)?;
+    manifest.network.secrets.values_mut().for_each(|secret| secret.place(base));
     Ok(Found { file: Some(canonical), text, manifest })
 }
 
@@ -145,13 +147,16 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
     let places = places(&mut found)?;
-    let guarded = guarded(found.file.as_deref());
+    let mut guarded = guarded(found.file.as_deref(), &found.manifest);
+    guarded.extend(secret_files(&found.manifest));
     let manifest = &found.manifest;
     let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state.path()]).collect();
     python_writes_apart(manifest, &places, &own)?;
     let roots = Roots::open(&places, &guarded, Some(state.path())).map_err(unopened)?;
+    let environment::Environment { interpreter, unready } = environment::find(manifest, found.file.as_deref(), state.path());
     let jail = jail::Settings {
-        interpreter: PathBuf::from(&manifest.python.interpreter),
+        interpreter,
+        unready,
         backend: manifest.python.backend.clone(),
         preload: manifest.python.preload.clone(),
         sessions: jail::SessionBounds { max: manifest.python.max_sessions as usize, idle: manifest.python.idle },
@@ -184,9 +189,24 @@ fn python_writes_apart(manifest: &Manifest, places: &[root::Place], guarded: &[&
     Ok(())
 }
 
-/// What no call may touch: the manifest in force, and every place where the next start would look for one.
-pub(super) fn guarded(file: Option<&Path>) -> Vec<PathBuf> {
+/// The files that hold secrets of the manifest, where they are now: no call may read them.
+fn secret_files(manifest: &Manifest) -> impl Iterator<Item = PathBuf> {
+    manifest.network.secrets.values().filter_map(|secret| match &secret.source {
+        SecretSource::File(path) => path.canonicalize().ok().or_else(|| {
+            // It may be put there later.
+            Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
+        }),
+        SecretSource::Env(_) => None,
+    })
+}
+
+/// What no call may touch: the manifest in force and its lock, and every place where the next start would look for one.
+pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> {
     let mut guarded: Vec<PathBuf> = file.map(Path::to_owned).into_iter().collect();
+    if !manifest.python.packages.is_empty() {
+        // Whoever writes the lock says what the next sync installs.
+        guarded.extend(file.map(environment::lock_path));
+    }
     if let Some(next) = manifest_path(None).and_then(|file| file.canonicalize().ok()).filter(|file| !guarded.contains(file)) {
         guarded.push(next);
     }

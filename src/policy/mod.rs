@@ -14,6 +14,7 @@ pub mod program;
 pub mod proxy;
 pub mod request;
 mod screen;
+pub mod secret;
 mod state;
 mod verdict;
 pub mod window;

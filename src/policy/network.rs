@@ -3,10 +3,12 @@
 //! A URL is judged in two steps, because its addresses are known later: [`judge_url`] by its text, [`judge_addresses`] by what its name
 //! resolved to. Every redirect is a URL of its own, after [`judge_redirect`].
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use super::address::{is_public, special_range};
 use super::proxy::UpstreamProxy;
+use super::secret::HeaderSecret;
 use crate::model::{Bytes, Code, Host, HttpUrl, Refusal, Scheme};
 
 /// The manifest's `[network]`, typed. The default opens nothing.
@@ -40,6 +42,8 @@ pub struct NetworkRules {
     pub proxy: Option<UpstreamProxy>,
     /// Whether a site's `robots.txt` is asked first.
     pub robots: Robots,
+    /// Values that headers may name, by name.
+    pub secrets: BTreeMap<String, HeaderSecret>,
 }
 
 /// What to do about `robots.txt`.
@@ -68,6 +72,7 @@ impl Default for NetworkRules {
             rate_per_hour: None,
             proxy: None,
             robots: Robots::Respect,
+            secrets: BTreeMap::new(),
         }
     }
 }
@@ -142,6 +147,14 @@ impl DomainPattern {
             (PatternKind::Name(name), Host::Name(host)) => name == host,
             (PatternKind::Below(name), Host::Name(host)) => is_below(host, name),
             _ => false,
+        }
+    }
+
+    /// Exactly this host, an address too, or for `*.` a subdomain.
+    pub(super) fn is_for(&self, host: Host<'_>) -> bool {
+        match (&self.kind, host) {
+            (PatternKind::Address(listed), Host::Address(address)) => *listed == address,
+            _ => self.allows(host),
         }
     }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::Network;
 use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
@@ -37,6 +38,7 @@ pub struct Sandbox {
     pub roots: Arc<Roots>,
     egress: Arc<Egress>,
     python: Room,
+    reviewers: jail::Commands,
     readers: Readers,
 }
 
@@ -46,7 +48,8 @@ impl Sandbox {
         let roots = Arc::new(roots);
         let egress = Arc::new(egress);
         let readers = Readers::new(reading::Settings { helper: jail.helper.clone(), ..reading::Settings::default() });
-        Self { python: Room::new(jail, Arc::clone(&roots), Arc::clone(&egress)), roots, egress, readers }
+        let reviewers = jail::Commands::new(&jail);
+        Self { reviewers, python: Room::new(jail, Arc::clone(&roots), Arc::clone(&egress)), roots, egress, readers }
     }
 
     /// Looks at each target without any effect, and holds what it looked at.
@@ -86,6 +89,9 @@ impl Sandbox {
             ..network.clone()
         };
         let request = EgressRequest {
+            // Nobody's: nothing of it is stored, and a key that was replaced is seen at once.
+            principal: String::new(),
+            profile: String::new(),
             url: url.clone(),
             method: Method::Get,
             headers: Vec::new(),
@@ -95,7 +101,6 @@ impl Sandbox {
             deadline: tokio::time::Instant::now() + DOCUMENT_TIME,
             max_response: DOCUMENT,
             overflow: Overflow::Refuse,
-            caller: None,
         };
         let page = self.egress.fetch(request, &CancellationToken::new()).await?;
         if page.status != 200 {
@@ -110,6 +115,11 @@ impl Sandbox {
         self.python.run(permit, stage).await
     }
 
+    /// The web requests of a caller since this server started.
+    pub fn requests_of(&self, principal: &str) -> Network {
+        self.egress.requests_of(principal)
+    }
+
     /// Reads what came from outside, for `principal`, in a process that can do nothing else.
     /// # Errors  `timeout`, `unreadable`, `sandbox_unavailable`.
     pub async fn read(&self, principal: &str, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
@@ -119,12 +129,14 @@ impl Sandbox {
     /// Ends everything that is kept running between calls: nothing outlives the server.
     pub async fn close(&self) {
         self.python.close().await;
+        self.reviewers.close().await;
         self.readers.close().await;
     }
 
     /// Kills everything that is kept running between calls; a later call begins anew.
     pub async fn stop(&self) {
         self.python.close().await;
+        self.reviewers.close().await;
     }
 
     /// Wipes what hangs on a session.

@@ -9,8 +9,8 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, RequestStateCodec, Resource,
-    ResourceContents, ServerCapabilities, ServerConfig, Tool as McpTool, ToolAnnotations,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, RequestStateCodec, ServerCapabilities,
+    ServerConfig, Tool as McpTool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::asker::{APPROVAL, ClientAsker, channel, input_required};
 use super::http::Seat;
 use super::metrics::Metrics;
+use super::resources;
 use super::transport::Malformed;
 use crate::audit::Answer;
 use crate::house::House;
@@ -52,8 +53,6 @@ pub(super) struct Handler {
     pub(super) metrics: Option<Arc<Metrics>>,
 }
 
-const POLICY_URI: &str = "toolgate://policy";
-
 impl Handler {
     fn this_server() -> Implementation {
         Implementation::new("toolgate", env!("CARGO_PKG_VERSION")).with_title("toolgate")
@@ -68,6 +67,7 @@ impl Handler {
         ToolCall {
             tool: params.name.into_owned(),
             arguments: params.arguments.unwrap_or_default(),
+            trace: context.meta.0.get("traceparent").and_then(Value::as_str).filter(|text| is_trace(text)).map(str::to_owned),
             malformed: malformed(context).map(|found| found.0.clone()),
             caller: Caller {
                 principal: self.peer.principal.clone(),
@@ -154,11 +154,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         one_page(request.as_ref())?;
-        let policy = Resource::new(POLICY_URI, "policy")
-            .with_title("What you may do here")
-            .with_description("The policy of this server in plain words: tools, folders, hosts, imports, limits, and what asks a person.")
-            .with_mime_type("text/markdown");
-        let mut result = ListResourcesResult::with_all_items(vec![policy]).with_cache_scope(CacheScope::Private);
+        let mut result =
+            ListResourcesResult::with_all_items(resources::list(&self.house, &self.peer)).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);
         Ok(result)
     }
@@ -168,17 +165,10 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        if request.uri != POLICY_URI {
-            return Err(ErrorData::resource_not_found(
-                format!("there is no resource `{}`", crate::filter::escape_line(&request.uri)),
-                None,
-            ));
-        }
-        let text = self.house.policy_in_words(self.peer.profile.as_deref());
-        let mut contents = ResourceContents::text(text, POLICY_URI);
-        if let ResourceContents::TextResourceContents { mime_type, .. } = &mut contents {
-            *mime_type = Some("text/markdown".to_owned());
-        }
+        let Some(contents) = resources::read(&self.house, &self.peer, &request.uri) else {
+            let what = format!("there is no resource `{}`", crate::filter::escape_line(&request.uri));
+            return Err(ErrorData::resource_not_found(what, Some(json!({"uri": request.uri}))));
+        };
         let mut result = ReadResourceResult::new(vec![contents]).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);
         Ok(result.into())
@@ -205,15 +195,25 @@ impl ServerHandler for Handler {
     }
 
     /// rmcp hands over here what it could not read: an unknown method, or a known one with malformed params.
-    async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+    async fn on_custom_request(&self, request: CustomRequest, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
         const KNOWN: [&str; 7] =
             ["tools/call", "tools/list", "resources/list", "resources/read", "resources/templates/list", "initialize", "server/discover"];
-        if KNOWN.contains(&request.method.as_str()) {
+        // From 2026-07-28 there is no handshake: its request is an unknown method there, whatever it holds.
+        let is_removed = request.method == "initialize" && is_modern(&context);
+        if KNOWN.contains(&request.method.as_str()) && !is_removed {
             let why = format!("the params of `{}` do not have the form the protocol gives them", request.method);
             return Err(ErrorData::invalid_params(why, None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
+}
+
+/// Whether a text is a `traceparent` of version 00: only such a one may stand in records.
+fn is_trace(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let hex = |part: &str, length: usize| part.len() == length && part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    let some = |part: &str| part.bytes().any(|b| b != b'0');
+    matches!(parts.as_slice(), ["00", trace, span, flags] if hex(trace, 32) && hex(span, 16) && hex(flags, 2) && some(trace) && some(span))
 }
 
 /// What the transport noticed of the message: the wire of standard input leaves it in the request, HTTP beside it.

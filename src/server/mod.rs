@@ -7,6 +7,7 @@ pub mod http;
 mod metrics;
 mod operator;
 mod outbox;
+mod resources;
 mod sample;
 mod stdio;
 mod strict;

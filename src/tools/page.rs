@@ -172,6 +172,9 @@ fn facts(page: &Page) -> Map<String, Value> {
         facts.insert("content_type".to_owned(), kind.clone().into());
     }
     facts.insert("size".to_owned(), page.body.len().into());
+    if page.from_cache {
+        facts.insert("from_cache".to_owned(), true.into());
+    }
     facts.insert("redirects".to_owned(), page.hops.len().saturating_sub(1).into());
     facts
 }
@@ -196,6 +199,7 @@ mod tests {
             content_type: Some(content_type.to_owned()),
             body: body.to_vec(),
             truncated: false,
+            from_cache: false,
             wire_bytes: 5,
             hops: Vec::new(),
         }

@@ -98,6 +98,20 @@ pub(in crate::manifest) struct Network {
     pub(in crate::manifest) proxy: Option<String>,
     /// `respect` (default) or `ignore` robots.txt.
     pub(in crate::manifest) robots: Option<Robots>,
+    /// Values that a header of `fetch` may name as `${secret:NAME}` and no answer shows.
+    pub(in crate::manifest) secrets: Option<BTreeMap<String, Secret>>,
+}
+
+/// A value that only the connector reads.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::manifest) struct Secret {
+    /// The environment variable that holds it.
+    pub(in crate::manifest) env: Option<String>,
+    /// Or the file; no root shows it. Relative to this manifest.
+    pub(in crate::manifest) file: Option<String>,
+    /// Where it may be sent to, over https: hosts as in `allowed_domains`, or single addresses (then over http too).
+    pub(in crate::manifest) hosts: Option<Vec<String>>,
 }
 
 /// What to do about robots.txt.
@@ -112,9 +126,9 @@ pub(in crate::manifest) enum Robots {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::manifest) struct Python {
-    /// `python3`, another interpreter, or a virtual environment's.
+    /// `python3`, another interpreter, or a virtual environment's; a path is relative to this file.
     pub(in crate::manifest) interpreter: Option<String>,
-    /// Packages of the environment that `toolgate packages sync` builds, e.g. `numpy==2.3.5`.
+    /// Packages of the environment that `toolgate packages sync` builds, e.g. `numpy==2.3.5`; names and versions, no address, path or option.
     pub(in crate::manifest) packages: Option<Vec<String>>,
     /// Modules imported once and shared by copy-on-write.
     pub(in crate::manifest) preload: Option<Vec<String>>,

@@ -9,6 +9,7 @@ use crate::manifest::roots::segments_of;
 use crate::model::Scheme;
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::proxy::UpstreamProxy;
+use crate::policy::secret::{self, HeaderSecret, SecretSource};
 
 impl Reader<'_, '_> {
     pub(super) fn roots(&mut self, written: BTreeMap<String, raw::Root>) -> BTreeMap<String, Root> {
@@ -106,7 +107,30 @@ impl Reader<'_, '_> {
                 Some(raw::Robots::Ignore) => Robots::Ignore,
                 None => defaults.robots,
             },
+            secrets: written.secrets.unwrap_or_default().into_iter().filter_map(|(name, secret)| self.secret(name, secret)).collect(),
         }
+    }
+
+    fn secret(&mut self, name: String, written: raw::Secret) -> Option<(String, HeaderSecret)> {
+        let at = format!("network.secrets.{name}");
+        if !secret::is_name(&name) {
+            self.fault(&at, "a secret's name has letters, digits, `_` and `-` alone");
+            return None;
+        }
+        let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let source = match (filled(written.env), filled(written.file)) {
+            (Some(variable), None) => SecretSource::Env(variable),
+            (None, Some(file)) => SecretSource::File(file.into()),
+            _ => {
+                self.fault(&at, "write where its value is: `env` with the name of a variable, or `file` with a path, and not both");
+                return None;
+            }
+        };
+        let hosts = self.list(&format!("{at}.hosts"), &written.hosts.unwrap_or_default(), DomainPattern::parse_denied);
+        if hosts.is_empty() {
+            self.fault(&at, "write the `hosts` it may be sent to");
+        }
+        Some((name, HeaderSecret { source, hosts }))
     }
 
     pub(super) fn python(&mut self, written: raw::Python, roots: &BTreeMap<String, Root>, files: &Files) -> Python {
@@ -130,7 +154,7 @@ impl Reader<'_, '_> {
         }
         Python {
             interpreter: written.interpreter.filter(|text| !text.is_empty()).unwrap_or(defaults.interpreter),
-            packages: written.packages.unwrap_or_default(),
+            packages: self.list("python.packages", &written.packages.unwrap_or_default(), crate::manifest::requirement),
             preload: match written.preload {
                 Some(modules) => self.list("python.preload", &modules, module),
                 None => defaults.preload,

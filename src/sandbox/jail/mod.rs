@@ -2,6 +2,7 @@
 
 mod backend;
 mod collect;
+mod commands;
 mod doorway;
 mod ending;
 mod harvest;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub use backend::{BACKENDS, Backend, Chunk, Listed, Probe, Progress, Stream};
+pub use commands::{Bounds, Commands};
 pub use inside::enter_if_asked;
 pub(in crate::sandbox) use inside::{close_inherited, give_up_privileges};
 pub use interpreter::Interpreter;
@@ -41,6 +43,9 @@ impl Jail {
     /// # Errors
     /// [`NoRun::Unavailable`] when there is no interpreter or no backend; a backend that was named is never replaced by a weaker one.
     pub async fn new(settings: Settings) -> Result<Self, NoRun> {
+        if let Some(reason) = settings.unready {
+            return Err(NoRun::Unavailable { layer: "packages".to_owned(), reason });
+        }
         let name = settings.interpreter.clone();
         let found =
             tokio::task::spawn_blocking(move || Interpreter::detect(&name)).await.map_err(|e| NoRun::fault("looking for Python", e))?;

@@ -47,12 +47,24 @@ impl Native {
     }
 
     async fn call(&self, spec: &JailSpec, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
+        self.make(spec, self.order(spec), cancel, progress).await
+    }
+
+    /// Runs a program of the operator's: `interpreter` says what it is and what it sees.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub(super) async fn call_as(&self, spec: &JailSpec, interpreter: Interpreter, cancel: &CancellationToken) -> Result<Outcome, NoRun> {
+        self.make(spec, Order { interpreter, ..self.order(spec) }, cancel, None).await
+    }
+
+    async fn make(&self, spec: &JailSpec, order: Order, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
         let (began, since) = (Instant::now(), harvest::now());
         let (mut pipes, ends) = Pipes::new()?;
         let stdin = sealed(&[&spec.stdin])?;
         let program = program_file(&self.interpreter, spec)?;
         let mut words =
-            self.start(spec, self.order(spec), [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()]).await?;
+            self.start(spec, order, [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()]).await?;
         drop((ends, stdin, program));
         let (flood, stop) = (Flood::new(spec.limits.output), Mutex::new(None));
         let (mut output, mut error) = (Kept::new(spec.limits.output), Kept::new(spec.limits.output));
@@ -117,6 +129,7 @@ impl Native {
             preload: self.preload.clone(),
             fresh: spec.fresh,
             network: spec.network.is_some(),
+            command: spec.command.clone(),
         }
     }
 }

@@ -38,7 +38,7 @@ impl Gateway {
 
     /// Judges where a URL leads, writes it down, and connects.
     pub(super) async fn reach(&self, url: &HttpUrl, how: How) -> Result<(TcpStream, Line), Denied> {
-        let judged = self.egress.judged(&self.rules, url).await.and_then(|addresses| self.ledger.count(url).map(|()| addresses));
+        let judged = self.egress.judged(&self.rules, url, &[]).await.and_then(|addresses| self.ledger.count(url).map(|()| addresses));
         let addresses = judged.map_err(|denied| self.ledger.refuse(Some(url), how, denied))?;
         let line = self.ledger.open(url, how)?;
         let connected = dial(&addresses, url.port(), self.rules.proxy.as_ref(), self.egress.settings.connect).await;

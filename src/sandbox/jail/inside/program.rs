@@ -63,7 +63,8 @@ fn become_program(
     order::send(channel.as_fd(), &Word::Started(built.all()), &doorway).map_err(|e| fault("telling of the start", &e))?;
     let environment: Vec<String> = order.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
-    raw::execute(&order.interpreter.program, &arguments, &environment).map_err(|e| fault("starting the interpreter", &e))
+    let arguments = if order.command.is_empty() { arguments.as_slice() } else { order.command.as_slice() };
+    raw::execute(&order.interpreter.program, arguments, &environment).map_err(|e| fault("starting the interpreter", &e))
 }
 
 /// What the interpreter runs before a program.
