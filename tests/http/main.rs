@@ -8,6 +8,8 @@
     reason = "a server that does not answer as it must fails the test"
 )]
 
+mod conformance;
+mod fixtures;
 #[path = "../home/mod.rs"]
 mod home;
 mod identity;

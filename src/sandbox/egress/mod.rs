@@ -7,6 +7,7 @@ mod dial;
 #[cfg(test)]
 mod exchanges;
 mod gateway;
+mod head;
 mod journal;
 mod request;
 mod resolve;
@@ -229,7 +230,7 @@ impl Egress {
                 Known::Nothing => secrets.fill(&rules, &outgoing)?,
             };
             self.count(&caller, &rules, &outgoing.url)?;
-            let sent = self.connector.send(&outgoing, &headers, &addresses, self.settings.headers).await?;
+            let sent = self.connector.send(&outgoing, &headers, &addresses, rules.proxy.as_ref(), self.settings.headers).await?;
             if let (304, Some(asked)) = (sent.status(), &asked)
                 && let Some(page) = self.stored.confirmed(asked, sent.headers(), SystemTime::now())
             {
@@ -297,7 +298,7 @@ impl Egress {
     /// One judged connection and one exchange over it.
     async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Sent, Denied> {
         let addresses = self.judged(rules, &outgoing.url, &outgoing.pinned).await?;
-        Ok(self.connector.send(outgoing, &outgoing.headers, &addresses, self.settings.headers).await?)
+        Ok(self.connector.send(outgoing, &outgoing.headers, &addresses, rules.proxy.as_ref(), self.settings.headers).await?)
     }
 
     /// Asks the site's `robots.txt`, once an hour and origin, over the same judged way.
