@@ -72,6 +72,15 @@ impl House {
         self.tools.iter().copied().filter(usable).collect()
     }
 
+    /// Gets ready what the manifest wants ready before the first call of this profile.
+    pub async fn prepare(&self, profile: Option<&str>) {
+        let manifest = self.gate.manifest();
+        let runs = self.tools_for(profile).iter().any(|tool| tool.spec().name == "run_python");
+        if let Some(profile) = profile.filter(|_| runs && manifest.python.prepare) {
+            self.sandbox.prepare_python(manifest, profile).await;
+        }
+    }
+
     /// What a profile may do, in plain words.
     pub fn policy_in_words(&self, profile: Option<&str>) -> String {
         let specs: Vec<&ToolSpec> = self.tools_for(profile).iter().map(|tool| tool.spec()).collect();

@@ -126,6 +126,11 @@ impl Sandbox {
         self.readers.read(principal, job, bytes, patience).await
     }
 
+    /// Gets interpreters ready for the programs of a profile, so that its first one need not wait for their start.
+    pub async fn prepare_python(&self, manifest: Arc<crate::manifest::Manifest>, profile: &str) {
+        self.python.prepare(manifest, profile).await;
+    }
+
     /// Ends everything that is kept running between calls: nothing outlives the server.
     pub async fn close(&self) {
         self.python.close().await;

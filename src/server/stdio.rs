@@ -35,7 +35,7 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     house.session_begins(&session, "stdio", profile.as_deref());
     let handler = Handler {
         house: Arc::clone(&house),
-        peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile },
+        peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile: profile.clone() },
         codec,
         eof: eof.clone(),
         seat: None,
@@ -46,7 +46,13 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     let attending = attend(&house);
     let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone()));
     let outcome = match handler.serve_with_ct(wire, stopping.clone()).await {
-        Ok(running) => running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other),
+        Ok(running) => {
+            let preparing = Arc::clone(&house);
+            let preparing = tokio::spawn(async move { preparing.prepare(profile.as_deref()).await });
+            let ended = running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other);
+            preparing.abort();
+            ended
+        }
         // A client that only looked whether the server starts, or went away before it said anything.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(fault) => Err(io::Error::other(fault)),

@@ -45,7 +45,7 @@ struct Args {
     /// Longest run time in seconds, within the manifest's.
     #[schemars(range(min = 1))]
     timeout_s: Option<u64>,
-    /// A cold interpreter.
+    /// A cold interpreter; not with the handle of a session that runs.
     fresh: Option<bool>,
 }
 
@@ -86,6 +86,10 @@ impl Tool for RunPython {
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
+        if args.fresh == Some(true) && args.session.as_deref().is_some_and(|session| session != "new") {
+            let why = "`fresh` starts a cold interpreter, and this `session` is one that runs already, with its variables";
+            return Err(Refusal::new(Code::ArgumentInvalid, why).hint("leave one of the two out, or give `session: \"new\"` with `fresh`"));
+        }
         Ok(Action::RunPython(model::RunPython {
             code: args.code,
             session: args.session,

@@ -13,6 +13,7 @@ mod limits;
 mod listing;
 mod operator;
 mod packages;
+mod programs;
 mod python;
 mod review;
 mod server;

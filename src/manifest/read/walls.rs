@@ -159,6 +159,7 @@ impl Reader<'_, '_> {
                 Some(modules) => self.list("python.preload", &modules, module),
                 None => defaults.preload,
             },
+            prepare: written.prepare.unwrap_or(defaults.prepare),
             check: match written.check {
                 Some(raw::Check::Imports) => Check::Imports,
                 Some(raw::Check::Off) => Check::Off,

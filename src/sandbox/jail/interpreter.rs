@@ -106,7 +106,8 @@ impl Interpreter {
         told.prefixes.iter().filter(|prefix| !SHARED.contains(&prefix.as_str())).for_each(|prefix| want(prefix));
         told.folders.iter().chain(&told.module_path).for_each(|folder| want(folder));
         want(&told.program);
-        for library in &told.libraries {
+        want(SHELL);
+        for library in told.libraries.iter().chain(&shell_libraries()) {
             let Ok(real) = std::fs::canonicalize(library) else { continue };
             match real.parent().and_then(Path::to_str) {
                 Some(folder) if !PLAIN_LIBRARIES.contains(&folder) => want(folder),
@@ -117,7 +118,7 @@ impl Interpreter {
             want(extra);
         }
         let needs = without_nested(&wanted);
-        let links = links(&told.executable, &needs);
+        let links = links(&[&told.executable, SHELL], &needs);
         let certificates = certificates(&told.certificates);
         Self {
             program: told.program,
@@ -144,7 +145,7 @@ pub(super) fn without_nested(paths: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
 }
 
 /// The links from the name of the interpreter to its file, and those of the host's first level (`/lib` to `/usr/lib`).
-fn links(executable: &str, needs: &[PathBuf]) -> Vec<(String, String)> {
+fn links(programs: &[&str], needs: &[PathBuf]) -> Vec<(String, String)> {
     let mut found = BTreeSet::new();
     let mut note = |path: &Path| -> Option<PathBuf> {
         let target = std::fs::read_link(path).ok()?;
@@ -156,12 +157,14 @@ fn links(executable: &str, needs: &[PathBuf]) -> Vec<(String, String)> {
     for top in ["/bin", "/lib", "/lib32", "/lib64", "/etc/localtime"] {
         note(Path::new(top));
     }
-    let mut path = PathBuf::from(executable);
-    // INVARIANT: at most 40 links are followed, like the kernel's own bound (path_resolution(7)).
-    for _ in 0..40 {
-        match note(&path) {
-            Some(next) => path = next,
-            None => break,
+    for program in programs {
+        let mut path = PathBuf::from(program);
+        // INVARIANT: at most 40 links are followed, like the kernel's own bound (path_resolution(7)).
+        for _ in 0..40 {
+            match note(&path) {
+                Some(next) => path = next,
+                None => break,
+            }
         }
     }
     found.into_iter().collect()
@@ -193,6 +196,24 @@ const AUTHORITIES: [&str; 5] = [
     "/etc/pki/tls/certs",
     "/etc/pki/ca-trust/extracted",
 ];
+
+/// The shell that `subprocess` and `os.system` start. Starting programs is no wall of the jail, and those two are ordinary use.
+const SHELL: &str = "/bin/sh";
+
+/// The libraries of the shell, as it sees them itself; it reads the list with what is built into it.
+fn shell_libraries() -> Vec<String> {
+    const ASK: &str = "while read -r line; do echo \"$line\"; done < /proc/self/maps";
+    let asked = Command::new(SHELL).args(["-c", ASK]).env_clear().stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let text = asked.map(|output| output.stdout).unwrap_or_default();
+    let mut found: Vec<String> = String::from_utf8_lossy(&text)
+        .lines()
+        .filter_map(|line| line.split_ascii_whitespace().nth(5))
+        .filter(|path| path.starts_with('/') && path.rsplit_once('/').is_some_and(|(_, name)| name.contains(".so")))
+        .map(str::to_owned)
+        .collect();
+    found.dedup();
+    found
+}
 
 /// Prefixes that Python shares with the rest of the system.
 const SHARED: [&str; 3] = ["/", "/usr", "/usr/local"];
