@@ -93,10 +93,16 @@ pub fn find(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
         return Ok(Found { file: None, text: String::new(), manifest: Manifest::builtin() });
     };
     let text = std::fs::read_to_string(&file).map_err(machine(format!("the manifest `{}` cannot be read", file.display())))?;
-    let refused = |faults| Unbuilt::Manifest { file: file.clone(), faults };
+    read(&file, text, &choice.roots)
+}
+
+/// Reads a text as the manifest that lies at `file`, with roots that the command line put elsewhere.
+/// # Errors  Every fault of it at once.
+pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Found, Unbuilt> {
+    let refused = |faults| Unbuilt::Manifest { file: file.to_owned(), faults };
     let mut manifest = manifest::parse(&text, tools::specs()).map_err(refused)?;
     let canonical = file.canonicalize().map_err(machine(format!("the manifest `{}` cannot be found", file.display())))?;
-    for (name, path) in &choice.roots {
+    for (name, path) in roots {
         let path = std::path::absolute(path).map_err(machine(format!("`{}` is no place", path.display())))?;
         manifest.place_root(name, &path.to_string_lossy()).map_err(|fault| Unbuilt::Choice(format!("--root {name}: {fault}")))?;
     }
@@ -170,6 +176,16 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
     house.manifest_loaded(&place);
     Ok(house)
+}
+
+/// The places of a manifest that is to be served, with what must hold of them.
+/// # Errors  What is missing, or cannot be held here.
+pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<root::Place>, Unbuilt> {
+    let places = places(found)?;
+    let guarded = guarded(found.file.as_deref(), &found.manifest);
+    let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state]).collect();
+    python_writes_apart(&found.manifest, &places, &own)?;
+    Ok(places)
 }
 
 /// A program that writes in a root is not asked file by file, so nothing of the server's own may lie in it.

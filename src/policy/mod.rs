@@ -3,7 +3,7 @@
 
 pub mod address;
 mod approval;
-mod arguments;
+pub(crate) mod arguments;
 mod capability;
 pub mod effect;
 mod facts;

@@ -66,11 +66,17 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
 
 /// Turns the end of the input and signals into the end of the work.
 async fn watch(house: Arc<House>, eof: CancellationToken, stopping: CancellationToken) {
-    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::user_defined2()));
-    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut kill)) = signals else {
+    let signals = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::user_defined2()),
+        signal(SignalKind::hangup()),
+    );
+    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut kill), Ok(mut hangup)) = signals else {
         tracing::warn!("signals cannot be watched; only the end of the input ends the server");
         return;
     };
+    let mut look = tokio::time::interval(super::LOOK);
     loop {
         tokio::select! {
             () = eof.cancelled() => {
@@ -84,6 +90,8 @@ async fn watch(house: Arc<House>, eof: CancellationToken, stopping: Cancellation
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
             _ = kill.recv() => house.kill("SIGUSR2").await,
+            _ = hangup.recv() => house.refresh().await,
+            _ = look.tick() => house.refresh().await,
         }
     }
     // Every running call hangs on this token.

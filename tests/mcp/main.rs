@@ -15,6 +15,7 @@ mod operator;
 mod packages;
 mod programs;
 mod python;
+mod reload;
 mod review;
 mod server;
 mod untrusted;
