@@ -196,6 +196,7 @@ mod tests {
             let large = ServerJsonRpcMessage::response(ServerResult::CallToolResult(large), RequestId::Number(n));
             events.store(&n.to_string(), &ServerSseMessage::from_message(large));
         }
-        assert_eq!((events.log().kept.len(), events.log().bytes), (2, 2 << 20));
+        let log = events.log();
+        assert_eq!((log.kept.len(), log.bytes), (2, 2 << 20));
     }
 }
