@@ -6,9 +6,11 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::bubblewrap;
 use super::interpreter::Interpreter;
 use super::native::Native;
 use super::outcome::{NoRun, Outcome};
+use super::{reduced, rlimits};
 use super::spec::{JailSpec, Layers, Settings};
 
 /// Output of a program that is still running, as it comes.
@@ -71,5 +73,9 @@ pub struct Listed {
 }
 
 /// Every backend, strongest first.
-pub const BACKENDS: &[Listed] =
-    &[Listed { name: "native", by_name_only: false, make: |settings, interpreter| Arc::new(Native::new(settings, interpreter)) }];
+pub const BACKENDS: &[Listed] = &[
+    Listed { name: "native", by_name_only: false, make: |settings, interpreter| Arc::new(Native::new(settings, interpreter)) },
+    Listed { name: "native-reduced", by_name_only: false, make: reduced::make },
+    Listed { name: "bubblewrap", by_name_only: false, make: bubblewrap::make },
+    Listed { name: "rlimits", by_name_only: true, make: rlimits::make },
+];

@@ -1,8 +1,10 @@
 //! Where untrusted Python runs: one fresh process tree per call, behind walls that the machine has proven to hold.
 
 mod backend;
+mod bubblewrap;
 mod collect;
 mod ending;
+mod ground;
 mod harvest;
 mod inside;
 mod interpreter;
@@ -10,6 +12,8 @@ mod link;
 mod native;
 mod order;
 mod outcome;
+mod reduced;
+mod rlimits;
 mod sessions;
 mod spec;
 mod verdict;

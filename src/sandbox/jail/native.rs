@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::backend::{Backend, Probe, Progress, Stream};
 use super::collect::{Kept, sealed};
 use super::ending::Ending;
+use super::ground::Ground;
 use super::harvest;
 use super::interpreter::Interpreter;
 use super::link::{self, Link};
@@ -23,9 +24,13 @@ use super::spec::{JailSpec, Layers, Settings};
 use super::verdict;
 use super::words::{Flood, Words, collect, read_capped};
 
-/// Runs programs behind namespaces and an own root, one process tree per call.
+/// Runs programs behind walls that our own jail process builds, one process tree per call.
 #[derive(Debug)]
 pub(super) struct Native {
+    name: &'static str,
+    /// What the walls may be built on, strongest first, and which of it was proven.
+    grounds: Vec<Ground>,
+    proven: OnceLock<Ground>,
     spawner: Link,
     code: OnceLock<OwnedFd>,
     preload: Vec<String>,
@@ -34,9 +39,17 @@ pub(super) struct Native {
 }
 
 impl Native {
-    /// A backend over one interpreter.
+    /// A backend over one interpreter, with every wall.
     pub(super) fn new(settings: &Settings, interpreter: &Arc<Interpreter>) -> Self {
+        Self::on("native", vec![Ground::Whole], settings, interpreter)
+    }
+
+    /// A backend over one interpreter, on the first of these grounds that holds a program.
+    pub(super) fn on(name: &'static str, grounds: Vec<Ground>, settings: &Settings, interpreter: &Arc<Interpreter>) -> Self {
         Self {
+            name,
+            grounds,
+            proven: OnceLock::new(),
             spawner: Link::new(settings.helper.clone()),
             code: OnceLock::new(),
             preload: settings.preload.clone(),
@@ -46,12 +59,16 @@ impl Native {
     }
 
     async fn call(&self, spec: &JailSpec, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
+        self.make(spec, self.order(spec), cancel, progress).await
+    }
+
+    async fn make(&self, spec: &JailSpec, order: Order, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
         let (began, since) = (Instant::now(), harvest::now());
         let (mut pipes, ends) = Pipes::new()?;
         let stdin = sealed(&[&spec.stdin])?;
         let program = program_file(&self.interpreter, spec)?;
         let mut words =
-            self.start(spec, self.order(spec), [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()]).await?;
+            self.start(spec, order, [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()]).await?;
         drop((ends, stdin, program));
         let (flood, stop) = (Flood::new(spec.limits.output), Mutex::new(None));
         let (mut output, mut error) = (Kept::new(spec.limits.output), Kept::new(spec.limits.output));
@@ -101,11 +118,33 @@ impl Native {
         Ok(self.code.get_or_init(|| file).as_fd())
     }
 
+    fn ground(&self) -> Ground {
+        self.proven.get().or_else(|| self.grounds.first()).cloned().unwrap_or_default()
+    }
+
+    /// Runs a program that prints 42 on one ground.
+    async fn prove(&self, ground: &Ground) -> Probe {
+        let mut spec = JailSpec::new("print(6 * 7)");
+        spec.require.clear();
+        spec.fresh = true;
+        let order = Order { ground: ground.clone(), ..self.order(&spec) };
+        match self.make(&spec, order, &CancellationToken::new(), None).await {
+            Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
+            Ok(outcome) => Probe {
+                usable: false,
+                layers: outcome.isolation.layers,
+                why_not: Some(format!("a program that prints 42 ended as {:?}: {}", outcome.status, outcome.stderr.trim())),
+            },
+            Err(no_run) => Probe { usable: false, layers: Layers::new(), why_not: Some(no_run.to_string()) },
+        }
+    }
+
     /// The order of a call.
     pub(super) fn order(&self, spec: &JailSpec) -> Order {
         let roots =
             spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable, masked: root.masked.clone() });
         Order {
+            ground: self.ground(),
             interpreter: Interpreter::clone(&self.interpreter),
             limits: spec.limits,
             env: environment(spec),
@@ -120,7 +159,7 @@ impl Native {
 
 impl Backend for Native {
     fn name(&self) -> &'static str {
-        "native"
+        self.name
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -132,18 +171,17 @@ impl Backend for Native {
 
     fn probe(&self) -> BoxFuture<'_, Probe> {
         Box::pin(async {
-            let mut spec = JailSpec::new("print(6 * 7)");
-            spec.require.clear();
-            spec.fresh = true;
-            match self.call(&spec, &CancellationToken::new(), None).await {
-                Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
-                Ok(outcome) => Probe {
-                    usable: false,
-                    layers: outcome.isolation.layers,
-                    why_not: Some(format!("a program that prints 42 ended as {:?}: {}", outcome.status, outcome.stderr.trim())),
-                },
-                Err(no_run) => Probe { usable: false, layers: Layers::new(), why_not: Some(no_run.to_string()) },
+            let mut reasons = Vec::new();
+            for ground in &self.grounds {
+                let probe = self.prove(ground).await;
+                if probe.usable {
+                    let _ = self.proven.set(ground.clone());
+                    return probe;
+                }
+                // What is missing for several grounds is said once.
+                reasons.extend(probe.why_not.filter(|why| !reasons.contains(why)));
             }
+            Probe { usable: false, layers: Layers::new(), why_not: Some(reasons.join("; ")) }
         })
     }
 

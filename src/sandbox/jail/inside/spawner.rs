@@ -16,7 +16,8 @@ use super::cgroup::{Group, Place};
 use super::pool::{Pool, Retired, Step};
 use super::supervisor::{self, Handed};
 use super::zygote::{self, Made};
-use super::{enter, init, raw};
+use super::{enter, init, raw, site};
+use crate::sandbox::jail::ground::Ground;
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// How many kinds of calls have jails that wait.
@@ -52,6 +53,7 @@ pub(super) fn serve() -> ExitCode {
     }
     // Before the workshop is entered: there the hierarchy is no longer ours.
     let memory = Place::find();
+    site::sweep();
     let mut spawner = Spawner {
         server: Some(server),
         workshop: enter::enter_workshop().is_ok(),
@@ -185,7 +187,7 @@ impl Spawner {
 
     fn take(&mut self, order: Order, fds: Vec<OwnedFd>) -> Turn {
         let Some(handed) = Handed::sort(fds) else { return Turn::Spawner };
-        if order.fresh || !self.workshop {
+        if order.fresh || !self.workshop || order.ground != Ground::Whole {
             return self.cold(&order, handed);
         }
         let kind = Pool::kind(&order);

@@ -3,11 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-use super::attend::{self, Master, tell};
+use super::attend::{self, Master, Rest, tell};
 use super::cgroup::Group;
 use super::enter::enter;
 use super::layers::Built;
-use super::{init, raw, seat};
+use super::{group, init, raw, seat};
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// The descriptors of a call, in the order of the message.
@@ -33,11 +33,14 @@ impl Handed {
 
 /// Serves one call, in a process of its own.
 pub(super) fn serve(order: &Order, handed: Handed, group: Result<&Group, &String>) -> ExitCode {
+    if !order.ground.has_init() {
+        return group::serve(order, handed, group);
+    }
     let Handed { call, program, roots } = handed;
     let mut built = Built::default();
     let group = group.map_err(String::clone).and_then(|group| group.take(0).map(|()| group));
     note(&mut built, group.as_ref().err());
-    let shown = match enter(order, &roots, &mut built) {
+    let mut shown = match enter(order, &roots, &mut built) {
         Ok(shown) => shown,
         Err(word) => return tell(&call, &word),
     };
@@ -53,8 +56,9 @@ pub(super) fn serve(order: &Order, handed: Handed, group: Result<&Group, &String
             init::run(order, program, shown, built, &inside)
         }
         Ok(Some(child)) => {
+            let rest = Rest { grouped: false, site: shown.site.take() };
             drop((inside, program, shown));
-            attend::attend(Master::Call(call, order.limits.wall), &inner, child, group.ok())
+            attend::attend(Master::Call(call, order.limits.wall), &inner, child, group.ok(), &rest)
         }
     }
 }
@@ -73,12 +77,12 @@ pub(super) fn wait(order: &Order, seat: OwnedFd, no_group: Option<&String>) -> E
         }
         Ok(Some(child)) => {
             drop((inside, shown));
-            attend::attend(Master::Seat(seat), &inner, child, None)
+            attend::attend(Master::Seat(seat), &inner, child, None, &Rest::default())
         }
     }
 }
 
-fn note(built: &mut Built, no_group: Option<&String>) {
+pub(super) fn note(built: &mut Built, no_group: Option<&String>) {
     match no_group {
         None => built.on("memory_cgroup"),
         Some(reason) => built.missing("memory_cgroup", format!("off: {reason}")),

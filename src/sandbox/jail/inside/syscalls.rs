@@ -77,7 +77,12 @@ fn refused() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     };
     // A pair of connected sockets stays inside; a socket could reach AF_VSOCK, which no network namespace covers, a netlink
     // family, or a listening socket file that lies in a root.
-    rules.insert(libc::SYS_socketpair, vec![when(0, SeccompCmpOp::Ne, unsigned(libc::AF_UNIX))?]);
+    // A pair for datagrams is none: either end can be sent or connected to any other address (unix(7)).
+    let mut pairs = vec![when(0, SeccompCmpOp::Ne, unsigned(libc::AF_UNIX))?];
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        pairs.push(when(1, SeccompCmpOp::MaskedEq(0xf), unsigned(kind))?);
+    }
+    rules.insert(libc::SYS_socketpair, pairs);
     // Typing into a terminal, and other line disciplines.
     let controls = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
     rules.insert(libc::SYS_ioctl, controls.into_iter().map(|c| when(1, SeccompCmpOp::Eq, c & 0xffff_ffff)).collect::<Result<_, _>>()?);
