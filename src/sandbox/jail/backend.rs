@@ -10,8 +10,8 @@ use super::bubblewrap;
 use super::interpreter::Interpreter;
 use super::native::Native;
 use super::outcome::{NoRun, Outcome};
-use super::{reduced, rlimits};
 use super::spec::{JailSpec, Layers, Settings};
+use super::{reduced, rlimits};
 
 /// Output of a program that is still running, as it comes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The attacks. Each row: what a hostile program tries, what must come of it, and the honest program next to it.
 
 mod answers;
+mod contents;
 mod files;
 mod kernel;
 mod limits;
@@ -9,16 +10,20 @@ mod processes;
 
 use toolgate::sandbox::jail::JailSpec;
 
-use super::harness::{Expect, Row};
+use super::harness::{Expect, Row, Wall};
 
 fn same(_: &mut JailSpec) {}
 
 fn row(name: &'static str, attack: &str, expect: Expect, ordinary: &str, works: Expect) -> Row {
-    Row { name, attack: attack.to_owned(), expect, ordinary: ordinary.to_owned(), works, limits: same }
+    Row { name, attack: attack.to_owned(), expect, ordinary: ordinary.to_owned(), works, limits: same, wall: Wall::Everywhere }
 }
 
 fn with(limits: fn(&mut JailSpec), row: Row) -> Row {
     Row { limits, ..row }
+}
+
+fn behind(wall: Wall, row: Row) -> Row {
+    Row { wall, ..row }
 }
 
 /// A program that makes one raw system call and prints how it was answered.
@@ -30,6 +35,7 @@ fn syscall(number: i64, arguments: &str) -> String {
 
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = files::files();
+    rows.extend(contents::contents());
     rows.extend(processes::processes());
     rows.extend(network::network());
     rows.extend(kernel::kernel());

@@ -57,13 +57,8 @@ const REFUSED: &[i64] = &[
 ];
 
 /// The first argument is a process, 0 the caller; another of the same user could be slowed down or starved by them.
-const OWN_ONLY: &[i64] = &[
-    libc::SYS_prlimit64,
-    libc::SYS_sched_setaffinity,
-    libc::SYS_sched_setscheduler,
-    libc::SYS_sched_setparam,
-    libc::SYS_sched_setattr,
-];
+const OWN_ONLY: &[i64] =
+    &[libc::SYS_prlimit64, libc::SYS_sched_setaffinity, libc::SYS_sched_setscheduler, libc::SYS_sched_setparam, libc::SYS_sched_setattr];
 
 #[cfg(test)]
 mod tests {

@@ -71,14 +71,17 @@ fn enter_without_mounts(order: &Order, roots: &[OwnedFd], built: &mut Built) -> 
 }
 
 fn take_on(user: u32) -> Result<(), Word> {
-    become_user(user).map_err(|e| Word::Unavailable { layer: "processes".to_owned(), reason: format!("no other user can be taken on ({e})") })
+    become_user(user)
+        .map_err(|e| Word::Unavailable { layer: "processes".to_owned(), reason: format!("no other user can be taken on ({e})") })
 }
 
 fn own_user_namespace(built: &mut Built) -> Result<(), Word> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     nix::sched::unshare(CloneFlags::CLONE_NEWUSER).map_err(|e| mend::no_namespace("user", e))?;
-    map_self(user, group)
-        .map_err(|e| Word::Unavailable { layer: "processes".to_owned(), reason: format!("the user namespace takes no map ({e}); {}", mend::namespaces()) })?;
+    map_self(user, group).map_err(|e| Word::Unavailable {
+        layer: "processes".to_owned(),
+        reason: format!("the user namespace takes no map ({e}); {}", mend::namespaces()),
+    })?;
     built.on("user_namespace");
     Ok(())
 }

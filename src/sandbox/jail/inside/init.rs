@@ -99,7 +99,10 @@ pub(super) fn note_shared(built: &mut Built) {
     if watch::can_look_below() {
         built.on("memory");
     } else {
-        built.missing("memory", "bounded for each process alone: `/proc` does not show which processes are whose children (CONFIG_PROC_CHILDREN)");
+        built.missing(
+            "memory",
+            "bounded for each process alone: `/proc` does not show which processes are whose children (CONFIG_PROC_CHILDREN)",
+        );
     }
 }
 

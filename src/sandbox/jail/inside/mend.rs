@@ -73,7 +73,11 @@ fn for_namespaces(facts: Facts) -> String {
 }
 
 fn mounts(facts: Facts) -> &'static str {
-    if facts.container || facts.filtered { DOCKER } else { "allow mounts in user namespaces: a security module (AppArmor, SELinux) refuses them" }
+    if facts.container || facts.filtered {
+        DOCKER
+    } else {
+        "allow mounts in user namespaces: a security module (AppArmor, SELinux) refuses them"
+    }
 }
 
 const DOCKER: &str = "in Docker or Podman `--security-opt seccomp=PROFILE` with a profile that permits unshare, clone, mount, move_mount, \

@@ -30,7 +30,7 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
     mount("jail", base, "tmpfs", safe, Some(c"mode=0755,size=4m,nr_inodes=20k")).map_err(fault("mounting the new root"))?;
     rustix::process::chdir(base).map_err(fault("entering the new root"))?;
     // Before the parts: an interpreter may lie below `/tmp` itself.
-    furnish(order, built)?;
+    furnish(order, shown.user, built)?;
     for tree in shown.parts {
         attach(&tree).map_err(|e| Word::Fault(format!("attaching `/{}`: {e}", tree.at)))?;
     }
@@ -72,7 +72,7 @@ pub(super) fn show_root(root: &RootOrder, tree: BorrowedFd<'_>) -> Result<(), St
 }
 
 /// Scratch space, `/proc`, `/etc` and the folder of the roots.
-fn furnish(order: &Order, built: &mut Built) -> Result<(), Word> {
+fn furnish(order: &Order, user: Option<u32>, built: &mut Built) -> Result<(), Word> {
     let fault = |doing: &'static str| move |e: rustix::io::Errno| Word::Fault(format!("{doing}: {e}"));
     scratch_space(order)?;
     for (path, target) in [
@@ -86,10 +86,10 @@ fn furnish(order: &Order, built: &mut Built) -> Result<(), Word> {
     mkdirat(CWD, "proc", Mode::from_raw_mode(0o555)).map_err(fault("making `/proc`"))?;
     if !built.has("pid_namespace") {
         // Outside a process namespace of its own a new /proc would show the host's processes.
-        return etc();
+        return etc(user);
     }
     own_proc(built);
-    etc()
+    etc(user)
 }
 
 /// Bounded scratch space at `tmp` and `dev/shm` below the current folder.
@@ -119,9 +119,10 @@ pub(super) fn own_proc(built: &mut Built) {
     }
 }
 
-fn etc() -> Result<(), Word> {
+fn etc(user: Option<u32>) -> Result<(), Word> {
     for (path, text) in ETC {
         parents(path).map_err(Word::Fault)?;
+        let text = user.map_or_else(|| text.to_owned(), |user| text.replace(USER, &user.to_string()));
         std::fs::write(path, text).map_err(|e| Word::Fault(format!("writing `/{path}`: {e}")))?;
     }
     parents("roots/x").map_err(Word::Fault)
@@ -133,6 +134,8 @@ pub(super) const ETC: [(&str, &str); 3] = [
     ("etc/group", "user:x:1000:\n"),
     ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
 ];
+/// The number of the user in it, where a namespace of users maps it.
+const USER: &str = "1000";
 
 fn attach(tree: &Tree) -> Result<(), String> {
     parents(&tree.at)?;

@@ -123,8 +123,9 @@ fn children(pid: u32) -> Option<Vec<u32>> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
     let lists: Vec<String> = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok()).collect();
     // The file is there in every kernel that was built with CONFIG_PROC_CHILDREN; without it nothing can be added up.
-    (!lists.is_empty())
-        .then(|| lists.iter().flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect())
+    (!lists.is_empty()).then(|| {
+        lists.iter().flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+    })
 }
 
 /// Whether the descendants of this process can be looked at.
@@ -153,7 +154,8 @@ pub(super) fn own_threads() -> u64 {
     let mut count = 0;
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else { continue };
-        let number = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.split_ascii_whitespace().next()?.parse::<u64>().ok());
+        let number =
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.split_ascii_whitespace().next()?.parse::<u64>().ok());
         if number("Uid:") == Some(own.into()) {
             count += number("Threads:").unwrap_or(0);
         }

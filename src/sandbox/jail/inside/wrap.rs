@@ -270,7 +270,8 @@ fn enter(pid: u32) -> Result<(), String> {
         if theirs.is_ok() && theirs.ok() == ours.ok() {
             return Err(format!("bwrap made no {name} namespace"));
         }
-        let fd = open(path.as_str(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(|e| format!("joining bwrap's {name} namespace: {e}"))?;
+        let fd = open(path.as_str(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|e| format!("joining bwrap's {name} namespace: {e}"))?;
         opened.push((name, fd, flag));
     }
     for (name, fd, flag) in opened {
