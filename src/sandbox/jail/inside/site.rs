@@ -31,7 +31,7 @@ const PREFIX: &str = "toolgate-scratch-";
 /// Where scratch folders are made.
 const BASE: &str = "/tmp";
 /// Processes of the same user that may come while a call runs.
-const SLACK: u64 = 32;
+const SLACK: u64 = 256;
 /// Folders in folders in scratch space; more of them could hide from whoever looks.
 const DEEPEST: usize = 48;
 
@@ -47,7 +47,10 @@ impl Site {
             if let Some(user) = user {
                 admits(&dir, user, root.writable).map_err(refused)?;
             }
-            roots.push((stands(&dir).map_err(refused)?, dir));
+            let place = stands(&dir).map_err(refused)?;
+            // The low numbers are the program's.
+            let dir = rustix::io::fcntl_dupfd_cloexec(&dir, 40).map_err(|e| Word::Fault(format!("keeping a root: {e}")))?;
+            roots.push((place, dir));
         }
         let fault = |e: std::io::Error| Word::Fault(format!("making scratch space: {e}"));
         let mut random = [0_u8; 8];
