@@ -1,9 +1,10 @@
 //! What one call gives and takes, apart from attacks.
+#![expect(clippy::print_stdout, reason = "a backend that is not run says why")]
 
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use toolgate::sandbox::jail::{JailRoot, Layer, Limit, NoRun, Session, SessionBounds, Status};
+use toolgate::sandbox::jail::{BACKENDS, JailRoot, Layer, Limit, NoRun, Session, SessionBounds, Status};
 
 use super::harness::{World, open};
 
@@ -108,27 +109,34 @@ fn a_root_of_another_user_is_shown_as_ones_own_or_refused_never_half() {
 #[test]
 fn when_the_server_is_killed_every_process_of_its_programs_dies() {
     // The test binary itself plays the server: it is started again, starts a program, says its host-wide mark, and is killed.
-    if std::env::var_os("TOOLGATE_TEST_VICTIM").is_some() {
-        let world = World::new();
-        let _ = world.run(&world.spec("import os, signal, time\nfor s in (1, 2, 15):\n    signal.signal(s, signal.SIG_IGN)\nif os.fork() == 0:\n    os.setsid()\nopen('started', 'w').close()\ntime.sleep(19)"));
+    const VICTIM: &str = "TOOLGATE_TEST_VICTIM";
+    if let Ok(backend) = std::env::var(VICTIM) {
+        let world = World::of(&backend).unwrap();
+        let program = "import os, signal, time\nfor s in (1, 2, 15):\n    signal.signal(s, signal.SIG_IGN)\nif os.fork() == 0:\n    try:\n        os.setsid()\n    except OSError:\n        pass\nopen('started', 'w').close()\ntime.sleep(19)";
+        let _ = world.run(&world.spec(program));
         return;
     }
-    let mark = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(mark.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "backends::calls::when_the_server_is_killed_every_process_of_its_programs_dies"])
-        .env("TOOLGATE_TEST_VICTIM", "1")
-        .env("TMPDIR", mark.path())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let started = || walk(mark.path()).iter().any(|name| name == "started");
-    wait_until("the program starts", started);
-    let before = descendants(victim.id());
-    assert!(before.len() >= 3, "{before:?}");
-    victim.kill().unwrap();
-    victim.wait().unwrap();
-    wait_until("every process is dead", || before.iter().all(|pid| !alive(*pid)));
+    for backend in BACKENDS.iter().map(|listed| listed.name) {
+        if let Err(why) = World::of(backend) {
+            println!("not run here: {backend}: {why}");
+            continue;
+        }
+        let mark = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(mark.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "backends::calls::when_the_server_is_killed_every_process_of_its_programs_dies"])
+            .env(VICTIM, backend)
+            .env("TMPDIR", mark.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_until("the program starts", || walk(mark.path()).iter().any(|name| name == "started"));
+        let before = descendants(victim.id());
+        assert!(before.len() >= 3, "{backend}: {before:?}");
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        wait_until("every process is dead", || before.iter().all(|pid| !alive(*pid)));
+    }
 }
 
 fn walk(folder: &std::path::Path) -> Vec<String> {

@@ -7,6 +7,7 @@ mod kernel;
 mod limits;
 mod network;
 mod processes;
+mod shared;
 
 use toolgate::sandbox::jail::JailSpec;
 
@@ -42,6 +43,11 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(limits::limits());
     rows.extend(answers::answers());
     rows
+}
+
+/// Attacks that only matter where a program is among the host's processes.
+pub(crate) fn shared() -> Vec<Row> {
+    shared::shared()
 }
 
 /// Prints what an expression raises, or its value.

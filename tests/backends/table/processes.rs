@@ -126,7 +126,7 @@ pub(super) fn processes() -> Vec<Row> {
     ];
     let wall = |name| match name {
         "the host's name is not told" | "the machine's name cannot be set" => Wall::Layer("uts_namespace"),
-        "it has no capability" => Wall::Layer("proc"),
+        "it has no capability" | "other processes are not seen" => Wall::Layer("proc"),
         "it is not root and cannot become it" => Wall::Layer("filesystem"),
         name if ANYWHERE.contains(&name) => Wall::Everywhere,
         _ => Wall::Layer("processes"),

@@ -193,6 +193,7 @@ pub(super) fn attend(order: &Order, program: &Program, signals: &SignalFd, mut w
             }
         }
     }
+    watch.last_look();
     if reach == Reach::All {
         kill_all();
         while let Ok(Some(_)) = rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::empty())) {}

@@ -59,6 +59,14 @@ impl Watch {
         Self { seen: Seen::Below, scratch: Some(scratch), counts, ..self }
     }
 
+    /// Counts once more what a program leaves, where it cannot count for itself.
+    pub(super) fn last_look(&mut self) {
+        if self.seen == Seen::Below {
+            let left = self.pids().map_or(0, |pids| pids.len() as u64);
+            self.peak = self.peak.max(left + 1);
+        }
+    }
+
     fn pids(&self) -> Option<Vec<u32>> {
         if self.seen == Seen::Below {
             return descendants();
