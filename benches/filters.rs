@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use toolgate::filter::{Masking, Origin, Settings, clean, escape, scan, scan_html};
+use toolgate::filter::{Origin, Settings, Treatment, clean, escape, scan, scan_html};
 
 /// Bytes of the made text.
 const SIZE: usize = 4 << 20;
@@ -49,7 +49,7 @@ fn main() {
     let text = file.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_else(made);
     let origin = Origin::Untrusted { source: "bench", delimiter: "k3J9xQ" };
     let defaults = Settings::default();
-    let everything = Settings { personal_data: Masking::Mask, ..Settings::default() };
+    let everything = Settings { personal_data: Treatment::Mask, ..Settings::default() };
     measure("clean, defaults", text.len(), || drop(black_box(clean(&text, &defaults, origin))));
     measure("clean, personal data masked", text.len(), || drop(black_box(clean(&text, &everything, origin))));
     measure("clean, a file", text.len(), || drop(black_box(clean(&text, &defaults, Origin::File))));

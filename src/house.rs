@@ -103,14 +103,20 @@ impl House {
     }
 
     /// Pulls the emergency stop: no new call, every running one stopped.
-    pub fn kill(&self, reason: &str) {
+    pub async fn kill(&self, reason: &str) {
         if let Err(fault) = self.state().kill(reason) {
             tracing::error!(%fault, "the kill switch could not be set");
         }
-        self.gate.stop_everything();
+        self.stop_everything().await;
         let mut record = Record::new(Event::KillOn);
         record.extra = Map::from_iter([("reason_given".to_owned(), Value::String(reason.to_owned()))]);
         self.record(&record);
+    }
+
+    /// Ends every running call and every kept interpreter at once.
+    pub async fn stop_everything(&self) {
+        self.gate.stop_everything();
+        self.sandbox.stop().await;
     }
 
     /// Records what the manifest is that this server judges by.

@@ -9,5 +9,9 @@ fn main() -> ExitCode {
     if let Some(code) = toolgate::sandbox::jail::enter_if_asked() {
         return code;
     }
+    // So are the readers of hostile pages.
+    if let Some(code) = toolgate::sandbox::reading::enter_if_asked() {
+        return code;
+    }
     toolgate::cli::run()
 }

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known, holds_mask};
-use crate::gate::{Asker, Case, Door, Granted, Settled};
+use crate::gate::{Admitted, Asker, Case, Door, Granted, Settled};
 use crate::house::House;
 use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
-use crate::policy::{Capability, Screened};
+use crate::policy::{self, Capability, Screened};
 use crate::tool::{Stage, Tool};
 
 /// Answers one call.
@@ -66,7 +64,7 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let tool = house.tool(&call.tool);
     let pending = door.pending(call, asker);
     let awaited = door.is_awaited(pending.as_ref(), &call.caller);
-    let capability = door.admit(call, tool.map(Tool::spec), awaited)?;
+    let Admitted { capability, mut reservation } = door.admit(call, tool.map(Tool::spec), awaited)?;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
 
     // 5. Arguments become an action, or a refusal that names the argument. Pure.
@@ -78,11 +76,14 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let (opened, facts) = look(house, door, &call.caller.session, &action, &screened).await?;
     let case = Case { call, capability: &capability, action: &action, screened: &screened, facts: &facts, opened: &opened };
     let preview = || house.sandbox().preview(&action, &opened);
-    let granted = match door.settle(&case, entry, pending, &preview, asker).await? {
+    let granted = match door.settle(&case, entry, pending, &preview, house.sandbox(), asker).await? {
         Settled::Granted(granted) => *granted,
         Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
         Settled::Doomed(failure) => return Err(failure.into()),
     };
+
+    // Further calls of the session wait here for their turn, within the time of a call; who waited for a person waited outside it.
+    let _slot = turn(door, &capability, &stage).await?;
 
     // 7. The start is in the log before anything happens, and the switch is looked at once more.
     entry.start(granted.decision.clone(), granted.reach).await?;
@@ -90,8 +91,20 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
         return Err(End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed });
     }
     let grant = granted.grant.clone();
-    let output = execute(house, door, tool, &capability, granted, stage).await?;
-    door.charge(call, output.bytes_written, output.bytes_sent, output.cpu_ms);
+    let carried = granted.decision.carried.clone();
+    door.contacts(&call.caller.session, screened.url.as_ref());
+    reservation.begin();
+    let output = match execute(house, door, tool, &capability, granted, stage).await {
+        Ok(output) => output,
+        Err(end) => {
+            // What was cut off in the middle stays charged as reserved: nobody knows how far it came.
+            if end.status == Status::Error {
+                reservation.settle_failed();
+            }
+            return Err(end);
+        }
+    };
+    reservation.settle(output.bytes_written, output.bytes_sent, output.cpu_ms);
     if let (Some(key), true) = (grant, output.bytes_written > 0) {
         // Our own change of a remembered target must not end the grant for it.
         if let Ok((after, _)) = look(house, door, &call.caller.session, &action, &screened).await {
@@ -103,10 +116,14 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let status = if output.is_error { Status::Error } else { Status::Success };
     let content = house.content_of(door, &output);
     let known = content.as_ref().map_or(Known::No, |content| house.is_known(content));
-    let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known)?;
+    let session = &call.caller.session;
+    door.keeps(session, &action, &screened);
+    let strange = door.strange(session, &action, &screened, &capability.profile, &output);
+    let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known, strange)?;
     if let (Some(content), true) = (content, filtered.is_clean()) {
         house.remember_clean(content);
     }
+    let filtered = door.took_in(session, filtered).with_carried(&carried);
     Ok(Turn::Answer(filtered, status))
 }
 
@@ -142,6 +159,21 @@ async fn look(house: &House, door: &Door, session: &str, action: &Action, screen
     Ok((opened, facts))
 }
 
+/// One of the session's places for calls under way.
+async fn turn(door: &Door, capability: &Capability, stage: &Stage) -> Result<tokio::sync::OwnedSemaphorePermit, End> {
+    let most = policy::concurrent_calls(door.manifest(), &capability.profile);
+    tokio::select! {
+        slot = tokio::time::timeout(capability.timeout, door.slot(&capability.caller.session, most)) => match slot {
+            Ok(Some(slot)) => Ok(slot),
+            _ => Err(Refusal::new(Code::Quota, format!("{most} calls are under way already, and none of them ended in time"))
+                .rule("limits.concurrent_calls")
+                .retry_after(1)
+                .into()),
+        },
+        () = stage.cancel.cancelled() => Err(Failure::new(Code::Cancelled, "the call was cancelled").into()),
+    }
+}
+
 async fn execute(
     house: &House,
     door: &Door,
@@ -150,15 +182,9 @@ async fn execute(
     granted: Granted,
     stage: Stage,
 ) -> Result<crate::model::Output, End> {
-    let stop = door.stop();
-    let most = usize::try_from(door.manifest().limits.concurrent_calls).unwrap_or(usize::MAX);
     let time = time_of(door, capability, granted.permit.action());
     let cancel = stage.cancel.clone();
-    let mut work = std::pin::pin!(async {
-        // Further calls of the session wait here for their turn, within their own time.
-        let _slot = door.slot(&capability.caller.session, most.min(tokio::sync::Semaphore::MAX_PERMITS)).await;
-        tool.execute(granted.permit, house.sandbox(), stage).await
-    });
+    let mut work = std::pin::pin!(tool.execute(granted.permit, house.sandbox(), stage));
     let end = tokio::select! {
         biased;
         done = &mut work => return Ok(done?),
@@ -166,7 +192,7 @@ async fn execute(
             let why = format!("the call ran longer than its {} s", time.as_secs());
             End::from(Failure::new(Code::Timeout, why).hint("ask for less at once"))
         }
-        () = killed(door, &stop) => End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed },
+        () = door.killed() => End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed },
         () = cancel.cancelled() => Failure::new(Code::Cancelled, "the call was cancelled").into(),
     };
     // The tool ends its own work: when it has, nothing of it is left running.
@@ -179,17 +205,6 @@ async fn execute(
 
 /// How long a cancelled call may take to end; a program's processes are dead long before.
 const ENDING: Duration = Duration::from_secs(2);
-
-/// Resolves when the emergency stop is pulled: in this process, or by whoever shares the state folder.
-async fn killed(door: &Door, stop: &CancellationToken) {
-    const LOOK: Duration = Duration::from_millis(100);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK) => if door.is_killed() { return },
-        }
-    }
-}
 
 /// How long a call may run. A program has a clock of its own, which names its limit; ours only backs it up.
 fn time_of(door: &Door, capability: &Capability, action: &Action) -> Duration {

@@ -279,3 +279,40 @@ fn flags_are_those_the_call_needs() {
     assert_eq!(with(json!([]), "read_file", json!({"path": "data/a"})), "deny permission_missing");
     assert_eq!(with(json!(["READ_FILE"]), "edit_file", json!({"path": "data/a", "edits": []})), "deny permission_missing");
 }
+
+#[test]
+fn after_untrusted_content_changes_rise_and_hosts_that_are_new_to_the_session_are_asked_for() {
+    let raise = || json!({"approvals": {"after_untrusted": "raise"}});
+    let fetch = || json!({"url": "https://site.example/a"});
+    let write = || json!({"path": "data/a", "content": "x"});
+    let changed = |state: Value| {
+        let mut state = state;
+        state["fs"] = json!({"data/a": "file"});
+        state
+    };
+    for (more, tool, args, state, expected) in [
+        (raise(), "fetch", fetch(), none(), "allow ok 0"),
+        (raise(), "fetch", fetch(), json!({"untrusted": true}), "ask needs_first 2"),
+        (raise(), "fetch", fetch(), json!({"untrusted": true, "contacted": ["site.example"]}), "allow ok 0"),
+        (raise(), "fetch", fetch(), json!({"tainted": true, "contacted": ["www.site.example"]}), "ask needs_first 2"),
+        (none(), "fetch", fetch(), json!({"untrusted": true}), "allow ok 0"),
+        (raise(), "write_file", write(), changed(none()), "ask needs_first 2"),
+        (raise(), "write_file", write(), changed(json!({"untrusted": true})), "ask needs_every 3"),
+        (none(), "write_file", write(), changed(json!({"untrusted": true})), "ask needs_first 2"),
+        (raise(), "write_file", write(), json!({"untrusted": true}), "allow ok 1"),
+        (raise(), "delete_file", json!({"path": "data/a"}), changed(json!({"untrusted": true})), "ask needs_operator 4"),
+    ] {
+        assert_eq!(said(more.clone(), tool, args.clone(), state.clone()), expected, "{more} {tool} {args} {state}");
+    }
+}
+
+#[test]
+fn what_a_call_may_not_carry_is_refused_before_anything_is_opened() {
+    let filters = || json!({"filters": {"input": {"secrets": "deny"}, "rules": {"names": {"words": ["Aurora"], "input": "deny"}}}});
+    let write = |content: &str| json!({"path": "work/a", "content": content});
+    assert_eq!(said(filters(), "write_file", write("plain"), none()), "allow ok 1");
+    for content in ["key AKIAQ7ZT3N5WXK2VPLMR", "about A\u{200b}urora"] {
+        assert_eq!(said(filters(), "write_file", write(content), none()), "deny argument_not_allowed", "{content}");
+    }
+    assert_eq!(said(none(), "write_file", write("key AKIAQ7ZT3N5WXK2VPLMR"), none()), "allow ok 1");
+}

@@ -134,7 +134,7 @@ expect = "deny"
     assert_eq!(manifest.roots["project"].paths, [["home", "someone", "project"]]);
     assert!(manifest.roots["work"].is_session() && manifest.roots["work"].paths.is_empty());
     assert_eq!(manifest.python.cpu_share, 50);
-    assert_eq!(manifest.review.reviewers[0].command, ["/usr/local/bin/review"]);
+    assert_eq!(manifest.review.reviewers[0].by, toolgate::manifest::ReviewBy::Command(vec!["/usr/local/bin/review".to_owned()]));
     assert_eq!(manifest.audit.keep, Duration::from_hours(400 * 24));
     assert_eq!(manifest.state_dir, None);
     assert_eq!(manifest.tests[0].args, *json!({"path": "/etc/passwd"}).as_object().unwrap());
@@ -248,5 +248,22 @@ proptest! {
     #[test]
     fn no_text_makes_the_loader_panic(text in "\\PC{0,200}|([a-z._\\[\\]{}=\", 0-9\n-]|version = 1\n|\\[roots\\.a\\]\n|path = |allowed_paths = ){0,40}") {
         let _ = parse(&text);
+    }
+}
+
+#[test]
+fn a_secret_has_a_name_one_source_and_hosts() {
+    let base = "version = 1\n[network.secrets.";
+    assert!(parse(&format!("{base}gh]\nenv = \"X\"\nhosts = [\"api.example.com\", \"127.0.0.1\"]")).is_ok());
+    for (text, told) in [
+        ("gh]\nhosts = [\"a.example\"]", "`env` with the name of a variable, or `file` with a path"),
+        ("gh]\nenv = \"X\"\nfile = \"x\"\nhosts = [\"a.example\"]", "and not both"),
+        ("gh]\nenv = \"X\"", "write the `hosts`"),
+        ("gh]\nenv = \"X\"\nhosts = [\"*\"]", "would be every host"),
+        ("\"a b\"]\nenv = \"X\"\nhosts = [\"a.example\"]", "letters, digits"),
+        ("gh]\nvalue = \"x\"\nenv = \"X\"\nhosts = [\"a.example\"]", "value"),
+    ] {
+        let faults = faults(&format!("{base}{text}"));
+        assert!(faults.iter().any(|fault| fault.contains(told)), "{text}: {faults:?}");
     }
 }

@@ -72,6 +72,11 @@ impl Commit {
         }
     }
 
+    /// The last record that is on disk.
+    pub(crate) fn durable(&self) -> u64 {
+        self.lock().durable
+    }
+
     /// As `wait`, for a task.
     pub(crate) fn poll(&self, seq: u64, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         let mut progress = self.lock();

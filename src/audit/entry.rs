@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use super::{Client, Event, Fault, Log, Reach, Record, Redacted, token};
-use crate::filter::Filtered;
+use crate::filter::{Count, Filtered};
 use crate::model::{Caller, Code, Level, Question, Refusal, ToolCall};
 
 /// What the call came to, as its record says it.
@@ -51,6 +51,10 @@ pub struct Decision {
     pub approval: Option<String>,
     /// What the static check of a program warned of.
     pub warnings: Vec<String>,
+    /// The session had taken in untrusted content before.
+    pub untrusted: bool,
+    /// What the filters on the way in found in the arguments.
+    pub carried: Vec<Count>,
 }
 
 /// The third token: an answer that is in the log. Only [`Entry`] makes one, and the server sends nothing else.
@@ -147,6 +151,12 @@ impl Entry {
         if !self.decision.warnings.is_empty() {
             record.extra.insert("warnings".to_owned(), json!(self.decision.warnings));
         }
+        if self.decision.untrusted {
+            record.extra.insert("untrusted".to_owned(), json!(true));
+        }
+        if !self.decision.carried.is_empty() {
+            record.extra.insert("carried".to_owned(), json!(self.decision.carried));
+        }
         let handed = self.log.append(&record, super::Sync::Handed);
         drop(record);
         self.started = handed.is_ok();
@@ -194,6 +204,16 @@ impl Entry {
             if amount > 0 {
                 facts.insert(name.to_owned(), json!(amount));
             }
+        }
+        if let Some(status) = parts.meta.get("toolgate/page").and_then(|page| page.get("status")) {
+            facts.insert("http_status".to_owned(), status.clone());
+        }
+        if let Some(source) = &parts.untrusted {
+            // From here on the session is marked; the record says by what.
+            facts.insert("untrusted_from".to_owned(), json!(source));
+        }
+        if let Some(found) = parts.meta.get("toolgate/filter").and_then(|filter| filter.get("found")) {
+            facts.insert("filtered".to_owned(), found.clone());
         }
         if !parts.notes.is_empty() {
             facts.insert("events".to_owned(), json!(parts.notes));

@@ -94,6 +94,12 @@ impl Log {
         self.shared.state.load(Ordering::Acquire) == HEALTHY
     }
 
+    /// Records that are in the kernel and not known to be on disk.
+    pub fn lag(&self) -> u64 {
+        let written = self.shared.with_writer(|writer| writer.chain.last.seq).unwrap_or(0);
+        written.saturating_sub(self.shared.commit.durable())
+    }
+
     /// The form of `args` that may be recorded.
     pub fn redact(&self, args: &Map<String, Value>) -> Redacted {
         self.shared.redactor.redact(args, &|| self.shared.keys().ok().map(|keys| &keys.secret))

@@ -40,6 +40,10 @@ events! {
     ApprovalExpired = "approval.expired",
     /// An approval was used up.
     ApprovalConsumed = "approval.consumed",
+    /// Somebody tried to answer as an operator and could not prove to be one.
+    OperatorRefused = "operator.refused",
+    /// An operator was given a secret, or lost it.
+    OperatorChanged = "operator.changed",
     /// A reviewer spoke.
     ReviewVerdict = "review.verdict",
     /// A rate or a budget was hit.

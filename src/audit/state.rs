@@ -3,13 +3,11 @@
 #![expect(clippy::disallowed_methods, reason = "the state folder is named by a path once, then held open")]
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-
-use super::hex;
 
 /// The open state folder. Everything in it is 0700 or 0600 and reached through its descriptor.
 #[derive(Debug)]
@@ -41,6 +39,21 @@ impl StateDir {
         }
         if stat.st_mode & 0o077 != 0 {
             fs::fchmod(&folder, Mode::RWXU).map_err(|e| fault("closing to others", e.into()))?;
+        }
+        let path = path.canonicalize().map_err(|e| fault("resolving", e))?;
+        Ok(Self { folder, path })
+    }
+
+    /// Opens a folder that is there already, to reach the servers on it: its owner may, and root may.
+    /// # Errors  When it is no folder, or neither ours nor are we root.
+    pub fn visit(path: &Path) -> Result<Self, StateFault> {
+        let fault = |what: &str, source: io::Error| StateFault { what: format!("{what} `{}`", path.display()), source };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = fs::open(path, flags, Mode::empty()).map_err(|e| fault("opening", e.into()))?;
+        let stat = fs::fstat(&folder).map_err(|e| fault("looking at", e.into()))?;
+        let user = rustix::process::geteuid();
+        if stat.st_uid != user.as_raw() && !user.is_root() {
+            return Err(fault("it belongs to another user:", io::ErrorKind::PermissionDenied.into()));
         }
         let path = path.canonicalize().map_err(|e| fault("resolving", e))?;
         Ok(Self { folder, path })
@@ -111,31 +124,44 @@ impl StateDir {
         }
     }
 
-    /// Ends every suspension of a principal that began before now, in every process on the folder.
-    /// # Errors  When the mark cannot be kept.
-    pub fn resume_principal(&self, principal: &str) -> io::Result<()> {
-        let marks = self.subfolder("resumed")?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::TRUNC;
-        let mark = fs::openat(&marks, mark_of(principal), flags, Mode::RUSR | Mode::WUSR)?;
-        // The time of the last change is what counts; writing sets it.
-        rustix::io::write(&mark, b"resumed\n")?;
-        Ok(())
+    /// Something to wait on for the kill switch: it becomes readable whenever a name appears in the folder itself or goes (inotify(7)).
+    /// # Errors  When the kernel gives no watch.
+    pub fn watch(&self) -> io::Result<OwnedFd> {
+        use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+        let watch = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let flags = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVED_TO | WatchFlags::MOVED_FROM | WatchFlags::ONLYDIR;
+        add_watch(&watch, format!("/proc/self/fd/{}", self.folder.as_raw_fd()), flags)?;
+        Ok(watch)
     }
 
-    /// When a principal was resumed last, in milliseconds since 1970.
-    pub fn resumed_at(&self, principal: &str) -> Option<u64> {
-        let seen = fs::statat(self.subfolder("resumed").ok()?, mark_of(principal), AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let (seconds, nanoseconds) = (u64::try_from(seen.st_mtime).ok()?, seen.st_mtime_nsec);
-        Some(seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000))
+    /// Removes what nobody can use any more, by the clock of the machine.
+    /// # Errors  As [`StateDir::sweep`].
+    pub fn sweep_now(&self) -> io::Result<()> {
+        self.sweep(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs()))
+    }
+
+    /// The user of this process, whose folder it is.
+    pub fn owner(&self) -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+
+    /// A folder inside it that is there already, whoever owns it.
+    /// # Errors  When it is missing, or is a link.
+    pub(super) fn existing(&self, name: &str) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(fs::openat(&self.folder, name, flags, Mode::empty())?)
     }
 
     /// Marks a once-only thing (an approval) as used, on disk before it returns. Whether this was the first time: exactly one caller of any number, in any process, gets `true`.
+    /// The mark may go after `until` (seconds since 1970), when nothing that names the thing is taken any more.
     /// # Errors  When the mark cannot be kept.
-    pub fn use_once(&self, id: &str) -> io::Result<bool> {
+    pub fn use_once(&self, id: &str, until: u64) -> io::Result<bool> {
         let used = self.subfolder("used")?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match fs::openat(&used, id, flags, Mode::RUSR | Mode::WUSR) {
-            Ok(_) => {
+            Ok(mark) => {
+                // The mark is the file; one without its date is kept for a month.
+                let _ = rustix::io::write(&mark, until.to_string().as_bytes());
                 fs::fsync(&used)?;
                 Ok(true)
             }
@@ -153,11 +179,6 @@ impl StateDir {
             Err(fault) => Err(fault.into()),
         }
     }
-}
-
-/// A principal's name may hold anything; its digest is a file name.
-fn mark_of(principal: &str) -> String {
-    hex::text(&hex::sha256(principal.as_bytes()))
 }
 
 /// Writes a new key beside its place and links it there: a reader sees it whole or not at all, and the first maker wins.
@@ -235,7 +256,7 @@ mod tests {
     fn sixty_four_racers_use_one_approval_exactly_once() {
         let (_keep, state) = dir();
         let wins = std::thread::scope(|scope| {
-            let racers: Vec<_> = (0..64).map(|_| scope.spawn(|| state.use_once("ap_1").unwrap())).collect();
+            let racers: Vec<_> = (0..64).map(|_| scope.spawn(|| state.use_once("ap_1", 1).unwrap())).collect();
             racers.into_iter().filter_map(|racer| racer.join().unwrap().then_some(())).count()
         });
         assert_eq!(wins, 1);
@@ -261,14 +282,5 @@ mod tests {
         state.kill("drill").unwrap();
         assert!(StateDir::open(state.path()).unwrap().is_killed());
         assert!(state.resume().unwrap() && !state.is_killed() && !state.resume().unwrap());
-    }
-
-    #[test]
-    fn a_resumed_principal_is_told_from_every_other() {
-        let (_keep, state) = dir();
-        assert_eq!(state.resumed_at("a/../b"), None);
-        state.resume_principal("a/../b").unwrap();
-        assert!(StateDir::open(state.path()).unwrap().resumed_at("a/../b").is_some());
-        assert_eq!(state.resumed_at("b"), None);
     }
 }

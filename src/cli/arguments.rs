@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::http::Address;
+
 /// Real tools for language models behind one gate.
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, about, max_term_width = 110)]
@@ -25,6 +27,23 @@ pub struct ManifestChoice {
     /// Puts a root of the manifest at another folder.
     #[arg(long = "root", value_name = "NAME=PATH", value_parser = name_and_path)]
     pub roots: Vec<(String, PathBuf)>,
+}
+
+/// How to serve over HTTP.
+#[derive(Debug, Clone, Args)]
+pub struct HttpChoice {
+    /// Serve MCP over HTTP at /mcp of this address: 127.0.0.1:8011, or unix:PATH.
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<Address>,
+    /// Serve the HTTP+SSE transport of 2024-11-05 at /sse as well.
+    #[arg(long, requires = "http")]
+    pub sse: bool,
+    /// Speak TLS with this certificate chain (PEM).
+    #[arg(long, value_name = "FILE", requires_all = ["http", "tls_key"])]
+    pub tls_cert: Option<PathBuf>,
+    /// The key of the certificate (PEM).
+    #[arg(long, value_name = "FILE", requires_all = ["http", "tls_cert"])]
+    pub tls_key: Option<PathBuf>,
 }
 
 fn name_and_path(text: &str) -> Result<(String, PathBuf), String> {
@@ -72,11 +91,14 @@ pub enum ClientName {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve MCP over standard input and output.
+    /// Serve MCP over standard input and output, or over HTTP.
     Serve {
         /// Which manifest, profile and roots.
         #[command(flatten)]
         choice: ManifestChoice,
+        /// Whether and how over HTTP.
+        #[command(flatten)]
+        http: HttpChoice,
     },
     /// Show the main job end to end, with no client and no set-up.
     Demo,
@@ -168,6 +190,12 @@ pub enum Command {
         #[command(subcommand)]
         command: AuditCommand,
     },
+    /// The operator's channel: what waits for a person here, and the answer to it.
+    Approvals {
+        /// What to do.
+        #[command(subcommand)]
+        command: ApprovalsCommand,
+    },
     /// Stop every server that shares the state folder, at once.
     Kill {
         /// Why; kept in the log.
@@ -214,6 +242,83 @@ pub enum YesNo {
     No,
 }
 
+/// What to do on the operator's channel.
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsCommand {
+    /// List what waits, on every server of the state folder.
+    List {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one question whole.
+    Show {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Allow it, this once. The secret is asked for on the terminal, or read as a line of standard input.
+    Allow {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// Who answers. Default: the only operator that has a secret.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// Why; kept in the log.
+        #[arg(long)]
+        reason: Option<String>,
+        /// Allow the same tool on the same target until the session ends, where the manifest remembers (`first`).
+        #[arg(long)]
+        session: bool,
+    },
+    /// Deny it. Needs no secret.
+    Deny {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// Who answers.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// Why; kept in the log.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Show questions as they come and go.
+    Watch {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Who may allow, and what they prove it with.
+    Secret {
+        /// What to do.
+        #[command(subcommand)]
+        command: SecretCommand,
+    },
+}
+
+/// What to do with the secrets of operators.
+#[derive(Debug, Subcommand)]
+pub enum SecretCommand {
+    /// Give an operator a passphrase or an authenticator. Where there are operators, one of them must give theirs first.
+    Set {
+        /// Who. Default: `operator`.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// An authenticator (TOTP, RFC 6238) instead of a passphrase.
+        #[arg(long)]
+        totp: bool,
+    },
+    /// List the operators.
+    List,
+    /// Take an operator's secret away.
+    Remove {
+        /// Who.
+        name: String,
+    },
+}
+
 /// What to do with the log.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
@@ -249,6 +354,9 @@ pub enum AuditCommand {
     },
     /// Sum the log up: calls, denials by reason, approvals.
     Report {
+        /// Count web requests alone: by method, status and host, and the last ten.
+        #[arg(long)]
+        network: bool,
         /// Print it as JSON.
         #[arg(long)]
         json: bool,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::audit::{self, Export, Fault, Filter, FilterFault, Follower, Format, Records, Stored, Tally, plain};
+use crate::audit::{self, Export, Fault, Filter, FilterFault, Follower, Format, Network, Records, Stored, Tally, plain};
 
 /// Why a subcommand could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -177,6 +177,18 @@ pub fn report(state: &Path, filter: &Filter, form: Form, out: &mut dyn Write) ->
     section(out, "outcome unknown (a server died)", tally.unknown.iter().map(|call| (call, &1)))?;
     if records.damaged() > 0 {
         writeln!(out, "{} lines are no records: run `toolgate audit verify`", records.damaged())?;
+    }
+    Ok(())
+}
+
+/// Prints what was asked of the web, in numbers.
+/// # Errors
+/// `Failed`.
+pub fn network(state: &Path, form: Form, out: &mut dyn Write) -> Result<(), Failed> {
+    let network = Network::of(Records::open(state)?);
+    match form {
+        Form::Json => writeln!(out, "{}", audit::json(&serde_json::to_value(&network).unwrap_or_default()))?,
+        Form::Text => write!(out, "{}", network.text())?,
     }
     Ok(())
 }

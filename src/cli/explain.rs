@@ -44,6 +44,8 @@ pub struct Explanation {
     pub changes: Vec<Change>,
     /// What would come of it then; none where no change of the manifest helps.
     pub then: Option<Verdict>,
+    /// What is done to what the call would bring back; none where it may not be made.
+    pub filters: Option<String>,
 }
 
 /// As many changes as one call can need: one for each line of the decision and a few more.
@@ -65,6 +67,7 @@ pub fn explain(
         nearest: nearest::failed(manifest, &decided),
         changes: Vec::new(),
         then: None,
+        filters: (decided.verdict.decision != Decision::Deny).then(|| filters(manifest, call, &decided)),
         verdict: decided.verdict.clone(),
     };
     if decided.verdict.decision != Decision::Deny {
@@ -110,7 +113,13 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
         let flags = capability.spec.flags;
         pass(6, Some(format!("profiles.{profile}.permissions")), format!("it needs {flags}; the profile holds it"));
         let listed = manifest.tools.contains_key(call.tool).then(|| format!("tools.{}", call.tool));
-        pass(7, listed, "every argument is known and within what is allowed".to_owned());
+        let carried: Vec<String> = crate::filter::carried(&call.arguments, &manifest.filters)
+            .found
+            .iter()
+            .map(|count| format!("{} {} ×{}", count.kind.as_str(), count.type_, count.count))
+            .collect();
+        let carries = if carried.is_empty() { String::new() } else { format!("; the filters mark in them: {}", carried.join(", ")) };
+        pass(7, listed, format!("every argument is known and within what is allowed{carries}"));
     }
     if let (Some(action), Some(screened)) = (&decided.action, &decided.screened) {
         for target in &screened.targets {
@@ -123,7 +132,14 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
             pass(9, Some("network".to_owned()), format!("`{}`: form, scheme, host, port and every address are open", url.origin()));
         }
         if matches!(action, Action::RunPython(_)) {
-            pass(10, Some("python.allowed_imports".to_owned()), "the static check has nothing against the program".to_owned());
+            let warnings = screened.program.as_ref().map_or(&[] as &[String], |program| &program.warnings);
+            let warned: String = warnings.iter().map(|warning| format!("\n{warning}")).collect();
+            let what = if warned.is_empty() {
+                "the static check has nothing against the program"
+            } else {
+                "the static check warns, and lets the program pass:"
+            };
+            pass(10, Some("python.allowed_imports".to_owned()), format!("{what}{warned}"));
         }
         if let (Some(level), Some(facts), Some(capability)) = (verdict.level, &decided.facts, &decided.capability) {
             let own = effect::level(capability, action, &screened.targets, facts);
@@ -143,6 +159,23 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
     steps
 }
 
+/// What is done to the answer: whose words it is taken to be, and each filter that looks at those.
+fn filters(manifest: &Manifest, call: &Call<'_>, decided: &Decided) -> String {
+    let strange = match &decided.action {
+        Some(Action::Fetch(fetch)) if fetch.save_to.is_none() => true,
+        Some(Action::ReadFile(_) | Action::EditFile(_) | Action::SearchFiles(_)) => {
+            decided.screened.iter().flat_map(|screened| &screened.targets).any(|target| manifest.is_untrusted(target))
+        }
+        Some(Action::RunPython(_)) => manifest.filters.program_output == crate::filter::Trust::Untrusted,
+        _ => false,
+    };
+    if strange {
+        return format!("the answer of `{}` is untrusted and marks the session; {}", call.tool, manifest.filters.in_words());
+    }
+    let rules: String = manifest.filters.rules.iter().map(|(name, rule)| format!(", rules.{name} {}", rule.action.as_str())).collect();
+    format!("the answer of `{}` counts as the caller's own; secrets {}{rules}", call.tool, manifest.filters.secrets.as_str())
+}
+
 impl Explanation {
     /// As scripts read it.
     pub fn to_json(&self) -> Value {
@@ -158,6 +191,7 @@ impl Explanation {
             "hint": self.verdict.hint,
             "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
             "nearest": self.nearest,
+            "filters": self.filters,
             "changes": self.changes.iter().map(|change| json!({ "key": change.key, "what": change.what })).collect::<Vec<_>>(),
             "then": self.then.as_ref().map(|then| json!({ "verdict": then.decision.as_str(), "code": then.code, "level": then.level })),
         })
@@ -186,6 +220,9 @@ impl Explanation {
             };
             let rule = step.rule.as_deref().map(|rule| format!("  [{rule}]")).unwrap_or_default();
             writeln!(out, "  {mark} {:>2}  {}{rule}{}", step.line, step.what, at(step.place))?;
+        }
+        if let Some(filters) = &self.filters {
+            writeln!(out, "\nfilters: {filters}")?;
         }
         if let Some(nearest) = &self.nearest {
             writeln!(out, "\nnearest: {nearest}")?;

@@ -1,13 +1,13 @@
-//! `toolgate extract`: the reader alone, one page or one page a line.
+//! `toolgate extract`: the reader alone, one page or one page a line, in the same walled process as the server's.
 
 use std::io::{self, BufRead, Write};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::jsonl;
-use crate::filter::reader::{Article, Mode};
-use crate::model::HttpUrl;
-use crate::sandbox::reading::read_page;
+use crate::filter::reader::{Article, Kind, Mode, kind_of};
+use crate::sandbox::reading::{Job, Readers, Settings, Source};
 
 #[derive(Deserialize)]
 struct Page {
@@ -27,52 +27,64 @@ struct Line {
     byline: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 /// The longest line, in bytes.
 const MAX_LINE: u64 = 64 << 20;
 
-/// Reads one page's main content. An address that is no URL only leaves relative links as they are.
-pub fn extract(html: &str, url: Option<&str>) -> Article {
-    let base = url.and_then(|url| HttpUrl::parse(url).ok());
-    read_page(html, base.as_ref(), Mode::Article)
+/// How long one page may take; slow machines and large pages included.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The readers of one command.
+#[derive(Debug)]
+pub struct Extractor {
+    readers: Readers,
+    runtime: tokio::runtime::Runtime,
 }
 
-/// Reads `{"id","html","url"?}` a line and writes `{"id","markdown","title"?,"byline"?,"date"?}` a line, in the same order. A line that is no such
-/// object is answered with `{"id","error"}`. Gives the number of those.
-///
-/// # Errors
-/// What reading or writing fails with.
-pub fn extract_jsonl(input: impl BufRead, output: impl Write) -> io::Result<usize> {
-    jsonl::each(input, output, MAX_LINE, "{\"id\",\"html\",\"url\"?}", |page: Page| {
-        let Article { markdown, title, byline, date, .. } = extract(&page.html, page.url.as_deref());
-        Line { id: page.id, markdown, title, byline, date }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(input: &str) -> (usize, String) {
-        let mut output = Vec::new();
-        let faulty = extract_jsonl(input.as_bytes(), &mut output).unwrap();
-        (faulty, String::from_utf8(output).unwrap())
+impl Extractor {
+    /// Readers that are not running yet.
+    ///
+    /// # Errors
+    /// What a runtime cannot be built for.
+    pub fn new(settings: Settings) -> io::Result<Self> {
+        Ok(Self { readers: Readers::new(settings), runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()? })
     }
 
-    #[test]
-    fn a_line_in_is_a_line_out_with_the_same_id() {
-        let input = "{\"id\":7,\"html\":\"<title>T</title><p>a <a href=b>b</a>\",\"url\":\"https://a.example/x/\"}\n\n{\"id\":\"y\",\"html\":\"\",\"more\":1}\n";
-        let output = "{\"id\":7,\"markdown\":\"a [b](https://a.example/x/b)\\n\",\"title\":\"T\"}\n{\"id\":\"y\",\"markdown\":\"\"}\n";
-        assert_eq!(run(input), (0, output.to_owned()));
+    /// Reads a file's main content: a page, a feed or a PDF file, told by what it begins with.
+    ///
+    /// # Errors
+    /// A sentence: why it cannot be read.
+    pub fn file(&self, bytes: &[u8]) -> Result<Article, String> {
+        let source = match [None, Some("application/xml"), Some("application/json")].map(|named| kind_of(named, bytes)) {
+            [Kind::Pdf, ..] => Source::Pdf,
+            kinds if kinds.contains(&Kind::Feed) => Source::Feed,
+            _ => Source::Html,
+        };
+        self.read(source, None, None, bytes)
     }
 
-    #[test]
-    fn a_line_that_is_no_page_is_named_and_the_next_is_read() {
-        let (faulty, output) = run("{\"id\":2}\n{\"id\":1,\"html\":\"a\"}\n");
-        assert_eq!(faulty, 1);
-        let lines: Vec<&str> = output.lines().collect();
-        assert!(lines[0].contains("missing field `html`") && lines[0].contains("\"id\":2"), "{output}");
-        assert_eq!(lines[1], "{\"id\":1,\"markdown\":\"a\\n\"}");
+    fn read(&self, source: Source, content_type: Option<&str>, url: Option<&str>, bytes: &[u8]) -> Result<Article, String> {
+        let job = Job { source, mode: Mode::Article, content_type: content_type.map(str::to_owned), base: url.map(str::to_owned) };
+        self.runtime.block_on(self.readers.read("", &job, bytes, PATIENCE)).map_err(|failure| failure.0.message)
+    }
+
+    /// Reads `{"id","html","url"?}` a line and writes `{"id","markdown","title"?,"byline"?,"date"?}` a line, in the same order; a page that ends its
+    /// reader has an empty `markdown` and an `error`. An address that is no URL only leaves relative links as they are. A line that is no such object
+    /// is answered with `{"id","error"}`. Gives the number of those.
+    ///
+    /// # Errors
+    /// What reading or writing fails with.
+    pub fn lines(&self, input: impl BufRead, output: impl Write) -> io::Result<usize> {
+        jsonl::each(input, output, MAX_LINE, "{\"id\",\"html\",\"url\"?}", |page: Page| {
+            let read = self.read(Source::Html, Some("text/html; charset=utf-8"), page.url.as_deref(), page.html.as_bytes());
+            let (article, error) = match read {
+                Ok(article) => (article, None),
+                Err(why) => (Article::default(), Some(why)),
+            };
+            Line { id: page.id, markdown: article.markdown, title: article.title, byline: article.byline, date: article.date, error }
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! Floor 7, the command line: one file for each command, and the one place that calls them.
 
+pub mod approvals;
 pub mod arguments;
 pub mod audit;
 mod change;
@@ -9,6 +10,7 @@ pub mod demo;
 pub mod doctor;
 pub mod explain;
 pub mod extract;
+mod http;
 pub mod init;
 pub mod install;
 pub mod jsonl;

@@ -12,9 +12,9 @@ use std::time::Duration;
 use clap::Parser;
 use jiff::Timestamp;
 
-use super::arguments::{Arguments, AuditCommand, Command, Input, ManifestChoice};
+use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice};
 use super::audit::Form;
-use super::{audit as log, demo, doctor, extract, init, install, judging, lint, scan, schema, setup};
+use super::{approvals, audit as log, demo, doctor, extract, init, install, judging, lint, scan, schema, setup};
 use crate::audit::{Event, Filter, Log, Record, StateDir, Sync};
 use crate::filter::escape;
 use crate::policy::program;
@@ -36,6 +36,8 @@ pub(super) enum Fault {
     Unbuilt(#[from] setup::Unbuilt),
     #[error(transparent)]
     Log(#[from] log::Failed),
+    #[error(transparent)]
+    Approvals(#[from] approvals::Failed),
     #[error(transparent)]
     Install(#[from] install::Fault),
     #[error("{0}")]
@@ -63,7 +65,11 @@ pub fn run() -> ExitCode {
         // Whoever reads us has seen enough.
         Err(Fault::Io(fault)) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
-            let negative = matches!(fault, Fault::Unbuilt(setup::Unbuilt::Manifest { .. } | setup::Unbuilt::Refused(_)));
+            let negative = matches!(
+                fault,
+                Fault::Unbuilt(setup::Unbuilt::Manifest { .. } | setup::Unbuilt::Refused(_))
+                    | Fault::Approvals(approvals::Failed::Nobody(_))
+            );
             let _ = writeln!(io::stderr(), "toolgate: {}", escape(&fault.to_string()));
             ExitCode::from(if negative { 1 } else { 2 })
         }
@@ -72,7 +78,7 @@ pub fn run() -> ExitCode {
 
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
     match command {
-        Command::Serve { choice } => serve(&choice),
+        Command::Serve { choice, http } => serve(&choice, &http),
         Command::Demo => demo::run(out).map(|()| End::Done).map_err(Fault::from),
         Command::Init { dir, folder, network, python, client, yes, force } => {
             let given = init::Given { folder, network, python, client };
@@ -80,6 +86,10 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
         }
         Command::Lint { input, imports, manifest } => run_lint(&input, imports.as_deref(), manifest, out),
         Command::Audit { command } => audit(command, out),
+        Command::Approvals { command } => {
+            let said = approvals::run(&state()?, command, out)?;
+            Ok(if said { End::Done } else { End::Negative })
+        }
         Command::Kill { reason } => kill(&reason, out),
         Command::Resume { principal } => resume(principal.as_deref(), out),
         Command::Doctor { json, manifest } => examine(json, manifest, out),
@@ -98,9 +108,12 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
     }
 }
 
-fn serve(choice: &ManifestChoice) -> Result<End, Fault> {
+fn serve(choice: &ManifestChoice, http: &HttpChoice) -> Result<End, Fault> {
     logs();
     let found = setup::find(choice)?;
+    if let Some(address) = &http.http {
+        return super::http::serve(http, address, found, choice.profile.as_deref()).map(|()| End::Done);
+    }
     let profile = setup::stdio_profile(&found.manifest, choice)?;
     let house = Arc::new(setup::build(found)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
@@ -176,12 +189,19 @@ fn run_scan(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
 }
 
 fn run_extract(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
+    let extractor = extract::Extractor::new(crate::sandbox::reading::Settings::default())?;
     if let Some(lines) = &input.jsonl {
-        let faulty = extract::extract_jsonl(reader(lines)?, out)?;
+        let faulty = extractor.lines(reader(lines)?, out)?;
         return Ok(if faulty == 0 { End::Done } else { End::Negative });
     }
-    let (_, bytes) = whole(input)?;
-    let article = extract::extract(&crate::filter::reader::decode(&bytes, None), None);
+    let (name, bytes) = whole(input)?;
+    let article = match extractor.file(&bytes) {
+        Ok(article) => article,
+        Err(why) => {
+            writeln!(io::stderr(), "toolgate: {}: {}", escape(&name), escape(&why))?;
+            return Ok(End::Negative);
+        }
+    };
     if input.json {
         let facts = serde_json::json!({
             "markdown": article.markdown, "title": article.title, "byline": article.byline, "date": article.date
@@ -249,7 +269,8 @@ fn audit(command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
             let found = log::show(&state, &call, form(json), out)?;
             return Ok(if found { End::Done } else { End::Negative });
         }
-        AuditCommand::Report { json } => log::report(&state, &filter(&[])?, form(json), out)?,
+        AuditCommand::Report { network: true, json } => log::network(&state, form(json), out)?,
+        AuditCommand::Report { network: false, json } => log::report(&state, &filter(&[])?, form(json), out)?,
     }
     Ok(End::Done)
 }
@@ -268,7 +289,7 @@ fn resume(principal: Option<&str>, out: &mut dyn Write) -> Result<End, Fault> {
     let path = state()?;
     let folder = StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?;
     if let Some(principal) = principal {
-        folder.resume_principal(principal)?;
+        crate::audit::counts::Counts::open(&folder)?.resume(principal)?;
         note(&folder, Event::BreakerReset, principal)?;
         writeln!(
             out,
@@ -287,7 +308,7 @@ fn resume(principal: Option<&str>, out: &mut dyn Write) -> Result<End, Fault> {
 }
 
 /// Records what the operator did; of a reset, `reason` is the principal.
-fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), Fault> {
+pub(super) fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), Fault> {
     let log = Log::open(folder.path(), crate::audit::Settings::default(), Arc::new(Timestamp::now)).map_err(log::Failed::from)?;
     let mut record = Record::new(event);
     if event == Event::BreakerReset {

@@ -12,6 +12,7 @@ use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
 use crate::manifest::{self, Fault, Manifest, Place};
+use crate::policy::secret::SecretSource;
 use crate::sandbox::egress::{self, Egress};
 use crate::sandbox::root::{self, Roots, Where};
 use crate::sandbox::{Sandbox, jail};
@@ -101,6 +102,7 @@ pub fn find(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
     }
     let base = canonical.parent().unwrap_or(Path::new("/"));
     manifest.resolve_roots(&base.to_string_lossy()).map_err(refused)?;
+    manifest.network.secrets.values_mut().for_each(|secret| secret.place(base));
     Ok(Found { file: Some(canonical), text, manifest })
 }
 
@@ -148,7 +150,8 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
     let places = places(&mut found)?;
-    let guarded = guarded(found.file.as_deref());
+    let mut guarded = guarded(found.file.as_deref());
+    guarded.extend(secret_files(&found.manifest));
     let manifest = &found.manifest;
     let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state.path()]).collect();
     python_writes_apart(manifest, &places, &own)?;
@@ -162,7 +165,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     };
     let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });
     let sandbox = Sandbox::new(roots, egress, jail);
-    let gate = Gate::new(found.manifest, Arc::new(state));
+    let gate = Gate::new(found.manifest, Arc::new(state)).map_err(machine("the shared counts cannot be opened"))?;
     let house = House::new(Arc::new(log), gate, sandbox, tools::all());
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
     house.manifest_loaded(&place);
@@ -186,6 +189,17 @@ fn python_writes_apart(manifest: &Manifest, places: &[root::Place], guarded: &[&
     Ok(())
 }
 
+/// The files that hold secrets of the manifest, where they are now: no call may read them.
+fn secret_files(manifest: &Manifest) -> impl Iterator<Item = PathBuf> {
+    manifest.network.secrets.values().filter_map(|secret| match &secret.source {
+        SecretSource::File(path) => path.canonicalize().ok().or_else(|| {
+            // It may be put there later.
+            Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
+        }),
+        SecretSource::Env(_) => None,
+    })
+}
+
 /// What no call may touch: the manifest in force, and every place where the next start would look for one.
 pub(super) fn guarded(file: Option<&Path>) -> Vec<PathBuf> {
     let mut guarded: Vec<PathBuf> = file.map(Path::to_owned).into_iter().collect();
@@ -193,6 +207,11 @@ pub(super) fn guarded(file: Option<&Path>) -> Vec<PathBuf> {
         guarded.push(next);
     }
     guarded
+}
+
+/// Seconds since 1970 of the machine's clock.
+pub(super) fn wall_seconds() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// A root that cannot be opened.

@@ -33,7 +33,15 @@ pub fn read(state: &Map<String, Value>, request: &Map<String, Value>, caller: &C
             one => vec![review(one)],
         }),
         answer: state.get("approval").filter(|value| !value.is_null()).map(|value| answer(value, now)),
-        untrusted: state.get("untrusted").is_some_and(|value| *value == Value::Bool(true)),
+        untrusted: ["untrusted", "tainted"].iter().any(|name| state.get(*name).is_some_and(|value| *value == Value::Bool(true))),
+        contacted: state
+            .get("contacted")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
     }
 }
 

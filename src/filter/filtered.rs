@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::clean::clean_bytes;
-use super::{Cleaned, Count, Origin, Settings, clean};
+use super::clean::{clean_bytes, closing, opening};
+use super::{Cleaned, Count, Origin, Settings, Treatment, Trust, clean};
 use crate::model::{Block, Code, Field, Origin as Source, Output, Refusal};
 
 /// An answer that may be shown. Only the filter makes one.
@@ -17,6 +17,15 @@ pub enum Known {
     Clean,
     /// It was not, or something was.
     No,
+}
+
+/// What in an answer may be a stranger's besides the pages of the web, and is told to be one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Strange {
+    /// The file whose content the answer shows, where it is one that others wrote: marked in the manifest, or saved from the web.
+    pub file: Option<String>,
+    /// The program may have read such a file, or the network.
+    pub program: bool,
 }
 
 /// What a filtered answer holds.
@@ -38,27 +47,34 @@ pub struct Parts {
     pub bytes_sent: u64,
     /// For the record alone.
     pub notes: Vec<String>,
+    /// Where untrusted content in it came from: the address of a page, a file, `run_python`. None: all of it is the caller's own.
+    pub untrusted: Option<String>,
 }
 
 impl Filtered {
     /// Cleans an output: every text by where it comes from. `delimiter`: fresh random letters and digits that no text can know.
     /// # Errors  When the manifest denies what was found.
-    pub fn of(output: Output, settings: &Settings, delimiter: &str, known: Known) -> Result<Self, Refusal> {
+    pub fn of(output: Output, settings: &Settings, delimiter: &str, known: Known, strange: Strange) -> Result<Self, Refusal> {
         let page = output.meta.get("toolgate/page").and_then(|page| page.get("final_url")).and_then(Value::as_str).map(str::to_owned);
-        let mut filter = Filter { settings, delimiter, known, page: page.unwrap_or_default(), found: Vec::new() };
+        let page = page.unwrap_or_default();
+        let mut filter = Filter { settings, delimiter, known, page, strange, found: Vec::new(), untrusted: None };
         let mut blocks = Vec::with_capacity(output.blocks.len());
         for block in output.blocks {
-            blocks.push(match block {
-                Block::Text { text, origin } => Block::Text { text: filter.clean(text, origin)?, origin },
-                image @ Block::Image { .. } => image,
-            });
+            filter.block(block, &mut blocks)?;
         }
+        // The structured answer tells the same again, where there is a text: it is counted once.
+        let told = std::mem::take(&mut filter.found);
         let structured = output.structured.map(|fields| filter.object(fields)).transpose()?;
+        if !told.is_empty() {
+            filter.found = told;
+        }
         let mut meta = output.meta;
         if let Some(Value::Object(facts)) = meta.get_mut("toolgate/page") {
             // The title of a page is a stranger's word as well, wherever a client shows it.
-            for text in facts.values_mut().filter_map(|value| if let Value::String(text) = value { Some(text) } else { None }) {
-                *text = filter.clean(super::escape_line(text).into_owned(), Source::Program)?;
+            for (name, value) in facts.iter_mut() {
+                if let Value::String(text) = value {
+                    *text = filter.label(name, &super::escape_line(text))?;
+                }
             }
         }
         if !filter.found.is_empty() {
@@ -66,7 +82,8 @@ impl Filtered {
         }
         let Output { is_error, code, bytes_written, bytes_sent, notes, .. } =
             Output { blocks: Vec::new(), structured: None, meta: Map::new(), ..output };
-        Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent, notes }))
+        let untrusted = filter.untrusted;
+        Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent, notes, untrusted }))
     }
 
     /// Whether nothing was found in it.
@@ -79,14 +96,43 @@ impl Filtered {
         &self.0
     }
 
+    /// Says in its `_meta` that the session has taken in untrusted content, by this answer or before.
+    #[must_use]
+    pub fn in_untrusted_session(mut self) -> Self {
+        let mut fact = json!({"untrusted": true});
+        if let (Some(object), Some(source)) = (fact.as_object_mut(), &self.0.untrusted) {
+            object.insert("source".to_owned(), json!(super::escape_line(source)));
+        }
+        self.0.meta.insert(SESSION.to_owned(), fact);
+        self
+    }
+
+    /// Says in its `_meta` what the filters on the way in found in the call.
+    #[must_use]
+    pub fn with_carried(mut self, carried: &[Count]) -> Self {
+        if !carried.is_empty() {
+            self.0.meta.insert(CARRIED.to_owned(), json!({"found": carried}));
+        }
+        self
+    }
+
     /// What it holds, to send.
     pub fn into_parts(self) -> Parts {
         self.0
     }
 }
 
+/// The name of a program as a source.
+const PROGRAM: &str = "run_python";
+
 /// What was found in an answer, in its `_meta`.
 const FOUND: &str = "toolgate/filter";
+
+/// What was found in the arguments, in the `_meta` of the answer.
+const CARRIED: &str = "toolgate/input";
+
+/// What the session has taken in, in the `_meta` of its answers.
+const SESSION: &str = "toolgate/session";
 
 /// The cleaning of one answer.
 struct Filter<'a> {
@@ -95,28 +141,94 @@ struct Filter<'a> {
     known: Known,
     /// The address of the page, where the answer is one.
     page: String,
+    strange: Strange,
     found: Vec<Count>,
+    untrusted: Option<String>,
 }
 
 impl Filter<'_> {
+    /// One block. The content of a stranger's file stays a block of its own, byte for byte; the marks stand in blocks before and after it.
+    fn block(&mut self, block: Block, out: &mut Vec<Block>) -> Result<(), Refusal> {
+        let own = |text: String| Block::Text { text, origin: Source::Own };
+        match block {
+            Block::Text { text, origin: Source::File } if self.strange.file.is_some() => {
+                let from = self.found.len();
+                let text = self.clean(text, Source::File)?;
+                let wraps = self.settings.injection != Treatment::Off;
+                let source = self.strange.file.as_deref().unwrap_or_default();
+                out.extend(wraps.then(|| own(opening(source, self.delimiter))));
+                out.push(Block::Text { text, origin: Source::File });
+                let found = self.found.get(from..).unwrap_or_default();
+                out.extend(wraps.then(|| own(closing(self.delimiter, found, 0))));
+            }
+            Block::Text { text, origin } => out.push(Block::Text { text: self.clean(text, origin)?, origin }),
+            image @ Block::Image { .. } => {
+                // What is written in a picture is read by a model as well, and no filter sees it.
+                if let Some(source) = self.strange.file.clone().or_else(|| (!self.page.is_empty()).then(|| self.page.clone())) {
+                    self.untrusted.get_or_insert(source);
+                }
+                out.push(image);
+            }
+        }
+        Ok(())
+    }
+
+    /// A short text about a page that stands in its `_meta`, in one line.
+    fn label(&mut self, name: &str, text: &str) -> Result<String, Refusal> {
+        let cleaned = clean(text, self.settings, Origin::StrangeFile);
+        if let Some(refusal) = cleaned.denied {
+            return Err(refusal);
+        }
+        let instructs = cleaned.found.iter().any(|count| count.kind == super::Kind::Injection);
+        self.tell(cleaned.found);
+        // Some clients show it beside the text, where no mark stands around it.
+        Ok(if instructs && !name.ends_with("url") { "[left out: it reads as instructions]".to_owned() } else { cleaned.text })
+    }
+
+    fn tell(&mut self, found: Vec<Count>) {
+        for count in found {
+            match self.found.iter_mut().find(|known| known.kind == count.kind && known.type_ == count.type_) {
+                Some(known) => known.count += count.count,
+                None => self.found.push(count),
+            }
+        }
+    }
+
     /// Our own words and names pass; the bytes of a file change only where a secret is masked; what strangers wrote is marked as theirs.
     fn clean(&mut self, text: String, origin: Source) -> Result<String, Refusal> {
+        let page = |source: &str| clean(&text, self.settings, Origin::Untrusted { source, delimiter: self.delimiter });
         let cleaned = match origin {
             Source::Own => return Ok(text),
+            Source::File if self.strange.file.is_some() => {
+                self.untrusted.clone_from(&self.strange.file);
+                clean(&text, self.settings, Origin::StrangeFile)
+            }
             // The very content was looked through before, under the same settings, and nothing was in it.
             Source::File if self.known == Known::Clean => return Ok(text),
-            // The output of a program is its caller's own, unless the program was told to read what others wrote; secrets are masked in both.
-            Source::File | Source::Program => match clean_bytes(&text, self.settings) {
-                None => return Ok(text),
-                Some(cleaned) if !cleaned.masked => Cleaned { text, ..cleaned },
-                Some(cleaned) => cleaned,
-            },
-            Source::Page => clean(&text, self.settings, Origin::Untrusted { source: &self.page, delimiter: self.delimiter }),
+            Source::Program if self.settings.program_output == Trust::Untrusted => {
+                self.untrusted.get_or_insert_with(|| PROGRAM.to_owned());
+                page(PROGRAM)
+            }
+            // The output of a program is its caller's own, unless the manifest says otherwise; secrets are masked in both.
+            Source::File | Source::Program => {
+                if origin == Source::Program && self.strange.program {
+                    self.untrusted.get_or_insert_with(|| PROGRAM.to_owned());
+                }
+                match clean_bytes(&text, self.settings) {
+                    None => return Ok(text),
+                    Some(cleaned) if !cleaned.masked && cleaned.denied.is_none() => Cleaned { text, ..cleaned },
+                    Some(cleaned) => cleaned,
+                }
+            }
+            Source::Page => {
+                self.untrusted.get_or_insert_with(|| self.page.clone());
+                page(&self.page)
+            }
         };
         if let Some(refusal) = cleaned.denied {
             return Err(refusal);
         }
-        self.found.extend(cleaned.found);
+        self.tell(cleaned.found);
         Ok(cleaned.text)
     }
 
@@ -156,7 +268,7 @@ mod tests {
         let title = "Key AKIAQ7ZT3N5WXK2VPLMR\u{202e}\nof the house";
         let mut output = Output::text("a page".to_owned());
         output.meta.insert("toolgate/page".to_owned(), json!({"final_url": "https://a.example/", "status": 200, "title": title}));
-        let filtered = Filtered::of(output, &Settings::default(), "d", Known::No).unwrap();
+        let filtered = Filtered::of(output, &Settings::default(), "d", Known::No, Strange::default()).unwrap();
         let page = &filtered.parts().meta["toolgate/page"];
         assert_eq!((&page["final_url"], &page["status"]), (&json!("https://a.example/"), &json!(200)));
         let shown = page["title"].as_str().unwrap();

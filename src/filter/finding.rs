@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-/// The five things the filters look for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
+/// What the filters look for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Text that tries to instruct the reader.
     Injection,
@@ -16,10 +15,12 @@ pub enum Kind {
     HiddenText,
     /// A link that is not what it seems, or that carries data out.
     Link,
+    /// What a rule of the operator looks for; the place of the rule among the manifest's.
+    Rule(u8),
 }
 
 impl Kind {
-    /// Every kind, in the order in which the summary names them.
+    /// Every kind of our own, in the order in which the summary names them; the operator's rules come after.
     pub const ALL: [Kind; 5] = [Kind::Injection, Kind::HiddenText, Kind::Link, Kind::Secret, Kind::PersonalData];
 
     /// The kind as it is written in answers.
@@ -30,7 +31,14 @@ impl Kind {
             Kind::PersonalData => "personal_data",
             Kind::HiddenText => "hidden_text",
             Kind::Link => "link",
+            Kind::Rule(_) => "rule",
         }
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

@@ -4,36 +4,61 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::finding::{Finding, Kind, without_overlaps};
+use super::rules::ContentRules;
 
 /// Puts masks in place of findings: one pass over spans that share no byte, so a mask is never masked.
 ///
 /// A secret becomes `[SECRET:aws-access-key]`, personal data `[EMAIL_1]`; the same value gets the same number, numbers go
 /// on after those that stand in the text already.
-pub(super) fn apply(text: &str, findings: Vec<Finding>) -> String {
+///
+/// What a rule of the operator found becomes `[RULE:name]`, an instruction `[INSTRUCTION:override]`, a link `[LINK:mismatch]`.
+pub(super) fn apply(text: &str, findings: Vec<Finding>, rules: &ContentRules) -> String {
     let mut names: HashMap<(&'static str, String), usize> = HashMap::new();
     let mut next: HashMap<&'static str, usize> = HashMap::new();
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
-    for finding in without_overlaps(findings) {
+    for finding in disjoint(findings) {
         out.push_str(text.get(from..finding.start).unwrap_or_default());
         let value = text.get(finding.start..finding.end).unwrap_or_default();
-        if finding.kind == Kind::Secret {
-            out.push_str("[SECRET:");
-            out.push_str(finding.sub);
-            out.push(']');
+        let named = match finding.kind {
+            Kind::Secret => Some(("SECRET", finding.sub)),
+            Kind::Rule(place) => Some(("RULE", rules.at(place).map_or("", |(name, _)| name))),
+            Kind::Injection => Some(("INSTRUCTION", finding.type_)),
+            Kind::Link => Some(("LINK", finding.type_)),
+            Kind::PersonalData | Kind::HiddenText => None,
+        };
+        if let Some((what, name)) = named {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "[{what}:{name}]");
         } else {
             let counter = next.entry(finding.type_).or_insert_with(|| highest(text, finding.type_));
             let number = *names.entry((finding.type_, value.to_lowercase())).or_insert_with(|| {
                 *counter += 1;
                 *counter
             });
-            // Writing to a String cannot fail.
             let _ = write!(out, "[{}_{number}]", finding.type_);
         }
         from = finding.end;
     }
     out.push_str(text.get(from..).unwrap_or_default());
     out
+}
+
+/// Of values that overlap the surest stays; what else overlaps anything becomes one span with it, so that no half of it is left to read.
+fn disjoint(findings: Vec<Finding>) -> Vec<Finding> {
+    let (values, others): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| matches!(finding.kind, Kind::Secret | Kind::PersonalData));
+    let mut all = without_overlaps(values);
+    all.extend(others);
+    all.sort_by_key(|finding| (finding.start, std::cmp::Reverse(finding.end)));
+    let mut merged: Vec<Finding> = Vec::with_capacity(all.len());
+    for finding in all {
+        match merged.last_mut().filter(|last| finding.start < last.end) {
+            Some(last) => last.end = last.end.max(finding.end),
+            None => merged.push(finding),
+        }
+    }
+    merged
 }
 
 /// The highest number among the masks of a type that stand in a text.
@@ -57,8 +82,10 @@ fn masks(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_mask(inside: &str) -> bool {
-    if let Some(sub) = inside.strip_prefix("SECRET:") {
-        return !sub.is_empty() && sub.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    let named = ["SECRET:", "RULE:", "INSTRUCTION:", "LINK:"].iter().find_map(|what| inside.strip_prefix(what));
+    if let Some(name) = named {
+        return !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'));
     }
     inside.rsplit_once('_').is_some_and(|(type_, number)| {
         matches!(type_, "EMAIL" | "PHONE" | "NATIONAL_ID" | "BANK_CARD" | "IBAN" | "ADDRESS")
@@ -73,7 +100,14 @@ mod tests {
 
     #[test]
     fn masks_are_known_again_and_ordinary_brackets_are_not_masks() {
-        for text in ["x [SECRET:aws-access-key] y", "[EMAIL_1]", "a[NATIONAL_ID_12]"] {
+        for text in [
+            "x [SECRET:aws-access-key] y",
+            "[EMAIL_1]",
+            "a[NATIONAL_ID_12]",
+            "[RULE:code_names-2]",
+            "[INSTRUCTION:override]",
+            "[LINK:mismatch]",
+        ] {
             assert!(holds_mask(text), "{text}");
         }
         for text in ["[SECRET]", "[EMAIL]", "[link](x)", "[SECRET:]", "[a_1]", "array[EMAIL_ID]", "[[[["] {
@@ -86,6 +120,6 @@ mod tests {
         let text = "[EMAIL_3] a@x.org b@x.org A@x.org";
         let mut findings = Vec::new();
         super::super::personal::findings(text, &mut findings);
-        assert_eq!(apply(text, findings), "[EMAIL_3] [EMAIL_4] [EMAIL_5] [EMAIL_4]");
+        assert_eq!(apply(text, findings, &ContentRules::default()), "[EMAIL_3] [EMAIL_4] [EMAIL_5] [EMAIL_4]");
     }
 }

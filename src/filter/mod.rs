@@ -7,16 +7,18 @@ mod clean;
 mod escape;
 mod filtered;
 
-pub use filtered::{Filtered, Known, Parts};
+pub use filtered::{Filtered, Known, Parts, Strange};
 mod finding;
 mod hidden;
 mod injection;
+mod input;
 mod link;
 mod lookalike;
 mod markup;
 mod mask;
 mod personal;
 pub mod reader;
+mod rules;
 mod secret;
 mod settings;
 mod view;
@@ -24,8 +26,10 @@ mod view;
 pub use clean::{Cleaned, Count, Origin, clean};
 pub use escape::{escape, escape_line, is_shown_as_is};
 pub use finding::{Finding, Kind};
+pub use input::{Carried, carried};
 pub use mask::holds_mask;
-pub use settings::{Instructions, Marking, Masking, Settings, Stripping};
+pub use rules::{ContentRule, ContentRules};
+pub use settings::{Input, Settings, Stripping, Treatment, Trust, Watch};
 
 /// Finds everything in a plain text, in order of place.
 ///
@@ -72,6 +76,17 @@ fn values(text: &str) -> Vec<Finding> {
     secret::findings(text, &mut findings);
     personal::findings(text, &mut findings);
     finding::without_overlaps(findings)
+}
+
+/// What the operator's rules find in a text on its way to the model, with the name of the rule as `type`; in order of place.
+pub fn scan_rules<'r>(text: &str, rules: &'r ContentRules) -> Vec<(&'r str, Finding)> {
+    let mut findings = Vec::new();
+    rules.findings(text, &mut None, rules::Way::Out, &mut findings);
+    let name = |finding: Finding| match finding.kind {
+        Kind::Rule(place) => rules.at(place).map(|(name, _)| (name, finding)),
+        _ => None,
+    };
+    in_order(findings).into_iter().filter_map(name).collect()
 }
 
 fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {

@@ -3,16 +3,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What to do about secrets and personal data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+use super::rules::ContentRules;
+
+/// What to do about what a filter finds in a text on its way to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
-pub enum Masking {
+pub enum Treatment {
     /// Do not look.
+    #[default]
     Off,
     /// Say what was found.
     Mark,
     /// Say what was found and put a mask in its place.
     Mask,
+    /// Refuse the text.
+    Deny,
 }
 
 /// What to do about characters that nobody sees.
@@ -25,28 +30,32 @@ pub enum Stripping {
     Mark,
     /// Say what was found and take it out.
     Strip,
-}
-
-/// What to do about text that tries to instruct the reader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Instructions {
-    /// Do not look.
-    Off,
-    /// Wrap the text as untrusted and name what was found.
-    Mark,
     /// Refuse the text.
     Deny,
 }
 
-/// What to do about links that are not what they seem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What to do about what a filter finds in a call's arguments. They are never altered: what runs is what was judged and approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
-pub enum Marking {
+pub enum Watch {
     /// Do not look.
+    #[default]
     Off,
-    /// Say what was found.
+    /// Say what was found, to the model and in the record.
     Mark,
+    /// Refuse the call.
+    Deny,
+}
+
+/// Whose words the output of a program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// The caller's own: only secrets and content rules are looked for.
+    #[default]
+    Own,
+    /// A stranger's: filtered and wrapped like a page.
+    Untrusted,
 }
 
 /// The filters on what goes back to the model.
@@ -54,25 +63,89 @@ pub enum Marking {
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Credentials.
-    pub secrets: Masking,
+    pub secrets: Treatment,
     /// Phone numbers, e-mail addresses, national ids, cards, bank accounts, postal addresses.
-    pub personal_data: Masking,
+    pub personal_data: Treatment,
     /// Zero-width, direction, tag and other invisible characters.
     pub hidden_unicode: Stripping,
-    /// Text that tries to instruct the reader.
-    pub injection: Instructions,
+    /// Text that tries to instruct the reader; `mark` wraps the text as untrusted and names what was found.
+    pub injection: Treatment,
     /// Links whose text and target disagree, or that carry data out.
-    pub links: Marking,
+    pub links: Treatment,
+    /// Whether the output of `run_python` counts as the caller's `own` or as `untrusted`.
+    pub program_output: Trust,
+    /// The operator's own rules, by name.
+    pub rules: ContentRules,
+    /// The same filters on the way in: arguments, code, outbound bodies.
+    pub input: Input,
+}
+
+/// The filters on what a call carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(default, deny_unknown_fields)]
+pub struct Input {
+    /// Credentials.
+    pub secrets: Watch,
+    /// Personal data.
+    pub personal_data: Watch,
+    /// Invisible characters.
+    pub hidden_unicode: Watch,
+    /// Text that tries to instruct a reader.
+    pub injection: Watch,
+    /// Links that are not what they seem, or that carry data out.
+    pub links: Watch,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            secrets: Masking::Mask,
-            personal_data: Masking::Off,
+            secrets: Treatment::Mask,
+            personal_data: Treatment::Off,
             hidden_unicode: Stripping::Strip,
-            injection: Instructions::Mark,
-            links: Marking::Mark,
+            injection: Treatment::Mark,
+            links: Treatment::Mark,
+            program_output: Trust::Own,
+            rules: ContentRules::default(),
+            input: Input::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// What is done to what comes back, in one line for people: every filter that looks, and how.
+    pub fn in_words(&self) -> String {
+        let mut parts = Vec::new();
+        for (name, how) in
+            [("secrets", self.secrets), ("personal_data", self.personal_data), ("injection", self.injection), ("links", self.links)]
+        {
+            parts.push(format!("{name} {}", how.as_str()));
+        }
+        parts.push(format!("hidden_unicode {}", self.hidden_unicode.as_str()));
+        parts.extend(self.rules.iter().map(|(name, rule)| format!("rules.{name} {}", rule.action.as_str())));
+        parts.join(", ")
+    }
+}
+
+impl Treatment {
+    /// The word of the manifest.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Treatment::Off => "off",
+            Treatment::Mark => "mark",
+            Treatment::Mask => "mask",
+            Treatment::Deny => "deny",
+        }
+    }
+}
+
+impl Stripping {
+    /// The word of the manifest.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Stripping::Off => "off",
+            Stripping::Mark => "mark",
+            Stripping::Strip => "strip",
+            Stripping::Deny => "deny",
         }
     }
 }
@@ -83,16 +156,28 @@ mod tests {
 
     #[test]
     fn the_words_are_those_of_the_manifest() {
-        let json = r#"{"secrets":"mark","personal_data":"mask","hidden_unicode":"off","injection":"deny","links":"off"}"#;
+        let json = r#"{"secrets":"mark","personal_data":"mask","hidden_unicode":"off","injection":"deny","links":"off",
+            "program_output":"untrusted","input":{"secrets":"deny"},"rules":{"names":{"words":["Aurora"],"action":"mask"}}}"#;
+        let read: Settings = serde_json::from_str(json).unwrap();
+        assert_eq!(read.rules.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["names"]);
         let settings = Settings {
-            secrets: Masking::Mark,
-            personal_data: Masking::Mask,
+            secrets: Treatment::Mark,
+            personal_data: Treatment::Mask,
             hidden_unicode: Stripping::Off,
-            injection: Instructions::Deny,
-            links: Marking::Off,
+            injection: Treatment::Deny,
+            links: Treatment::Off,
+            program_output: Trust::Untrusted,
+            rules: read.rules.clone(),
+            input: Input { secrets: Watch::Deny, ..Input::default() },
         };
-        assert_eq!(serde_json::from_str::<Settings>(json).unwrap(), settings);
+        assert_eq!(read, settings);
         assert_eq!(serde_json::from_str::<Settings>("{}").unwrap(), Settings::default());
-        assert!(serde_json::from_str::<Settings>(r#"{"secret":"mark"}"#).is_err());
+        for wrong in [r#"{"secret":"mark"}"#, r#"{"input":{"secrets":"mask"}}"#, r#"{"rules":{"a":{"regexp":"x"}}}"#] {
+            assert!(serde_json::from_str::<Settings>(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(
+            settings.in_words(),
+            "secrets mark, personal_data mask, injection deny, links off, hidden_unicode off, rules.names mask"
+        );
     }
 }

@@ -2,16 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::crowd::Crowd;
 use super::grants::Grants;
 use super::pending::hex;
-use super::rates::{Millis, Rates};
+use super::rates::{Meter, Millis};
+use super::taint::Taint;
 use crate::audit::StateDir;
+use crate::audit::counts::Counts;
 use crate::manifest::Manifest;
+use crate::model::{Code, Refusal};
 
 /// What decides on the calls of one server.
 #[derive(Debug)]
@@ -24,8 +28,10 @@ pub struct Gate {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) state: Arc<StateDir>,
-    pub(super) rates: Mutex<Rates>,
+    pub(super) counts: Arc<Counts>,
     pub(super) grants: Mutex<Grants>,
+    pub(super) crowd: Crowd,
+    pub(super) taint: Mutex<Taint>,
     slots: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: Mutex<CancellationToken>,
     begun: Instant,
@@ -41,16 +47,24 @@ pub struct Door {
 
 impl Gate {
     /// A gate that judges by this manifest and keeps its marks in this state folder.
-    pub fn new(manifest: Manifest, state: Arc<StateDir>) -> Self {
+    /// # Errors  When the counts that the folder's servers share cannot be opened.
+    pub fn new(manifest: Manifest, state: Arc<StateDir>) -> std::io::Result<Self> {
         let shared = Shared {
+            counts: Arc::new(Counts::open(&state)?),
             state,
-            rates: Mutex::default(),
             grants: Mutex::default(),
+            crowd: Crowd::default(),
+            taint: Mutex::default(),
             slots: Mutex::default(),
             stop: Mutex::default(),
             begun: Instant::now(),
         };
-        Self { manifest: RwLock::new(Arc::new(manifest)), shared: Arc::new(shared) }
+        Ok(Self { manifest: RwLock::new(Arc::new(manifest)), shared: Arc::new(shared) })
+    }
+
+    /// What counts requests below the gate.
+    pub fn meter(&self) -> Meter {
+        Meter(Arc::clone(&self.shared.counts))
     }
 
     /// The state folder.
@@ -72,7 +86,8 @@ impl Gate {
     /// Forgets what hangs on a session.
     pub fn end_session(&self, session: &str) {
         lock(&self.shared.grants).end_session(session);
-        lock(&self.shared.slots).remove(session);
+        lock(&self.shared.taint).end_session(session);
+        lock(&self.shared.slots).retain(|key, _| key.split_once('\0').is_none_or(|(_, owner)| owner != session));
     }
 
     /// Ends every running call at once; later calls get a new token and are refused by the kill switch.
@@ -111,21 +126,41 @@ impl Door {
         self.shared.state.is_killed()
     }
 
-    /// One of the session's places for running calls; waits for one.
-    pub async fn slot(&self, session: &str, most: usize) -> Option<OwnedSemaphorePermit> {
-        let slots = Arc::clone(lock(&self.shared.slots).entry(session.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(most.max(1)))));
-        slots.acquire_owned().await.ok()
+    /// Resolves when the kill switch is pulled: in this process, or by whoever shares the state folder.
+    pub async fn killed(&self) {
+        const LOOK: Duration = Duration::from_millis(20);
+        let stop = self.stop();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(LOOK) => if self.is_killed() { return },
+            }
+        }
+    }
+
+    /// Waits for something, unless the kill switch is pulled meanwhile.
+    /// # Errors  `killed`.
+    pub(super) async fn until_killed<T>(&self, work: impl Future<Output = T>) -> Result<T, Refusal> {
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            () = self.killed() => Err(Refusal::new(Code::Killed, "the emergency stop was pulled while a person was being asked")),
+        }
+    }
+
+    /// One of the session's places for running calls; waits for one. None where there can never be one.
+    pub async fn slot(&self, session: &str, most: u64) -> Option<OwnedSemaphorePermit> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        // Another number of places, after the manifest changed, is another key: those under way keep the places they have.
+        let key = format!("{most}\0{session}");
+        let slots = Arc::clone(lock(&self.shared.slots).entry(key).or_insert_with(|| Arc::new(Semaphore::new(most))));
+        if most == 0 { None } else { slots.acquire_owned().await.ok() }
     }
 }
 
 /// A lock whose holder panicked still guards plain counts: they are used as they are.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Milliseconds of the wall clock since 1970.
-pub(super) fn wall_millis() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Seconds since 1970 of the machine's clock.

@@ -2,19 +2,25 @@
 
 mod admit;
 mod asker;
+mod crowd;
 mod door;
 mod grants;
+mod operator;
 mod pending;
 mod permit;
 mod question;
 mod rates;
+mod review;
 mod settle;
+mod taint;
 
-pub use asker::Asker;
+pub use admit::Admitted;
+pub use asker::{Asker, Waits};
 pub use door::{Door, Gate};
 pub use grants::{GrantKey, Grants};
 pub use pending::{Bound, Pending, code, hex};
 pub use permit::{Permit, Save, Terms};
 pub use question::Preview;
-pub use rates::{Budget, Millis, Rates};
+pub use rates::{Meter, Millis, Reservation};
+pub use review::Reviewers;
 pub use settle::{Case, Granted, Settled};

@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::model::{Kind, Opened};
+use crate::policy::Review;
 
 /// What a repeated call brings back, sealed. It is not secret (the code stands in the text as well), it is bound.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
     /// The approval's id; used once.
     pub id: String,
@@ -21,6 +22,12 @@ pub struct Pending {
     pub expires: u64,
     /// The code that must be typed.
     pub code: Option<String>,
+    /// It waits for an operator, and no answer of the client counts.
+    #[serde(default)]
+    pub operator: bool,
+    /// What the reviewers said of it, where they were asked: they are not asked again about the same.
+    #[serde(default)]
+    pub reviews: Option<Vec<Review>>,
 }
 
 /// What an approval is bound to. A change in any of it makes another approval.

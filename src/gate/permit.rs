@@ -26,6 +26,8 @@ pub struct Terms {
     pub max_answer: Bytes,
     /// Longest run time.
     pub timeout: Duration,
+    /// Most processor time of a program: what is left of the budget, where that is less than the manifest's.
+    pub cpu: Duration,
 }
 
 /// The right to do one action once, on the very objects it was judged on.
@@ -104,6 +106,7 @@ impl Terms {
             max_file_size: Bytes::mib(64),
             max_answer: Bytes::mib(64),
             timeout: Duration::from_secs(10),
+            cpu: Duration::from_secs(10),
         }
     }
 }

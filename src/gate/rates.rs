@@ -1,157 +1,204 @@
-//! Counts and budgets: exact sliding windows, kept per principal so that a new session does not reset them.
+//! What is counted and charged, as the manifest limits it: windows of calls, hourly budgets that are reserved before a call acts and settled
+//! after it, requests to one host. The counts are the state folder's, so every process on it and every session of a principal share them.
 
-use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// Milliseconds of the server's own clock, which never runs backwards.
+use serde_json::Value;
+
+use super::admit::moment;
+use crate::audit::counts::{Ask, BUDGETS, Counts, Standing, Window};
+use crate::manifest::{Bounds, Manifest};
+use crate::model::{Code, Refusal, ToolCall};
+use crate::policy::network::NetworkRules;
+use crate::policy::{Budgets, window};
+
+/// Milliseconds.
 pub type Millis = u64;
 
 /// The span of `rate_limit_per_minute`.
 pub(super) const MINUTE: Millis = 60_000;
-/// The span of budgets and of `rate_limit_per_hour`.
-pub(super) const HOUR: Millis = 3_600_000;
+/// The span of `rate_limit_per_hour`.
+const HOUR: Millis = 3_600_000;
 
-/// What a call can use up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Budget {
-    /// Bytes written to roots.
-    Write,
-    /// Bytes sent out.
-    Egress,
-    /// CPU milliseconds of programs.
-    Cpu,
+/// The windows that hold for a profile's calls: the contract's default where nobody says anything.
+pub(super) fn windows_of_profile(manifest: &Manifest, profile: Option<&str>) -> Vec<Window> {
+    let own = profile.and_then(|name| manifest.profiles.get(name)).map(|profile| &profile.bounds);
+    let written = [Some(&manifest.limits.bounds), own];
+    let silent = written.iter().flatten().all(|bounds| bounds.rate_per_minute.is_none());
+    let mut windows: Vec<Window> = written.into_iter().flatten().flat_map(windows).collect();
+    if silent {
+        windows.push(Window { most: manifest.limits.default_rate, span: MINUTE });
+    }
+    windows
 }
 
-/// All windows of one server.
-#[derive(Debug, Default)]
-pub struct Rates {
-    calls: HashMap<(String, Option<&'static str>), VecDeque<Millis>>,
-    used: HashMap<(String, Budget), VecDeque<(Millis, u64)>>,
-    denials: HashMap<String, VecDeque<Millis>>,
-    suspended: HashMap<String, Millis>,
+/// The windows that hold for one tool.
+pub(super) fn windows_of_tool(manifest: &Manifest, tool: &str) -> Vec<Window> {
+    manifest.tools.get(tool).into_iter().flat_map(|rules| windows(&rules.bounds)).collect()
 }
 
-impl Rates {
-    /// Times of the calls of the last `span` (60 s or an hour): of the principal, or of one tool.
-    pub fn calls(&mut self, principal: &str, tool: Option<&'static str>, now: Millis, span: Millis) -> &VecDeque<Millis> {
-        let calls = self.calls.entry((principal.to_owned(), tool)).or_default();
-        // A call counts for the span that follows it: at exactly its end it no longer does.
-        while calls.front().is_some_and(|at| now.saturating_sub(*at) >= span) {
-            calls.pop_front();
-        }
-        calls
+fn windows(bounds: &Bounds) -> impl Iterator<Item = Window> {
+    let minute = bounds.rate_per_minute.map(|most| Window { most, span: MINUTE });
+    minute.into_iter().chain(bounds.rate_per_hour.map(|most| Window { most, span: HOUR }))
+}
+
+/// What a call asks of its principal's budgets. What its arguments tell is exact; what only the doing tells is reserved up to the most it
+/// can be, as far as there is any left, and the call is held to what it got.
+pub(super) fn ask(manifest: &Manifest, profile: Option<&str>, call: &ToolCall) -> Ask {
+    let length = |name: &str| call.arguments.get(name).and_then(Value::as_str).map_or(0, |text| text.len() as u64);
+    let encoded = call.arguments.get("encoding").and_then(Value::as_str) == Some("base64");
+    let written = if encoded { length("content") / 4 * 3 } else { length("content") };
+    let file = manifest.files.max_file_size.0;
+    let cpu = millis(manifest.python.cpu);
+    let sends = length("body") + length("url");
+    let (exactly, at_most) = match call.tool.as_str() {
+        "write_file" => ([written, 0, 0], [0; BUDGETS]),
+        // One byte or one millisecond must be left for what cannot be known before.
+        "edit_file" => ([1, 0, 0], [file, 0, 0]),
+        "fetch" if call.arguments.get("save_to").is_some_and(|path| !path.is_null()) => ([1, sends, 0], [file, 0, 0]),
+        "fetch" => ([0, sends, 0], [0; BUDGETS]),
+        "run_python" => ([0, 0, 1], [0, 0, cpu.saturating_sub(1)]),
+        _ => ([0; BUDGETS], [0; BUDGETS]),
+    };
+    Ask { exactly, at_most, budget: budget(manifest, profile) }
+}
+
+/// The budgets of a profile: the smaller of its own and everybody's.
+fn budget(manifest: &Manifest, profile: Option<&str>) -> [u64; BUDGETS] {
+    let limits = &manifest.limits;
+    let none = Bounds::default();
+    let own = profile.and_then(|name| manifest.profiles.get(name)).map_or(&none, |profile| &profile.bounds);
+    [
+        own.write_per_hour.map_or(limits.write_per_hour, |own| own.min(limits.write_per_hour)).0,
+        own.egress_per_hour.map_or(limits.egress_per_hour, |own| own.min(limits.egress_per_hour)).0,
+        millis(own.cpu_per_hour.map_or(limits.cpu_per_hour, |own| own.min(limits.cpu_per_hour))),
+    ]
+}
+
+pub(super) fn millis(time: Duration) -> Millis {
+    Millis::try_from(time.as_millis()).unwrap_or(Millis::MAX)
+}
+
+/// Amounts as the judge reads them.
+pub(super) const fn budgets([write, egress, cpu]: [u64; BUDGETS]) -> Budgets {
+    Budgets { write, egress, cpu: Duration::from_millis(cpu) }
+}
+
+/// What was reserved for one call. Dropped without a word it is given back while the call had not begun to act, and stays charged after: nobody
+/// knows then what it used.
+#[derive(Debug)]
+pub struct Reservation {
+    counts: Arc<Counts>,
+    principal: String,
+    reserved: [u64; BUDGETS],
+    acting: bool,
+    settled: bool,
+}
+
+impl Reservation {
+    pub(super) fn new(counts: Arc<Counts>, principal: &str, standing: &Standing) -> Self {
+        Self { counts, principal: principal.to_owned(), reserved: standing.reserved, acting: false, settled: false }
     }
 
-    /// Counts a call for the principal and for the tool. Refused calls count as well: probing is limited.
-    pub fn count(&mut self, principal: &str, tool: Option<&'static str>, now: Millis, most: usize) {
-        for key in [None, tool] {
-            let calls = self.calls.entry((principal.to_owned(), key)).or_default();
-            calls.push_back(now);
-            // Times beyond the limit can never matter; without the cut a flood would grow the list.
-            while calls.len() > most.saturating_add(1) {
-                calls.pop_front();
-            }
-            if tool.is_none() {
-                break;
-            }
-        }
+    /// Bytes the call may write.
+    pub(super) const fn write(&self) -> u64 {
+        let [write, _, _] = self.reserved;
+        write
     }
 
-    /// What was used of a budget in the last hour.
-    pub fn used(&mut self, principal: &str, budget: Budget, now: Millis) -> u64 {
-        let Some(uses) = self.used.get_mut(&(principal.to_owned(), budget)) else { return 0 };
-        while uses.front().is_some_and(|(at, _)| now.saturating_sub(*at) >= HOUR) {
-            uses.pop_front();
-        }
-        uses.iter().fold(0, |sum, (_, amount)| sum.saturating_add(*amount))
+    /// Processor time the call may use.
+    pub(super) const fn cpu(&self) -> Duration {
+        let [_, _, cpu] = self.reserved;
+        Duration::from_millis(cpu)
     }
 
-    /// Charges a budget.
-    pub fn charge(&mut self, principal: &str, budget: Budget, amount: u64, now: Millis) {
-        if amount == 0 {
-            return;
-        }
-        let uses = self.used.entry((principal.to_owned(), budget)).or_default();
-        match uses.back_mut() {
-            // One entry a second bounds the list at 3600.
-            Some((at, sum)) if now.saturating_sub(*at) < 1000 => *sum = sum.saturating_add(amount),
-            _ => uses.push_back((now, amount)),
-        }
+    /// The call is about to act.
+    pub fn begin(&mut self) {
+        self.acting = true;
     }
 
-    /// Counts a denial; whether the session is suspended by it.
-    pub fn deny(&mut self, session: &str, now: Millis, most: u64, within: Millis) -> bool {
-        let denials = self.denials.entry(session.to_owned()).or_default();
-        while denials.front().is_some_and(|at| now.saturating_sub(*at) >= within) {
-            denials.pop_front();
-        }
-        denials.push_back(now);
-        let tripped = denials.len() as u64 >= most;
-        if tripped {
-            denials.clear();
-            self.suspended.insert(session.to_owned(), now);
-        }
-        tripped
+    /// Charges what was used in the place of what was reserved.
+    pub fn settle(mut self, written: u64, sent: u64, cpu_ms: u64) {
+        self.replace([written, sent, cpu_ms]);
     }
 
-    /// Since when the session is suspended, if it is.
-    pub fn suspended_since(&self, session: &str) -> Option<Millis> {
-        self.suspended.get(session).copied()
+    /// The call failed before it changed anything; what it sent is sent.
+    pub fn settle_failed(mut self) {
+        let [_, sent, _] = self.reserved;
+        self.replace([0, sent, 0]);
     }
 
-    /// Ends a suspension.
-    pub fn resume(&mut self, session: &str) {
-        self.suspended.remove(session);
-    }
-
-    /// Whether the session is suspended. A suspension ends by itself after 10 minutes.
-    pub fn is_suspended(&mut self, session: &str, now: Millis) -> bool {
-        const SUSPENSION: Millis = 600_000;
-        match self.suspended.get(session) {
-            Some(since) if now.saturating_sub(*since) < SUSPENSION => true,
-            Some(_) => {
-                self.suspended.remove(session);
-                false
-            }
-            None => false,
+    fn replace(&mut self, used: [u64; BUDGETS]) {
+        self.settled = true;
+        if let Err(fault) = self.counts.settle(&self.principal, self.reserved, used) {
+            // What was reserved stays charged: too much, never too little, but for what went beyond it.
+            tracing::error!(%fault, "what a call used could not be charged");
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_counts_for_sixty_seconds_and_no_longer() {
-        let mut rates = Rates::default();
-        for at in [0, 10, 20] {
-            rates.count("p", Some("fetch"), at, 100);
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if !self.acting && !self.settled {
+            self.replace([0; BUDGETS]);
         }
-        rates.count("p", Some("read_file"), 30, 100);
-        assert_eq!(rates.calls("p", None, 59_999, MINUTE).len(), 4);
-        assert_eq!(rates.calls("p", None, 60_010, MINUTE), &VecDeque::from([20, 30]));
-        assert_eq!(rates.calls("p", Some("fetch"), 60_010, MINUTE), &VecDeque::from([20]));
-        assert!(rates.calls("q", None, 1, MINUTE).is_empty(), "another principal has its own count");
+    }
+}
+
+/// Counts what happens below the gate on a caller's behalf: each request to a host, also those of a program's own.
+#[derive(Debug, Clone)]
+pub struct Meter(pub(super) Arc<Counts>);
+
+impl Meter {
+    /// Counts a request to a host; `[network] rate_limit_per_minute` and `rate_limit_per_hour` hold for each host by itself.
+    /// # Errors  `rate_limited` with the exact wait, `audit_unavailable` where it cannot be counted.
+    pub fn host(&self, principal: &str, host: &str, rules: &NetworkRules) -> Result<(), Refusal> {
+        let limits = [(rules.rate_per_minute, MINUTE, "minute"), (rules.rate_per_hour, HOUR, "hour")];
+        let windows: Vec<Window> = limits.iter().filter_map(|(most, span, _)| most.map(|most| Window { most, span: *span })).collect();
+        if windows.is_empty() {
+            return Ok(());
+        }
+        let ages =
+            self.0.call(&format!("{principal}\0host\0{}", host.to_ascii_lowercase()), &windows).map_err(|fault| uncounted(&fault))?;
+        let (now, times) = moments(&ages);
+        for (most, span, unit) in limits {
+            let Some(most) = most else { continue };
+            if let Some(wait) = window::window_of(&times, now, most, Duration::from_millis(span)) {
+                let message = format!("limit reached: {most} requests to one host per {unit}");
+                return Err(Refusal::new(Code::RateLimited, message).rule(format!("network.rate_limit_per_{unit}")).retry_after(wait));
+            }
+        }
+        Ok(())
     }
 
-    #[test]
-    fn a_budget_is_an_hour_long() {
-        let mut rates = Rates::default();
-        rates.charge("p", Budget::Write, 10, 0);
-        rates.charge("p", Budget::Write, 5, 500);
-        rates.charge("p", Budget::Write, 7, 5_000);
-        assert_eq!(rates.used("p", Budget::Write, 6_000), 22);
-        assert_eq!(rates.used("p", Budget::Write, HOUR), 7);
-        assert_eq!(rates.used("p", Budget::Egress, 1), 0);
+    /// Charges bytes that were sent outside any call's own account, e.g. by a program through the gateway.
+    /// # Errors  `quota` where the budget does not hold them: then they must not be sent. `audit_unavailable`.
+    pub fn send(&self, manifest: &Manifest, profile: Option<&str>, principal: &str, bytes: u64) -> Result<(), Refusal> {
+        let [_, most, _] = budget(manifest, profile);
+        let ask = Ask { at_most: [0, bytes, 0], budget: [0, most, 0], ..Ask::default() };
+        let standing = self.0.reserve(principal, &ask).map_err(|fault| uncounted(&fault))?;
+        let [_, reserved, _] = standing.reserved;
+        if reserved < bytes {
+            if let Err(fault) = self.0.settle(principal, standing.reserved, [0; BUDGETS]) {
+                tracing::error!(%fault, "a charge could not be taken back");
+            }
+            let message = format!("the budget of {} in any hour (egress_per_hour) is used up", crate::model::Bytes(most));
+            return Err(Refusal::new(Code::Quota, message).rule("limits.egress_per_hour").hint("send less, or wait"));
+        }
+        Ok(())
     }
+}
 
-    #[test]
-    fn denials_in_a_row_suspend_the_session_for_ten_minutes() {
-        let mut rates = Rates::default();
-        assert!((0..9).all(|n| !rates.deny("s", n, 10, MINUTE)));
-        assert!(!rates.is_suspended("s", 10));
-        assert!(rates.deny("s", 10, 10, MINUTE));
-        assert!(rates.is_suspended("s", 11) && !rates.is_suspended("t", 11));
-        assert!(!rates.is_suspended("s", 600_010));
-    }
+/// Ages as moments of one clock, with its now.
+pub(super) fn moments(ages: &[Millis]) -> (crate::policy::Moment, Vec<crate::policy::Moment>) {
+    const NOW: Millis = 4 * HOUR;
+    (moment(NOW), ages.iter().map(|age| moment(NOW.saturating_sub(*age))).collect())
+}
+
+pub(super) fn uncounted(fault: &io::Error) -> Refusal {
+    tracing::error!(%fault, "a call could not be counted");
+    Refusal::new(Code::AuditUnavailable, "the call cannot be counted, so it is not made")
+        .hint("ask the operator to look at the server's state folder and its disk")
 }

@@ -127,11 +127,20 @@ impl Default for Limits {
     }
 }
 
+/// Who a reviewer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReviewBy {
+    /// A program and its arguments; it reads the action as JSON and answers `allow`, `deny` or `ask`.
+    Command(Vec<String>),
+    /// The client's own model, where the client offers it (sampling, before 2026-07-28).
+    ClientModel,
+}
+
 /// One reviewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reviewer {
-    /// The program and its arguments; it reads the action as JSON and answers `allow` or `deny`.
-    pub command: Vec<String>,
+    /// Who it is.
+    pub by: ReviewBy,
     /// How long it is waited for.
     pub timeout: Duration,
 }

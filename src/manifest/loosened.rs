@@ -79,6 +79,7 @@ impl Manifest {
 }
 
 fn clients(found: &mut Found, old: &Manifest, new: &Manifest) {
+    found.same("http", &old.http, &new.http);
     let (was, is) = (&old.clients, &new.clients);
     for (at, was, is) in [("clients.stdio", &was.stdio, &is.stdio), ("clients.http", &was.http, &is.http)] {
         found.when(is.is_some() && was != is, at, "gives another profile");
@@ -95,6 +96,7 @@ fn one_root(found: &mut Found, at: &str, old: &Root, new: &Root) {
     found.when(old.mode == RootMode::ReadOnly && new.mode == RootMode::ReadWrite, &format!("{at}.mode"), "may be written");
     found.no_more(&format!("{at}.allowed_paths"), &old.allowed, &new.allowed);
     found.no_less(&format!("{at}.denied_paths"), &old.denied, &new.denied);
+    found.no_less(&format!("{at}.untrusted_paths"), &old.untrusted, &new.untrusted);
     let quota = |root: &Root| (root.quota.and_then(|quota| quota.bytes), root.quota.and_then(|quota| quota.files));
     let ((old_bytes, old_files), (new_bytes, new_files)) = (quota(old), quota(new));
     found.limit(&format!("{at}.quota.bytes"), old_bytes.as_ref(), new_bytes.as_ref());
@@ -104,6 +106,7 @@ fn one_root(found: &mut Found, at: &str, old: &Root, new: &Root) {
 fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     let (was, is) = (&old.files, &new.files);
     found.no_less("files.denied_paths", &was.denied, &is.denied);
+    found.no_less("files.untrusted_paths", &was.untrusted, &is.untrusted);
     found.not_above("files.max_file_size", &was.max_file_size, &is.max_file_size);
     found.not_above("files.max_answer", &was.max_answer, &is.max_answer);
     found.when(was.symlinks == Symlinks::Deny && is.symlinks == Symlinks::Inside, "files.symlinks", "follows links");
@@ -119,7 +122,10 @@ fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     // Fewer redirects are followed, and the call that ends there was judged to there.
     found.same("network.max_redirects", &was.max_redirects, &is.max_redirects);
     found.not_above("network.max_connections", &was.max_connections, &is.max_connections);
+    found.limit("network.rate_limit_per_minute", was.rate_per_minute.as_ref(), is.rate_per_minute.as_ref());
+    found.limit("network.rate_limit_per_hour", was.rate_per_hour.as_ref(), is.rate_per_hour.as_ref());
     found.when(was.robots == Robots::Respect && is.robots == Robots::Ignore, "network.robots", "is no longer asked");
+    found.same("network.secrets", &was.secrets, &is.secrets);
 }
 
 fn python(found: &mut Found, old: &Manifest, new: &Manifest) {

@@ -2,6 +2,7 @@
 
 mod decisions;
 mod fault;
+mod http;
 mod loosened;
 mod pattern;
 mod raw;
@@ -17,8 +18,9 @@ pub mod units;
 
 use std::collections::BTreeMap;
 
-pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewRules, Reviewer, Test};
+pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewBy, ReviewRules, Reviewer, Test};
 pub use fault::{Fault, Location, Spans};
+pub use http::Http;
 pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};
 pub use read::{parse, parse_json};
 pub use schema::schema;
@@ -35,6 +37,8 @@ use crate::policy::network::NetworkRules;
 pub struct Manifest {
     /// Who gets which profile.
     pub clients: Clients,
+    /// How the HTTP endpoint meets its callers.
+    pub http: Http,
     /// Named folders.
     pub roots: BTreeMap<String, Root>,
     /// Rules of every root.
@@ -68,6 +72,16 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Whether the manifest says that others wrote what lies at a place.
+    pub fn is_untrusted(&self, target: &crate::model::Target) -> bool {
+        let patterns = self.roots.get(&target.root).map_or(&[] as &[_], |root| &root.untrusted).iter().chain(&self.files.untrusted);
+        let mut patterns = patterns.peekable();
+        patterns.peek().is_some() && {
+            let path = FoldedPath::of(&target.path);
+            patterns.any(|pattern| pattern.covers(&path))
+        }
+    }
+
     /// What holds without a file: a scratch folder for each session, and Python that sees it; no folder of the machine, no network.
     pub fn builtin() -> Self {
         let work = Root {
@@ -75,6 +89,7 @@ impl Manifest {
             mode: RootMode::ReadWrite,
             allowed: vec![AllowPattern::everything()],
             denied: Vec::new(),
+            untrusted: Vec::new(),
             quota: Some(Quota { bytes: Some(crate::model::Bytes::mib(200)), files: Some(2000) }),
             paths: Vec::new(),
         };

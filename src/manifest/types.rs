@@ -41,6 +41,8 @@ pub struct OAuth {
     pub audience: String,
     /// Where the issuer's keys are: an `https` URL or a file.
     pub jwks: String,
+    /// The accepted signature algorithms; empty: every asymmetric one.
+    pub algorithms: Vec<String>,
     /// Claims that must hold. A claim that is a list must contain every value.
     pub claims: BTreeMap<String, Vec<String>>,
     /// The profile of a caller that fits.
@@ -85,6 +87,8 @@ pub struct Root {
     pub allowed: Vec<AllowPattern>,
     /// What may not: folded, with all below it.
     pub denied: Vec<DenyPattern>,
+    /// Files whose content is a stranger's, with all below.
+    pub untrusted: Vec<DenyPattern>,
     /// Bounds of a session root.
     pub quota: Option<Quota>,
     /// The absolute paths, segment by segment, under which a caller may name it. Filled by [`super::Manifest::resolve_roots`];
@@ -114,6 +118,8 @@ pub enum Symlinks {
 pub struct Files {
     /// What may be touched in no root.
     pub denied: Vec<DenyPattern>,
+    /// Files whose content is a stranger's, in every root.
+    pub untrusted: Vec<DenyPattern>,
     /// Largest file that is read whole or written.
     pub max_file_size: Bytes,
     /// Longest answer.
@@ -124,7 +130,13 @@ pub struct Files {
 
 impl Default for Files {
     fn default() -> Self {
-        Self { denied: Vec::new(), max_file_size: Bytes::mib(1), max_answer: Bytes::kib(64), symlinks: Symlinks::Deny }
+        Self {
+            denied: Vec::new(),
+            untrusted: Vec::new(),
+            max_file_size: Bytes::mib(1),
+            max_answer: Bytes::kib(64),
+            symlinks: Symlinks::Deny,
+        }
     }
 }
 

@@ -197,6 +197,17 @@ pub enum Format {
     Json,
 }
 
+/// Where Markdown has the targets of its links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Links {
+    /// In the text.
+    #[default]
+    Inline,
+    /// At the end, numbered.
+    Footnotes,
+}
+
 /// `fetch`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
@@ -216,6 +227,8 @@ pub struct Fetch {
     pub max_length: Option<u64>,
     /// A file in a root that takes the body instead.
     pub save_to: Option<CallPath>,
+    /// Where the targets of links stand.
+    pub links: Links,
 }
 
 /// `run_python`

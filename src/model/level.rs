@@ -1,10 +1,10 @@
 //! How much a call can do to the world.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The approval level of a call. It comes from the effect, never from the tool's name; a manifest may raise it, never lower it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
-#[serde(into = "u8")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
 pub enum Level {
     /// Reads, GET.
     #[default]
@@ -44,5 +44,13 @@ impl From<Level> for u8 {
             Level::Destroy => 3,
             Level::System => 4,
         }
+    }
+}
+
+impl TryFrom<u8> for Level {
+    type Error = &'static str;
+
+    fn try_from(number: u8) -> Result<Self, Self::Error> {
+        Self::from_number(u64::from(number)).ok_or("a level is 0 to 4")
     }
 }

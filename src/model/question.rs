@@ -13,4 +13,6 @@ pub struct Question {
     pub code: Option<String>,
     /// How long an answer is waited for.
     pub wait: Duration,
+    /// It waits on the operator's channel: the client is only to come back.
+    pub by_operator: bool,
 }

@@ -156,6 +156,8 @@ codes! {
     FetchFailed = "fetch_failed",
     /// The response is larger than `max_response`.
     ResponseTooLarge = "response_too_large",
+    /// What came cannot be turned into text: it is not what it claims to be, or it broke its reader.
+    Unreadable = "unreadable",
     /// `robots.txt` disallows it.
     RobotsDisallowed = "robots_disallowed",
     /// More redirects than `max_redirects`.

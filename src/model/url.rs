@@ -197,6 +197,10 @@ impl HttpUrl {
             if bare.len() > 253 || bare.split('.').any(|label| label.is_empty() || label.len() > 63) {
                 return Err(malformed(text, "has a host with an empty or overlong label"));
             }
+            // The WHATWG parser decodes `%22` in a host to a quote: a name that would not be read back as it stands.
+            if !bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')) {
+                return Err(malformed(text, "has characters in its host that no host can have"));
+            }
             if bare.len() != name.len() {
                 url.set_host(Some(bare)).map_err(|fault| malformed(text, &format!("cannot be read ({fault})")))?;
             }
@@ -310,6 +314,8 @@ mod tests {
     #[test]
     fn what_a_lenient_parser_would_repair_is_malformed() {
         for text in [
+            "https://a.example1.%2e%22e/x",
+            "https://a%27b.example/",
             "",
             " https://a.example/",
             "https://a.example/\n",

@@ -47,7 +47,10 @@ impl Capability {
                 complete.insert(name.clone(), first.clone());
             }
         }
-        Ok(complete)
+        match crate::filter::carried(arguments, &self.manifest.filters).denied {
+            Some(refusal) => Err(refusal),
+            None => Ok(complete),
+        }
     }
 
     fn check_one(&self, name: &str, rule: &ArgumentRule, given: Option<&Value>) -> Result<(), Refusal> {

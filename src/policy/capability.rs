@@ -25,6 +25,8 @@ pub struct Capability {
     pub max_answer: Bytes,
     /// Longest run time.
     pub timeout: Duration,
+    /// Most processor time of a program.
+    pub cpu: Duration,
 }
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -76,6 +78,7 @@ pub fn admit(
         max_file_size: least(|bounds| bounds.max_file_size, manifest.files.max_file_size),
         max_answer: least(|bounds| bounds.max_answer, manifest.files.max_answer),
         timeout: times.into_iter().flatten().fold(manifest.limits.timeout, Duration::min),
+        cpu: manifest.python.cpu,
     })
 }
 
@@ -152,12 +155,18 @@ fn budgets(manifest: &Manifest, name: &str, own: &Bounds, state: &State) -> Resu
             .rule(rule(cpu < limits.cpu_per_hour, "cpu_per_hour"))
             .hint("run shorter programs, or wait"));
     }
-    let most = own.concurrent_calls.map_or(limits.concurrent_calls, |own| own.min(limits.concurrent_calls));
+    let most = concurrent_calls(manifest, name);
     if state.under_way >= most {
         let message = format!("{most} calls are under way already");
         return Err(Refusal::new(Code::Quota, message).rule(rule(most < limits.concurrent_calls, "concurrent_calls")).retry_after(1));
     }
     Ok(())
+}
+
+/// How many calls of one session may be under way at one time.
+pub fn concurrent_calls(manifest: &Manifest, profile: &str) -> u64 {
+    let own = manifest.profiles.get(profile).and_then(|rules| rules.bounds.concurrent_calls);
+    own.unwrap_or(u64::MAX).min(manifest.limits.concurrent_calls)
 }
 
 /// Line 5.

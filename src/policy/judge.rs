@@ -38,8 +38,15 @@ fn level_of(
     let effect = effect::level(capability, action, &screened.targets, facts);
     let raised = manifest.tools.get(capability.spec.name).and_then(|rules| rules.level).unwrap_or_default();
     let mut level = effect.max(raised);
-    if state.untrusted && manifest.approvals.raise_after_untrusted && level >= Level::Change {
-        level = level.raised();
+    if state.untrusted && manifest.approvals.raise_after_untrusted {
+        if level >= Level::Change {
+            level = level.raised();
+        }
+        // A request hidden in what was read can only leave by a new host, or in what is sent, which is level 3 as it is.
+        let host = screened.url.as_ref().map(crate::model::HttpUrl::host_str);
+        if host.is_some_and(|host| !state.contacted.iter().any(|known| known == host)) {
+            level = level.max(Level::Change);
+        }
     }
     if level < manifest.review.from_level {
         return Ok((level, false));

@@ -13,13 +13,14 @@ pub mod paths;
 pub mod program;
 pub mod request;
 mod screen;
+pub mod secret;
 mod state;
 mod verdict;
-mod window;
+pub mod window;
 pub mod words;
 
 pub use approval::mode;
-pub use capability::{Capability, admit, could_use, python_network, python_roots};
+pub use capability::{Capability, admit, concurrent_calls, could_use, python_network, python_roots};
 pub use judge::judge;
 pub use program::Program;
 pub use screen::Screened;

@@ -3,9 +3,11 @@
 //! A URL is judged in two steps, because its addresses are known later: [`judge_url`] by its text, [`judge_addresses`] by what its name
 //! resolved to. Every redirect is a URL of its own, after [`judge_redirect`].
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use super::address::{is_public, special_range};
+use super::secret::HeaderSecret;
 use crate::model::{Bytes, Code, Host, HttpUrl, Refusal, Scheme};
 
 /// The manifest's `[network]`, typed. The default opens nothing.
@@ -31,8 +33,14 @@ pub struct NetworkRules {
     pub max_redirects: u32,
     /// Connections at one time.
     pub max_connections: u32,
+    /// Requests of one caller to one host in any 60 seconds; none: as many as its calls.
+    pub rate_per_minute: Option<u64>,
+    /// The same in any hour.
+    pub rate_per_hour: Option<u64>,
     /// Whether a site's `robots.txt` is asked first.
     pub robots: Robots,
+    /// Values that headers may name, by name.
+    pub secrets: BTreeMap<String, HeaderSecret>,
 }
 
 /// What to do about `robots.txt`.
@@ -57,7 +65,10 @@ impl Default for NetworkRules {
             max_response: Bytes::mib(2),
             max_redirects: 5,
             max_connections: 10,
+            rate_per_minute: None,
+            rate_per_hour: None,
             robots: Robots::Respect,
+            secrets: BTreeMap::new(),
         }
     }
 }
@@ -132,6 +143,14 @@ impl DomainPattern {
             (PatternKind::Name(name), Host::Name(host)) => name == host,
             (PatternKind::Below(name), Host::Name(host)) => is_below(host, name),
             _ => false,
+        }
+    }
+
+    /// Exactly this host, an address too, or for `*.` a subdomain.
+    pub(super) fn is_for(&self, host: Host<'_>) -> bool {
+        match (&self.kind, host) {
+            (PatternKind::Address(listed), Host::Address(address)) => *listed == address,
+            _ => self.allows(host),
         }
     }
 

@@ -148,6 +148,7 @@ mod tests {
             mode,
             allowed: allowed.iter().map(|text| AllowPattern::parse(text).unwrap()).collect(),
             denied: denied.iter().map(|text| DenyPattern::parse(text).unwrap()).collect(),
+            untrusted: Vec::new(),
             quota: None,
             paths: vec![paths.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()],
         }

@@ -52,10 +52,17 @@ pub fn check(python: &Python, code: &str) -> Result<Program, Refusal> {
     Ok(Program { source: report.source, warnings })
 }
 
-/// One finding on one line: where, what, and what to write instead.
+/// One finding: where, what, what to write instead, and below it the line of the program.
 fn line(finding: &Finding) -> String {
+    /// Enough of a line to know it again, in code points.
+    const SHOWN: usize = 100;
     let (message, hint) = (crate::filter::escape_line(&finding.message), crate::filter::escape_line(&finding.hint));
-    format!("  line {}, column {} [{}]: {message}; {hint}", finding.line, finding.column, finding.rule)
+    let source = finding.source_line.trim();
+    let more = if source.chars().nth(SHOWN).is_some() { "…" } else { "" };
+    let source: String = source.chars().take(SHOWN).collect();
+    let source = crate::filter::escape_line(&source);
+    let place = format!("  line {}, column {} [{}]", finding.line, finding.column, finding.rule);
+    if source.is_empty() { format!("{place}: {message}; {hint}") } else { format!("{place}: {message}; {hint}\n    | {source}{more}") }
 }
 
 #[cfg(test)]
@@ -69,6 +76,7 @@ mod tests {
         let refusal = check(&python, "import os\nimport math\nimport socket\n").unwrap_err();
         assert_eq!(refusal.code, Code::ImportNotAllowed);
         assert!(refusal.message.contains("line 1") && refusal.message.contains("line 3"), "{refusal}");
+        assert!(refusal.message.contains("\n    | import socket\n"), "{refusal}");
         let program = check(&python, "import math\r\nprint(math.pi)\r\n").unwrap();
         assert_eq!(program.source, "import math\nprint(math.pi)\n");
     }

@@ -5,6 +5,7 @@ use super::network::judge_url;
 use super::paths::{judge_text, place};
 use super::program::{self, Program};
 use super::request::judge_header;
+use super::secret::judge_secrets;
 use crate::model::{Access, Action, Bytes, Code, HttpUrl, Refusal, Target};
 
 /// What an action means once its text was judged.
@@ -51,6 +52,7 @@ impl Capability {
                 for (name, value) in &fetch.headers {
                     judge_header(name, value)?;
                 }
+                judge_secrets(&self.manifest.network.secrets, &url, fetch.headers.values())?;
                 screened.url = Some(url);
             }
             Action::RunPython(run) => {

@@ -40,6 +40,8 @@ pub struct State {
     pub answer: Option<Answer>,
     /// The session has read untrusted content.
     pub untrusted: bool,
+    /// Hosts the session has contacted.
+    pub contacted: Vec<String>,
 }
 
 /// Amounts of the hourly budgets.
@@ -82,7 +84,7 @@ pub struct Grant {
 }
 
 /// What a reviewer said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Review {
     /// Nothing against it.
     Allow,

@@ -83,6 +83,10 @@ fn network(text: &mut String, manifest: &Manifest) {
     if !denied.is_empty() {
         let _ = writeln!(text, "- never: {}", denied.join(", "));
     }
+    for (name, secret) in &rules.secrets {
+        let hosts: Vec<String> = secret.hosts.iter().map(|pattern| format!("`{pattern}`")).collect();
+        let _ = writeln!(text, "- a header may hold `${{secret:{name}}}` for {}; you never see its value", hosts.join(", "));
+    }
     text.push_str("- private, loopback and metadata addresses are never reached unless listed; every redirect is judged again\n");
     let _ = writeln!(text, "- a response up to {}; GET and HEAD read, every other method sends and asks a person", rules.max_response);
 }

@@ -18,11 +18,13 @@ pub(super) fn normalise(bytes: &[u8]) -> Result<String, Raw> {
             "split it up, or read its data from a file",
         ));
     }
-    let mut bytes = bytes;
+    let (mut bytes, whole) = (bytes, bytes.len());
     // All of them: what is judged is compiled from a `str`, where CPython would take one more away.
     while let Some(rest) = bytes.strip_prefix(b"\xef\xbb\xbf") {
         bytes = rest;
     }
+    // After a mark CPython reads the cookie `utf-8` and no other name of it.
+    let marked = bytes.len() < whole;
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
@@ -39,7 +41,7 @@ pub(super) fn normalise(bytes: &[u8]) -> Result<String, Raw> {
     }
     let text = if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text.to_owned() };
     if let Some(cookie) = text.split('\n').take(2).find_map(cookie)
-        && !is_utf8_name(cookie)
+        && (!is_utf8_name(cookie) || (marked && !cookie.replace('_', "-").eq_ignore_ascii_case("utf-8")))
     {
         let message = format!("the comment declares the encoding `{}`; only UTF-8 is read", cookie.chars().take(40).collect::<String>());
         return Err(fault("source.encoding", message, "remove the `coding` comment and send UTF-8"));
@@ -104,6 +106,8 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_refused() {
         assert_eq!(rule(b"x = '\xff'"), Some("source.encoding"));
+        assert_eq!(rule(b"\xef\xbb\xbf# coding: utf8"), Some("source.encoding"));
+        assert_eq!(rule(b"\xef\xbb\xbf# coding: UTF_8"), None);
         assert_eq!(rule(b"x = 'a\0b'"), Some("source.nul"));
         assert_eq!(rule(&vec![b' '; 262_145]), Some("source.size"));
         assert_eq!(rule(&vec![b' '; 262_144]), None);

@@ -4,21 +4,32 @@ pub mod egress;
 pub mod jail;
 mod python;
 pub mod reading;
+mod review;
 pub mod root;
 mod view;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::Network;
+use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
-use crate::model::{Access, Action, Failure, Fetch, HttpUrl, Opened, RunPython, Stage, Target};
-use egress::{Egress, Page};
+use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, HttpUrl, Opened, RunPython, Stage, Target};
+use crate::policy::network::{NetworkRules, Robots};
+use crate::policy::request::Method;
+use egress::{Denied, Egress, EgressRequest, Overflow, Page};
 use jail::Outcome;
 use python::Room;
+use reading::{Job, Readers};
 use root::Roots;
+
+/// The largest document the server reads for itself, and the time it has for it.
+const DOCUMENT: Bytes = Bytes::kib(256);
+const DOCUMENT_TIME: Duration = Duration::from_secs(10);
 
 /// The world as tools may reach it, each part behind verbs that ask for a permit.
 #[derive(Debug)]
@@ -27,13 +38,17 @@ pub struct Sandbox {
     pub roots: Arc<Roots>,
     egress: Egress,
     python: Room,
+    reviewers: jail::Commands,
+    readers: Readers,
 }
 
 impl Sandbox {
     /// A sandbox of opened roots, a way out, and a jail that is looked for when the first program comes.
     pub fn new(roots: Roots, egress: Egress, jail: jail::Settings) -> Self {
         let roots = Arc::new(roots);
-        Self { python: Room::new(jail, Arc::clone(&roots)), roots, egress }
+        let readers = Readers::new(reading::Settings { helper: jail.helper.clone(), ..reading::Settings::default() });
+        let reviewers = jail::Commands::new(&jail);
+        Self { reviewers, python: Room::new(jail, Arc::clone(&roots)), roots, egress, readers }
     }
 
     /// Looks at each target without any effect, and holds what it looked at.
@@ -59,15 +74,68 @@ impl Sandbox {
         self.egress.spend(permit, cancel).await
     }
 
+    /// Reads a document for the server itself: the address stands in the manifest, no call names it. Small, over https, without redirects, from
+    /// a public address or one that `internal` opens.
+    /// # Errors  What the network's rules or the world said no with.
+    pub async fn fetch_document(&self, url: &HttpUrl, network: &NetworkRules) -> Result<Vec<u8>, Denied> {
+        let rules = NetworkRules {
+            any_public: true,
+            allowed_ports: vec![url.port()],
+            denied_ports: Vec::new(),
+            denied_domains: Vec::new(),
+            max_redirects: 0,
+            robots: Robots::Ignore,
+            ..network.clone()
+        };
+        let request = EgressRequest {
+            // Nobody's: nothing of it is stored, and a key that was replaced is seen at once.
+            principal: String::new(),
+            profile: String::new(),
+            url: url.clone(),
+            method: Method::Get,
+            headers: Vec::new(),
+            body: None,
+            pinned: Vec::new(),
+            rules: Arc::new(rules),
+            deadline: tokio::time::Instant::now() + DOCUMENT_TIME,
+            max_response: DOCUMENT,
+            overflow: Overflow::Refuse,
+        };
+        let page = self.egress.fetch(request, &CancellationToken::new()).await?;
+        if page.status != 200 {
+            return Err(Failure::new(Code::FetchFailed, format!("the answer was {}", page.status)).into());
+        }
+        Ok(page.body)
+    }
+
     /// Runs the program the permit names. When the answer is there, every process of it is dead.
     /// # Errors  `sandbox_unavailable`, `root_not_enforceable`, `session_unknown`, `internal`.
     pub async fn run_python(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         self.python.run(permit, stage).await
     }
 
+    /// The web requests of a caller since this server started.
+    pub fn requests_of(&self, principal: &str) -> Network {
+        self.egress.requests_of(principal)
+    }
+
+    /// Reads what came from outside, for `principal`, in a process that can do nothing else.
+    /// # Errors  `timeout`, `unreadable`, `sandbox_unavailable`.
+    pub async fn read(&self, principal: &str, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
+        self.readers.read(principal, job, bytes, patience).await
+    }
+
     /// Ends everything that is kept running between calls: nothing outlives the server.
     pub async fn close(&self) {
         self.python.close().await;
+        self.reviewers.close().await;
+        self.readers.close().await;
+    }
+
+    /// Kills everything that is kept running between calls; a later call begins anew.
+    pub async fn stop(&self) {
+        self.python.close().await;
+        self.reviewers.close().await;
     }
 
     /// Wipes what hangs on a session.

@@ -82,7 +82,7 @@ impl Room {
         spec.roots = roots.into_iter().map(|(name, writes)| self.root(manifest, name, writes, &terms.session)).collect::<Result<_, _>>()?;
         spec.limits = Limits {
             wall,
-            cpu: rules.cpu,
+            cpu: rules.cpu.min(terms.cpu),
             memory: rules.memory.0,
             processes: u64::from(rules.processes),
             open_files: u64::from(rules.open_files),

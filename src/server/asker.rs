@@ -14,7 +14,8 @@ use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::Asker;
+use super::metrics::Gauge;
+use crate::gate::{Asker, Waits};
 use crate::model::{Channel, Question};
 use crate::tool::Progress;
 
@@ -25,6 +26,10 @@ pub(super) struct ClientAsker {
     pub(super) progress: Progress,
     /// Cancelled when nobody can answer any more.
     pub(super) gone: CancellationToken,
+    /// Of 2026-07-28 or later: nothing is asked during a call.
+    pub(super) is_modern: bool,
+    /// Counts the questions that wait.
+    pub(super) pending: Option<Gauge>,
 }
 
 /// The associated data of every seal: states of other purposes or versions do not open.
@@ -48,6 +53,7 @@ pub(super) fn channel(context: &RequestContext<RoleServer>, is_modern: bool) -> 
 impl Asker for ClientAsker {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Value>> {
         async move {
+            let _pending = self.pending.as_ref().map(Gauge::one);
             let asked = self.context.peer.create_elicitation_with_timeout(form(question), Some(question.wait));
             let mut asked = std::pin::pin!(asked);
             let mut beat = tokio::time::interval(HEARTBEAT);
@@ -71,6 +77,28 @@ impl Asker for ClientAsker {
         .boxed()
     }
 
+    fn waits(&self) -> Waits {
+        if self.is_modern { Waits::Repeated } else { Waits::During }
+    }
+
+    fn beat(&self, waited: Duration) {
+        self.progress.note(waited.as_secs_f64(), None, "waiting for an operator to answer");
+    }
+
+    fn gone(&self) -> BoxFuture<'_, ()> {
+        async move {
+            tokio::select! {
+                () = self.context.ct.cancelled() => {}
+                () = self.gone.cancelled() => {}
+            }
+        }
+        .boxed()
+    }
+
+    fn sample<'a>(&'a self, instructions: &'a str, text: &'a str, wait: Duration) -> BoxFuture<'a, Option<String>> {
+        super::sample::sample(self, instructions, text, wait).boxed()
+    }
+
     fn seal(&self, state: &[u8], ttl: Duration) -> Option<String> {
         Some(self.codec.seal_with(state, &SealOptions::new().associated_data(PURPOSE).ttl(ttl)))
     }
@@ -85,6 +113,13 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The answer that makes a 2026-07-28 client ask and repeat the call.
 pub(super) fn input_required(question: &Question, state: String) -> InputRequiredResult {
+    if question.by_operator {
+        // Nothing is asked of the client: it only comes back, which the protocol calls a result with a request state alone.
+        let mut waits = InputRequiredResult::from_request_state(state);
+        let told = json!({"approval": question.id, "waits_for": "operator", "expires_in_s": question.wait.as_secs()});
+        waits.meta.get_or_insert_default().0.insert("toolgate/approval".to_owned(), told);
+        return waits;
+    }
     let mut requests = InputRequests::new();
     requests.insert(APPROVAL.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form(question))));
     InputRequiredResult::new(Some(requests), Some(state))
@@ -108,7 +143,8 @@ mod tests {
 
     #[test]
     fn the_form_offers_no_first_on_top_and_fills_nothing_in() {
-        let mut question = Question { id: "a".into(), text: "Delete".into(), code: Some("K7QX".into()), wait: Duration::from_secs(1) };
+        let mut question =
+            Question { id: "a".into(), text: "Delete".into(), code: Some("K7QX".into()), wait: Duration::from_secs(1), by_operator: false };
         let asked = serde_json::to_value(form(&question)).unwrap();
         assert_eq!(
             asked["requestedSchema"],

@@ -1,6 +1,7 @@
 //! MCP's side of a call: requests become calls of the house, replies become results. Both eras, one handler.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,8 +9,8 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestStateCodec, Resource, ResourceContents,
-    ServerCapabilities, ServerConfig, Tool as McpTool, ToolAnnotations,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, RequestStateCodec, ServerCapabilities,
+    ServerConfig, Tool as McpTool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -17,8 +18,11 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::asker::{APPROVAL, ClientAsker, channel, input_required};
+use super::http::Seat;
+use super::metrics::Metrics;
+use super::resources;
 use super::transport::Malformed;
-use crate::audit::{Answer, Reply};
+use crate::audit::Answer;
 use crate::house::House;
 use crate::model::{Block, Caller, ClientLabel, Code, Refusal, Repeat, ToolCall};
 use crate::pipeline;
@@ -43,9 +47,11 @@ pub(super) struct Handler {
     pub(super) codec: Arc<RequestStateCodec>,
     /// Cancelled as soon as nobody can answer a question any more.
     pub(super) eof: CancellationToken,
+    /// The session's place at the HTTP endpoint.
+    pub(super) seat: Option<Arc<Seat>>,
+    /// What operators watch of the HTTP endpoint.
+    pub(super) metrics: Option<Arc<Metrics>>,
 }
-
-const POLICY_URI: &str = "toolgate://policy";
 
 impl Handler {
     fn this_server() -> Implementation {
@@ -61,7 +67,7 @@ impl Handler {
         ToolCall {
             tool: params.name.into_owned(),
             arguments: params.arguments.unwrap_or_default(),
-            malformed: context.extensions.get::<Malformed>().map(|found| found.0.clone()),
+            malformed: malformed(context).map(|found| found.0.clone()),
             caller: Caller {
                 principal: self.peer.principal.clone(),
                 session: self.peer.session.clone(),
@@ -118,13 +124,27 @@ impl ServerHandler for Handler {
 
     async fn call_tool(&self, params: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let call = self.call(params, &context);
+        // Over HTTP a session with a call under way, or one that waits for a person, is not idle.
+        let _under_way = self.seat.as_ref().map(|seat| UnderWay::new(seat, &self.house, &context.id));
+        let _running = self.metrics.as_ref().map(|metrics| metrics.running.one());
+        let begun = Instant::now();
+        let tool = self.house.tool(&call.tool).map_or("unknown", |tool| tool.spec().name);
         let progress = Self::progress(&context);
         // Cancelled by the client, by the end of the connection, or by the end of the server; a time-out of ours ends only this call.
         let cancel = context.ct.child_token();
-        let asker =
-            ClientAsker { context: context.clone(), codec: Arc::clone(&self.codec), progress: progress.clone(), gone: self.eof.clone() };
-        let reply = pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }).await;
-        respond(reply, &context)
+        let asker = ClientAsker {
+            context: context.clone(),
+            codec: Arc::clone(&self.codec),
+            progress: progress.clone(),
+            gone: self.eof.clone(),
+            is_modern: is_modern(&context),
+            pending: self.metrics.as_ref().map(|metrics| metrics.pending.clone()),
+        };
+        let answer = pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }).await.into_answer();
+        if let Some(metrics) = &self.metrics {
+            metrics.answered(tool, &answer, begun.elapsed());
+        }
+        respond(answer, &context)
     }
 
     async fn list_resources(
@@ -133,11 +153,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         one_page(request.as_ref())?;
-        let policy = Resource::new(POLICY_URI, "policy")
-            .with_title("What you may do here")
-            .with_description("The policy of this server in plain words: tools, folders, hosts, imports, limits, and what asks a person.")
-            .with_mime_type("text/markdown");
-        let mut result = ListResourcesResult::with_all_items(vec![policy]).with_cache_scope(CacheScope::Private);
+        let mut result =
+            ListResourcesResult::with_all_items(resources::list(&self.house, &self.peer)).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);
         Ok(result)
     }
@@ -147,17 +164,10 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        if request.uri != POLICY_URI {
-            return Err(ErrorData::resource_not_found(
-                format!("there is no resource `{}`", crate::filter::escape_line(&request.uri)),
-                None,
-            ));
-        }
-        let text = self.house.policy_in_words(self.peer.profile.as_deref());
-        let mut contents = ResourceContents::text(text, POLICY_URI);
-        if let ResourceContents::TextResourceContents { mime_type, .. } = &mut contents {
-            *mime_type = Some("text/markdown".to_owned());
-        }
+        let Some(contents) = resources::read(&self.house, &self.peer, &request.uri) else {
+            let what = format!("there is no resource `{}`", crate::filter::escape_line(&request.uri));
+            return Err(ErrorData::resource_not_found(what, None));
+        };
         let mut result = ReadResourceResult::new(vec![contents]).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);
         Ok(result.into())
@@ -195,6 +205,32 @@ impl ServerHandler for Handler {
     }
 }
 
+/// What the transport noticed of the message: the wire of standard input leaves it in the request, HTTP beside it.
+fn malformed(context: &RequestContext<RoleServer>) -> Option<&Malformed> {
+    let own = context.extensions.get::<Malformed>();
+    own.or_else(|| context.extensions.get::<::http::request::Parts>()?.extensions.get::<Malformed>())
+}
+
+/// A call that keeps its session, and its id, until it ends.
+struct UnderWay {
+    seat: Arc<Seat>,
+    id: RequestId,
+    _held: super::http::Held,
+}
+
+impl UnderWay {
+    fn new(seat: &Arc<Seat>, house: &House, id: &RequestId) -> Self {
+        seat.begin(house);
+        Self { seat: Arc::clone(seat), id: id.clone(), _held: seat.hold() }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.seat.free_id(&self.id);
+    }
+}
+
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     // ISO dates compare as text.
     context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
@@ -228,8 +264,8 @@ fn describe(tool: &'static dyn Tool) -> McpTool {
     described
 }
 
-fn respond(reply: Reply, context: &RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
-    let mut result = match reply.into_answer() {
+fn respond(answer: Answer, context: &RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    let mut result = match answer {
         Answer::Ask { question, state } => {
             let mut asked = input_required(&question, state);
             stamp(&mut asked.meta, context);

@@ -14,6 +14,7 @@ use tokio::net::{UnixStream, unix::pipe};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::attend::attend;
 use super::handler::{Handler, Peer};
 use super::transport::{Bounds, Wire};
 use crate::audit::token;
@@ -37,9 +38,12 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
         peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile },
         codec,
         eof: eof.clone(),
+        seat: None,
+        metrics: None,
     };
     let bounds = Bounds { line: house.longest_message(), ..Bounds::default() };
     let wire = Wire::new(reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?, bounds, eof.clone());
+    let attending = attend(&house);
     let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone()));
     let outcome = match handler.serve_with_ct(wire, stopping.clone()).await {
         Ok(running) => running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other),
@@ -48,6 +52,7 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
         Err(fault) => Err(io::Error::other(fault)),
     };
     watch.abort();
+    drop(attending);
     house.sandbox().close().await;
     house.session_ends(&session);
     outcome
@@ -72,7 +77,7 @@ async fn watch(house: Arc<House>, eof: CancellationToken, stopping: Cancellation
             }
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            _ = kill.recv() => house.kill("SIGUSR2"),
+            _ = kill.recv() => house.kill("SIGUSR2").await,
         }
     }
     // Every running call hangs on this token.

@@ -8,6 +8,7 @@ mod fetch;
 mod file_info;
 mod list_directory;
 mod move_file;
+mod page;
 mod read_file;
 mod run_python;
 pub mod schema;

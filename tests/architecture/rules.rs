@@ -54,6 +54,7 @@ const VALUES: &[&str] = &[
     "rustix::fs::FileType",
     "rustix::fs::fstat",
     "rustix::io",
+    "rustix::net::sockopt",
 ];
 
 /// What makes the same question answer differently tomorrow.

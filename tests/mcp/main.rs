@@ -9,6 +9,11 @@ mod eras;
 #[path = "../home/mod.rs"]
 mod home;
 mod hostile;
+mod limits;
 mod listing;
+mod operator;
 mod python;
+mod review;
 mod server;
+mod untrusted;
+mod waiting;

@@ -1,8 +1,8 @@
 //! Pages as a model can use them: main content as Markdown, plain text, decoding, paging.
 //!
 //! Everything here reads hostile text. Sizes, depth and attributes are bounded before a tree exists (see `caps`), and what would cost the
-//! extractors minutes is not given to them. The thread with a large stack that this runs on, and what becomes of a panic in a parser, is the
-//! business of `sandbox::reading`.
+//! extractors minutes is not given to them. The process with a large stack and no rights that this runs in, and what becomes of a panic in a
+//! parser, is the business of `sandbox::reading`.
 
 mod caps;
 mod charset;
@@ -10,24 +10,33 @@ mod choose;
 mod clean;
 mod code;
 mod dom;
+mod feed;
+mod footnotes;
 mod head;
+mod kind;
 mod markdown;
 mod paging;
+mod pdf;
 mod sink;
 mod write;
 
 use url::Url;
 
 pub use charset::decode;
+pub use feed::read_feed;
+pub use footnotes::footnotes;
+pub use kind::{Kind, kind_of};
 pub use markdown::{pretty_json, to_text};
 pub use paging::{Slice, slice};
+pub use pdf::read_pdf;
 
 use crate::model::HttpUrl;
 use choose::{Choice, Facts};
 use dom::Dom;
 
 /// How much of a page is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// The main content, without navigation, teasers and the like.
     #[default]
@@ -37,7 +46,7 @@ pub enum Mode {
 }
 
 /// A page that was read.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Article {
     /// The content as Markdown (`CommonMark` with tables). Links and pictures lead to `http`, `https`, `mailto` or `tel` only.
     pub markdown: String,

@@ -8,9 +8,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Number, Value};
 
+mod http;
 mod walls;
 
-pub(super) use walls::{Check, Files, Network, Python, Robots, Root, RootMode, Symlinks};
+pub(super) use http::Http;
+pub(super) use walls::{Check, Files, Network, Python, Robots, Root, RootMode, Secret, Symlinks};
 
 /// Everything agents may do here. What is not written is denied; deny beats ask beats allow; order never matters; unknown keys are errors.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -21,6 +23,8 @@ pub(super) struct Manifest {
     pub(super) version: Option<u64>,
     /// Who: every caller gets exactly one profile.
     pub(super) clients: Option<Clients>,
+    /// How `serve --http` meets its callers.
+    pub(super) http: Option<Http>,
     /// Where: named folders. A call names a file as `ROOT/rest`.
     pub(super) roots: Option<BTreeMap<String, Root>>,
     /// Rules that hold inside every root.
@@ -85,6 +89,8 @@ pub(super) struct OAuth {
     pub(super) audience: Option<String>,
     /// The issuer's keys: an https URL or a file.
     pub(super) jwks: Option<String>,
+    /// The accepted signature algorithms; all asymmetric ones where none is named.
+    pub(super) algorithms: Option<Vec<String>>,
     /// Claims that must hold, each a text or a list of texts that must all be there.
     pub(super) claims: Option<BTreeMap<String, Claim>>,
     /// The profile of a caller that fits.
@@ -313,8 +319,10 @@ pub(super) enum ReviewRule {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reviewer {
-    /// A program and its arguments; the action as JSON in, `allow` or `deny` out.
+    /// A program and its arguments: the action as JSON in, `allow`, `deny` or `ask` out. It runs in a jail without network.
     pub(super) command: Option<Vec<String>>,
+    /// Instead of a program: the client's own model, where the client offers it (sampling, before 2026-07-28).
+    pub(super) client_model: Option<bool>,
     /// How long it is waited for, e.g. `10s`.
     pub(super) timeout: Option<String>,
 }

@@ -17,6 +17,8 @@ pub(in crate::manifest) struct Root {
     pub(in crate::manifest) allowed_paths: Option<Vec<String>>,
     /// Patterns of what may not, whatever allows it; upper and lower case are one, and a denied folder denies what is below.
     pub(in crate::manifest) denied_paths: Option<Vec<String>>,
+    /// Files whose content others wrote (downloads, mail): what is read of them is told to be data from outside, and marks the session.
+    pub(in crate::manifest) untrusted_paths: Option<Vec<String>>,
     /// Bounds of a session folder.
     pub(in crate::manifest) quota: Option<Quota>,
 }
@@ -46,6 +48,8 @@ pub(in crate::manifest) struct Quota {
 pub(in crate::manifest) struct Files {
     /// Patterns of what may be touched in no root.
     pub(in crate::manifest) denied_paths: Option<Vec<String>>,
+    /// Files whose content others wrote (downloads, mail): what is read of them is told to be data from outside, and marks the session.
+    pub(in crate::manifest) untrusted_paths: Option<Vec<String>>,
     /// Largest file that is read whole or written, e.g. `1 MiB`.
     pub(in crate::manifest) max_file_size: Option<String>,
     /// Longest answer, e.g. `64 KiB`; longer reads are cut, with the offset to go on from.
@@ -86,8 +90,26 @@ pub(in crate::manifest) struct Network {
     pub(in crate::manifest) max_redirects: Option<u32>,
     /// Connections at one time.
     pub(in crate::manifest) max_connections: Option<u32>,
+    /// Requests of one caller to one host in any 60 seconds.
+    pub(in crate::manifest) rate_limit_per_minute: Option<u64>,
+    /// Requests of one caller to one host in any hour.
+    pub(in crate::manifest) rate_limit_per_hour: Option<u64>,
     /// `respect` (default) or `ignore` robots.txt.
     pub(in crate::manifest) robots: Option<Robots>,
+    /// Values that a header of `fetch` may name as `${secret:NAME}` and no answer shows.
+    pub(in crate::manifest) secrets: Option<BTreeMap<String, Secret>>,
+}
+
+/// A value that only the connector reads.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::manifest) struct Secret {
+    /// The environment variable that holds it.
+    pub(in crate::manifest) env: Option<String>,
+    /// Or the file; no root shows it. Relative to this manifest.
+    pub(in crate::manifest) file: Option<String>,
+    /// Where it may be sent to, over https: hosts as in `allowed_domains`, or single addresses (then over http too).
+    pub(in crate::manifest) hosts: Option<Vec<String>>,
 }
 
 /// What to do about robots.txt.

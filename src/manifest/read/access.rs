@@ -69,6 +69,7 @@ impl Reader<'_, '_> {
                 issuer: self.required(&format!("{at}.issuer"), rule.issuer),
                 audience: self.required(&format!("{at}.audience"), rule.audience),
                 jwks: self.required(&format!("{at}.jwks"), rule.jwks),
+                algorithms: self.list(&format!("{at}.algorithms"), &rule.algorithms.unwrap_or_default(), algorithm),
                 claims: claims.collect(),
                 profile: self.required(&format!("{at}.profile"), rule.profile),
             };
@@ -255,7 +256,16 @@ pub(super) fn remember(written: raw::Remember) -> Remember {
 }
 
 /// 64 hexadecimal digits as bytes.
-fn digest(text: &str) -> Option<[u8; 32]> {
+/// A signature of which the verifier knows no secret: with a shared one, whoever verifies could forge.
+fn algorithm(name: &str) -> Result<String, String> {
+    const KNOWN: [&str; 9] = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
+    if KNOWN.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("`{}` is no accepted algorithm; those are {}", name.escape_debug(), KNOWN.join(", ")))
+}
+
+pub(super) fn digest(text: &str) -> Option<[u8; 32]> {
     let mut bytes = [0_u8; 32];
     if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;

@@ -1,6 +1,7 @@
 //! From the written form to the typed one. Every rule of the manifest that its structs cannot state is here and in the files below.
 
 mod access;
+mod http;
 mod sections;
 mod walls;
 
@@ -87,6 +88,7 @@ impl Reader<'_, '_> {
         let tests = self.tests(written.test.unwrap_or_default(), &profiles);
         let manifest = Manifest {
             clients,
+            http: self.http(written.http.unwrap_or_default()),
             roots,
             files,
             network: self.network(written.network.unwrap_or_default()),
@@ -95,7 +97,7 @@ impl Reader<'_, '_> {
             tools: self.tools(written.tools.unwrap_or_default()),
             approvals: self.approvals(written.approvals.unwrap_or_default()),
             limits: self.limits(written.limits.unwrap_or_default()),
-            filters: written.filters.unwrap_or_default(),
+            filters: self.filters(written.filters),
             review: self.review(written.review.unwrap_or_default()),
             audit: self.audit(written.audit.unwrap_or_default()),
             state_dir: written.state.and_then(|state| state.dir).filter(|dir| !dir.is_empty()),

@@ -1,7 +1,7 @@
 //! How it is decided and recorded: approvals, limits, review, audit.
 
 use super::super::{
-    Approvals, AuditRules, Bounds, Breaker, Durability, Limits, Mode, NoClientChannel, Remember, ReviewRules, Reviewer, raw,
+    Approvals, AuditRules, Bounds, Breaker, Durability, Limits, Mode, NoClientChannel, Remember, ReviewBy, ReviewRules, Reviewer, raw,
 };
 use super::Reader;
 use super::access::remember;
@@ -87,14 +87,34 @@ impl Reader<'_, '_> {
         let (Some(raw::ReviewRule::AnyDeny) | None) = written.rule;
         for (index, reviewer) in written.reviewers.unwrap_or_default().into_iter().enumerate() {
             let at = format!("review.reviewers[{index}]");
-            let command = reviewer.command.unwrap_or_default();
-            if command.first().is_none_or(String::is_empty) {
-                self.fault(&format!("{at}.command"), "`command` is missing; write the program and its arguments as a list");
-            }
+            let by = match (reviewer.command.unwrap_or_default(), reviewer.client_model == Some(true)) {
+                (command, true) if command.is_empty() => ReviewBy::ClientModel,
+                (command, of_model) => {
+                    if of_model {
+                        self.fault(
+                            &format!("{at}.client_model"),
+                            "a reviewer is either a `command` or the client's model; write two reviewers",
+                        );
+                    } else if command.first().is_none_or(String::is_empty) {
+                        self.fault(&format!("{at}.command"), "`command` is missing; write the program and its arguments as a list");
+                    }
+                    ReviewBy::Command(command)
+                }
+            };
             let timeout = self.time(&format!("{at}.timeout"), reviewer.timeout.as_ref());
-            review.reviewers.push(Reviewer { command, timeout: timeout.unwrap_or(std::time::Duration::from_secs(10)) });
+            review.reviewers.push(Reviewer { by, timeout: timeout.unwrap_or(std::time::Duration::from_secs(10)) });
         }
         review
+    }
+
+    /// `[filters]`: its words are those of the schema; what the operator's own rules look for is built once, here, to know that it can be.
+    pub(super) fn filters(&mut self, written: Option<crate::filter::Settings>) -> crate::filter::Settings {
+        let settings = written.unwrap_or_default();
+        for (key, fault) in settings.rules.faults() {
+            let at = if key.is_empty() { "filters.rules".to_owned() } else { format!("filters.rules.{key}") };
+            self.fault(&at, fault);
+        }
+        settings
     }
 
     pub(super) fn audit(&mut self, written: raw::Audit) -> AuditRules {

@@ -8,6 +8,7 @@ use super::Reader;
 use crate::manifest::roots::segments_of;
 use crate::model::Scheme;
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
+use crate::policy::secret::{self, HeaderSecret, SecretSource};
 
 impl Reader<'_, '_> {
     pub(super) fn roots(&mut self, written: BTreeMap<String, raw::Root>) -> BTreeMap<String, Root> {
@@ -32,7 +33,8 @@ impl Reader<'_, '_> {
             };
             let allowed = self.list(&format!("{at}.allowed_paths"), &root.allowed_paths.unwrap_or_default(), AllowPattern::parse);
             let denied = self.list(&format!("{at}.denied_paths"), &root.denied_paths.unwrap_or_default(), DenyPattern::parse);
-            roots.insert(name, Root { place, mode, allowed, denied, quota, paths });
+            let untrusted = self.list(&format!("{at}.untrusted_paths"), &root.untrusted_paths.unwrap_or_default(), DenyPattern::parse);
+            roots.insert(name, Root { place, mode, allowed, denied, untrusted, quota, paths });
         }
         roots
     }
@@ -58,6 +60,7 @@ impl Reader<'_, '_> {
         let defaults = Files::default();
         Files {
             denied: self.list("files.denied_paths", &written.denied_paths.unwrap_or_default(), DenyPattern::parse),
+            untrusted: self.list("files.untrusted_paths", &written.untrusted_paths.unwrap_or_default(), DenyPattern::parse),
             max_file_size: self.bytes("files.max_file_size", written.max_file_size.as_ref()).unwrap_or(defaults.max_file_size),
             max_answer: self.bytes("files.max_answer", written.max_answer.as_ref()).unwrap_or(defaults.max_answer),
             symlinks: match written.symlinks {
@@ -95,12 +98,37 @@ impl Reader<'_, '_> {
             max_response: self.bytes("network.max_response", written.max_response.as_ref()).unwrap_or(defaults.max_response),
             max_redirects: written.max_redirects.unwrap_or(defaults.max_redirects),
             max_connections: written.max_connections.unwrap_or(defaults.max_connections),
+            rate_per_minute: written.rate_limit_per_minute,
+            rate_per_hour: written.rate_limit_per_hour,
             robots: match written.robots {
                 Some(raw::Robots::Respect) => Robots::Respect,
                 Some(raw::Robots::Ignore) => Robots::Ignore,
                 None => defaults.robots,
             },
+            secrets: written.secrets.unwrap_or_default().into_iter().filter_map(|(name, secret)| self.secret(name, secret)).collect(),
         }
+    }
+
+    fn secret(&mut self, name: String, written: raw::Secret) -> Option<(String, HeaderSecret)> {
+        let at = format!("network.secrets.{name}");
+        if !secret::is_name(&name) {
+            self.fault(&at, "a secret's name has letters, digits, `_` and `-` alone");
+            return None;
+        }
+        let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let source = match (filled(written.env), filled(written.file)) {
+            (Some(variable), None) => SecretSource::Env(variable),
+            (None, Some(file)) => SecretSource::File(file.into()),
+            _ => {
+                self.fault(&at, "write where its value is: `env` with the name of a variable, or `file` with a path, and not both");
+                return None;
+            }
+        };
+        let hosts = self.list(&format!("{at}.hosts"), &written.hosts.unwrap_or_default(), DomainPattern::parse_denied);
+        if hosts.is_empty() {
+            self.fault(&at, "write the `hosts` it may be sent to");
+        }
+        Some((name, HeaderSecret { source, hosts }))
     }
 
     pub(super) fn python(&mut self, written: raw::Python, roots: &BTreeMap<String, Root>, files: &Files) -> Python {

@@ -39,11 +39,17 @@ impl Connector {
     }
 
     /// Sends to `addresses` and to nothing else; the answer's peer is checked against them once more.
-    pub(super) async fn send(&self, outgoing: &Outgoing, addresses: &[IpAddr], patience: Duration) -> Result<Sent, Failure> {
+    pub(super) async fn send(
+        &self,
+        outgoing: &Outgoing,
+        headers: &[(String, String)],
+        addresses: &[IpAddr],
+        patience: Duration,
+    ) -> Result<Sent, Failure> {
         let url = &outgoing.url;
         let client = self.client(url, addresses).map_err(|fault| failed(url, &*fault))?;
         let mut request = reqwest::Request::new(method(outgoing.method), url.as_url().clone());
-        *request.headers_mut() = self.headers(outgoing)?;
+        *request.headers_mut() = self.headers(headers)?;
         if let Some(body) = &outgoing.body {
             *request.body_mut() = Some(body.clone().into());
         }
@@ -97,12 +103,14 @@ impl Connector {
         Ok(self.tls.get_or_init(|| config).clone())
     }
 
-    fn headers(&self, outgoing: &Outgoing) -> Result<HeaderMap, Failure> {
+    fn headers(&self, given: &[(String, String)]) -> Result<HeaderMap, Failure> {
         let mut headers = HeaderMap::new();
-        for (name, value) in &outgoing.headers {
+        for (name, value) in given {
             let fault = || Failure::new(Code::ArgumentInvalid, format!("the header `{name}` cannot be sent"));
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| fault())?;
-            headers.insert(name, HeaderValue::from_str(value).map_err(|_| fault())?);
+            let mut value = HeaderValue::from_str(value).map_err(|_| fault())?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
         }
         if !headers.contains_key(ACCEPT) {
             headers.insert(ACCEPT, HeaderValue::from_static("text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, */*;q=0.8"));
@@ -120,6 +128,11 @@ impl Connector {
 impl Sent {
     pub(super) fn status(&self) -> u16 {
         self.response.status().as_u16()
+    }
+
+    /// The headers as they came.
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
     }
 
     /// Where a redirect leads; `None` for an answer that is none.
@@ -162,7 +175,17 @@ impl Sent {
         if read.truncated && overflow == Overflow::Refuse {
             return Err(too_large(&final_url, limit, None));
         }
-        Ok(Page { final_url, status, headers, content_type, body: read.bytes, truncated: read.truncated, wire_bytes: read.wire, hops })
+        Ok(Page {
+            final_url,
+            status,
+            headers,
+            content_type,
+            body: read.bytes,
+            truncated: read.truncated,
+            from_cache: false,
+            wire_bytes: read.wire,
+            hops,
+        })
     }
 }
 

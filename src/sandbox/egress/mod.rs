@@ -3,16 +3,21 @@
 
 mod body;
 mod connect;
+#[cfg(test)]
+mod exchanges;
+mod journal;
 mod request;
 mod resolve;
 mod robots;
+mod secrets;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod verb;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
@@ -21,12 +26,15 @@ use tokio_util::sync::CancellationToken;
 pub use request::{EgressRequest, Hop, Overflow, Page};
 pub use resolve::{Resolve, SystemResolver};
 
+use crate::audit::Network;
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Refusal};
 use crate::policy::network::{NetworkRules, Robots, judge_addresses, judge_redirect, judge_url};
 use crate::policy::request::{Method, judge_header};
+use crate::policy::secret::judge_secrets;
 use connect::{Connector, Sent};
 use request::Outgoing;
 use robots::Trouble;
+use stored::Known;
 
 /// What the connector is set up with; the defaults are what `toolgate serve` uses.
 #[derive(Debug, Clone)]
@@ -66,6 +74,8 @@ pub struct Egress {
     connector: Connector,
     connections: Semaphore,
     robots: robots::Cache,
+    stored: stored::Stored,
+    journal: journal::Journal,
 }
 
 /// Why a request gave no page: policy said no, or the world did.
@@ -118,7 +128,15 @@ impl Egress {
     pub fn with_resolver(settings: Settings, resolver: Arc<dyn Resolve>) -> Self {
         let connections = Semaphore::new(settings.max_connections.max(1) as usize);
         let connector = Connector::new(settings.connect, settings.user_agent.clone());
-        Self { settings, resolver, connector, connections, robots: robots::Cache::default() }
+        Self {
+            settings,
+            resolver,
+            connector,
+            connections,
+            robots: robots::Cache::default(),
+            stored: stored::Stored::default(),
+            journal: journal::Journal::default(),
+        }
     }
 
     /// Sends one request and follows its redirects, each judged anew. Ends at the deadline, or at once when `cancel` is; dropping the future
@@ -129,15 +147,23 @@ impl Egress {
     /// Failed: `fetch_failed`, `timeout`, `cancelled`, `too_many_redirects`, `response_too_large`.
     pub(crate) async fn fetch(&self, request: EgressRequest, cancel: &CancellationToken) -> Result<Page, Denied> {
         let deadline = request.deadline;
+        let entry = self.journal.begin(&request);
         let work = timeout_at(deadline, async {
             let _place = self.connections.acquire().await.map_err(|_| Failure::new(Code::Cancelled, "the server is stopping"))?;
             self.walk(request).await
         });
-        tokio::select! {
+        let done = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(Failure::new(Code::Cancelled, "the request was cancelled").into()),
             done = work => done.unwrap_or_else(|_| Err(Failure::new(Code::Timeout, "the request ran out of its time").into())),
-        }
+        };
+        entry.end(&done);
+        done
+    }
+
+    /// The requests of a caller since this server started.
+    pub(in crate::sandbox) fn requests_of(&self, principal: &str) -> Network {
+        self.journal.of(principal)
     }
 
     async fn walk(&self, request: EgressRequest) -> Result<Page, Denied> {
@@ -147,19 +173,52 @@ impl Egress {
         let rules = Arc::clone(&request.rules);
         let limit = request.max_response;
         let overflow = request.overflow;
+        let owner = (!request.principal.is_empty()).then(|| format!("{}\n{}", request.principal, request.profile));
         let mut outgoing = Outgoing::new(request);
         let mut hops = Vec::new();
+        let mut secrets = secrets::Sent::default();
         for _ in 0..=rules.max_redirects {
             judge_url(&rules, &outgoing.url)?;
             if rules.robots == Robots::Respect {
                 self.ask_robots(&rules, &outgoing.url).await?;
             }
-            let sent = self.hop(&rules, &outgoing).await?;
+            judge_secrets(&rules.secrets, &outgoing.url, outgoing.headers.iter().map(|(_, value)| value))?;
+            let addresses = self.judged_addresses(&rules, &outgoing).await?;
+            // What is stored is given only where a request might be sent.
+            let asked = owner.as_deref().and_then(|owner| stored::Asked::of(owner, &outgoing));
+            let known = asked.as_ref().map_or(Known::Nothing, |asked| self.stored.look(asked, limit.as_usize(), SystemTime::now()));
+            let headers = match known {
+                Known::Fresh(page) => return Ok(again(&page, hops, &outgoing.url, &addresses)),
+                Known::Stale(conditions) => [secrets.fill(&rules, &outgoing)?, conditions].concat(),
+                Known::Nothing => secrets.fill(&rules, &outgoing)?,
+            };
+            let sent = self.connector.send(&outgoing, &headers, &addresses, self.settings.headers).await?;
+            if let (304, Some(asked)) = (sent.status(), &asked)
+                && let Some(page) = self.stored.confirmed(asked, sent.headers(), SystemTime::now())
+            {
+                return Ok(again(&page, hops, &outgoing.url, &addresses));
+            }
             hops.push(Hop { url: outgoing.url.clone(), address: sent.address, status: sent.status() });
+            if let (false, Some(owner)) = (outgoing.method.is_read(), &owner) {
+                self.stored.forget(owner, outgoing.url.as_str());
+            }
             let Some(location) = sent.location()? else {
                 let head = outgoing.method == Method::Head;
-                return Ok(sent.into_page(outgoing.url, hops, limit, overflow, head).await?);
+                let told = asked.as_ref().map(|_| sent.headers().clone());
+                let mut page = sent.into_page(outgoing.url, hops, limit, overflow, head).await?;
+                if let (Some(asked), Some(told)) = (asked, told) {
+                    self.stored.keep(&asked, &told, &page, SystemTime::now());
+                }
+                if !secrets.is_empty() {
+                    page.body = secrets.mask(std::mem::take(&mut page.body));
+                    page.headers.values_mut().for_each(|value| *value = secrets.mask_text(value));
+                }
+                return Ok(page);
             };
+            if secrets.is_in(&location) {
+                let message = format!("`{}` puts a secret into the address it redirects to", outgoing.url.origin());
+                return Err(Failure::new(Code::FetchFailed, message).into());
+            }
             let next = outgoing.url.join(&location).map_err(|refusal| in_redirect(&outgoing.url, refusal))?;
             judge_redirect(&outgoing.url, &next)?;
             outgoing = outgoing.redirected(&next, sent.status())?;
@@ -188,12 +247,18 @@ impl Egress {
 
     /// One judged connection and one exchange over it.
     async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Sent, Denied> {
+        let addresses = self.judged_addresses(rules, outgoing).await?;
+        Ok(self.connector.send(outgoing, &outgoing.headers, &addresses, self.settings.headers).await?)
+    }
+
+    /// The addresses a hop may go to.
+    async fn judged_addresses(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Vec<IpAddr>, Denied> {
         let url = &outgoing.url;
         judge_url(rules, url)?;
         let addresses = if outgoing.pinned.is_empty() { self.resolve(url).await? } else { outgoing.pinned.clone() };
         judge_addresses(rules, url, &addresses)?;
         resolve::refuse_own_addresses(rules, url, &addresses)?;
-        Ok(self.connector.send(outgoing, &addresses, self.settings.headers).await?)
+        Ok(addresses)
     }
 
     /// Asks the site's `robots.txt`, once an hour and origin, over the same judged way.
@@ -245,6 +310,14 @@ impl Egress {
 
 /// RFC 9309 section 2.5: at least 500 KiB are read.
 const ROBOTS_LIMIT: Bytes = Bytes::kib(512);
+
+/// A stored page as the answer of this request.
+fn again(page: &Page, mut hops: Vec<Hop>, url: &HttpUrl, addresses: &[IpAddr]) -> Page {
+    if let Some(address) = addresses.first() {
+        hops.push(Hop { url: url.clone(), address: SocketAddr::new(*address, url.port()), status: page.status });
+    }
+    Page { hops, wire_bytes: 0, from_cache: true, ..page.clone() }
+}
 
 fn in_redirect(from: &HttpUrl, mut refusal: Refusal) -> Refusal {
     refusal.message = format!("`{}` redirects on: {}", from.origin(), refusal.message);

@@ -10,6 +10,7 @@ use super::Denied;
 use crate::model::{Bytes, Code, Failure, HttpUrl};
 use crate::policy::network::NetworkRules;
 use crate::policy::request::Method;
+use crate::policy::secret::names_secret;
 
 /// One request, before it is judged.
 #[derive(Debug, Clone)]
@@ -24,6 +25,10 @@ pub struct EgressRequest {
     pub body: Option<Vec<u8>>,
     /// What the first URL's name was already resolved to and judged on; it is not resolved again. Empty: resolve it.
     pub pinned: Vec<IpAddr>,
+    /// Whose request it is; answers are stored for nobody else, and for an empty name not at all.
+    pub principal: String,
+    /// The caller's profile.
+    pub profile: String,
     /// What the manifest allows.
     pub rules: Arc<NetworkRules>,
     /// When the whole request, redirects and body included, must be over.
@@ -58,6 +63,8 @@ pub struct Page {
     pub body: Vec<u8>,
     /// The body was longer.
     pub truncated: bool,
+    /// It was not sent again: the server has called it fresh, or stood by it.
+    pub from_cache: bool,
     /// Bytes of body on the wire, before decoding.
     pub wire_bytes: u64,
     /// Every exchange of the way, the last one included.
@@ -118,7 +125,7 @@ impl Outgoing {
                 let message = format!("`{}` redirects a {} to another site, `{}`", self.url.origin(), self.method.as_str(), next.origin());
                 return Err(Failure::new(Code::FetchFailed, message).hint("send it there directly, as a request of its own").into());
             }
-            self.headers.retain(|(name, _)| TRAVELS.iter().any(|travels| name.eq_ignore_ascii_case(travels)));
+            self.headers.retain(|(name, value)| TRAVELS.iter().any(|travels| name.eq_ignore_ascii_case(travels)) && !names_secret(value));
         }
         self.pinned.clear();
         self.url = next.without_fragment();

@@ -19,18 +19,18 @@ use super::*;
 use crate::model::Scheme;
 use crate::policy::network::DomainPattern;
 
-const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(super) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A server on loopback that answers each connection by `answer(request head)`; it keeps what it was asked.
-struct Server {
-    address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    pub(super) asked: Arc<Mutex<Vec<String>>>,
 }
 
-type Answer = Arc<dyn Fn(TcpStream, String) -> BoxFuture<'static, ()> + Send + Sync>;
+pub(super) type Answer = Arc<dyn Fn(TcpStream, String) -> BoxFuture<'static, ()> + Send + Sync>;
 
 impl Server {
-    async fn start(answer: Answer) -> Self {
+    pub(super) async fn start(answer: Answer) -> Self {
         let listener = TcpListener::bind((LOOPBACK, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -57,7 +57,7 @@ impl Server {
     }
 
     /// A server of fixed answers by request target; anything else is 404.
-    async fn pages(pages: Vec<(&str, Vec<u8>)>) -> Self {
+    pub(super) async fn pages(pages: Vec<(&str, Vec<u8>)>) -> Self {
         let pages: HashMap<String, Vec<u8>> = pages.into_iter().map(|(path, answer)| (path.to_owned(), answer)).collect();
         Self::start(Arc::new(move |mut stream, head| {
             let target = head.split(' ').nth(1).unwrap_or_default();
@@ -69,11 +69,11 @@ impl Server {
         .await
     }
 
-    fn url(&self, path: &str) -> HttpUrl {
+    pub(super) fn url(&self, path: &str) -> HttpUrl {
         HttpUrl::parse(&format!("http://{}{path}", self.address)).unwrap()
     }
 
-    fn rules(&self) -> NetworkRules {
+    pub(super) fn rules(&self) -> NetworkRules {
         NetworkRules {
             allowed_schemes: vec![Scheme::Http, Scheme::Https],
             internal: vec![self.address],
@@ -82,24 +82,26 @@ impl Server {
         }
     }
 
-    fn asked(&self) -> Vec<String> {
+    pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().iter().map(|head| head.split(" HTTP").next().unwrap_or_default().to_owned()).collect()
     }
 }
 
-fn page(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
+pub(super) fn page(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status} x\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len()).into_bytes();
     bytes.extend_from_slice(body);
     bytes
 }
 
-fn redirect(status: u16, to: &str) -> Vec<u8> {
+pub(super) fn redirect(status: u16, to: &str) -> Vec<u8> {
     page(status, &format!("location: {to}\r\n"), b"")
 }
 
-fn request(url: HttpUrl, rules: NetworkRules) -> EgressRequest {
+pub(super) fn request(url: HttpUrl, rules: NetworkRules) -> EgressRequest {
     EgressRequest {
         pinned: Vec::new(),
+        principal: "p".to_owned(),
+        profile: "standard".to_owned(),
         url,
         method: Method::Get,
         headers: Vec::new(),
@@ -150,6 +152,7 @@ async fn a_page_comes_with_its_facts_and_the_request_says_only_what_it_must() {
         content_type,
         body: b"text".to_vec(),
         truncated: false,
+        from_cache: false,
         wire_bytes: 4,
         hops,
     };

@@ -25,6 +25,8 @@ impl Egress {
             method: Method::parse(&action.method).ok_or_else(|| fault("the method was not checked"))?,
             headers: action.headers.into_iter().collect(),
             body: action.body.map(String::into_bytes),
+            principal: terms.principal.clone(),
+            profile: terms.profile.clone(),
             rules: Arc::new(terms.manifest.network.clone()),
             deadline: Instant::now() + terms.timeout,
             max_response: terms.manifest.network.max_response,

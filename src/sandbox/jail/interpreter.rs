@@ -106,7 +106,7 @@ impl Interpreter {
 }
 
 /// Keeps the paths that lie below no other path of the set. The set is sorted, so a parent comes before what is below it.
-fn without_nested(paths: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+pub(super) fn without_nested(paths: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in paths {
         if !kept.iter().any(|parent| path.starts_with(parent)) {

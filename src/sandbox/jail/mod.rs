@@ -3,6 +3,7 @@
 mod backend;
 mod bubblewrap;
 mod collect;
+mod commands;
 mod ending;
 mod ground;
 mod harvest;
@@ -24,7 +25,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub use backend::{BACKENDS, Backend, Chunk, Listed, Probe, Progress, Stream};
+pub use commands::{Bounds, Commands};
 pub use inside::enter_if_asked;
+pub(in crate::sandbox) use inside::{close_inherited, give_up_privileges};
 pub use interpreter::Interpreter;
 pub use outcome::{Isolation, LeftFile, Limit, NoRun, Outcome, Picture, Status, Usage};
 pub use spec::{JailRoot, JailSpec, Layer, Layers, Limits, Session, SessionBounds, Settings};

@@ -62,6 +62,14 @@ impl Native {
         self.make(spec, self.order(spec), cancel, progress).await
     }
 
+    /// Runs a program of the operator's: `interpreter` says what it is and what it sees.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub(super) async fn call_as(&self, spec: &JailSpec, interpreter: Interpreter, cancel: &CancellationToken) -> Result<Outcome, NoRun> {
+        self.make(spec, Order { interpreter, ..self.order(spec) }, cancel, None).await
+    }
+
     async fn make(&self, spec: &JailSpec, order: Order, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
         let (began, since) = (Instant::now(), harvest::now());
         let (mut pipes, ends) = Pipes::new()?;
@@ -153,6 +161,7 @@ impl Native {
             start_dir: spec.start(),
             preload: self.preload.clone(),
             fresh: spec.fresh,
+            command: spec.command.clone(),
         }
     }
 }

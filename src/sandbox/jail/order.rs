@@ -37,6 +37,8 @@ pub(crate) struct Order {
     pub(crate) preload: Vec<String>,
     /// Start from nothing.
     pub(crate) fresh: bool,
+    /// The arguments of a program that is no interpreter, its own name first; empty for Python.
+    pub(crate) command: Vec<String>,
 }
 
 /// What a jail that waits does not know yet of the call it gets. The descriptors are those of an [`Order`], the roots as mounts.

@@ -126,6 +126,8 @@ pub struct JailSpec {
     pub session: Option<Session>,
     /// Whose call it is; a session is only there for the one who started it.
     pub owner: String,
+    /// A program of the operator's with its arguments, instead of Python: see [`super::Commands`].
+    pub command: Vec<String>,
 }
 
 /// State between calls.
@@ -167,6 +169,7 @@ impl JailSpec {
             fresh: false,
             session: None,
             owner: String::new(),
+            command: Vec::new(),
         }
     }
 

@@ -45,3 +45,20 @@ pub fn enter_if_asked() -> Option<ExitCode> {
     let first = std::env::args_os().nth(1)?;
     (first == JAIL_ARGUMENT).then(spawner::serve)
 }
+
+/// Closes what this process was left open by whoever started ours, beside standard input, output and error.
+///
+/// # Errors
+/// The error number.
+pub(in crate::sandbox) fn close_inherited() -> Result<(), nix::Error> {
+    raw::close_from(3)
+}
+
+/// Gives up every capability, and the way to any, for good.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(in crate::sandbox) fn give_up_privileges() -> Result<(), String> {
+    walls::drop_bounding_set()?;
+    walls::drop_capabilities()
+}

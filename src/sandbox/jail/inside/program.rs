@@ -71,7 +71,8 @@ fn become_program(
     let environment = site.map_or_else(|| order.env.clone(), |site| site.environment(order));
     let environment: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
-    raw::execute(&order.interpreter.program, &arguments, &environment).map_err(|e| fault("starting the interpreter", &e))
+    let arguments = if order.command.is_empty() { arguments.as_slice() } else { order.command.as_slice() };
+    raw::execute(&order.interpreter.program, arguments, &environment).map_err(|e| fault("starting the interpreter", &e))
 }
 
 /// Processes that the kernel counts together with those of the program.

@@ -1,0 +1,18 @@
+//! Any text before the model: spans lie on characters, nothing is masked twice, and what was stripped leaves nothing to strip.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use toolgate::filter::{Origin, Settings, Treatment, clean, escape_line, scan, scan_html};
+
+fuzz_target!(|text: &str| {
+    for finding in scan(text).iter().chain(&scan_html(text)) {
+        assert!(finding.score >= 0.5 && text.get(finding.start..finding.end).is_some_and(|span| !span.is_empty()));
+    }
+    assert!(!escape_line(text).contains(['\n', '\r', '\u{2028}', '\u{202e}', '\u{1b}']));
+    let settings = Settings { personal_data: Treatment::Mask, injection: Treatment::Off, ..Settings::default() };
+    let origin = Origin::Untrusted { source: "s", delimiter: "d" };
+    let once = clean(text, &settings, origin).text;
+    let _ = clean(&once, &settings, origin);
+    let _ = clean(text, &Settings::default(), Origin::File);
+    let _ = clean(text, &Settings::default(), origin);
+});

@@ -1,0 +1,125 @@
+//! Counts that every process on one state folder shares: calls in sliding windows, hourly budgets, denials and suspensions. One small file a
+//! key, changed under a lock by one process at a time, whole again after a death at any byte.
+//!
+//! Time here is neither the wall clock's nor one process's own: it is the machine's time since its start, tied to a file when the file is
+//! made and again after a restart of the machine. A clock that is set back or forward frees nothing.
+
+mod account;
+mod held;
+mod ring;
+#[cfg(test)]
+mod tests;
+mod ticks;
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::StateDir;
+use super::hex;
+use account::Account;
+pub use account::{Ask, BUDGETS, Standing};
+use ring::Ring;
+pub use ticks::{Tick, Ticks};
+
+/// Milliseconds.
+pub type Millis = u64;
+
+/// So many calls in any span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Calls.
+    pub most: u64,
+    /// The span.
+    pub span: Millis,
+}
+
+/// All counts of one state folder.
+#[derive(Debug)]
+pub struct Counts {
+    rings: OwnedFd,
+    accounts: OwnedFd,
+    ticks: Ticks,
+    open_rings: Mutex<HashMap<String, Arc<Ring>>>,
+    open_accounts: Mutex<HashMap<String, Arc<Account>>>,
+}
+
+/// Files that are kept open; beyond that all are closed and opened again as they are needed.
+const MOST_OPEN: usize = 256;
+/// A file that nobody counted in for so long says nothing any more: every window and budget is an hour at most.
+const STALE: std::time::Duration = std::time::Duration::from_hours(2);
+
+impl Counts {
+    /// The counts of a state folder; files that say nothing any more are removed.
+    /// # Errors  When their folders cannot be made or opened.
+    pub fn open(state: &StateDir) -> io::Result<Self> {
+        Self::with_ticks(state, Ticks::of_this_machine())
+    }
+
+    /// The same by another clock.
+    /// # Errors  As [`open`](Self::open).
+    pub fn with_ticks(state: &StateDir, ticks: Ticks) -> io::Result<Self> {
+        let (rings, accounts) = (state.subfolder("rates")?, state.subfolder("accounts")?);
+        held::sweep(&rings, STALE);
+        held::sweep(&accounts, STALE);
+        Ok(Self { rings, accounts, ticks, open_rings: Mutex::default(), open_accounts: Mutex::default() })
+    }
+
+    /// Counts a call under a key and gives how long ago earlier calls were, where they fill one of the windows; nothing where the call
+    /// fits all of them. A call that does not fit is counted as well: probing is limited.
+    /// # Errors  When it cannot be counted; then it must not be made.
+    pub fn call(&self, key: &str, windows: &[Window]) -> io::Result<Vec<Millis>> {
+        cached(&self.open_rings, key, |key| Ring::open(&self.rings, &name(key)))?.count(&self.ticks, windows)
+    }
+
+    /// Where a principal stands, with what was asked for reserved.
+    /// # Errors  When it cannot be read or kept; then the call must not be made.
+    pub fn reserve(&self, principal: &str, ask: &Ask) -> io::Result<Standing> {
+        self.account(principal)?.reserve(&self.ticks, ask)
+    }
+
+    /// Puts what was used in the place of what was reserved.
+    /// # Errors  When it cannot be kept; then what was reserved stays charged.
+    pub fn settle(&self, principal: &str, reserved: [u64; BUDGETS], used: [u64; BUDGETS]) -> io::Result<()> {
+        if reserved == used { Ok(()) } else { self.account(principal)?.settle(&self.ticks, reserved, used) }
+    }
+
+    /// Counts a denial. Whether it is one too many, so that the principal is suspended from now on.
+    /// # Errors  When it cannot be kept.
+    pub fn deny(&self, principal: &str, breaker: Window) -> io::Result<bool> {
+        self.account(principal)?.deny(&self.ticks, breaker)
+    }
+
+    /// Ends a suspension. Whether there was one.
+    /// # Errors  When it cannot be kept.
+    pub fn resume(&self, principal: &str) -> io::Result<bool> {
+        self.account(principal)?.resume(&self.ticks)
+    }
+
+    fn account(&self, principal: &str) -> io::Result<Arc<Account>> {
+        cached(&self.open_accounts, principal, |principal| Account::open(&self.accounts, &name(principal)))
+    }
+}
+
+/// A key may hold anything; its digest is a file name.
+fn name(key: &str) -> String {
+    hex::text(&hex::sha256(key.as_bytes()))
+}
+
+fn cached<T>(open: &Mutex<HashMap<String, Arc<T>>>, key: &str, open_one: impl FnOnce(&str) -> io::Result<T>) -> io::Result<Arc<T>>
+where
+    String: Hash + Eq,
+{
+    let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = open.get(key) {
+        return Ok(Arc::clone(known));
+    }
+    if open.len() >= MOST_OPEN {
+        open.clear();
+    }
+    let opened = Arc::new(open_one(key)?);
+    open.insert(key.to_owned(), Arc::clone(&opened));
+    Ok(opened)
+}

@@ -1,0 +1,116 @@
+//! What time it is, by a clock that nobody sets.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::Millis;
+use crate::audit::hex;
+
+/// One reading of the clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tick {
+    /// Since 1970, by the wall clock. Read only where the other clock began anew.
+    pub wall: Millis,
+    /// Since the machine started, sleep included (`clock_gettime(2)`, `CLOCK_BOOTTIME`): the same for every process, set by nobody.
+    pub up: Millis,
+    /// Which start of the machine that was.
+    pub boot: u64,
+}
+
+/// Reads the clocks.
+#[derive(Clone)]
+pub struct Ticks(Arc<dyn Fn() -> Tick + Send + Sync>);
+
+impl fmt::Debug for Ticks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ticks")
+    }
+}
+
+impl Ticks {
+    /// Any clock.
+    pub fn new(read: impl Fn() -> Tick + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+
+    /// The machine's.
+    pub fn of_this_machine() -> Self {
+        let boot = boot();
+        Self::new(move || Tick { wall: wall(), up: up(), boot })
+    }
+
+    pub(super) fn now(&self) -> Tick {
+        (self.0)()
+    }
+}
+
+fn wall() -> Millis {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn up() -> Millis {
+    let since = clock_gettime(ClockId::Boottime);
+    let (seconds, nanoseconds) = (u64::try_from(since.tv_sec).unwrap_or(0), u64::try_from(since.tv_nsec).unwrap_or(0));
+    seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000)
+}
+
+/// The name the kernel gave this start of the machine (`random(4)`, `boot_id`); where it cannot be read every start looks alike, and a clock
+/// that runs behind what was seen before tells them apart.
+fn boot() -> u64 {
+    use rustix::fs::{Mode, OFlags, open};
+    let mut id = [0; 64];
+    let read = open("/proc/sys/kernel/random/boot_id", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .and_then(|file| rustix::io::read(&file, &mut id));
+    if read.is_err() {
+        return 0;
+    }
+    u64::from_le_bytes(hex::sha256(&id).first_chunk().copied().unwrap_or_default())
+}
+
+/// How one file's time follows from the clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Tied {
+    /// The start of the machine it was tied in.
+    pub boot: u64,
+    /// What is added to the time since that start, wrapping.
+    pub offset: u64,
+    /// The newest time that was written: time never runs back behind it.
+    pub newest: Millis,
+}
+
+impl Tied {
+    /// The file's time now.
+    pub(super) fn now(&mut self, tick: Tick) -> Millis {
+        const SLACK: Millis = 1000;
+        let now = tick.up.wrapping_add(self.offset);
+        let began_anew = self.boot != tick.boot || now.saturating_add(SLACK) < self.newest || self.newest == 0;
+        if began_anew {
+            // What passed while the machine was off is told by the wall clock alone, and only forwards.
+            self.boot = tick.boot;
+            self.offset = tick.wall.max(self.newest).wrapping_sub(tick.up);
+        }
+        self.newest = tick.up.wrapping_add(self.offset).max(self.newest);
+        self.newest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_moves_nothing_and_a_restart_goes_on_forwards() {
+        let mut tied = Tied::default();
+        let tick = |wall, up, boot| Tick { wall, up, boot };
+        assert_eq!(tied.now(tick(1_000_000, 500, 1)), 1_000_000);
+        assert_eq!(tied.now(tick(5, 700, 1)), 1_000_200, "set back");
+        assert_eq!(tied.now(tick(9_000_000, 900, 1)), 1_000_400, "set forward");
+        assert_eq!(tied.now(tick(2_000_000, 100, 2)), 2_000_000, "restarted");
+        assert_eq!(tied.now(tick(7, 50, 3)), 2_000_000, "restarted with a clock set back");
+        assert_eq!(tied.now(tick(7, 5060, 3)), 2_005_010);
+        assert_eq!(tied.now(tick(2_500_000, 10, 3)), 2_500_000, "an old picture of the machine was started again");
+    }
+}

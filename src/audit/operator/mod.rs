@@ -1,0 +1,11 @@
+//! The operator's side of the state folder: questions that wait, answers that were given, who may give them, and the sockets to give them at.
+
+mod failures;
+mod place;
+mod queue;
+mod secrets;
+mod totp;
+
+pub use place::Place;
+pub use queue::{Answered, Ask, Say, is_id};
+pub use secrets::{Checked, Kind, Operator};

@@ -1,0 +1,351 @@
+//! Questions that wait for an operator: one file each, shared by every process on the state folder, so that any of them can take the answer and
+//! any of them can act on it.
+//!
+//! A question is written once and never changed; each operator's answer is a file of its own beside it, made exclusively and carrying a keyed hash.
+
+#![expect(clippy::disallowed_methods, reason = "the folder is listed through its own descriptor")]
+
+use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+use super::super::{StateDir, hex, token};
+
+/// A question to an operator, as it waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// The approval's unguessable id.
+    pub id: String,
+    /// Digest of everything it is bound to.
+    pub binding: String,
+    /// The call in the log.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// Who calls.
+    pub principal: String,
+    /// In which session.
+    pub session: String,
+    /// Under which profile.
+    pub profile: String,
+    /// The level of the call.
+    pub level: u8,
+    /// Why it is asked: `needs_operator`, or what the client could not be asked.
+    pub code: String,
+    /// What the operator reads: the very text a client would show.
+    pub text: String,
+    /// When it was asked, in seconds since 1970.
+    pub asked: u64,
+    /// When it ends.
+    pub expires: u64,
+    /// How many different operators must agree.
+    pub needed: u8,
+}
+
+/// What an operator says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Say {
+    /// No.
+    Deny,
+    /// Yes, for this one call.
+    Once,
+    /// Yes, for this tool on this target until the session ends.
+    Session,
+}
+
+/// One operator's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The approval's id.
+    pub id: String,
+    /// What the operator was shown.
+    pub binding: String,
+    /// Who answered.
+    pub operator: String,
+    /// What they said.
+    pub say: Say,
+    /// When, in seconds since 1970.
+    pub at: u64,
+    /// The keyed hash over the rest.
+    #[serde(default)]
+    mac: String,
+}
+
+impl Answered {
+    /// An answer, not yet sealed.
+    pub fn new(ask: &Ask, operator: &str, say: Say, at: u64) -> Self {
+        Self { id: ask.id.clone(), binding: ask.binding.clone(), operator: operator.to_owned(), say, at, mac: String::new() }
+    }
+
+    fn mac(&self, key: &[u8; 32]) -> Option<String> {
+        let unsealed = serde_json::to_vec(&Self { mac: String::new(), ..self.clone() }).ok()?;
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
+        mac.update(&unsealed);
+        Some(hex::long(&mac.finalize().into_bytes()))
+    }
+}
+
+/// Whether a text has the form of an approval's id, and so is safe as a file name.
+pub fn is_id(text: &str) -> bool {
+    text.strip_prefix("ap_").is_some_and(|rest| (4..=64).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+const FOLDER: &str = "approvals";
+const KEY: &str = "operator-answers";
+const NEW: Mode = Mode::RUSR.union(Mode::WUSR);
+/// No question is longer; a file that is was not written by us.
+const LONGEST: u64 = 1 << 20;
+
+impl StateDir {
+    /// Puts a question into the queue.
+    /// # Errors  When it cannot be written whole.
+    pub fn put_ask(&self, ask: &Ask) -> io::Result<()> {
+        let folder = self.subfolder(FOLDER)?;
+        put(&folder, &format!("{}.json", ask.id), &serde_json::to_vec(ask).map_err(io::Error::other)?).map(drop)
+    }
+
+    /// The question of this id, if it waits.
+    /// # Errors  When the queue cannot be read.
+    pub fn ask(&self, id: &str) -> io::Result<Option<Ask>> {
+        if !is_id(id) {
+            return Ok(None);
+        }
+        let read = read(&self.subfolder(FOLDER)?, &format!("{id}.json"))?;
+        Ok(read.and_then(|bytes| serde_json::from_slice(&bytes).ok()).filter(|ask: &Ask| ask.id == id))
+    }
+
+    /// Every question that waits, oldest first.
+    /// # Errors  When the queue cannot be read.
+    pub fn asks(&self) -> io::Result<Vec<Ask>> {
+        let folder = self.subfolder(FOLDER)?;
+        let mut asks = Vec::new();
+        for name in names(&folder)? {
+            if let Some(id) = name.strip_suffix(".json")
+                && let Some(ask) = self.ask(id)?
+            {
+                asks.push(ask);
+            }
+        }
+        asks.sort_by(|one, other| (one.asked, &one.id).cmp(&(other.asked, &other.id)));
+        Ok(asks)
+    }
+
+    /// Keeps one operator's answer. Whether it is their first to this question: nobody answers twice.
+    /// # Errors  When it cannot be kept.
+    pub fn put_answer(&self, answered: &Answered) -> io::Result<bool> {
+        let key = self.key(KEY)?;
+        let mac = answered.mac(&key).ok_or_else(|| io::Error::other("no keyed hash"))?;
+        let sealed = Answered { mac, ..answered.clone() };
+        let folder = self.subfolder(FOLDER)?;
+        put(&folder, &answer_name(&answered.id, &answered.operator), &serde_json::to_vec(&sealed).map_err(io::Error::other)?)
+    }
+
+    /// The answers to a question that were given on this installation, in the order of time. What carries no right keyed hash is no answer.
+    /// # Errors  When they cannot be read.
+    pub fn answers(&self, id: &str) -> io::Result<Vec<Answered>> {
+        let folder = self.subfolder(FOLDER)?;
+        let prefix = format!("{id}.by.");
+        let mut found = Vec::new();
+        for name in names(&folder)?.into_iter().filter(|name| name.starts_with(&prefix)) {
+            let Some(answered) = read(&folder, &name)?.and_then(|bytes| serde_json::from_slice::<Answered>(&bytes).ok()) else { continue };
+            let right = answered.mac(&self.key(KEY)?).is_some_and(|mac| constant_time_eq(mac.as_bytes(), answered.mac.as_bytes()));
+            if right && answered.id == id && name == answer_name(id, &answered.operator) {
+                found.push(answered);
+            }
+        }
+        found.sort_by_key(|answered| answered.at);
+        Ok(found)
+    }
+
+    /// Notes that the same was asked once more.
+    pub fn ask_again(&self, id: &str) {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // A count for a person to look at; nothing hangs on it.
+        if let Ok(folder) = self.subfolder(FOLDER)
+            && let Ok(file) = fs::openat(&folder, format!("{id}.again"), flags, NEW)
+        {
+            let _ = rustix::io::write(&file, b"+");
+        }
+    }
+
+    /// How often a question was asked.
+    pub fn times_asked(&self, id: &str) -> u64 {
+        let seen =
+            self.subfolder(FOLDER).ok().and_then(|folder| fs::statat(&folder, format!("{id}.again"), AtFlags::SYMLINK_NOFOLLOW).ok());
+        1 + seen.and_then(|seen| u64::try_from(seen.st_size).ok()).unwrap_or(0)
+    }
+
+    /// Takes a question and its answers out of the queue.
+    /// # Errors  When something stays.
+    pub fn drop_ask(&self, id: &str) -> io::Result<()> {
+        let folder = self.subfolder(FOLDER)?;
+        for name in names(&folder)?.into_iter().filter(|name| name.split('.').next() == Some(id)) {
+            remove(&folder, &name)?;
+        }
+        Ok(())
+    }
+
+    /// Removes what nobody can use any more: questions that ended more than an hour before `now` (seconds since 1970), and marks of used approvals
+    /// whose sealed states no longer open.
+    /// # Errors  When the folders cannot be listed.
+    pub fn sweep(&self, now: u64) -> io::Result<()> {
+        const HOUR: u64 = 3600;
+        for ask in self.asks()? {
+            if ask.expires.saturating_add(HOUR) < now {
+                self.drop_ask(&ask.id)?;
+            }
+        }
+        let used = self.subfolder("used")?;
+        for name in names(&used)? {
+            let written = read(&used, &name)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<u64>().ok());
+            // A mark without its date: the process died between making and writing it. No state is good for a month.
+            let made =
+                || fs::statat(&used, name.as_str(), AtFlags::SYMLINK_NOFOLLOW).ok().and_then(|seen| u64::try_from(seen.st_mtime).ok());
+            let until = written.or_else(|| Some(made()?.saturating_add(30 * 24 * HOUR)));
+            if until.is_some_and(|until| until < now) {
+                remove(&used, &name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn answer_name(id: &str, operator: &str) -> String {
+    let digest = hex::text(&hex::sha256(operator.as_bytes()));
+    format!("{id}.by.{}", digest.get(..16).unwrap_or_default())
+}
+
+/// Writes a file that a reader sees whole or not at all. Whether it was not there before.
+pub(super) fn put(folder: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<bool> {
+    let draft = format!(".{}", token(8)?);
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = fs::openat(folder, &draft, flags, NEW)?;
+    let written = io::Write::write_all(&mut std::fs::File::from(file), bytes);
+    let linked = written.and_then(|()| match fs::linkat(folder, &draft, folder, name, AtFlags::empty()) {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) => Ok(false),
+        Err(fault) => Err(fault.into()),
+    });
+    remove(folder, &draft)?;
+    linked
+}
+
+pub(super) fn read(folder: &OwnedFd, name: &str) -> io::Result<Option<Vec<u8>>> {
+    let file = match fs::openat(folder, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(file) => std::fs::File::from(file),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(fault) => return Err(fault.into()),
+    };
+    let mut bytes = Vec::new();
+    file.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+pub(super) fn remove(folder: &OwnedFd, name: &str) -> io::Result<()> {
+    match fs::unlinkat(folder, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+/// The names in a folder, less drafts.
+pub(super) fn names(folder: &OwnedFd) -> io::Result<Vec<String>> {
+    let entries = std::fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| !name.starts_with('.')).collect())
+}
+
+/// Compares without telling by its time where two texts differ.
+pub(super) fn constant_time_eq(one: &[u8], other: &[u8]) -> bool {
+    aws_lc_rs::constant_time::verify_slices_are_equal(one, other).is_ok()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn state() -> (tempfile::TempDir, StateDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&folder.path().join("state")).unwrap();
+        (folder, state)
+    }
+
+    fn ask(id: &str) -> Ask {
+        let text = str::to_owned;
+        Ask {
+            id: text(id),
+            binding: text("b"),
+            call: text("c_1"),
+            tool: text("delete_file"),
+            principal: text("stdio"),
+            session: text("s"),
+            profile: text("p"),
+            level: 4,
+            code: text("needs_operator"),
+            text: text("Delete work/a"),
+            asked: 100,
+            expires: 150,
+            needed: 1,
+        }
+    }
+
+    #[test]
+    fn a_question_waits_for_every_process_and_each_operator_answers_once() {
+        let (_keep, state) = state();
+        state.put_ask(&ask("ap_0001")).unwrap();
+        let other = StateDir::open(state.path()).unwrap();
+        assert_eq!(other.asks().unwrap(), [ask("ap_0001")]);
+        let yes = |name: &str, at| Answered::new(&ask("ap_0001"), name, Say::Once, at);
+        assert!(other.put_answer(&yes("bob", 120)).unwrap() && other.put_answer(&yes("ann", 110)).unwrap());
+        assert!(!state.put_answer(&yes("bob", 130)).unwrap(), "nobody answers twice");
+        let given: Vec<_> = state.answers("ap_0001").unwrap().into_iter().map(|answered| (answered.operator, answered.at)).collect();
+        assert_eq!(given, [("ann".to_owned(), 110), ("bob".to_owned(), 120)]);
+        state.ask_again("ap_0001");
+        assert_eq!(state.times_asked("ap_0001"), 2);
+        state.drop_ask("ap_0001").unwrap();
+        assert_eq!((state.asks().unwrap(), state.answers("ap_0001").unwrap()), (vec![], vec![]));
+    }
+
+    #[test]
+    fn an_answer_that_was_put_there_by_somebody_without_the_key_is_none() {
+        let (_keep, state) = state();
+        state.put_ask(&ask("ap_0001")).unwrap();
+        let forged = Answered { mac: "0".repeat(64), ..Answered::new(&ask("ap_0001"), "eve", Say::Once, 110) };
+        std::fs::write(state.path().join("approvals").join(answer_name("ap_0001", "eve")), serde_json::to_vec(&forged).unwrap()).unwrap();
+        assert_eq!(state.answers("ap_0001").unwrap(), []);
+        // A real answer, put under another question or another name.
+        state.put_answer(&Answered::new(&ask("ap_0001"), "ann", Say::Once, 110)).unwrap();
+        let real = state.path().join("approvals").join(answer_name("ap_0001", "ann"));
+        for place in [answer_name("ap_0002", "ann"), answer_name("ap_0001", "eve")] {
+            std::fs::copy(&real, state.path().join("approvals").join(place)).unwrap();
+        }
+        assert_eq!((state.answers("ap_0001").unwrap().len(), state.answers("ap_0002").unwrap().len()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_over_is_swept_away_and_what_is_not_stays() {
+        let (_keep, state) = state();
+        state.put_ask(&ask("ap_0001")).unwrap();
+        state.use_once("ap_gone", 1000).unwrap();
+        state.use_once("ap_kept", 9000).unwrap();
+        std::fs::write(state.path().join("used/ap_torn"), "").unwrap();
+        state.sweep(3700).unwrap();
+        assert_eq!(state.asks().unwrap().len(), 1);
+        state.sweep(5000).unwrap();
+        assert_eq!(state.asks().unwrap().len(), 0);
+        assert!(!state.was_used("ap_gone").unwrap() && state.was_used("ap_kept").unwrap() && state.was_used("ap_torn").unwrap());
+    }
+
+    #[test]
+    fn only_an_id_is_an_id() {
+        assert!(is_id("ap_0123abcd"));
+        for bad in ["", "ap_", "ap_../x", "ap_a/b", "x_0123", "ap_12.3", "ap_\u{430}bcd"] {
+            assert!(!is_id(bad), "{bad}");
+        }
+    }
+}

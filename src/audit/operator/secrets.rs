@@ -1,0 +1,225 @@
+//! Who may answer: named operators, each with a passphrase (kept as Argon2id) or an authenticator.
+//!
+//! A secret is what tells an operator from an agent with the same user id, whose other tools could reach the socket as well.
+
+use std::io;
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use serde::{Deserialize, Serialize};
+
+use super::super::{StateDir, hex, random};
+use super::failures::Failures;
+use super::queue::{constant_time_eq, names, put, read, remove};
+use super::totp;
+
+/// How an operator proves who they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Something they know.
+    Passphrase,
+    /// The code of an authenticator, new every 30 seconds and good once.
+    Totp,
+}
+
+/// An operator, without the secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Operator {
+    /// The name answers are recorded under.
+    pub name: String,
+    /// How they prove who they are.
+    pub kind: Kind,
+}
+
+/// What a secret was worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// It is the operator's.
+    Right,
+    /// It is not, or there is no such operator: the two are not told apart.
+    Wrong,
+    /// Too many wrong ones; looked at again after so many seconds.
+    Closed(u64),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    name: String,
+    kind: Kind,
+    /// Of a passphrase: 16 random bytes in hex.
+    #[serde(default)]
+    salt: String,
+    /// The Argon2id hash, or the authenticator's key, in hex.
+    secret: String,
+    /// Of an authenticator: the last step a code was taken for.
+    #[serde(default)]
+    last_step: u64,
+}
+
+const FOLDER: &str = "operators";
+/// A passphrase with fewer characters is refused.
+const SHORTEST: usize = 8;
+
+impl StateDir {
+    /// The operators that have a secret here, by name.
+    /// # Errors  When they cannot be read.
+    pub fn operators(&self) -> io::Result<Vec<Operator>> {
+        let folder = self.subfolder(FOLDER)?;
+        let mut found = Vec::new();
+        for name in names(&folder)?.iter().filter(|name| name.ends_with(".json")) {
+            let stored = read(&folder, name)?.and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
+            found.extend(stored.map(|stored| Operator { name: stored.name, kind: stored.kind }));
+        }
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(found)
+    }
+
+    /// Gives an operator a passphrase, in place of whatever secret they had.
+    /// # Errors  A passphrase that is too short, or a secret that cannot be kept.
+    pub fn set_passphrase(&self, name: &str, passphrase: &str) -> io::Result<()> {
+        if passphrase.chars().count() < SHORTEST {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("a passphrase has at least {SHORTEST} characters")));
+        }
+        let mut salt = [0; 16];
+        random(&mut salt)?;
+        let secret = hex::long(&hash(passphrase, &salt)?);
+        self.keep(&Stored { name: name.to_owned(), kind: Kind::Passphrase, salt: hex::long(&salt), secret, last_step: 0 })
+    }
+
+    /// Gives an operator an authenticator: the address to show it, with the key in it.
+    /// # Errors  When it cannot be kept.
+    pub fn set_totp(&self, name: &str) -> io::Result<String> {
+        let mut key = [0; 20];
+        random(&mut key)?;
+        self.keep(&Stored { name: name.to_owned(), kind: Kind::Totp, salt: String::new(), secret: hex::long(&key), last_step: 0 })?;
+        Ok(format!("otpauth://totp/toolgate:{}?secret={}&issuer=toolgate", escaped(name), totp::base32(&key)))
+    }
+
+    /// Takes an operator's secret away. Whether there was one.
+    /// # Errors  When it stays.
+    pub fn remove_operator(&self, name: &str) -> io::Result<bool> {
+        let folder = self.subfolder(FOLDER)?;
+        let there = read(&folder, &file_of(name))?.is_some();
+        remove(&folder, &file_of(name))?;
+        Ok(there)
+    }
+
+    /// Whether this is the operator's secret, at `now` (seconds since 1970). Slow on purpose, and closed for a while after five wrong ones.
+    /// # Errors  When it cannot be told, which is no yes.
+    pub fn check_operator(&self, name: &str, secret: &str, now: u64) -> io::Result<Checked> {
+        let folder = self.subfolder(FOLDER)?;
+        let file = file_of(name);
+        let failures = Failures::open(&folder, file.trim_end_matches(".json"), now)?;
+        if let Some(seconds) = failures.closed(now) {
+            return Ok(Checked::Closed(seconds));
+        }
+        let stored = read(&folder, &file)?.and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
+        if let Some(stored) = stored.filter(|stored| stored.name == name)
+            && self.proves(stored, secret, now)?
+        {
+            return Ok(Checked::Right);
+        }
+        failures.add(now)?;
+        Ok(Checked::Wrong)
+    }
+
+    fn proves(&self, mut stored: Stored, given: &str, now: u64) -> io::Result<bool> {
+        let kept = hex::decode(&stored.secret).unwrap_or_default();
+        match stored.kind {
+            Kind::Passphrase => {
+                let salt = hex::decode(&stored.salt).unwrap_or_default();
+                Ok(constant_time_eq(&hash(given, &salt)?, &kept))
+            }
+            Kind::Totp => match totp::step_of(&kept, given, now) {
+                // A code that was read over a shoulder is of no use a second time (RFC 6238, section 5.2).
+                Some(step) if step > stored.last_step => {
+                    stored.last_step = step;
+                    self.keep(&stored).map(|()| true)
+                }
+                _ => Ok(false),
+            },
+        }
+    }
+
+    fn keep(&self, stored: &Stored) -> io::Result<()> {
+        if !is_name(&stored.name) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a name has 1 to 64 letters, digits, `.`, `_`, `-` or `@`"));
+        }
+        let folder = self.subfolder(FOLDER)?;
+        let bytes = serde_json::to_vec(stored).map_err(io::Error::other)?;
+        remove(&folder, ".next")?;
+        put(&folder, ".next", &bytes)?;
+        rustix::fs::renameat(&folder, ".next", &folder, file_of(&stored.name))?;
+        Ok(rustix::fs::fsync(&folder)?)
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte))
+}
+
+fn file_of(name: &str) -> String {
+    format!("{}.json", hex::text(&hex::sha256(name.as_bytes())).get(..32).unwrap_or_default())
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('@', "%40")
+}
+
+/// Argon2id with 19 MiB and two passes: the least that OWASP's Password Storage Cheat Sheet names.
+fn hash(passphrase: &str, salt: &[u8]) -> io::Result<[u8; 32]> {
+    let fault = |fault: argon2::Error| io::Error::other(fault.to_string());
+    let params = Params::new(19 * 1024, 2, 1, Some(32)).map_err(fault)?;
+    let mut out = [0; 32];
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params).hash_password_into(passphrase.as_bytes(), salt, &mut out).map_err(fault)?;
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::tests::state;
+    use super::*;
+
+    #[test]
+    fn a_passphrase_is_its_operators_and_stands_nowhere() {
+        let (_keep, state) = state();
+        assert!(state.set_passphrase("ann", "short").is_err() && state.set_passphrase("../ann", "long enough").is_err());
+        state.set_passphrase("ann", "long enough").unwrap();
+        state.set_passphrase("bob", "another one").unwrap();
+        let check = |name: &str, secret: &str| state.check_operator(name, secret, 1000).unwrap();
+        assert_eq!(check("ann", "long enough"), Checked::Right);
+        assert_eq!(check("ann", "another one"), Checked::Wrong, "another operator's");
+        assert_eq!(check("eve", "long enough"), Checked::Wrong, "nobody's");
+        for entry in std::fs::read_dir(state.path().join("operators")).unwrap() {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+            assert!(!text.contains("long enough") && !text.contains(&hex::long(b"long enough")));
+        }
+        assert!(state.remove_operator("ann").unwrap() && !state.remove_operator("ann").unwrap());
+        assert_eq!(state.operators().unwrap(), [Operator { name: "bob".to_owned(), kind: Kind::Passphrase }]);
+    }
+
+    #[test]
+    fn five_wrong_secrets_close_a_name_for_a_minute_in_every_process() {
+        let (_keep, state) = state();
+        state.set_totp("ann").unwrap();
+        let other = StateDir::open(state.path()).unwrap();
+        for wrong in 0..5 {
+            assert_eq!(state.check_operator("ann", &format!("x{wrong}"), 3000 + wrong).unwrap(), Checked::Wrong);
+        }
+        assert_eq!(other.check_operator("ann", "000000", 3010).unwrap(), Checked::Closed(50));
+        assert_eq!(other.check_operator("bob", "x", 3010).unwrap(), Checked::Wrong, "another name is open");
+        assert_eq!(other.check_operator("ann", "x", 3060).unwrap(), Checked::Wrong, "looked at again");
+    }
+
+    #[test]
+    fn a_code_of_an_authenticator_is_good_once() {
+        let (_keep, state) = state();
+        let address = state.set_totp("ann@site").unwrap();
+        assert!(address.starts_with("otpauth://totp/toolgate:ann%40site?secret="), "{address}");
+        let stored: Stored =
+            serde_json::from_slice(&std::fs::read(state.path().join("operators").join(file_of("ann@site"))).unwrap()).unwrap();
+        let code = totp::code(&hex::decode(&stored.secret).unwrap(), 100);
+        assert_eq!(state.check_operator("ann@site", &code, 3000).unwrap(), Checked::Right);
+        assert_eq!(state.check_operator("ann@site", &code, 3001).unwrap(), Checked::Wrong);
+    }
+}

@@ -1,0 +1,220 @@
+//! `toolgate approvals`: the operator's channel. What waits, what it is, yes or no, and who may say so.
+
+mod secret;
+mod terminal;
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::arguments::ApprovalsCommand;
+use crate::audit::{StateDir, is_hidden, plain};
+
+/// Why a subcommand could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// No server can be reached.
+    #[error("no server is running on the state folder `{0}`, so nothing waits and nothing can be answered")]
+    Nobody(String),
+    /// The state folder cannot be used.
+    #[error("{0}")]
+    State(String),
+    /// The words of the command line fit nothing.
+    #[error("{0}")]
+    Use(String),
+    /// The connection or the terminal failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Runs a subcommand on the servers of a state folder; `false`: the answer is a no.
+/// # Errors  `Failed`.
+pub fn run(state: &Path, command: ApprovalsCommand, out: &mut dyn Write) -> Result<bool, Failed> {
+    let folder = StateDir::visit(state).map_err(|fault| Failed::State(fault.to_string()))?;
+    match command {
+        ApprovalsCommand::List { json } => list(&mut Server::reach(&folder)?, json, out),
+        ApprovalsCommand::Show { id, json } => show(&mut Server::reach(&folder)?, &id, json, out),
+        ApprovalsCommand::Allow { id, who, reason, session } => {
+            let say = if session { "session" } else { "once" };
+            answer(&mut Server::reach(&folder)?, &id, say, who.as_deref(), reason.as_deref(), out)
+        }
+        ApprovalsCommand::Deny { id, who, reason } => {
+            answer(&mut Server::reach(&folder)?, &id, "deny", who.as_deref(), reason.as_deref(), out)
+        }
+        ApprovalsCommand::Watch { json } => watch(&folder, json, out),
+        ApprovalsCommand::Secret { command } => secret::run(&folder, command, out),
+    }
+}
+
+/// A server that answers.
+#[derive(Debug)]
+struct Server(BufReader<UnixStream>);
+
+/// A server that says nothing for so long has died.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Server {
+    fn reach(folder: &StateDir) -> Result<Self, Failed> {
+        let stream = folder.reach_server().map_err(|fault| match fault.kind() {
+            io::ErrorKind::NotFound => Failed::Nobody(folder.path().display().to_string()),
+            _ => Failed::Io(fault),
+        })?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    fn ask(&mut self, request: &Value) -> Result<Value, Failed> {
+        self.0.get_mut().write_all(format!("{request}\n").as_bytes())?;
+        let mut line = String::new();
+        self.0.read_line(&mut line)?;
+        serde_json::from_str(&line).map_err(|_| Failed::State("the server closed the connection".to_owned()))
+    }
+
+    fn questions(&mut self) -> Result<Vec<Value>, Failed> {
+        let answer = self.ask(&json!({"do": "list"}))?;
+        Ok(answer.get("questions").and_then(Value::as_array).cloned().unwrap_or_default())
+    }
+
+    /// The question whose id begins with `id`.
+    fn question(&mut self, id: &str) -> Result<Value, Failed> {
+        let mut fits = self.questions()?;
+        fits.retain(|question| text(question, "id").starts_with(id));
+        match (fits.pop(), fits.is_empty()) {
+            (Some(question), true) if id.len() >= 4 => Ok(question),
+            (Some(_), _) => Err(Failed::Use(format!("`{}` fits several questions; give more of the id", plain(id)))),
+            (None, _) => Err(Failed::Use(format!("no question `{}` waits; see toolgate approvals list", plain(id)))),
+        }
+    }
+}
+
+fn list(server: &mut Server, as_json: bool, out: &mut dyn Write) -> Result<bool, Failed> {
+    let questions = server.questions()?;
+    if questions.is_empty() && !as_json {
+        writeln!(out, "nothing waits")?;
+    }
+    for question in questions {
+        if as_json {
+            writeln!(out, "{question}")?;
+        } else {
+            writeln!(out, "{}", one_line(&question))?;
+        }
+    }
+    Ok(true)
+}
+
+fn show(server: &mut Server, id: &str, as_json: bool, out: &mut dyn Write) -> Result<bool, Failed> {
+    let question = server.question(id)?;
+    if as_json {
+        writeln!(out, "{question}")?;
+    } else {
+        print(&question, out)?;
+    }
+    Ok(true)
+}
+
+fn print(question: &Value, out: &mut dyn Write) -> Result<(), Failed> {
+    writeln!(out, "{}", one_line(question))?;
+    for name in ["call", "session", "profile", "code"] {
+        writeln!(out, "{name:<10} {}", plain(text(question, name)))?;
+    }
+    let agreed: Vec<&str> = question.get("agreed").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    if !agreed.is_empty() {
+        writeln!(out, "agreed     {}", plain(&agreed.join(", ")))?;
+    }
+    writeln!(out)?;
+    // Escaped where it was made; here once more, for it comes over a socket.
+    for line in text(question, "text").lines() {
+        writeln!(out, "{}", line.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect::<String>())?;
+    }
+    Ok(())
+}
+
+fn answer(server: &mut Server, id: &str, say: &str, who: Option<&str>, reason: Option<&str>, out: &mut dyn Write) -> Result<bool, Failed> {
+    let question = server.question(id)?;
+    print(&question, out)?;
+    writeln!(out)?;
+    out.flush()?;
+    // The one who allows has read what stands above; what they prove themselves with is never an argument, for others can read those.
+    let secret = if say == "deny" { None } else { terminal::secret("passphrase or code: ")? };
+    let mut request = json!({"do": "answer", "id": text(&question, "id"), "say": say, "binding": text(&question, "binding")});
+    for (name, value) in [("operator", who), ("secret", secret.as_deref()), ("reason", reason)] {
+        if let Some(value) = value {
+            request[name] = json!(value);
+        }
+    }
+    let said = server.ask(&request)?;
+    if said.get("ok") != Some(&Value::Bool(true)) {
+        writeln!(out, "refused: {}", plain(text(&said, "why")))?;
+        return Ok(false);
+    }
+    let lacking = said.get("lacking").and_then(Value::as_u64).unwrap_or(0);
+    let done = match (say, lacking) {
+        ("deny", _) => "denied".to_owned(),
+        (_, 0) => "allowed".to_owned(),
+        (_, more) => format!("noted; {more} more operator(s) must agree"),
+    };
+    writeln!(out, "{done}, by {}", plain(text(&said, "operator")))?;
+    Ok(true)
+}
+
+/// Prints each question as it comes and goes, until nobody reads any more.
+fn watch(folder: &StateDir, as_json: bool, out: &mut dyn Write) -> Result<bool, Failed> {
+    const LOOK: Duration = Duration::from_millis(300);
+    let mut known: Vec<String> = Vec::new();
+    loop {
+        // Servers come and go; the watch stays.
+        let questions = match Server::reach(folder).and_then(|mut server| server.questions()) {
+            Ok(questions) => questions,
+            Err(Failed::Nobody(_)) => Vec::new(),
+            Err(fault) => return Err(fault),
+        };
+        for question in questions.iter().filter(|question| !known.iter().any(|id| id == text(question, "id"))) {
+            if as_json {
+                writeln!(out, "{}", json!({"event": "asked", "question": question}))?;
+            } else {
+                print(question, out)?;
+                writeln!(out, "\n  toolgate approvals allow {0}\n  toolgate approvals deny {0}\n", plain(text(question, "id")))?;
+            }
+        }
+        for gone in known.iter().filter(|id| !questions.iter().any(|question| text(question, "id") == *id)) {
+            if as_json {
+                writeln!(out, "{}", json!({"event": "over", "id": gone}))?;
+            } else {
+                writeln!(out, "{}  is over\n", plain(gone))?;
+            }
+        }
+        out.flush()?;
+        known = questions.iter().map(|question| text(question, "id").to_owned()).collect();
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn one_line(question: &Value) -> String {
+    let number = |name: &str| question.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let left = number("expires").saturating_sub(super::setup::wall_seconds());
+    let first = text(question, "text").lines().next().unwrap_or_default();
+    let agreed = question.get("agreed").and_then(Value::as_array).map_or(0, Vec::len);
+    let mut line = format!(
+        "{}  level {}  {} s left  {}  {}  {}",
+        plain(text(question, "id")),
+        number("level"),
+        left,
+        plain(text(question, "principal")),
+        plain(text(question, "tool")),
+        plain(first)
+    );
+    if number("needed") > 1 {
+        line.push_str(&format!("  ({agreed} of {} operators agreed)", number("needed")));
+    }
+    if number("times") > 1 {
+        line.push_str(&format!("  (asked {} times)", number("times")));
+    }
+    line
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}

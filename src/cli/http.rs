@@ -1,0 +1,225 @@
+//! `serve --http`: an address becomes a listener, files become keys, and the house is served to many.
+
+#![expect(clippy::disallowed_methods, reason = "the command line is where an address becomes a listener and a path a file")]
+
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::{TcpListener, UnixListener};
+
+use super::arguments::HttpChoice;
+use super::run::Fault;
+use super::setup::{self, Found, Unbuilt};
+use crate::house::House;
+use crate::manifest::Manifest;
+use crate::model::HttpUrl;
+use crate::server::http::{Door, Options, Source};
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// An address of this machine and a port; port 0 takes any that is free.
+    Tcp(SocketAddr),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+impl std::str::FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            return Ok(Self::Unix(PathBuf::from(path)));
+        }
+        let numbers = match text.strip_prefix("localhost:") {
+            Some(port) => format!("{}:{port}", Ipv4Addr::LOCALHOST),
+            None => text.to_owned(),
+        };
+        let fault = || format!("`{text}` is no address; write 127.0.0.1:8011, [::1]:8011, 0.0.0.0:8011 or unix:/run/toolgate.sock");
+        numbers.parse().map(Self::Tcp).map_err(|_| fault())
+    }
+}
+
+impl Address {
+    fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+}
+
+/// Builds the house and serves it until the process is told to stop.
+pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, profile: Option<&str>) -> Result<(), Fault> {
+    let clients = &mut found.manifest.clients;
+    if let Some(profile) = profile {
+        if !found.manifest.profiles.contains_key(profile) {
+            return Err(Fault::Use(format!("there is no profile `{profile}` in the manifest")));
+        }
+        if let Some(http) = &mut clients.http {
+            profile.clone_into(http);
+        } else {
+            tracing::warn!("`--profile` is for standard input; over HTTP callers get theirs from `[clients]`");
+        }
+    }
+    may_listen(&found.manifest, address)?;
+    let tls = match (&choice.tls_cert, &choice.tls_key) {
+        (Some(certificate), Some(key)) => Some(Arc::new(tls(certificate, key)?)),
+        (None, None) => None,
+        _ => return Err(Fault::Use("--tls-cert and --tls-key go together".to_owned())),
+    };
+    let base = found.file.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    more_descriptors();
+    let house = Arc::new(setup::build(found)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        let door = open(address).await?;
+        let mut log = io::stderr();
+        match &door {
+            Door::Tcp(listener) => writeln!(log, "toolgate: serving MCP at {scheme}://{}/mcp", listener.local_addr()?)?,
+            Door::Unix(_) => writeln!(log, "toolgate: serving MCP at {}, path /mcp", address.shown())?,
+        }
+        let options = Options { door, sse: choice.sse, tls, source: source(Arc::clone(&house), base), reload: Box::new(|| {}) };
+        crate::server::serve_http(Arc::clone(&house), options).await
+    });
+    if let Address::Unix(path) = address {
+        let _ = std::fs::remove_file(path);
+    }
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    house.close();
+    outcome.map_err(Fault::from)
+}
+
+impl Address {
+    fn shown(&self) -> String {
+        match self {
+            Self::Tcp(address) => address.to_string(),
+            Self::Unix(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// Nobody may come in from elsewhere without saying who they are.
+fn may_listen(manifest: &Manifest, address: &Address) -> Result<(), Fault> {
+    let clients = &manifest.clients;
+    let asks = !clients.tokens.is_empty() || !clients.oauth.is_empty();
+    if !address.is_local() && !asks {
+        return Err(Unbuilt::Refused(format!(
+            "`{}` is reached from other machines, and `[clients]` names no token and no issuer: anybody could call; add [[clients.token]] or \
+             [[clients.oauth]], or listen on 127.0.0.1",
+            address.shown()
+        ))
+        .into());
+    }
+    if !address.is_local() && clients.http.is_some() {
+        tracing::warn!(
+            "`[clients] http` gives a profile to callers without a token; it holds on a loopback address alone and is not used here"
+        );
+    }
+    if address.is_local() && !asks && clients.http.is_none() {
+        tracing::warn!("nobody can call: `[clients]` names no token, no issuer, and `http = \"none\"`");
+    }
+    Ok(())
+}
+
+async fn open(address: &Address) -> io::Result<Door> {
+    match address {
+        Address::Tcp(address) => {
+            let listener = TcpListener::bind(address).await.map_err(|fault| told(&fault, &address.to_string()))?;
+            Ok(Door::Tcp(listener))
+        }
+        Address::Unix(path) => {
+            // A socket that nobody answers at is what a killed server left.
+            let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+            if is_socket && tokio::net::UnixStream::connect(path).await.is_err() {
+                std::fs::remove_file(path)?;
+            }
+            // Whoever may open the socket may call.
+            let before = umask(rustix::fs::Mode::from_raw_mode(0o177));
+            let listener = UnixListener::bind(path);
+            umask(before);
+            Ok(Door::Unix(listener.map_err(|fault| told(&fault, &path.display().to_string()))?))
+        }
+    }
+}
+
+fn told(fault: &io::Error, place: &str) -> io::Error {
+    io::Error::new(fault.kind(), format!("`{place}` cannot be listened on: {fault}"))
+}
+
+fn tls(certificate: &Path, key: &Path) -> Result<rustls::ServerConfig, Fault> {
+    let unusable = |file: &Path, why: &str| Fault::Use(format!("`{}` {why}", file.display()));
+    let read = |file: &Path| std::fs::read(file).map_err(|fault| unusable(file, &format!("cannot be read: {fault}")));
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(certificate)?).collect();
+    let chain = chain.ok().filter(|chain| !chain.is_empty()).ok_or_else(|| unusable(certificate, "holds no PEM certificate"))?;
+    let secret = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| unusable(key, "holds no PEM private key"))?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|fault| Fault::Use(fault.to_string()))?
+        .with_no_client_auth()
+        .with_single_cert(chain, secret)
+        .map_err(|fault| unusable(certificate, &format!("and its key cannot be used: {fault}")))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Reads the keys of an issuer: a file beside the manifest, or a URL through the egress guard.
+fn source(house: Arc<House>, base: PathBuf) -> Source {
+    Arc::new(move |place: String| {
+        let (house, base) = (Arc::clone(&house), base.clone());
+        Box::pin(async move {
+            if !place.starts_with("https://") {
+                return std::fs::read(base.join(&place)).map_err(|fault| fault.to_string());
+            }
+            let url = HttpUrl::parse(&place).map_err(|refusal| refusal.to_string())?;
+            house.sandbox().fetch_document(&url, &house.gate().manifest().network).await.map_err(|denied| denied.refusal().to_string())
+        })
+    })
+}
+
+/// Each connection is a descriptor; the soft limit of a login shell is often 1024.
+fn more_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: limit.maximum.or(Some(1 << 20)), maximum: limit.maximum };
+    if let Err(fault) = setrlimit(Resource::Nofile, wanted) {
+        tracing::warn!(%fault, "the limit of open descriptors stays as it is");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    #[test]
+    fn an_address_is_numbers_or_a_socket() {
+        assert_eq!("127.0.0.1:8011".parse(), Ok(Address::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8011))));
+        assert_eq!("localhost:1".parse(), Ok(Address::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1))));
+        assert_eq!("unix:/run/t.sock".parse(), Ok(Address::Unix(PathBuf::from("/run/t.sock"))));
+        for text in ["", "8011", "example.com:80", "unix:", "127.0.0.1", "http://127.0.0.1:1"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_others_reach_needs_callers_that_say_who_they_are() {
+        let open = Manifest { clients: crate::manifest::Clients { http: Some("p".into()), ..Default::default() }, ..Manifest::default() };
+        assert!(may_listen(&open, &"127.0.0.1:1".parse().unwrap()).is_ok());
+        for address in ["0.0.0.0:1", "192.0.2.1:1", "[::]:1"] {
+            assert!(may_listen(&open, &address.parse().unwrap()).is_err(), "{address}");
+        }
+        let mut closed = open;
+        closed.clients.tokens.push(crate::manifest::Token { name: "a".into(), sha256: [0; 32], profile: "p".into() });
+        assert!(may_listen(&closed, &"0.0.0.0:1".parse().unwrap()).is_ok());
+    }
+}

@@ -1,0 +1,132 @@
+//! RSS, Atom and JSON feeds as Markdown: what is new somewhere, newest as the feed has it.
+
+use std::fmt::Write;
+
+use feed_rs::model::{Entry, Text};
+
+use super::{Article, Mode, read_html};
+use crate::model::HttpUrl;
+
+/// Reads a feed. `base` is its address, from which relative links start. `None` for what is no feed.
+///
+/// Each entry is a heading that links to it, its date and authors, and its text; the markup in it is read like a page's.
+pub fn read_feed(bytes: &[u8], base: Option<&HttpUrl>) -> Option<Article> {
+    let parser = feed_rs::parser::Builder::new().base_uri(base.map(HttpUrl::as_str)).build();
+    let feed = parser.parse(bytes).ok()?;
+    let title = feed.title.as_ref().map(|title| line_of(title, base)).filter(|title| !title.is_empty());
+    let mut article = Article { title: title.clone(), ..Article::default() };
+    let out = &mut article.markdown;
+    if let Some(title) = &title {
+        let _ = writeln!(out, "# {title}\n");
+    }
+    if let Some(description) = &feed.description {
+        let _ = writeln!(out, "{}\n", line_of(description, base));
+    }
+    for entry in feed.entries.iter().take(MOST_ENTRIES) {
+        write_entry(entry, base, out, &mut article.hidden);
+        if out.len() > MOST_TEXT {
+            break;
+        }
+    }
+    article.truncated = feed.entries.len() > MOST_ENTRIES || out.len() > MOST_TEXT;
+    article.date = feed.updated.or(feed.published).map(|date| date.format("%Y-%m-%d").to_string());
+    article.markdown.truncate(article.markdown.trim_end().len());
+    article.markdown.push('\n');
+    Some(article)
+}
+
+fn write_entry(entry: &Entry, base: Option<&HttpUrl>, out: &mut String, hidden: &mut String) {
+    let title = entry.title.as_ref().map_or_else(|| "(no title)".to_owned(), |title| line_of(title, base));
+    let link = entry.links.iter().find(|link| link.rel.as_deref().is_none_or(|rel| rel == "alternate")).and_then(|link| {
+        let resolved = base.map_or_else(|| HttpUrl::parse(&link.href), |base| base.join(&link.href));
+        resolved.ok()
+    });
+    let _ = match link {
+        Some(link) => writeln!(out, "## [{}]({})\n", title.replace(['[', ']'], ""), link.as_str().replace('(', "%28").replace(')', "%29")),
+        None => writeln!(out, "## {title}\n"),
+    };
+    let date = entry.published.or(entry.updated).map(|date| date.format("%Y-%m-%d").to_string());
+    let authors = entry.authors.iter().filter_map(|author| author.name.as_deref()).map(plain).collect::<Vec<_>>().join(", ");
+    let told: Vec<String> = date.into_iter().chain((!authors.is_empty()).then_some(authors)).collect();
+    if !told.is_empty() {
+        let _ = writeln!(out, "{}\n", told.join(" · "));
+    }
+    let content = entry.content.as_ref().and_then(|content| content.body.as_deref());
+    let summary = || entry.summary.as_ref().map(|summary| summary.content.as_str());
+    if let Some(markup) = content.or_else(summary) {
+        let read = read_html(markup, base, Mode::Page);
+        if !read.markdown.trim().is_empty() {
+            let _ = writeln!(out, "{}\n", below_headings(read.markdown.trim()));
+        }
+        if hidden.len() < 16 * 1024 {
+            hidden.push_str(&read.hidden);
+        }
+    }
+}
+
+/// A title or a description as one line without markup.
+fn line_of(text: &Text, base: Option<&HttpUrl>) -> String {
+    let is_markup = text.content.contains(['<', '&']);
+    if is_markup { plain(&super::to_text(&read_html(&text.content, base, Mode::Page).markdown)) } else { plain(&text.content) }
+}
+
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Headings of an entry's own stand below its title.
+fn below_headings(markdown: &str) -> String {
+    let mut in_code = false;
+    let lines = markdown.lines().map(|line| {
+        in_code ^= line.trim_start().starts_with("```");
+        if !in_code && line.starts_with('#') && line.trim_start_matches('#').starts_with(' ') && line.find(' ').unwrap_or(7) <= 4 {
+            format!("##{line}")
+        } else {
+            line.to_owned()
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Entries of one feed that are read; those that announce more hold whole archives.
+const MOST_ENTRIES: usize = 200;
+
+/// Bytes of Markdown after which no further entry is read.
+const MOST_TEXT: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(feed: &str) -> Option<Article> {
+        read_feed(feed.as_bytes(), HttpUrl::parse("https://a.example/feed").ok().as_ref())
+    }
+
+    #[test]
+    fn the_three_kinds_of_feeds_come_out_alike() {
+        let rss = "<?xml version='1.0'?><rss version='2.0'><channel><title>News &amp; more</title><link>https://a.example/</link><description>Daily</description><item><title>One [1]</title><link>/one</link><pubDate>Mon, 06 May 2024 07:08:09 GMT</pubDate><description>&lt;p&gt;It &lt;b&gt;rose&lt;/b&gt;, see &lt;a href='/x'&gt;here&lt;/a&gt;.&lt;script&gt;x&lt;/script&gt;</description></item></channel></rss>";
+        let atom = "<feed xmlns='http://www.w3.org/2005/Atom'><title>News &amp; more</title><subtitle>Daily</subtitle><id>i</id><updated>2024-05-06T07:08:09Z</updated><entry><title>One [1]</title><id>e</id><link href='https://a.example/one'/><published>2024-05-06T07:08:09Z</published><updated>2024-05-06T07:08:09Z</updated><content type='html'>&lt;p&gt;It &lt;b&gt;rose&lt;/b&gt;, see &lt;a href='/x'&gt;here&lt;/a&gt;.</content></entry></feed>";
+        let json = r#"{"version":"https://jsonfeed.org/version/1.1","title":"News & more","description":"Daily","items":[{"id":"1","url":"https://a.example/one","title":"One [1]","date_published":"2024-05-06T07:08:09Z","content_html":"<p>It <b>rose</b>, see <a href='/x'>here</a>."}]}"#;
+        let expected =
+            "# News & more\n\nDaily\n\n## [One 1](https://a.example/one)\n\n2024-05-06\n\nIt **rose**, see [here](https://a.example/x).\n";
+        for feed in [rss, atom, json] {
+            let read = read(feed).unwrap();
+            assert_eq!((read.title.as_deref(), read.markdown.as_str()), (Some("News & more"), expected), "{feed}");
+        }
+    }
+
+    #[test]
+    fn no_feed_and_hostile_feeds_are_no_trouble() {
+        for text in ["", "<html>", "{}", "<rss>", "plain"] {
+            assert!(read(text).is_none_or(|article| article.markdown.trim().is_empty()), "{text}");
+        }
+        let bomb = "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;&a;'>]><rss version='2.0'><channel><title>&b;</title></channel></rss>";
+        assert!(read(bomb).is_none_or(|article| !article.markdown.contains("aaaa")));
+        let many = format!("<rss version='2.0'><channel><title>t</title>{}</channel></rss>", "<item><title>i</title></item>".repeat(1000));
+        let read = read(&many).unwrap();
+        assert_eq!((read.markdown.matches("## i").count(), read.truncated), (200, true));
+        let link =
+            "<rss version='2.0'><channel><title>t</title><item><title>i</title><link>javascript:alert(1)</link></item></channel></rss>";
+        assert!(!super::read_feed(link.as_bytes(), None).unwrap().markdown.contains("javascript"));
+    }
+}

@@ -1,0 +1,207 @@
+//! The way of a call that only an operator may allow: it waits in a queue that all servers of the state folder share, and whoever finds the answer
+//! compares everything anew.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::asker::{Asker, Waits};
+use super::crowd::full;
+use super::door::{Door, wall_seconds};
+use super::pending::Pending;
+use super::question::Preview;
+use super::settle::{Case, Settled, nobody, note, note_id, refusal, replayed};
+use crate::audit::{Answered, Ask, Entry, Event, Say};
+use crate::model::{Code, Level, Question, Refusal};
+use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, State, Verdict, judge};
+
+/// What is asked.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    /// The judgement that asks.
+    pub(super) verdict: Verdict,
+    /// The level it is asked at.
+    pub(super) level: Level,
+    /// Digest of everything as it is now.
+    pub(super) binding: String,
+    /// What can be shown of it.
+    pub(super) preview: &'a Preview,
+}
+
+/// Between two looks for an answer.
+const LOOK: Duration = Duration::from_millis(100);
+/// Between two signs of life to a client that waits; below the 60 s after which common clients give a silent call up.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+impl Door {
+    /// Waits for the operator's answer as the client can, and gives the permit when it is a yes.
+    pub(super) async fn settle_with_operator(
+        &self,
+        case: &Case<'_>,
+        entry: &Entry,
+        brought: Option<Pending>,
+        asked: Asked<'_>,
+        mut state: State,
+        asker: &dyn Asker,
+    ) -> Result<Settled, Refusal> {
+        let waits = asker.waits();
+        let repeated = brought.is_some();
+        if repeated && case.call.repeat.as_ref().is_some_and(|repeat| repeat.answer.is_some()) {
+            let refusal = Refusal::new(Code::ApprovalWrongChannel, "this call is approved on the operator's channel alone");
+            return Err(refusal.rule("approvals").hint("nothing was done; call again without an answer and wait for the operator"));
+        }
+        let pending = match brought {
+            Some(pending) => pending,
+            None => self.queue(case, entry, &asked, &state, waits)?,
+        };
+        let began = Instant::now();
+        // The first sign of life at once, then one every few seconds.
+        let (mut seen, mut beats) = (usize::MAX, 0);
+        loop {
+            let answers = self.shared.state.answers(&pending.id).map_err(|_| nobody())?;
+            let over = wall_seconds() >= pending.expires && answers.is_empty();
+            if answers.len() != seen || over {
+                seen = answers.len();
+                state.answer = Some(self.operators_answer(&pending, &answers, asked.binding.clone())?);
+                let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
+                match verdict.decision {
+                    Decision::Allow => {
+                        let lasting = answers.iter().any(|answered| answered.say == Say::Session);
+                        let settled = self.consume(case, entry, &verdict, &pending, lasting)?;
+                        self.forget(&pending);
+                        return Ok(settled);
+                    }
+                    Decision::Deny => return Err(self.refused(entry, &pending, &verdict)),
+                    Decision::Ask => {}
+                }
+            }
+            if wall_seconds() >= pending.expires {
+                // One operator agreed and the other never came.
+                self.forget(&pending);
+                note(entry, Event::ApprovalExpired, &pending, json!({"reason": Code::ApprovalExpired}));
+                return Err(Refusal::new(Code::ApprovalExpired, "no operator answered in time, or one was still lacking"));
+            }
+            if waits == Waits::Repeated && (!repeated || began.elapsed() >= self.hold()) {
+                return self.come_back(case, &asked, &pending, asker);
+            }
+            if began.elapsed() >= HEARTBEAT * beats {
+                asker.beat(began.elapsed());
+                beats += 1;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                // The question stays until its end: whoever calls the same again finds the answer.
+                () = asker.gone() => return Err(Refusal::new(Code::ApprovalExpired, "nobody waited for the operator's answer any more")),
+                () = self.killed() => {
+                    self.forget(&pending);
+                    return Err(Refusal::new(Code::Killed, "the emergency stop was pulled while an operator was being asked"));
+                }
+            }
+        }
+    }
+
+    /// How long a repeated call of 2026-07-28 stays open before it is sent round once more: clients give up after ten rounds.
+    fn hold(&self) -> Duration {
+        (self.manifest.approvals.timeout / 9).clamp(Duration::from_millis(500), Duration::from_secs(20))
+    }
+
+    /// The question of this very call in the queue: the one that waits already, or a new one.
+    fn queue(&self, case: &Case<'_>, entry: &Entry, asked: &Asked<'_>, state: &State, waits: Waits) -> Result<Pending, Refusal> {
+        let now = wall_seconds();
+        let queue = &self.shared.state;
+        let mut waiting = queue.asks().map_err(|_| nobody())?;
+        waiting.retain(|ask| ask.expires > now || queue.answers(&ask.id).is_ok_and(|answers| !answers.is_empty()));
+        let principal = &case.call.caller.principal;
+        let mut pending = Pending { operator: true, code: None, ..self.new_pending(case, asked.binding.clone(), asked.level)? };
+        pending.reviews.clone_from(&state.reviews);
+        // A used one is on its way out of the queue: what it was given for has begun.
+        let is_open = |ask: &&Ask| !queue.was_used(&ask.id).unwrap_or(true);
+        if let Some(same) = waiting.iter().filter(|ask| ask.binding == asked.binding && ask.principal == *principal).find(is_open) {
+            queue.ask_again(&same.id);
+            return Ok(Pending { id: same.id.clone(), expires: same.expires, ..pending });
+        }
+        waiting.retain(|ask| ask.expires > now);
+        let own = waiting.iter().filter(|ask| ask.principal == *principal).count();
+        let soonest = waiting.iter().map(|ask| ask.expires).min().unwrap_or(now);
+        full(own, waiting.len(), soonest.saturating_sub(now))?;
+        let needed = self.manifest.approvals.two_persons.iter().any(|tool| tool == case.capability.spec.name);
+        let ask = Ask {
+            id: pending.id.clone(),
+            binding: asked.binding.clone(),
+            call: entry.id().to_owned(),
+            tool: case.capability.spec.name.to_owned(),
+            principal: principal.clone(),
+            session: case.call.caller.session.clone(),
+            profile: case.capability.profile.clone(),
+            level: asked.level.into(),
+            code: asked.verdict.code.as_str().to_owned(),
+            text: self.text(case, asked.preview, asked.level, None),
+            asked: now,
+            expires: pending.expires,
+            needed: 1 + u8::from(needed),
+        };
+        note(entry, Event::ApprovalRequested, &pending, json!({"level": asked.level, "channel": "operator", "reason": asked.verdict.code}));
+        queue.put_ask(&ask).map_err(|fault| {
+            tracing::error!(%fault, "a question could not be put into the operator's queue");
+            nobody()
+        })?;
+        tracing::warn!(id = pending.id, ?waits, "a call waits for an operator: toolgate approvals show {}", pending.id);
+        Ok(pending)
+    }
+
+    /// The operators' answers as the judge takes them.
+    fn operators_answer(&self, pending: &Pending, answers: &[Answered], binding_now: String) -> Result<Answer, Refusal> {
+        let used = self.shared.state.was_used(&pending.id).map_err(|_| nobody())?;
+        let seconds = |seconds: u64| Moment(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000_000));
+        let now = wall_seconds();
+        let refused = answers.iter().any(|answered| answered.say == Say::Deny);
+        let last = answers.iter().map(|answered| answered.at).max();
+        // A yes is good for as long as a question is, from when it was given.
+        let at = last.filter(|at| now < at.saturating_add(self.manifest.approvals.timeout.as_secs().max(1))).unwrap_or(now);
+        // What an operator was shown is what they agreed to: one answer to another text spoils the question.
+        let shown = answers.iter().find(|answered| answered.binding != pending.binding).map_or(&pending.binding, |other| &other.binding);
+        Ok(Answer {
+            channel: AnswerChannel::Operator,
+            response: refused.then(|| Response { action: "decline".to_owned(), ..Response::default() }),
+            approvers: answers.iter().filter(|answered| answered.say != Say::Deny).map(|answered| answered.operator.clone()).collect(),
+            code: None,
+            binding: shown.clone(),
+            binding_now,
+            expires: Some(seconds(pending.expires)),
+            at: seconds(at),
+            used,
+            for_principal: pending.principal.clone(),
+        })
+    }
+
+    /// A no, on the record; the question is closed by it.
+    fn refused(&self, entry: &Entry, pending: &Pending, verdict: &Verdict) -> Refusal {
+        match verdict.code {
+            Code::ApprovalReplayed => return replayed(),
+            // Somebody else's: it stays theirs.
+            Code::ApprovalWrongPrincipal => return refusal(verdict),
+            Code::ApprovalExpired => note_id(entry, Event::ApprovalExpired, &pending.id, json!({"reason": verdict.code})),
+            _ => {
+                if let Err(fault) = self.shared.state.use_once(&pending.id, self.used_until(pending)) {
+                    tracing::error!(%fault, "a refused question could not be closed");
+                }
+            }
+        }
+        self.forget(pending);
+        refusal(verdict)
+    }
+
+    /// Takes a question out of the queue.
+    fn forget(&self, pending: &Pending) {
+        if let Err(fault) = self.shared.state.drop_ask(&pending.id) {
+            tracing::warn!(%fault, "a question could not be taken out of the operator's queue");
+        }
+    }
+
+    fn come_back(&self, case: &Case<'_>, asked: &Asked<'_>, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
+        let text = self.text(case, asked.preview, asked.level, None);
+        let wait = Duration::from_secs(pending.expires.saturating_sub(wall_seconds()));
+        let question = Question { id: pending.id.clone(), text, code: None, wait, by_operator: true };
+        self.sealed(question, pending, asker)
+    }
+}

@@ -1,0 +1,57 @@
+//! What every server does beside its calls, whatever its transport: it hears operators, watches the kill switch, and clears away what is over.
+
+use std::sync::Arc;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::task::JoinHandle;
+
+use super::operator::{self, Operators};
+use crate::house::House;
+
+/// Runs until dropped.
+#[derive(Debug)]
+pub(super) struct Attending {
+    tasks: Vec<JoinHandle<()>>,
+    _operators: Option<Operators>,
+}
+
+impl Drop for Attending {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Begins to attend.
+pub(super) fn attend(house: &Arc<House>) -> Attending {
+    let tasks = vec![tokio::spawn(watch_the_switch(Arc::clone(house))), tokio::spawn(sweep(Arc::clone(house)))];
+    Attending { tasks, _operators: operator::listen(house) }
+}
+
+/// Ends everything as soon as anybody pulls the switch: also what runs between calls, which no call looks after.
+async fn watch_the_switch(house: Arc<House>) {
+    // Not a pipe, and read like one: a descriptor that becomes readable.
+    let watch = house.state().watch().and_then(Receiver::from_owned_fd_unchecked);
+    let Ok(mut watch) = watch else {
+        tracing::warn!("the state folder cannot be watched; running calls look at the kill switch themselves");
+        return;
+    };
+    let mut was_killed = house.state().is_killed();
+    // inotify(7) gives whole events only, the longest of which is a name of 255 bytes with its head.
+    let mut events = [0; 4096];
+    while watch.read(&mut events).await.is_ok_and(|read| read > 0) {
+        let is_killed = house.state().is_killed();
+        if is_killed && !was_killed {
+            house.stop_everything().await;
+        }
+        was_killed = is_killed;
+    }
+}
+
+/// Removes questions and marks that nobody can use any more, once at the start.
+async fn sweep(house: Arc<House>) {
+    let swept = tokio::task::spawn_blocking(move || house.state().sweep_now());
+    if let Ok(Err(fault)) = swept.await {
+        tracing::warn!(%fault, "old questions and marks could not be cleared away");
+    }
+}

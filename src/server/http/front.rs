@@ -1,0 +1,288 @@
+//! The front door: who may come in, how much they may bring, and where it goes.
+
+#![expect(clippy::result_large_err, reason = "the refusal is the answer itself, made once for a request that goes no further")]
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use rmcp::model::RequestId;
+use rmcp::transport::streamable_http_server::StreamableHttpService;
+use rmcp::{RoleServer, ServerHandler, Service};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::answers::{challenge, last, later, refused, rpc_error};
+use super::identity::{Identity, identify};
+use super::keys::Keys;
+use super::listen::Connection;
+use super::load::{Load, Slot};
+use super::place::{Foreign, Place};
+use super::seat::Seat;
+use super::sessions::{SEAT, Sessions};
+use super::sse;
+use crate::audit::token;
+use crate::house::House;
+use crate::manifest::{Http, Manifest};
+use crate::server::handler::Peer;
+use crate::server::metrics::Metrics;
+use crate::server::strict::{self, Oddity};
+use crate::server::transport::Malformed;
+
+/// Everything the routes share. `S` answers MCP; one is made for each session or request.
+pub(super) struct Endpoint<S: Service<RoleServer>> {
+    pub(super) house: Arc<House>,
+    pub(super) place: Place,
+    /// Names the sessions of principals.
+    pub(super) session_key: [u8; 32],
+    pub(super) keys: Keys,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) streams: sse::Streams,
+    pub(super) mcp: StreamableHttpService<S, Sessions>,
+    pub(super) make: Arc<dyn Fn(Arc<Seat>) -> S + Send + Sync>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) load: Load,
+    pub(super) begun: Instant,
+    /// No new request is taken.
+    pub(super) draining: CancellationToken,
+    /// Everything ends.
+    pub(super) stopping: CancellationToken,
+}
+
+impl<S: Service<RoleServer>> std::fmt::Debug for Endpoint<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// The header that names a session of the handshake era.
+pub(super) const SESSION: &str = "mcp-session-id";
+
+/// The one method, id and metadata of a message; the rest is rmcp's to read.
+#[derive(Deserialize)]
+struct Head {
+    method: Option<String>,
+    id: Option<RequestId>,
+}
+
+impl<S: ServerHandler + Send + 'static> Endpoint<S> {
+    /// The manifest in force, and its settings for HTTP.
+    pub(super) fn manifest(&self) -> Arc<Manifest> {
+        self.house.gate().manifest()
+    }
+
+    /// Host, Origin, identity, in this order: nothing of a foreign page's request is looked at further.
+    /// # Errors  The answer to give instead.
+    pub(super) async fn admit(&self, manifest: &Manifest, request: &Parts) -> Result<Identity, Response> {
+        if self.draining.is_cancelled() {
+            return Err(later(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping", 5));
+        }
+        let host = self.check_place(&manifest.http, request)?;
+        identify(manifest, &self.keys, &request.headers, self.place.is_local()).await.map_err(|unknown| {
+            self.metrics.refuse("identity");
+            tracing::info!(?unknown, "a request had no caller");
+            challenge(unknown, &self.metadata_url(&manifest.http, &host))
+        })
+    }
+
+    /// The host of a request whose Host and Origin are ours.
+    /// # Errors  403.
+    pub(super) fn check_place(&self, http: &Http, request: &Parts) -> Result<String, Response> {
+        let local = request.extensions.get::<Connection>().and_then(|connection| connection.local);
+        self.place.check(http, &request.uri, &request.headers, local).map_err(|foreign| {
+            let (label, why) = match foreign {
+                Foreign::Host => ("host", "the Host of the request is not one of this server's; `[http] allowed_hosts` lists further ones"),
+                Foreign::Origin => ("origin", "pages of this origin may not call; `[http] allowed_origins` lists those that may"),
+            };
+            self.metrics.refuse(label);
+            last(StatusCode::FORBIDDEN, why)
+        })
+    }
+
+    /// Where the metadata of RFC 9728 stands.
+    pub(super) fn metadata_url(&self, http: &Http, host: &str) -> String {
+        let url = self.place.url(http, host);
+        match url::Url::parse(&url) {
+            Ok(url) if url.origin().is_tuple() => {
+                let path = url.path().trim_end_matches('/');
+                format!("{}{}{path}", url.origin().ascii_serialization(), super::operations::METADATA)
+            }
+            _ => url,
+        }
+    }
+
+    /// A place among the caller's requests.
+    /// # Errors  429.
+    pub(super) fn enter(&self, http: &Http, caller: &Identity) -> Result<Slot, Response> {
+        self.load.enter(&caller.principal, http.max_requests_per_client).ok_or_else(|| {
+            self.metrics.refuse("concurrency");
+            later(StatusCode::TOO_MANY_REQUESTS, "too many requests of this caller are under way", 1)
+        })
+    }
+
+    /// The body of a request, whole, in time and within its bound.
+    /// # Errors  413, 408, 400.
+    pub(super) async fn body(&self, http: &Http, parts: &Parts, body: Body) -> Result<bytes::Bytes, Response> {
+        let most = self.house.longest_message();
+        let declared = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let too_large = || {
+            self.metrics.refuse("size");
+            last(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body is larger than the {most} bytes that are read; send less at once"))
+        };
+        if declared.is_some_and(|declared| declared > most as u64) {
+            return Err(too_large());
+        }
+        match tokio::time::timeout(http.body_timeout, Limited::new(body, most).collect()).await {
+            Ok(Ok(whole)) => {
+                let bytes = whole.to_bytes();
+                self.metrics.read(bytes.len());
+                Ok(bytes)
+            }
+            Ok(Err(fault)) if fault.is::<LengthLimitError>() => Err(too_large()),
+            Ok(Err(_)) => Err(last(StatusCode::BAD_REQUEST, "the body ended before its time")),
+            Err(_) => {
+                self.metrics.refuse("time");
+                Err(last(StatusCode::REQUEST_TIMEOUT, "the body took too long"))
+            }
+        }
+    }
+
+    /// A seat for a new session, where there is room for one.
+    /// # Errors  503, 429.
+    pub(super) fn new_seat(&self, http: &Http, caller: Identity) -> Result<Arc<Seat>, Response> {
+        let (all, own) = self.sessions.count(&caller.principal);
+        let (more, more_own) = self.streams.count(&caller.principal);
+        if all + more >= http.max_sessions as usize {
+            self.metrics.refuse("sessions");
+            return Err(later(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions", 30));
+        }
+        if own + more_own >= http.max_sessions_per_client as usize {
+            self.metrics.refuse("sessions");
+            return Err(later(StatusCode::TOO_MANY_REQUESTS, "this caller has too many sessions; end some with DELETE", 30));
+        }
+        let session = token(16).map_err(|_| refused(StatusCode::INTERNAL_SERVER_ERROR, "there are no random bytes"))?;
+        Ok(Arc::new(Seat::new(Peer { principal: caller.principal, session: format!("s_{session}"), profile: Some(caller.profile) })))
+    }
+
+    /// The session of a caller from 2026-07-28 on: the same at every process on this state folder, so that any of them can finish what another asked.
+    fn principal_seat(&self, caller: Identity) -> Arc<Seat> {
+        let session = super::session_of(&self.session_key, &caller.principal);
+        self.sessions.seat_of(&Peer { principal: caller.principal, session, profile: Some(caller.profile) })
+    }
+}
+
+/// The route of streamable HTTP.
+pub(super) async fn mcp<S: ServerHandler + Send + 'static>(State(endpoint): State<Arc<Endpoint<S>>>, request: Request) -> Response {
+    endpoint.answer(request).await.unwrap_or_else(|refusal| refusal)
+}
+
+impl<S: ServerHandler + Send + 'static> Endpoint<S> {
+    async fn answer(&self, request: Request) -> Result<Response, Response> {
+        let manifest = self.manifest();
+        let (mut parts, body) = request.into_parts();
+        let caller = self.admit(&manifest, &parts).await?;
+        if !matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
+            let mut response = refused(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes GET, POST and DELETE");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+            return Err(response);
+        }
+        let known = self.seat_of(&parts.headers, &caller)?;
+        if parts.method != Method::POST {
+            let seat = match known {
+                Some(seat) => seat,
+                None => self.principal_seat(caller),
+            };
+            return Ok(self.pass(seat, http::Request::from_parts(parts, Full::default())).await);
+        }
+        let slot = self.enter(&manifest.http, &caller)?;
+        if !is_json(&parts.headers) {
+            return Err(last(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json"));
+        }
+        let bytes = self.body(&manifest.http, &parts, body).await?;
+        let text = bytes.strip_prefix(b"\xef\xbb\xbf").map_or_else(|| bytes.clone(), |text| bytes.slice_ref(text));
+        let head = read(&text, &mut parts)?;
+        let seat = match known {
+            Some(seat) => seat,
+            None if head.method.as_deref() == Some("initialize") => self.new_seat(&manifest.http, caller)?,
+            None => self.principal_seat(caller),
+        };
+        // rmcp would let the later call of two with one id take the place of the first, whose answer is lost then.
+        let call = head.id.clone().filter(|_| parts.headers.contains_key(SESSION) && head.method.as_deref() == Some("tools/call"));
+        if call.as_ref().is_some_and(|id| !seat.take_id(id)) {
+            let id = serde_json::to_value(&head.id).ok();
+            return Err(rpc_error(StatusCode::BAD_REQUEST, id.as_ref(), -32600, "a call with this id is under way in this session"));
+        }
+        let response = self.pass(Arc::clone(&seat), http::Request::from_parts(parts, Full::new(text))).await;
+        if let Some(id) = call.filter(|_| !response.status().is_success()) {
+            seat.free_id(&id);
+        }
+        if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            // It was JSON, and no message.
+            let id = head.id.and_then(|id| serde_json::to_value(id).ok());
+            return Err(rpc_error(
+                StatusCode::BAD_REQUEST,
+                id.as_ref(),
+                -32600,
+                "the message is no JSON-RPC 2.0 request, notification or response",
+            ));
+        }
+        // The place is taken until the last byte is sent.
+        Ok(response.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _ = &slot;
+                frame
+            }))
+        }))
+    }
+
+    /// The seat of the session a request names. Another caller's session is not there.
+    fn seat_of(&self, headers: &HeaderMap, caller: &Identity) -> Result<Option<Arc<Seat>>, Response> {
+        let Some(id) = headers.get(SESSION) else { return Ok(None) };
+        let seat = id.to_str().ok().and_then(|id| self.sessions.seat(id));
+        let own = |seat: &Arc<Seat>| seat.peer().principal == caller.principal && seat.peer().profile.as_deref() == Some(&caller.profile);
+        match seat.filter(own) {
+            Some(seat) => {
+                seat.touch();
+                Ok(Some(seat))
+            }
+            None => Err(refused(StatusCode::NOT_FOUND, "there is no such session; begin anew with initialize")),
+        }
+    }
+
+    async fn pass(&self, seat: Arc<Seat>, request: http::Request<Full<bytes::Bytes>>) -> Response {
+        SEAT.scope(seat, self.mcp.handle(request)).await.map(Body::new)
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let essence = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()?.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Reads a message as strictly as on standard input; what the handler must answer for goes along in the request.
+fn read(text: &[u8], parts: &mut Parts) -> Result<Head, Response> {
+    let bad = |id: Option<Value>, code, why: &str| Err(rpc_error(StatusCode::BAD_REQUEST, id.as_ref(), code, why));
+    match strict::inspect(text) {
+        Some(Oddity::Unreadable(why)) => {
+            return bad(strict::salvage_id(text), -32700, &format!("the message is no JSON that can be read: {why}"));
+        }
+        Some(Oddity::DuplicateKey(key)) => {
+            let _ = parts.extensions.insert(Malformed(format!("the name `{key}` occurs twice in one object")));
+        }
+        None => {}
+    }
+    if text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        return bad(None, -32600, "batches are not taken; send one message a request");
+    }
+    let Ok(head) = serde_json::from_slice::<Head>(text) else {
+        return bad(strict::salvage_id(text), -32600, "the message is no JSON-RPC 2.0 request, notification or response");
+    };
+    Ok(head)
+}

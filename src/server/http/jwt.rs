@@ -1,0 +1,143 @@
+//! JSON Web Tokens (RFC 7519, RFC 8725): verified by issuer, audience, algorithm list and time, then matched to exactly one profile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use serde_json::{Map, Value};
+
+use super::keys::Keys;
+use crate::manifest::OAuth;
+
+/// What a token came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is valid and opens exactly one profile.
+    Fits { principal: String, profile: String },
+    /// It is valid and opens none, or more than one.
+    FitsNoRule,
+    /// It is not valid, in words that name no part of it.
+    Invalid(&'static str),
+}
+
+/// Clocks of two machines differ; in seconds.
+const LEEWAY: u64 = 10;
+
+/// Whether it has the three parts of a signed token.
+pub(super) fn looks_like(token: &str) -> bool {
+    token.bytes().filter(|byte| *byte == b'.').count() == 2
+}
+
+/// Verifies a token against every rule of its issuer.
+pub(super) async fn verify(rules: &[OAuth], keys: &Keys, token: &str) -> Verdict {
+    let Some((header, claimed)) = unverified(token) else { return Verdict::Invalid("the token cannot be read") };
+    if header.contains_key("crit") {
+        // An extension that must be understood and is not (RFC 7515 section 4.1.11).
+        return Verdict::Invalid("the token needs an extension that is not known here");
+    }
+    let Some(algorithm) = header.get("alg").and_then(Value::as_str).and_then(algorithm) else {
+        return Verdict::Invalid("the token's algorithm is not accepted");
+    };
+    // Which rules to try is all that the unverified part decides.
+    let issuer = claimed.get("iss").and_then(Value::as_str).unwrap_or_default();
+    let id = header.get("kid").and_then(Value::as_str);
+    let (mut fitting, mut principal, mut valid) = (BTreeSet::new(), None, false);
+    let mut why = "the token's issuer is not known";
+    for rule in rules.iter().filter(|rule| rule.issuer == issuer) {
+        if !rule.algorithms.is_empty() && !rule.algorithms.iter().any(|name| self::algorithm(name) == Some(algorithm)) {
+            why = "the token's algorithm is not accepted";
+            continue;
+        }
+        let claims = match checked(rule, keys, token, algorithm, id).await {
+            Ok(claims) => claims,
+            Err(reason) => {
+                why = reason;
+                continue;
+            }
+        };
+        valid = true;
+        let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
+        principal = Some(format!("oauth:{}@{issuer}", plain(subject)));
+        if holds(&rule.claims, &claims) {
+            fitting.insert(rule.profile.clone());
+        }
+    }
+    match (fitting.pop_first(), fitting.is_empty(), principal) {
+        (Some(profile), true, Some(principal)) => Verdict::Fits { principal, profile },
+        _ if valid => Verdict::FitsNoRule,
+        _ => Verdict::Invalid(why),
+    }
+}
+
+async fn checked(
+    rule: &OAuth,
+    keys: &Keys,
+    token: &str,
+    algorithm: Algorithm,
+    id: Option<&str>,
+) -> Result<Map<String, Value>, &'static str> {
+    let key = keys.find(&rule.jwks, id, algorithm).await.ok_or("the token's key is not one of its issuer's")?;
+    let key = DecodingKey::from_jwk(&key).map_err(|_| "the token's key cannot be used")?;
+    let mut validation = Validation::new(algorithm);
+    validation.leeway = LEEWAY;
+    validation.validate_nbf = true;
+    validation.set_audience(&[&rule.audience]);
+    validation.set_issuer(&[&rule.issuer]);
+    validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+    jsonwebtoken::decode::<Map<String, Value>>(token, &key, &validation).map(|found| found.claims).map_err(|fault| match fault.kind() {
+        ErrorKind::ExpiredSignature => "the token has expired",
+        ErrorKind::ImmatureSignature => "the token is not valid yet",
+        ErrorKind::InvalidAudience => "the token is for another audience",
+        ErrorKind::MissingRequiredClaim(_) => "the token lacks exp, iss, aud or sub",
+        _ => "the token's signature does not verify",
+    })
+}
+
+/// Only signatures of which the verifier knows no secret: with a shared one, whoever verifies could forge.
+pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
+    match name {
+        "RS256" => Some(Algorithm::RS256),
+        "RS384" => Some(Algorithm::RS384),
+        "RS512" => Some(Algorithm::RS512),
+        "PS256" => Some(Algorithm::PS256),
+        "PS384" => Some(Algorithm::PS384),
+        "PS512" => Some(Algorithm::PS512),
+        "ES256" => Some(Algorithm::ES256),
+        "ES384" => Some(Algorithm::ES384),
+        "EdDSA" => Some(Algorithm::EdDSA),
+        _ => None,
+    }
+}
+
+fn unverified(token: &str) -> Option<(Map<String, Value>, Map<String, Value>)> {
+    let mut parts = token.split('.');
+    let mut read = || {
+        let bytes = URL_SAFE_NO_PAD.decode(parts.next()?).ok()?;
+        // Two readings of one token must not be possible.
+        if super::super::strict::inspect(&bytes).is_some() {
+            return None;
+        }
+        serde_json::from_slice(&bytes).ok()
+    };
+    Some((read()?, read()?))
+}
+
+/// Whether every claim of a rule holds: a text is that text, or a list that has it; of several, all.
+fn holds(rule: &BTreeMap<String, Vec<String>>, claims: &Map<String, Value>) -> bool {
+    rule.iter().all(|(name, wanted)| {
+        let has = |value: &String| match claims.get(name) {
+            Some(Value::String(text)) => text == value,
+            Some(Value::Array(all)) => all.iter().any(|one| one.as_str() == Some(value)),
+            Some(Value::Bool(one)) => one.to_string() == *value,
+            _ => false,
+        };
+        wanted.iter().all(has)
+    })
+}
+
+/// A subject as it may stand in records: short, without controls.
+fn plain(subject: &str) -> String {
+    crate::filter::escape_line(&subject.chars().take(200).collect::<String>()).into_owned()
+}

@@ -1,0 +1,216 @@
+//! MCP over HTTP: both eras at `/mcp`, the transport of 2024-11-05 at `/sse` where asked for, and what operators need beside them.
+
+mod answers;
+mod front;
+mod identity;
+mod jwt;
+mod keys;
+mod listen;
+mod load;
+mod operations;
+mod patience;
+mod place;
+mod seat;
+mod sessions;
+mod sse;
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::routing::{any, get};
+use hmac::{Hmac, KeyInit, Mac};
+use rmcp::ServerHandler;
+use rmcp::model::RequestStateCodec;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use sha2::Sha256;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::handler::Handler;
+use super::metrics::Metrics;
+use crate::house::House;
+use front::Endpoint;
+use listen::Terms;
+use place::Place;
+use sessions::{SEAT, Sessions};
+
+pub use keys::Source;
+pub use listen::Door;
+pub(super) use seat::Held;
+pub use seat::Seat;
+
+/// What `serve --http` was told.
+pub struct Options {
+    /// Where callers come in.
+    pub door: Door,
+    /// Whether the transport of 2024-11-05 is served as well.
+    pub sse: bool,
+    /// Certificate and key, where TLS is spoken.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// Reads the keys of token issuers.
+    pub source: Source,
+    /// Called at SIGHUP.
+    pub reload: Box<dyn Fn() + Send + Sync>,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").field("door", &self.door).field("sse", &self.sse).finish_non_exhaustive()
+    }
+}
+
+/// Serves until the process is told to stop.
+/// # Errors  When the keys of the state folder cannot be read.
+pub async fn serve(house: Arc<House>, options: Options) -> io::Result<()> {
+    let codec = Arc::new(RequestStateCodec::try_new(house.state().key("request-state")?).map_err(io::Error::other)?);
+    let stopping = CancellationToken::new();
+    let metrics = Arc::new(Metrics::default());
+    let _attending = super::attend::attend(&house);
+    let make = {
+        let (house, metrics, gone) = (Arc::clone(&house), Arc::clone(&metrics), stopping.clone());
+        move |seat: Arc<Seat>| Handler {
+            house: Arc::clone(&house),
+            peer: seat.peer().clone(),
+            codec: Arc::clone(&codec),
+            eof: gone.clone(),
+            seat: Some(seat),
+            metrics: Some(Arc::clone(&metrics)),
+        }
+    };
+    serve_with(house, options, metrics, stopping, make).await
+}
+
+/// The same stack around another answerer of MCP: what a conformance suite is run against.
+/// # Errors  As [`serve`].
+pub async fn serve_other<S: ServerHandler + Send + 'static>(
+    house: Arc<House>,
+    options: Options,
+    make: impl Fn(Arc<Seat>) -> S + Clone + Send + Sync + 'static,
+) -> io::Result<()> {
+    serve_with(house, options, Arc::default(), CancellationToken::new(), make).await
+}
+
+async fn serve_with<S: ServerHandler + Send + 'static>(
+    house: Arc<House>,
+    options: Options,
+    metrics: Arc<Metrics>,
+    stopping: CancellationToken,
+    make: impl Fn(Arc<Seat>) -> S + Clone + Send + Sync + 'static,
+) -> io::Result<()> {
+    let http = house.gate().manifest().http.clone();
+    let address = match &options.door {
+        Door::Tcp(listener) => Some(listener.local_addr()?),
+        Door::Unix(_) => None,
+    };
+    let draining = CancellationToken::new();
+    let sessions = Arc::new(Sessions::new(Arc::clone(&house)));
+    // Host and Origin are looked at by the front door, for every route alike.
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_json_response(true)
+        .with_max_request_body_bytes(house.longest_message())
+        .with_cancellation_token(stopping.clone());
+    let factory = make.clone();
+    let service = move || SEAT.try_with(|seat| factory(Arc::clone(seat))).map_err(io::Error::other);
+    let endpoint = Arc::new(Endpoint {
+        session_key: house.state().key("principal-session")?,
+        place: Place { address, is_tls: options.tls.is_some() },
+        keys: keys::Keys::new(options.source),
+        mcp: StreamableHttpService::new(service, Arc::clone(&sessions), config),
+        sessions: Arc::clone(&sessions),
+        streams: sse::Streams::default(),
+        make: Arc::new(make),
+        metrics: Arc::clone(&metrics),
+        load: load::Load::default(),
+        begun: Instant::now(),
+        draining: draining.clone(),
+        stopping: stopping.clone(),
+        house: Arc::clone(&house),
+    });
+    let terms = Terms {
+        router: router(&endpoint, options.sse),
+        tls: options.tls.map(TlsAcceptor::from),
+        metrics,
+        draining: draining.clone(),
+        stopping: stopping.clone(),
+        http: http.clone(),
+    };
+    let reaper = tokio::spawn(reap(Arc::clone(&sessions), http.session_idle));
+    let mut listening = tokio::spawn(listen::serve(options.door, terms));
+    watch(&house, &*options.reload).await;
+    draining.cancel();
+    // What runs may finish; streams that only wait end with the bound.
+    let finished = async {
+        while endpoint.metrics.running.value() > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    if tokio::time::timeout(http.shutdown, finished).await.is_err() {
+        tracing::warn!("calls are cancelled because the server stops");
+    }
+    stopping.cancel();
+    if tokio::time::timeout(ENDING, &mut listening).await.is_err() {
+        listening.abort();
+    }
+    reaper.abort();
+    sessions.end_all().await;
+    house.sandbox().close().await;
+    Ok(())
+}
+
+/// How often a stopping server looks whether its calls have ended.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long cancelled calls and connections may take to end.
+const ENDING: Duration = Duration::from_secs(3);
+
+fn router<S: ServerHandler + Send + 'static>(endpoint: &Arc<Endpoint<S>>, sse: bool) -> Router {
+    let mut router = Router::new()
+        .route("/mcp", any(front::mcp))
+        .route("/healthz", get(operations::alive))
+        .route("/readyz", get(operations::ready))
+        .route("/metrics", get(operations::metrics))
+        .route(operations::METADATA, get(operations::metadata))
+        .route(&format!("{}/{{*resource}}", operations::METADATA), get(operations::metadata));
+    if sse {
+        router = router.route("/sse", get(sse::open)).route("/messages", axum::routing::post(sse::post));
+    }
+    router.with_state(Arc::clone(endpoint))
+}
+
+async fn reap(sessions: Arc<Sessions>, idle: Duration) {
+    let mut look = tokio::time::interval((idle / 4).clamp(Duration::from_millis(100), Duration::from_secs(30)));
+    loop {
+        look.tick().await;
+        sessions.reap(idle).await;
+    }
+}
+
+/// Waits for the signal to stop; answers the others meanwhile.
+async fn watch(house: &Arc<House>, reload: &(dyn Fn() + Send + Sync)) {
+    let signals =
+        [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2(), SignalKind::hangup()].map(|kind| signal(kind).ok());
+    let [Some(mut terminate), Some(mut interrupt), Some(mut kill), Some(mut hangup)] = signals else {
+        tracing::warn!("signals cannot be watched; the server ends when it is killed");
+        return std::future::pending().await;
+    };
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return,
+            _ = interrupt.recv() => return,
+            _ = kill.recv() => house.kill("SIGUSR2").await,
+            _ = hangup.recv() => reload(),
+        }
+    }
+}
+
+/// The session of a principal from 2026-07-28 on: nobody without the state folder's key can tell or forge it, every process with it finds the same.
+fn session_of(key: &[u8; 32], principal: &str) -> String {
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
+    mac.update(principal.as_bytes());
+    let digest = crate::gate::hex(&mac.finalize().into_bytes());
+    format!("p_{}", digest.get(..32).unwrap_or_default())
+}

@@ -1,0 +1,91 @@
+//! What operators and their machines ask: is it alive, is it ready, what does it do, and who issues tokens for it.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, StatusCode};
+use rmcp::ServerHandler;
+use serde_json::json;
+
+use super::answers::{challenge, json_answer};
+use super::front::Endpoint;
+use super::identity::{Unknown, brings};
+use crate::server::metrics::Now;
+
+/// Where RFC 9728 puts the metadata, before the resource's own path.
+pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
+
+/// The process answers.
+pub(super) async fn alive() -> Response {
+    json_answer(StatusCode::OK, &json!({"status": "ok"}))
+}
+
+/// Calls would be made: the log takes records, the emergency stop is off, the server is not stopping.
+pub(super) async fn ready<S: ServerHandler + Send + 'static>(State(endpoint): State<Arc<Endpoint<S>>>) -> Response {
+    let why = if endpoint.draining.is_cancelled() {
+        "stopping"
+    } else if !endpoint.house.log().healthy() {
+        "audit_unavailable"
+    } else if endpoint.house.state().is_killed() {
+        "killed"
+    } else {
+        return json_answer(StatusCode::OK, &json!({"status": "ready"}));
+    };
+    json_answer(StatusCode::SERVICE_UNAVAILABLE, &json!({"status": why}))
+}
+
+/// The numbers: open on this machine, with the token of `[http] metrics_token_sha256` from elsewhere.
+pub(super) async fn metrics<S: ServerHandler + Send + 'static>(State(endpoint): State<Arc<Endpoint<S>>>, request: Request) -> Response {
+    let (request, _) = request.into_parts();
+    let http = endpoint.manifest().http.clone();
+    let host = match endpoint.check_place(&http, &request) {
+        Ok(host) => host,
+        Err(refusal) => return refusal,
+    };
+    let may = match &http.metrics_token {
+        Some(digest) => brings(&request.headers, digest),
+        None => endpoint.place.is_local(),
+    };
+    if !may {
+        return challenge(Unknown::Missing, &endpoint.metadata_url(&http, &host));
+    }
+    let log = endpoint.house.log();
+    let now = Now {
+        sessions: endpoint.sessions.len() + endpoint.streams.len(),
+        audit_lag: log.lag(),
+        healthy: log.healthy(),
+        killed: endpoint.house.state().is_killed(),
+        uptime: endpoint.begun.elapsed(),
+    };
+    let mut response = Response::new(endpoint.metrics.text(&now).into());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
+    response
+}
+
+/// Who issues tokens for this server (RFC 9728 section 2).
+pub(super) async fn metadata<S: ServerHandler + Send + 'static>(State(endpoint): State<Arc<Endpoint<S>>>, request: Request) -> Response {
+    let (request, _) = request.into_parts();
+    let manifest = endpoint.manifest();
+    let host = match endpoint.check_place(&manifest.http, &request) {
+        Ok(host) => host,
+        Err(refusal) => return refusal,
+    };
+    let mut issuers: Vec<&str> = manifest.clients.oauth.iter().map(|rule| rule.issuer.as_str()).collect();
+    issuers.sort_unstable();
+    issuers.dedup();
+    // What tokens must be for, where all rules agree on it.
+    let mut audiences: Vec<&str> = manifest.clients.oauth.iter().map(|rule| rule.audience.as_str()).collect();
+    audiences.dedup();
+    let resource = match (audiences.as_slice(), &manifest.http.public_url) {
+        ([one], None) => (*one).to_owned(),
+        _ => endpoint.place.url(&manifest.http, &host),
+    };
+    let mut metadata = json!({"resource": resource, "bearer_methods_supported": ["header"], "resource_name": "toolgate"});
+    // With tokens of the manifest alone there is no issuer to ask; the member is optional then.
+    if let (false, Some(members)) = (issuers.is_empty(), metadata.as_object_mut()) {
+        members.insert("authorization_servers".to_owned(), json!(issuers));
+    }
+    json_answer(StatusCode::OK, &metadata)
+}

@@ -1,0 +1,122 @@
+//! One caller's place at the endpoint: what a session hangs on, whatever era it speaks.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rmcp::model::RequestId;
+
+use crate::house::House;
+use crate::server::handler::Peer;
+
+/// A session as the house knows it, with what keeps it alive.
+#[derive(Debug)]
+pub struct Seat {
+    peer: Peer,
+    opened: Instant,
+    /// Milliseconds after `opened` at which it was last used.
+    used: AtomicU64,
+    /// Calls under way, those that wait for a person included, and streams that are held open.
+    busy: AtomicUsize,
+    calls: Mutex<HashSet<RequestId>>,
+    begun: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Seat {
+    pub(super) fn new(peer: Peer) -> Self {
+        Self {
+            peer,
+            opened: Instant::now(),
+            used: AtomicU64::new(0),
+            busy: AtomicUsize::new(0),
+            calls: Mutex::default(),
+            begun: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Who sits here.
+    pub(in crate::server) fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Whether nothing was under way here for at least `idle`.
+    pub(super) fn is_idle(&self, idle: Duration) -> bool {
+        let used = Duration::from_millis(self.used.load(Ordering::Acquire));
+        self.busy.load(Ordering::Acquire) == 0 && self.opened.elapsed().saturating_sub(used) >= idle
+    }
+
+    /// Notes that it is used now.
+    pub(super) fn touch(&self) {
+        self.used.store(u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Release);
+    }
+
+    /// Keeps the seat until what is returned is dropped.
+    pub(in crate::server) fn hold(self: &Arc<Self>) -> Held {
+        self.busy.fetch_add(1, Ordering::AcqRel);
+        self.touch();
+        Held(Arc::clone(self))
+    }
+
+    /// Takes the id of a call until it ends; whether no other call under way has it.
+    pub(super) fn take_id(&self, id: &RequestId) -> bool {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone())
+    }
+
+    /// Gives the id of a call back.
+    pub(in crate::server) fn free_id(&self, id: &RequestId) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
+    /// Records the session's begin, once.
+    pub(in crate::server) fn begin(&self, house: &House) {
+        if !self.begun.swap(true, Ordering::AcqRel) {
+            house.session_begins(&self.peer.session, &self.peer.principal, self.peer.profile.as_deref());
+        }
+    }
+
+    /// Ends the session, once: its grants, its folder, its record.
+    pub(super) fn end(&self, house: &House) {
+        if self.begun.load(Ordering::Acquire) && !self.ended.swap(true, Ordering::AcqRel) {
+            house.session_ends(&self.peer.session);
+        }
+    }
+}
+
+/// Keeps a seat from being taken for idle.
+#[derive(Debug)]
+pub(in crate::server) struct Held(Arc<Seat>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.busy.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seat_with_a_call_under_way_is_never_idle() {
+        let peer = Peer { principal: "p".into(), session: "s".into(), profile: None };
+        let seat = Arc::new(Seat::new(peer));
+        assert!(seat.is_idle(Duration::ZERO));
+        let held = seat.hold();
+        assert!(!seat.is_idle(Duration::ZERO));
+        drop(held);
+        assert!(seat.is_idle(Duration::ZERO) && !seat.is_idle(Duration::from_hours(1)));
+    }
+
+    #[test]
+    fn an_id_is_taken_by_one_call_at_a_time() {
+        let seat = Seat::new(Peer { principal: "p".into(), session: "s".into(), profile: None });
+        let id = RequestId::Number(1);
+        assert!(seat.take_id(&id) && !seat.take_id(&id));
+        seat.free_id(&id);
+        assert!(seat.take_id(&id));
+    }
+}

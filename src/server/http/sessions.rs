@@ -1,0 +1,208 @@
+//! The sessions of the endpoint: handshake sessions by their protocol id, later callers by their principal.
+//!
+//! rmcp's own manager ends a session that is silent for long, also one that waits for a person. Here each session is a manager of its own without
+//! that clock, and what is idle is told by what is under way.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::Stream;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::WorkerTransport;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError, LocalSessionWorker};
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
+
+use super::seat::Seat;
+use crate::house::House;
+use crate::server::handler::Peer;
+
+tokio::task_local! {
+    /// The seat of the request that is being answered; rmcp asks for handlers and sessions without saying for whom.
+    pub(super) static SEAT: Arc<Seat>;
+}
+
+/// All sessions of one endpoint.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    house: Arc<House>,
+    open: Mutex<HashMap<SessionId, Open>>,
+    /// From 2026-07-28 a session is the principal, until it is idle.
+    principals: Mutex<HashMap<String, Arc<Seat>>>,
+}
+
+#[derive(Debug, Clone)]
+struct Open {
+    inner: Arc<LocalSessionManager>,
+    seat: Arc<Seat>,
+}
+
+/// How long the end of a session may take; its worker may be waiting for a client that does not read.
+const ENDING: Duration = Duration::from_secs(2);
+
+impl Sessions {
+    pub(super) fn new(house: Arc<House>) -> Self {
+        Self { house, open: Mutex::default(), principals: Mutex::default() }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn principals(&self) -> MutexGuard<'_, HashMap<String, Arc<Seat>>> {
+        self.principals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, id: &SessionId) -> Result<Open, LocalSessionManagerError> {
+        self.open().get(id).cloned().ok_or_else(|| LocalSessionManagerError::SessionNotFound(id.clone()))
+    }
+
+    /// The seat of a session, if it is there.
+    pub(super) fn seat(&self, id: &str) -> Option<Arc<Seat>> {
+        self.open().get(id).map(|open| Arc::clone(&open.seat))
+    }
+
+    /// The seat of a principal that keeps no protocol session; made when it is first asked for.
+    pub(super) fn seat_of(&self, peer: &Peer) -> Arc<Seat> {
+        let mut principals = self.principals();
+        let seat = principals.entry(peer.principal.clone()).or_insert_with(|| Arc::new(Seat::new(peer.clone())));
+        if seat.peer().profile != peer.profile {
+            // The manifest gives the caller another profile now; grants of the old one end with the manifest they were given under.
+            *seat = Arc::new(Seat::new(peer.clone()));
+        }
+        Arc::clone(seat)
+    }
+
+    /// How many handshake sessions there are, in all and of this principal.
+    pub(super) fn count(&self, principal: &str) -> (usize, usize) {
+        let open = self.open();
+        (open.len(), open.values().filter(|open| open.seat.peer().principal == principal).count())
+    }
+
+    /// How many sessions of either kind there are.
+    pub(super) fn len(&self) -> usize {
+        self.open().len() + self.principals().len()
+    }
+
+    /// Ends every session that did nothing for `idle`.
+    pub(super) async fn reap(&self, idle: Duration) {
+        let idle_ones: Vec<SessionId> =
+            self.open().iter().filter(|(_, open)| open.seat.is_idle(idle)).map(|(id, _)| Arc::clone(id)).collect();
+        for id in idle_ones {
+            self.end(&id).await;
+        }
+        let gone: Vec<Arc<Seat>> = {
+            let mut principals = self.principals();
+            let names: Vec<String> = principals.iter().filter(|(_, seat)| seat.is_idle(idle)).map(|(name, _)| name.clone()).collect();
+            names.iter().filter_map(|name| principals.remove(name)).collect()
+        };
+        self.wipe(gone).await;
+    }
+
+    /// Ends every session there is.
+    pub(super) async fn end_all(&self) {
+        let ids: Vec<SessionId> = self.open().keys().cloned().collect();
+        futures::future::join_all(ids.iter().map(|id| self.end(id))).await;
+        let gone: Vec<Arc<Seat>> = self.principals().drain().map(|(_, seat)| seat).collect();
+        self.wipe(gone).await;
+    }
+
+    async fn end(&self, id: &SessionId) {
+        let Some(open) = self.open().remove(id) else { return };
+        let closed = tokio::time::timeout(ENDING, open.inner.close_session(id)).await;
+        if !matches!(closed, Ok(Ok(()))) {
+            tracing::info!("a session's worker did not end at once");
+        }
+        self.wipe(vec![open.seat]).await;
+    }
+
+    /// Wiping a folder blocks: a thread for such work does it.
+    async fn wipe(&self, seats: Vec<Arc<Seat>>) {
+        if seats.is_empty() {
+            return;
+        }
+        let house = Arc::clone(&self.house);
+        let wiped = tokio::task::spawn_blocking(move || seats.iter().for_each(|seat| seat.end(&house))).await;
+        if let Err(fault) = wiped {
+            tracing::error!(%fault, "a session could not be wiped");
+        }
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = LocalSessionManagerError;
+    type Transport = WorkerTransport<LocalSessionWorker>;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let mut inner = LocalSessionManager::default();
+        inner.session_config.keep_alive = None;
+        let (id, transport) = inner.create_session().await?;
+        // Only requests that went through the front door come here; one without a seat has no session either.
+        let Ok(seat) = SEAT.try_with(Arc::clone) else { return Err(LocalSessionManagerError::SessionNotFound(id)) };
+        seat.begin(&self.house);
+        self.open().insert(Arc::clone(&id), Open { inner: Arc::new(inner), seat });
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<ServerJsonRpcMessage, Self::Error> {
+        self.find(id)?.inner.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        Ok(self.open().contains_key(id))
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        self.end(id).await;
+        Ok(())
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let open = self.find(id)?;
+        let stream = open.inner.create_stream(id, message).await?;
+        Ok(Kept { inner: Box::pin(stream), _seat: open.seat.hold() })
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
+        self.find(id)?.inner.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let open = self.find(id)?;
+        let stream = open.inner.create_standalone_stream(id).await?;
+        Ok(Kept { inner: Box::pin(stream), _seat: open.seat.hold() })
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let open = self.find(id)?;
+        let stream = open.inner.resume(id, last_event_id).await?;
+        Ok(Kept { inner: Box::pin(stream), _seat: open.seat.hold() })
+    }
+}
+
+type Events = std::pin::Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
+
+/// A stream that somebody reads: its session is not idle meanwhile.
+struct Kept {
+    inner: Events,
+    _seat: super::seat::Held,
+}
+
+impl Stream for Kept {
+    type Item = ServerSseMessage;
+
+    fn poll_next(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<Option<ServerSseMessage>> {
+        self.inner.as_mut().poll_next(context)
+    }
+}

@@ -1,0 +1,253 @@
+//! The transport of 2024-11-05: one stream that is held open for what the server says, and posts for what the client says.
+//!
+//! The protocol calls it deprecated; it is off unless `--sse` asks for it.
+
+#![expect(clippy::result_large_err, reason = "the refusal is the answer itself, made once for a request that goes no further")]
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Query, Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode};
+use hyper::body::Frame;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::{RoleServer, ServerHandler, ServiceExt};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::answers::{later, refused, rpc_error};
+use super::front::Endpoint;
+use super::seat::Seat;
+use crate::audit::token;
+use crate::server::metrics::One;
+use crate::server::strict::{self, Oddity};
+use crate::server::transport::Malformed;
+
+/// Messages that may wait for a reader; a client with more waiting is not reading.
+const WAITING: usize = 256;
+/// A comment this often tells the client that we are there, and us that the client is.
+const BEAT: Duration = Duration::from_secs(15);
+/// How long the end of a stream waits for the calls of its session.
+const ENDING: Duration = Duration::from_secs(3);
+
+/// The open streams, by the id that their posts carry.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Streams(Arc<Mutex<HashMap<String, Open>>>);
+
+#[derive(Debug, Clone)]
+struct Open {
+    seat: Arc<Seat>,
+    inbox: mpsc::Sender<ClientJsonRpcMessage>,
+}
+
+impl Streams {
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Open>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.open().len()
+    }
+
+    /// How many there are, in all and of this principal.
+    pub(super) fn count(&self, principal: &str) -> (usize, usize) {
+        let open = self.open();
+        (open.len(), open.values().filter(|open| open.seat.peer().principal == principal).count())
+    }
+}
+
+/// `GET /sse`: opens a session and its stream. The end of the stream is the end of the session.
+pub(super) async fn open<S: ServerHandler + Send + 'static>(State(endpoint): State<Arc<Endpoint<S>>>, request: Request) -> Response {
+    begin(&endpoint, &request.into_parts().0).await.unwrap_or_else(|refusal| refusal)
+}
+
+async fn begin<S: ServerHandler + Send + 'static>(endpoint: &Arc<Endpoint<S>>, request: &Parts) -> Result<Response, Response> {
+    let manifest = endpoint.manifest();
+    let caller = endpoint.admit(&manifest, request).await?;
+    let seat = endpoint.new_seat(&manifest.http, caller)?;
+    let id = token(16).map_err(|_| refused(StatusCode::INTERNAL_SERVER_ERROR, "there are no random bytes"))?;
+    let (inbox, messages) = mpsc::channel(WAITING);
+    let (answers, outbox) = mpsc::channel(WAITING);
+    // Cancelled when the stream is dropped, by either side.
+    let gone = endpoint.stopping.child_token();
+    let wire = Wire { messages, answers, gone: gone.clone() };
+    let handler = (endpoint.make)(Arc::clone(&seat));
+    endpoint.streams.open().insert(id.clone(), Open { seat: Arc::clone(&seat), inbox });
+    seat.begin(&endpoint.house);
+    tokio::spawn(serve(handler, wire, Arc::clone(endpoint), id.clone(), seat));
+    let mut beat = interval(BEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    beat.reset();
+    let first = Bytes::from(format!("event: endpoint\ndata: /messages?sessionId={id}\n\n"));
+    let stream = EventStream { first: Some(first), outbox, beat, _gone: gone.drop_guard(), _counted: endpoint.metrics.streams.one() };
+    let mut response = Response::new(Body::new(stream));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+async fn serve<S: ServerHandler + Send + 'static>(handler: S, wire: Wire, endpoint: Arc<Endpoint<S>>, id: String, seat: Arc<Seat>) {
+    let gone = wire.gone.clone();
+    let session = async {
+        match handler.serve_with_ct(wire, gone.clone()).await {
+            Ok(running) => drop(running.waiting().await),
+            Err(fault) => tracing::debug!(%fault, "a stream's session did not begin"),
+        }
+    };
+    let mut session = std::pin::pin!(session);
+    tokio::select! {
+        () = &mut session => {}
+        () = gone.cancelled() => drop(tokio::time::timeout(ENDING, session).await),
+    }
+    gone.cancel();
+    endpoint.streams.open().remove(&id);
+    let house = Arc::clone(&endpoint.house);
+    // Wiping a folder blocks.
+    if let Err(fault) = tokio::task::spawn_blocking(move || seat.end(&house)).await {
+        tracing::error!(%fault, "a session could not be wiped");
+    }
+}
+
+/// What a post carries.
+#[derive(Debug, Deserialize)]
+pub(super) struct Named {
+    #[serde(rename = "sessionId")]
+    session: String,
+}
+
+/// `POST /messages?sessionId=…`: one message of a client.
+pub(super) async fn post<S: ServerHandler + Send + 'static>(
+    State(endpoint): State<Arc<Endpoint<S>>>,
+    Query(named): Query<Named>,
+    request: Request,
+) -> Response {
+    take(&endpoint, &named.session, request).await.unwrap_or_else(|refusal| refusal)
+}
+
+async fn take<S: ServerHandler + Send + 'static>(endpoint: &Endpoint<S>, id: &str, request: Request) -> Result<Response, Response> {
+    let manifest = endpoint.manifest();
+    let (parts, body) = request.into_parts();
+    let caller = endpoint.admit(&manifest, &parts).await?;
+    let found = endpoint.streams.open().get(id).cloned();
+    let own = |open: &Open| {
+        let peer = open.seat.peer();
+        peer.principal == caller.principal && peer.profile.as_deref() == Some(&caller.profile)
+    };
+    let Some(open) = found.filter(own) else {
+        return Err(refused(StatusCode::NOT_FOUND, "there is no such session; open a stream at /sse"));
+    };
+    let _slot = endpoint.enter(&manifest.http, &caller)?;
+    let text = endpoint.body(&manifest.http, &parts, body).await?;
+    let message = read(&text, &open.seat)?;
+    match open.inbox.try_send(message) {
+        Ok(()) => {
+            let mut response = Response::new(Body::from("Accepted"));
+            *response.status_mut() = StatusCode::ACCEPTED;
+            Ok(response)
+        }
+        Err(mpsc::error::TrySendError::Full(_)) => Err(later(StatusCode::TOO_MANY_REQUESTS, "too many messages wait in this session", 1)),
+        Err(mpsc::error::TrySendError::Closed(_)) => Err(refused(StatusCode::NOT_FOUND, "the session has ended; open a stream at /sse")),
+    }
+}
+
+fn read(text: &[u8], seat: &Seat) -> Result<ClientJsonRpcMessage, Response> {
+    let bad = |code, why: &str| Err(rpc_error(StatusCode::BAD_REQUEST, strict::salvage_id(text).as_ref(), code, why));
+    let oddity = strict::inspect(text);
+    if let Some(Oddity::Unreadable(why)) = &oddity {
+        return bad(-32700, &format!("the message is no JSON that can be read: {why}"));
+    }
+    let Ok(mut message) = serde_json::from_slice::<ClientJsonRpcMessage>(text) else {
+        return bad(-32600, "the message is no JSON-RPC 2.0 request, notification or response");
+    };
+    if let JsonRpcMessage::Request(request) = &mut message
+        && let ClientRequest::CallToolRequest(call) = &mut request.request
+    {
+        if !seat.take_id(&request.id) {
+            return bad(-32600, "a call with this id is under way in this session");
+        }
+        if let Some(Oddity::DuplicateKey(key)) = oddity {
+            call.extensions.insert(Malformed(format!("the name `{key}` occurs twice in one object")));
+        }
+    }
+    seat.touch();
+    Ok(message)
+}
+
+/// rmcp's side of a stream.
+struct Wire {
+    messages: mpsc::Receiver<ClientJsonRpcMessage>,
+    answers: mpsc::Sender<Bytes>,
+    gone: CancellationToken,
+}
+
+impl Transport<RoleServer> for Wire {
+    type Error = io::Error;
+
+    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let answers = self.answers.clone();
+        let gone = self.gone.clone();
+        async move {
+            let mut event = b"event: message\ndata: ".to_vec();
+            serde_json::to_writer(&mut event, &message)?;
+            event.extend_from_slice(b"\n\n");
+            tokio::select! {
+                sent = answers.send(event.into()) => sent.map_err(|_| io::ErrorKind::BrokenPipe.into()),
+                () = gone.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        tokio::select! {
+            message = self.messages.recv() => message,
+            () = self.gone.cancelled() => None,
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.gone.cancel();
+        Ok(())
+    }
+}
+
+/// The body of `GET /sse`.
+struct EventStream {
+    first: Option<Bytes>,
+    outbox: mpsc::Receiver<Bytes>,
+    beat: Interval,
+    _gone: DropGuard,
+    _counted: One,
+}
+
+impl hyper::body::Body for EventStream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(Frame::data(first))));
+        }
+        if let Poll::Ready(event) = self.outbox.poll_recv(context) {
+            return Poll::Ready(event.map(|event| Ok(Frame::data(event))));
+        }
+        if self.beat.poll_tick(context).is_ready() {
+            return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b": here\n\n")))));
+        }
+        Poll::Pending
+    }
+}

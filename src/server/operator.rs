@@ -1,0 +1,257 @@
+//! The operator's side of a server: a socket in the state folder, on which questions are listed and answered, one JSON object a line.
+//!
+//! Only the owner of the state folder and root can connect. An owner also has to prove to be an operator, for an agent's other tools may run as the
+//! same user; root need not.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinHandle;
+
+use crate::audit::{Answered, Ask, Checked, Event, Place, Record, Say, Sync};
+use crate::house::House;
+
+/// What an operator asks of a server.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+enum Request {
+    /// Everything that waits.
+    List,
+    /// One question.
+    Show { id: String },
+    /// An answer.
+    Answer {
+        id: String,
+        say: Say,
+        /// What the operator was shown.
+        binding: String,
+        #[serde(default)]
+        operator: Option<String>,
+        #[serde(default)]
+        secret: Option<String>,
+        #[serde(default)]
+        reason: Option<String>,
+    },
+}
+
+/// A question as an operator sees it.
+#[derive(Debug, Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    ask: Ask,
+    /// Who agreed already.
+    agreed: Vec<String>,
+    /// How often the same was asked.
+    times: u64,
+}
+
+/// The socket of this server, until dropped.
+#[derive(Debug)]
+pub(super) struct Operators {
+    task: JoinHandle<()>,
+    /// Its name goes last.
+    _place: Place,
+}
+
+impl Drop for Operators {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Begins to listen; a server that cannot be reached by operators serves all the same, and says so.
+pub(super) fn listen(house: &Arc<House>) -> Option<Operators> {
+    let listener = house.state().listen().and_then(|(listener, place)| {
+        listener.set_nonblocking(true)?;
+        Ok((UnixListener::from_std(listener)?, place))
+    });
+    match listener {
+        Ok((listener, place)) => Some(Operators { task: tokio::spawn(accept(listener, Arc::clone(house))), _place: place }),
+        Err(fault) => {
+            tracing::warn!(%fault, "operators cannot reach this server");
+            None
+        }
+    }
+}
+
+/// Connections at one time; an operator needs one.
+const MOST: usize = 16;
+
+async fn accept(listener: UnixListener, house: Arc<House>) {
+    let places = Arc::new(tokio::sync::Semaphore::new(MOST));
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Beyond the bound the connection is closed at once.
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+                let house = Arc::clone(&house);
+                tokio::spawn(async move {
+                    if let Err(fault) = attend(stream, &house).await {
+                        tracing::info!(%fault, "an operator's connection ended");
+                    }
+                    drop(place);
+                });
+            }
+            Err(fault) => {
+                tracing::warn!(%fault, "a connection of an operator could not be taken");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// The longest line an operator sends.
+const LINE: u64 = 64 << 10;
+/// How long a connection may be silent.
+const SILENCE: Duration = Duration::from_mins(10);
+
+async fn attend(stream: UnixStream, house: &Arc<House>) -> std::io::Result<()> {
+    let peer = stream.peer_cred()?;
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    let own = house.state().owner();
+    if peer.uid() != own && peer.uid() != 0 {
+        record(house, Event::OperatorRefused, None, json!({"uid": peer.uid(), "why": "another user"}))?;
+        return Ok(());
+    }
+    let by_root = peer.uid() != own;
+    loop {
+        let mut line = Vec::new();
+        let mut bounded = (&mut reader).take(LINE);
+        let Ok(read) = tokio::time::timeout(SILENCE, bounded.read_until(b'\n', &mut line)).await else { return Ok(()) };
+        if read? == 0 {
+            return Ok(());
+        }
+        let answer = match serde_json::from_slice::<Request>(&line) {
+            Ok(request) => answer(house, request, peer.uid(), by_root).await.unwrap_or_else(|fault| failed(&fault.to_string())),
+            Err(_) => failed("this is no request"),
+        };
+        let mut line = answer.to_string().into_bytes();
+        line.push(b'\n');
+        writer.write_all(&line).await?;
+    }
+}
+
+fn failed(why: &str) -> Value {
+    json!({"ok": false, "why": why})
+}
+
+async fn answer(house: &Arc<House>, request: Request, uid: u32, by_root: bool) -> std::io::Result<Value> {
+    match request {
+        Request::List => {
+            let now = wall_seconds();
+            let waiting = house.state().asks()?.into_iter().filter(|ask| ask.expires > now);
+            let shown: std::io::Result<Vec<Shown>> = waiting.map(|ask| shown(house, ask)).collect();
+            Ok(json!({"ok": true, "questions": shown?}))
+        }
+        Request::Show { id } => match house.state().ask(&id)? {
+            Some(ask) => Ok(json!({"ok": true, "question": shown(house, ask)?})),
+            None => Ok(failed("no such question waits")),
+        },
+        Request::Answer { id, say, binding, operator, secret, reason } => {
+            let Some(ask) = house.state().ask(&id)? else { return Ok(failed("no such question waits")) };
+            if ask.binding != binding {
+                return Ok(failed("this is not the question you were shown; look at it again"));
+            }
+            if ask.expires <= wall_seconds() {
+                return Ok(failed("the question has ended"));
+            }
+            let house = Arc::clone(house);
+            // A passphrase is slow to check, on purpose.
+            let done = tokio::task::spawn_blocking(move || match prove(&house, &ask, say, Prover { operator, secret, uid, by_root })? {
+                Ok(name) => keep(&house, &ask, &name, say, uid, reason),
+                Err(why) => Ok(failed(&why)),
+            });
+            done.await.map_err(std::io::Error::other)?
+        }
+    }
+}
+
+/// Who says to be an operator, and how they prove it.
+struct Prover {
+    operator: Option<String>,
+    secret: Option<String>,
+    uid: u32,
+    by_root: bool,
+}
+
+/// The name of the operator who proved to be one; or why nobody did.
+fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Result<String, String>> {
+    let Prover { operator, secret, uid, by_root } = who;
+    if by_root {
+        return Ok(Ok("root".to_owned()));
+    }
+    // A no needs no proof: it makes nothing possible.
+    if say == Say::Deny && secret.is_none() {
+        return Ok(Ok(operator.unwrap_or_else(|| format!("uid:{uid}"))));
+    }
+    let known = house.state().operators()?;
+    let name = match (operator, known.as_slice()) {
+        (_, []) => return Ok(Err("no operator has a secret yet: toolgate approvals secret set".to_owned())),
+        (Some(name), _) => name,
+        (None, [only]) => only.name.clone(),
+        (None, _) => return Ok(Err("several operators have secrets; say who you are with `--as NAME`".to_owned())),
+    };
+    let why = match house.state().check_operator(&name, secret.as_deref().unwrap_or_default(), wall_seconds())? {
+        Checked::Right if name.eq_ignore_ascii_case(&ask.principal) => "nobody approves a call of their own".to_owned(),
+        Checked::Right => return Ok(Ok(name)),
+        Checked::Wrong => "the secret is not this operator's".to_owned(),
+        Checked::Closed(seconds) => format!("too many wrong secrets; try again in {seconds} s"),
+    };
+    record(house, Event::OperatorRefused, Some(ask), json!({"operator": name, "uid": uid, "why": why}))?;
+    Ok(Err(why))
+}
+
+/// Keeps an answer: on the record first.
+fn keep(house: &House, ask: &Ask, name: &str, say: Say, uid: u32, reason: Option<String>) -> std::io::Result<Value> {
+    let answered = Answered::new(ask, name, say, wall_seconds());
+    if house.state().answers(&ask.id)?.iter().any(|other| other.operator == name) {
+        return Ok(failed("you have answered this already"));
+    }
+    let decision = match say {
+        Say::Deny => "deny",
+        Say::Once => "once",
+        Say::Session => "session",
+    };
+    let reason = reason.map(|reason| reason.chars().take(500).collect::<String>());
+    record(house, Event::ApprovalAnswered, Some(ask), json!({"decision": decision, "operator": name, "uid": uid, "reason_given": reason}))?;
+    if !house.state().put_answer(&answered)? {
+        return Ok(failed("you have answered this already"));
+    }
+    let agreed = house.state().answers(&ask.id)?.iter().filter(|answered| answered.say != Say::Deny).count();
+    let lacking = if say == Say::Deny { 0 } else { usize::from(ask.needed).saturating_sub(agreed) };
+    Ok(json!({"ok": true, "operator": name, "decision": decision, "lacking": lacking}))
+}
+
+fn shown(house: &House, ask: Ask) -> std::io::Result<Shown> {
+    let answers = house.state().answers(&ask.id)?;
+    let agreed = answers.into_iter().filter(|answered| answered.say != Say::Deny).map(|answered| answered.operator).collect();
+    Ok(Shown { times: house.state().times_asked(&ask.id), agreed, ask })
+}
+
+/// Records what an operator did, on disk before it counts.
+fn record(house: &House, event: Event, ask: Option<&Ask>, facts: Value) -> std::io::Result<()> {
+    let mut record = Record::new(event);
+    let facts = if let Value::Object(facts) = facts { facts } else { Map::new() };
+    let decision = facts.get("decision").and_then(Value::as_str).map(str::to_owned);
+    record.decision = decision.as_deref();
+    if let Some(ask) = ask {
+        record.call = Some(&ask.call);
+        record.session = Some(&ask.session);
+        record.principal = Some(&ask.principal);
+        record.profile = Some(&ask.profile);
+        record.tool = Some(&ask.tool);
+        record.level = Some(ask.level);
+        record.approval = Some(&ask.id);
+    }
+    record.extra = facts.into_iter().filter(|(name, value)| name != "decision" && !value.is_null()).collect();
+    house.log().append(&record, Sync::Durable).map(drop).map_err(std::io::Error::other)
+}
+
+fn wall_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

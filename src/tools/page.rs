@@ -1,0 +1,269 @@
+//! How `fetch` shows what came back: by what it is, in the form that was asked for, a piece at a time.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use super::answer::heavy;
+use crate::filter::reader::{self, Article, Kind, Mode};
+use crate::gate::Terms;
+use crate::model::{Block, Bytes, Code, Failure, Fetch, Format, Links, Origin, Output};
+use crate::sandbox::Sandbox;
+use crate::sandbox::egress::Page;
+use crate::sandbox::reading::{Job, Source};
+use crate::sandbox::root::Written;
+
+/// The answer of a fetch whose body went into a file.
+pub(super) fn saved(page: &Page, written: &Written) -> Output {
+    let text = format!("`{}` holds the {} bytes of {}", written.target, written.size, page.final_url.as_str());
+    let mut facts = facts(page);
+    facts.insert("saved_to".to_owned(), written.target.to_string().into());
+    facts.insert("sha256".to_owned(), written.sha256.clone().into());
+    Output { bytes_written: written.size, ..with_facts(Output::text(text), facts) }
+}
+
+/// The answer of a fetch whose body is shown.
+/// # Errors  `unreadable`, `response_too_large`, `timeout`, `sandbox_unavailable`.
+pub(super) async fn shown(sandbox: &Sandbox, action: &Fetch, page: &Page, terms: &Terms) -> Result<Output, Failure> {
+    if action.method == "HEAD" || page.body.is_empty() {
+        return Ok(head_of(page));
+    }
+    let kind = reader::kind_of(page.content_type.as_deref(), &page.body);
+    let read = async |source| {
+        let job =
+            Job { source, mode: Mode::Article, content_type: page.content_type.clone(), base: Some(page.final_url.as_str().to_owned()) };
+        sandbox.read(&terms.principal, &job, &page.body, terms.timeout).await
+    };
+    let article = match (action.format, kind) {
+        (Format::Markdown | Format::Text, Kind::Html) => Some(read(Source::Html).await?),
+        (Format::Markdown | Format::Text, Kind::Pdf) => {
+            whole(page, "PDF file")?;
+            Some(read(Source::Pdf).await?)
+        }
+        // What calls itself a feed and is none is still a text.
+        (Format::Markdown | Format::Text, Kind::Feed) => match read(Source::Feed).await {
+            Err(failure) if failure.0.code == Code::Unreadable => None,
+            read => Some(read?),
+        },
+        _ => None,
+    };
+    heavy(page.body.len() > SMALL, || as_asked(action, page, kind, article, terms.max_answer))
+}
+
+/// Pages up to this size are put into form where they are; larger ones keep no other call waiting.
+const SMALL: usize = 16 * 1024;
+
+/// The largest picture that is shown, in bytes; models take up to 5 MB in base64.
+const PICTURE: usize = 3 << 20;
+
+fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, most: Bytes) -> Result<Output, Failure> {
+    let mut facts = facts(page);
+    if let Some(article) = article {
+        for (name, value) in [("title", &article.title), ("byline", &article.byline), ("date", &article.date)] {
+            if let Some(value) = value {
+                facts.insert(name.to_owned(), value.clone().into());
+            }
+        }
+        let text = match (action.format, action.links) {
+            // What a PDF file says is no Markdown, so nothing in it is a mark.
+            _ if kind == Kind::Pdf => article.markdown,
+            (Format::Text, _) => reader::to_text(&article.markdown),
+            (_, Links::Footnotes) => reader::footnotes(&article.markdown),
+            (_, Links::Inline) => article.markdown,
+        };
+        return Ok(page_of(action, page, &text, most, article.truncated, facts));
+    }
+    let decoded = || reader::decode(&page.body, page.content_type.as_deref());
+    let text = match (action.format, kind) {
+        (Format::Json, Kind::Picture(_) | Kind::Pdf | Kind::Binary) => return Err(no_json(page)),
+        (Format::Json, _) => {
+            whole(page, "JSON")?;
+            reader::pretty_json(&decoded()).ok_or_else(|| no_json(page))?
+        }
+        (_, Kind::Picture(mime_type)) => return picture(page, mime_type, facts),
+        (_, Kind::Pdf | Kind::Binary) => {
+            let kind = page.content_type.as_deref().map_or("an unnamed type", |kind| kind.split(';').next().unwrap_or_default().trim());
+            let kind: String = kind.chars().filter(char::is_ascii_graphic).take(80).collect();
+            let text = format!("The answer is {} bytes of {kind}, which is not shown; fetch it with save_to to keep it.", page.body.len());
+            return Ok(with_facts(Output::text(text), facts));
+        }
+        (Format::Markdown | Format::Text, Kind::Json) => reader::pretty_json(&decoded()).unwrap_or_else(decoded),
+        _ => decoded(),
+    };
+    Ok(page_of(action, page, &text, most, false, facts))
+}
+
+fn head_of(page: &Page) -> Output {
+    let mut text = format!("HTTP {}", page.status);
+    for (name, value) in &page.headers {
+        let _ = write!(text, "\n{name}: {value}");
+    }
+    let blocks = vec![Block::Text { text, origin: Origin::Page }];
+    with_facts(Output { blocks, ..Output::default() }, facts(page))
+}
+
+fn picture(page: &Page, mime_type: &str, facts: Map<String, Value>) -> Result<Output, Failure> {
+    whole(page, "picture")?;
+    if page.body.len() > PICTURE {
+        let message = format!("the picture has {}; pictures up to {} are shown", Bytes(page.body.len() as u64), Bytes(PICTURE as u64));
+        return Err(Failure::new(Code::ResponseTooLarge, message).hint("keep it with `save_to`"));
+    }
+    let picture = Block::Image { data: page.body.clone(), mime_type: mime_type.to_owned() };
+    Ok(with_facts(Output { blocks: vec![picture], ..Output::default() }, facts))
+}
+
+/// Some contents mean nothing when their end is missing.
+fn whole(page: &Page, what: &str) -> Result<(), Failure> {
+    if page.truncated {
+        let message = format!("the {what} is larger than the {} that were read of it", Bytes(page.body.len() as u64));
+        return Err(Failure::new(Code::ResponseTooLarge, message).hint("`network.max_response` is what is read of one answer"));
+    }
+    Ok(())
+}
+
+fn no_json(page: &Page) -> Failure {
+    let named: String = page.content_type.as_deref().unwrap_or_default().chars().filter(char::is_ascii_graphic).take(80).collect();
+    let named = if named.is_empty() { String::new() } else { format!(", `{named}`,") };
+    let message = format!("`{}` answered HTTP {}{named} with no JSON, or JSON nested too deep", page.final_url.origin(), page.status);
+    Failure::new(Code::Unreadable, message).hint("ask with `format` markdown or html")
+}
+
+/// The asked piece of a text, with how to go on.
+fn page_of(action: &Fetch, page: &Page, text: &str, most: Bytes, cut: bool, mut facts: Map<String, Value>) -> Output {
+    // A character has at most four bytes in UTF-8, but most have one; the cut below holds the bound in bytes.
+    let length = action.max_length.map_or(most.as_usize(), |asked| usize::try_from(asked).unwrap_or(usize::MAX).min(most.as_usize()));
+    let start = usize::try_from(action.start_index).unwrap_or(usize::MAX);
+    let mut piece = reader::slice(text, start, length);
+    while piece.text.len() > most.as_usize() {
+        let shorter = piece.text.chars().count() * most.as_usize() / piece.text.len().max(1);
+        piece = reader::slice(text, start, shorter.max(1));
+    }
+    facts.insert("start_index".to_owned(), start.min(piece.total).into());
+    facts.insert("total_length".to_owned(), piece.total.into());
+    let mut blocks = vec![Block::Text { text: piece.text.to_owned(), origin: Origin::Page }];
+    let mut notes = Vec::new();
+    if let Some(next) = piece.next {
+        facts.insert("next_index".to_owned(), next.into());
+        notes.push(format!("[cut at character {next} of {}; go on with start_index {next}]", piece.total));
+    }
+    if start > 0 && start >= piece.total {
+        notes.push(format!("[the text has {} characters; nothing is left at start_index {start}]", piece.total));
+    }
+    if page.truncated {
+        notes.push("[the response was longer than max_response and its end was not read]".to_owned());
+    } else if cut {
+        notes.push("[the page is larger than what is read of one page; its end is missing]".to_owned());
+    }
+    if page.status >= 400 {
+        notes.push(format!("[the server answered HTTP {}]", page.status));
+    }
+    facts.insert("truncated".to_owned(), (piece.next.is_some() || page.truncated || cut).into());
+    if !notes.is_empty() {
+        blocks.push(Block::Text { text: notes.join("\n"), origin: Origin::Own });
+    }
+    with_facts(Output { blocks, ..Output::default() }, facts)
+}
+
+fn facts(page: &Page) -> Map<String, Value> {
+    let mut facts = Map::new();
+    facts.insert("final_url".to_owned(), page.final_url.as_str().into());
+    facts.insert("status".to_owned(), page.status.into());
+    if let Some(kind) = &page.content_type {
+        facts.insert("content_type".to_owned(), kind.clone().into());
+    }
+    facts.insert("size".to_owned(), page.body.len().into());
+    if page.from_cache {
+        facts.insert("from_cache".to_owned(), true.into());
+    }
+    facts.insert("redirects".to_owned(), page.hops.len().saturating_sub(1).into());
+    facts
+}
+
+fn with_facts(mut output: Output, facts: Map<String, Value>) -> Output {
+    output.meta.insert("toolgate/page".to_owned(), Value::Object(facts));
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::model::HttpUrl;
+
+    fn page(content_type: &str, body: &[u8]) -> Page {
+        Page {
+            final_url: HttpUrl::parse("https://a.example/x").unwrap(),
+            status: 200,
+            headers: BTreeMap::new(),
+            content_type: Some(content_type.to_owned()),
+            body: body.to_vec(),
+            truncated: false,
+            from_cache: false,
+            wire_bytes: 5,
+            hops: Vec::new(),
+        }
+    }
+
+    fn action(format: Format, start_index: u64) -> Fetch {
+        Fetch {
+            url: "https://a.example/x".to_owned(),
+            method: "GET".to_owned(),
+            headers: BTreeMap::new(),
+            body: None,
+            format,
+            start_index,
+            max_length: None,
+            save_to: None,
+            links: Links::Inline,
+        }
+    }
+
+    fn show(format: Format, start_index: u64, page: &Page) -> Result<Output, Failure> {
+        let kind = reader::kind_of(page.content_type.as_deref(), &page.body);
+        as_asked(&action(format, start_index), page, kind, None, Bytes(1000))
+    }
+
+    fn code(shown: Result<Output, Failure>) -> Option<Code> {
+        shown.err().map(|failure| failure.0.code)
+    }
+
+    #[test]
+    fn a_piece_past_the_end_says_where_the_end_is() {
+        let output = show(Format::Markdown, 9, &page("text/plain", b"12345")).unwrap();
+        let Some(Block::Text { text, origin: Origin::Own }) = output.blocks.last() else { panic!("{output:?}") };
+        assert_eq!(text, "[the text has 5 characters; nothing is left at start_index 9]");
+    }
+
+    #[test]
+    fn json_is_indented_and_what_is_none_is_refused() {
+        let output = show(Format::Json, 0, &page("text/plain", b"{\"a\":[1]}")).unwrap();
+        assert_eq!(output.blocks[0], Block::Text { text: "{\n  \"a\": [\n    1\n  ]\n}".to_owned(), origin: Origin::Page });
+        for (named, body) in [
+            ("text/html", &b"<p>no"[..]),
+            ("application/json", b"{\"a\":"),
+            ("image/png", b"\x89PNG\r\n\x1a\n"),
+            ("application/json", b"\0"),
+        ] {
+            let failure = show(Format::Json, 0, &page(named, body)).unwrap_err();
+            assert_eq!(failure.0.code, Code::Unreadable);
+            assert!(failure.0.message.contains("`https://a.example` answered HTTP 200") && failure.0.message.contains(named), "{failure}");
+        }
+        let cut = Page { truncated: true, ..page("application/json", b"{}") };
+        assert_eq!(code(show(Format::Json, 0, &cut)), Some(Code::ResponseTooLarge));
+    }
+
+    #[test]
+    fn pictures_are_pictures_by_their_bytes_and_up_to_a_size() {
+        let output = show(Format::Markdown, 0, &page("text/plain", b"\x89PNG\r\n\x1a\n..")).unwrap();
+        assert_eq!(output.blocks, [Block::Image { data: b"\x89PNG\r\n\x1a\n..".to_vec(), mime_type: "image/png".to_owned() }]);
+        let svg = show(Format::Markdown, 0, &page("image/svg+xml", b"<svg onload='x'/>")).unwrap();
+        assert_eq!(svg.blocks, [Block::Text { text: "<svg onload='x'/>".to_owned(), origin: Origin::Page }]);
+        let claimed = show(Format::Markdown, 0, &page("image/png", b"<svg/>")).unwrap();
+        assert!(matches!(&claimed.blocks[..], [Block::Text { text, .. }] if text.contains("bytes of image/png, which is not shown")));
+        let large = [b"\xff\xd8\xff".as_slice(), &vec![0; PICTURE]].concat();
+        assert_eq!(code(show(Format::Markdown, 0, &page("image/jpeg", &large))), Some(Code::ResponseTooLarge));
+        let cut = Page { truncated: true, ..page("image/gif", b"GIF89a") };
+        assert_eq!(code(show(Format::Markdown, 0, &cut)), Some(Code::ResponseTooLarge));
+    }
+}

@@ -1,0 +1,274 @@
+//! The operator's channel with the built binary, in both eras: what waits, who may answer, and that an answer is for one call alone.
+
+use std::io::Write;
+use std::process::{Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Policy};
+use crate::server::{STATELESS, Server, hello, until, went_well, with_meta};
+
+pub(crate) const OPERATOR: Policy = Policy {
+    approvals: "level_2 = \"operator\"\ntimeout = \"20s\"",
+    limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\", then = \"suspend\" }",
+    python: "",
+};
+const NOTES: &str = "first line\nsecond line\nthird line\n";
+pub(crate) const SECRET: &str = "correct horse";
+
+/// `toolgate approvals …` with these lines on its standard input.
+pub(crate) fn approvals(home: &Home, arguments: &[&str], lines: &[&str]) -> Output {
+    let mut command = home.toolgate(&["approvals"]);
+    let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // One that needs no secret may have ended already.
+    let _ = child.stdin.take().unwrap().write_all(lines.iter().map(|line| format!("{line}\n")).collect::<String>().as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+pub(crate) fn said(out: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
+}
+
+/// Everything that waits.
+pub(crate) fn waiting(home: &Home) -> Vec<Value> {
+    let out = approvals(home, &["list", "--json"], &[]);
+    String::from_utf8(out.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The id of the one question that waits.
+pub(crate) fn the_one(home: &Home) -> String {
+    until("a question to wait", || !waiting(home).is_empty());
+    let mut all = waiting(home);
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)["id"].as_str().unwrap().to_owned()
+}
+
+pub(crate) fn secret(home: &Home, name: &str, passphrase: &str, vouching: Option<&str>) {
+    let lines: Vec<&str> = vouching.into_iter().chain([passphrase]).collect();
+    let out = approvals(home, &["secret", "set", "--as", name], &lines);
+    assert!(out.status.success(), "{}", said(&out));
+}
+
+pub(crate) fn house(policy: Policy) -> Home {
+    let home = Home::new(policy);
+    std::fs::create_dir(home.state()).unwrap();
+    secret(&home, "ann", SECRET, None);
+    home
+}
+
+fn code(answer: &Value) -> &str {
+    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
+}
+
+fn write(content: &str) -> Value {
+    json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": content}})
+}
+
+/// The call, and the state of its answer that only asks to come back.
+fn asked(server: &mut Server, params: &Value) -> Value {
+    let answer = server.stateless("tools/call", params);
+    let result = &answer["result"];
+    assert_eq!(result["resultType"], "input_required", "{answer}");
+    assert!(result["inputRequests"].is_null(), "nothing is asked of the client: {answer}");
+    assert_eq!(result["_meta"]["toolgate/approval"]["waits_for"], "operator", "{answer}");
+    result["requestState"].clone()
+}
+
+fn again(params: &Value, state: &Value) -> Value {
+    let mut params = params.clone();
+    params["requestState"] = state.clone();
+    params
+}
+
+#[test]
+fn a_call_of_2026_07_28_comes_back_and_finds_the_operators_answer() {
+    let home = house(OPERATOR);
+    let mut server = Server::start(&home);
+    let state = asked(&mut server, &write("new\n"));
+    let id = the_one(&home);
+    let shown = approvals(&home, &["show", &id], &[]);
+    assert!(said(&shown).contains("Replace project/notes.txt") && said(&shown).contains("+ new"), "{}", said(&shown));
+    let still = server.stateless("tools/call", &again(&write("new\n"), &state));
+    assert_eq!(still["result"]["resultType"], "input_required", "{still}");
+    assert_eq!(home.read("project/notes.txt"), NOTES);
+    assert!(approvals(&home, &["allow", &id], &[SECRET]).status.success());
+    let done = server.stateless("tools/call", &again(&write("new\n"), &state));
+    assert!(went_well(&done), "{done}");
+    assert_eq!(home.read("project/notes.txt"), "new\n");
+    assert_eq!(waiting(&home), Vec::<Value>::new());
+    let replayed = server.stateless("tools/call", &again(&write("new\n"), &state));
+    assert!(["approval_replayed", "approval_mismatch"].contains(&code(&replayed)), "{replayed}");
+    server.close();
+    home.verify();
+    let answered = home.records().into_iter().find(|record| record["ev"] == "approval.answered").unwrap();
+    assert_eq!((&answered["operator"], &answered["decision"], &answered["approval"]), (&json!("ann"), &json!("once"), &json!(id)));
+    let started = &home.told("call.started", "write_file")[0];
+    assert_eq!((&started["approval"], &started["reason"]), (&json!(id), &json!("approved")));
+}
+
+#[test]
+fn a_call_of_an_older_client_waits_and_says_so() {
+    let home = house(OPERATOR);
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let mut params = write("new\n");
+    params["_meta"] = json!({"progressToken": "p"});
+    let call = server.ask("tools/call", &params);
+    let id = the_one(&home);
+    let beat = server.next_message(std::time::Duration::from_secs(10)).unwrap();
+    assert_eq!((&beat["method"], &beat["params"]["progressToken"]), (&json!("notifications/progress"), &json!("p")), "{beat}");
+    assert!(approvals(&home, &["allow", &id], &[SECRET]).status.success());
+    let done = server.answer(&call);
+    assert!(went_well(&done), "{done}");
+    assert_eq!(home.read("project/notes.txt"), "new\n");
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn an_operators_no_ends_the_call_and_needs_no_secret() {
+    let home = house(OPERATOR);
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let call = server.ask("tools/call", &write("new\n"));
+    let id = the_one(&home);
+    assert!(approvals(&home, &["deny", &id, "--reason", "not now"], &[]).status.success());
+    let answer = server.answer(&call);
+    assert_eq!(code(&answer), "approval_refused", "{answer}");
+    let mut modern = Server::start(&home);
+    let state = asked(&mut modern, &write("new\n"));
+    assert!(approvals(&home, &["deny", &the_one(&home)], &[]).status.success());
+    for expected in ["approval_refused", "approval_replayed"] {
+        let answer = modern.stateless("tools/call", &again(&write("new\n"), &state));
+        assert_eq!(code(&answer), expected, "{answer}");
+    }
+    assert_eq!(home.read("project/notes.txt"), NOTES);
+    modern.close();
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn nobody_allows_without_an_operators_own_secret() {
+    let home = house(OPERATOR);
+    let mut server = Server::start(&home);
+    let state = asked(&mut server, &write("new\n"));
+    let id = the_one(&home);
+    for (arguments, lines) in [
+        (vec!["allow", &id], vec!["wrong horse"]),
+        (vec!["allow", &id], vec![]),
+        (vec!["allow", &id, "--as", "eve"], vec![SECRET]),
+        (vec!["allow", "ap_0000000000"], vec![SECRET]),
+        (vec!["allow", "../../keys/audit"], vec![SECRET]),
+        // A second operator, made by nobody who is one.
+        (vec!["secret", "set", "--as", "eve"], vec!["my own secret", "my own secret"]),
+        (vec!["secret", "set", "--as", "ann"], vec!["my own secret", "my own secret"]),
+        (vec!["secret", "remove", "ann"], vec!["my own secret"]),
+    ] {
+        let out = approvals(&home, &arguments, &lines);
+        assert!(!out.status.success(), "{arguments:?}: {}", said(&out));
+    }
+    let still = server.stateless("tools/call", &again(&write("new\n"), &state));
+    assert_eq!(still["result"]["resultType"], "input_required", "{still}");
+    assert_eq!(home.read("project/notes.txt"), NOTES);
+    server.close();
+    assert!(home.records().iter().any(|record| record["ev"] == "operator.refused"));
+    assert!(!home.records().iter().any(|record| record.to_string().contains("wrong horse")));
+    home.verify();
+}
+
+#[test]
+fn a_fifth_wrong_secret_closes_the_name_for_a_while() {
+    let home = house(OPERATOR);
+    let mut server = Server::start(&home);
+    asked(&mut server, &write("new\n"));
+    let id = the_one(&home);
+    for _ in 0..5 {
+        assert!(said(&approvals(&home, &["allow", &id], &["wrong horse"])).contains("not this operator's"));
+    }
+    let out = approvals(&home, &["allow", &id], &[SECRET]);
+    assert!(!out.status.success() && said(&out).contains("too many wrong secrets"), "{}", said(&out));
+}
+
+#[test]
+fn two_persons_means_two_different_operators() {
+    let home = house(Policy { approvals: "two_persons = [\"write_file\"]\ntimeout = \"20s\"", ..OPERATOR });
+    secret(&home, "bob", "battery staple", Some(SECRET));
+    let mut server = Server::start(&home);
+    let state = asked(&mut server, &write("new\n"));
+    let id = the_one(&home);
+    let first = approvals(&home, &["allow", &id, "--as", "ann"], &[SECRET]);
+    assert!(said(&first).contains("1 more operator(s) must agree"), "{}", said(&first));
+    let twice = approvals(&home, &["allow", &id, "--as", "ann"], &[SECRET]);
+    assert!(!twice.status.success() && said(&twice).contains("already"), "{}", said(&twice));
+    let still = server.stateless("tools/call", &again(&write("new\n"), &state));
+    assert_eq!(still["result"]["resultType"], "input_required", "{still}");
+    assert!(approvals(&home, &["allow", &id, "--as", "bob"], &["battery staple"]).status.success());
+    let done = server.stateless("tools/call", &again(&write("new\n"), &state));
+    assert!(went_well(&done), "{done}");
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn nobody_approves_a_call_of_their_own() {
+    let home = house(OPERATOR);
+    secret(&home, "stdio", "battery staple", Some(SECRET));
+    let mut server = Server::start(&home);
+    asked(&mut server, &write("new\n"));
+    let out = approvals(&home, &["allow", &the_one(&home), "--as", "stdio"], &["battery staple"]);
+    assert!(!out.status.success() && said(&out).contains("of their own"), "{}", said(&out));
+}
+
+#[test]
+fn what_an_operator_allowed_is_compared_anew() {
+    let home = house(OPERATOR);
+    let mut server = Server::start(&home);
+    let state = asked(&mut server, &write("new\n"));
+    assert!(approvals(&home, &["allow", &the_one(&home)], &[SECRET]).status.success());
+    let other = server.stateless("tools/call", &again(&write("other\n"), &state));
+    assert_eq!(code(&other), "approval_mismatch", "{other}");
+    let state = asked(&mut server, &write("new\n"));
+    assert!(approvals(&home, &["allow", &the_one(&home)], &[SECRET]).status.success());
+    std::fs::write(home.path("project/notes.txt"), "somebody else was here\n").unwrap();
+    let changed = server.stateless("tools/call", &again(&write("new\n"), &state));
+    assert_eq!(code(&changed), "approval_mismatch", "{changed}");
+    assert_eq!(home.read("project/notes.txt"), "somebody else was here\n");
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn a_client_cannot_answer_what_an_operator_was_asked() {
+    let home = house(OPERATOR);
+    let mut server = Server::start(&home);
+    let state = asked(&mut server, &write("new\n"));
+    let mut params = again(&write("new\n"), &state);
+    params["inputResponses"] = json!({"approval": {"action": "accept", "content": {"decision": "once"}}});
+    let answer = server.stateless("tools/call", &params);
+    assert_eq!(code(&answer), "approval_wrong_channel", "{answer}");
+    assert_eq!(home.read("project/notes.txt"), NOTES);
+}
+
+#[test]
+fn what_a_client_cannot_ask_waits_for_an_operator_where_the_manifest_says_so() {
+    let home = house(Policy { approvals: "no_client_channel = \"operator\"\ntimeout = \"20s\"", ..OPERATOR });
+    let mut modern = Server::start(&home);
+    let mut params = with_meta(&write("modern\n"), STATELESS);
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    let answer = modern.request("tools/call", &params);
+    assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+    assert!(approvals(&home, &["allow", &the_one(&home)], &[SECRET]).status.success());
+    params["requestState"] = answer["result"]["requestState"].clone();
+    let done = modern.request("tools/call", &params);
+    assert!(went_well(&done), "{done}");
+    let mut older = Server::start(&home);
+    let mut greeting = hello("2025-06-18");
+    greeting["capabilities"] = json!({});
+    older.request("initialize", &greeting);
+    let call = older.ask("tools/call", &write("older\n"));
+    assert!(approvals(&home, &["allow", &the_one(&home)], &[SECRET]).status.success());
+    assert!(went_well(&older.answer(&call)));
+    assert_eq!(home.read("project/notes.txt"), "older\n");
+    // A client that can ask is asked, as ever.
+    let asked = modern.stateless("tools/call", &write("third\n"));
+    assert!(asked["result"]["inputRequests"]["approval"].is_object(), "{asked}");
+}

@@ -1,0 +1,222 @@
+//! Readers of hostile pages: what they may do, what ends them, and that nothing else ends with them.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use flate2::write::ZlibEncoder;
+use flate2::{Compress, Compression, FlushCompress};
+use toolgate::filter::reader::Mode;
+use toolgate::model::Code;
+use toolgate::sandbox::reading::{Job, Readers, Settings, Source};
+
+const LONG: Duration = Duration::from_mins(2);
+
+fn readers() -> Readers {
+    Readers::new(Settings { helper: PathBuf::from(env!("CARGO_BIN_EXE_toolgate")), ..Settings::default() })
+}
+
+fn job(source: Source) -> Job {
+    Job { source, mode: Mode::Article, content_type: None, base: Some("https://a.example/d/".to_owned()) }
+}
+
+async fn read(readers: &Readers, source: Source, bytes: &[u8]) -> Result<String, Code> {
+    readers.read("p", &job(source), bytes, LONG).await.map(|article| article.markdown).map_err(|failure| failure.0.code)
+}
+
+fn status(pid: u32, field: &str) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let lines = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("status")).unwrap());
+    lines.map(|text| text.lines().find_map(|line| line.strip_prefix(field)).unwrap().trim().to_owned()).collect()
+}
+
+/// Gone, or dead and not yet taken away.
+fn is_dead(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'))
+}
+
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < Duration::from_secs(20), "{what} did not come about");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn pages_feeds_and_files_are_read_by_one_warm_process() {
+    let readers = readers();
+    assert!(readers.waiting().is_empty(), "nothing is started before the first page");
+    assert_eq!(read(&readers, Source::Html, b"<p>a <a href=b>b</a>").await, Ok("a [b](https://a.example/d/b)\n".to_owned()));
+    let first = readers.waiting();
+    let feed = b"<rss version='2.0'><channel><title>N</title><item><title>i</title></item></channel></rss>";
+    assert_eq!(read(&readers, Source::Feed, feed).await, Ok("# N\n\n## i\n".to_owned()));
+    assert_eq!(read(&readers, Source::Pdf, b"no pdf").await, Err(Code::Unreadable));
+    assert_eq!(read(&readers, Source::Html, "<meta charset=gbk>x".as_bytes()).await, Ok("x\n".to_owned()));
+    assert_eq!((first.len(), readers.waiting()), (1, first));
+    readers.close().await;
+}
+
+#[tokio::test]
+async fn a_reader_can_open_nothing_and_win_nothing() {
+    let readers = readers();
+    read(&readers, Source::Html, b"<p>x").await.unwrap();
+    let pid = readers.waiting()[0];
+    for (field, expected) in [("Seccomp:", "2"), ("NoNewPrivs:", "1"), ("CapEff:", "0000000000000000"), ("CapPrm:", "0000000000000000")] {
+        assert!(status(pid, field).iter().all(|found| found == expected), "{field} {:?}", status(pid, field));
+    }
+    let mut open: Vec<String> =
+        std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().map(|fd| fd.unwrap().file_name().into_string().unwrap()).collect();
+    open.sort();
+    assert_eq!(open, ["0", "1", "2"]);
+    assert_eq!(std::fs::read(format!("/proc/{pid}/environ")).unwrap(), b"");
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let limit = |name: &str| limits.lines().find_map(|line| line.strip_prefix(name)).unwrap().split_whitespace().next().unwrap().to_owned();
+    assert_eq!(["Max open files", "Max file size", "Max address space", "Max core file size"].map(limit), ["3", "0", "1073741824", "0"]);
+    readers.close().await;
+}
+
+#[tokio::test]
+async fn a_page_that_takes_too_long_is_killed_and_the_next_one_is_read() {
+    let readers = readers();
+    read(&readers, Source::Html, b"<p>x").await.unwrap();
+    let pid = readers.waiting()[0];
+    let tangled = "<div>".repeat(500) + &"<p>word</p>".repeat(30_000);
+    let late = readers.read("p", &job(Source::Html), tangled.as_bytes(), Duration::from_millis(20)).await;
+    assert_eq!(late.map_err(|failure| failure.0.code), Err(Code::Timeout));
+    until("the death of the reader", || is_dead(pid)).await;
+    assert_eq!(read(&readers, Source::Html, b"<p>next").await, Ok("next\n".to_owned()));
+    assert_ne!(readers.waiting(), [pid]);
+    readers.close().await;
+}
+
+#[tokio::test]
+async fn deep_wide_and_endless_markup_cost_their_page_alone() {
+    let readers = readers();
+    let wide = (0..200_000).fold(String::from("<p"), |wide, n| wide + " a" + &n.to_string() + "=x") + ">told";
+    for (name, page) in [
+        ("depth", "<div>".repeat(50_000) + "told"),
+        ("formats", "<b><i><font>".repeat(50_000) + "told"),
+        ("tables", "<table><tr><td>".repeat(50_000) + "told"),
+        ("attributes", wide),
+        ("lists", "<ul><li>".repeat(50_000) + "told"),
+    ] {
+        assert!(read(&readers, Source::Html, page.as_bytes()).await.unwrap().contains("told"), "{name}");
+    }
+    assert_eq!(readers.waiting().len(), 1);
+    readers.close().await;
+}
+
+/// A PDF file whose only page inflates, twice, to gigabytes.
+fn pdf_bomb() -> Vec<u8> {
+    let mut inner = vec![0x78, 0xda];
+    let mut deflate = Compress::new(Compression::best(), false);
+    let mut block = Vec::with_capacity(1 << 20);
+    deflate.compress_vec(&vec![b' '; 16 << 20], &mut block, FlushCompress::Full).unwrap();
+    inner.extend(block.repeat(256));
+    let mut outer = ZlibEncoder::new(Vec::new(), Compression::best());
+    outer.write_all(&inner).unwrap();
+    let stream = outer.finish().unwrap();
+    let mut file = b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R>>\nendobj\n".to_vec();
+    file.extend(format!("4 0 obj\n<</Filter[/FlateDecode/FlateDecode]/Length {}>>stream\n", stream.len()).bytes());
+    file.extend(stream);
+    file.extend(b"\nendstream\nendobj\n");
+    let table = file.len();
+    file.extend(b"xref\n0 5\n0000000000 65535 f \n");
+    for number in 1..=4 {
+        let at = file.windows(7).position(|seven| seven == format!("{number} 0 obj").as_bytes()).unwrap();
+        file.extend(format!("{at:010} 00000 n \n").bytes());
+    }
+    file.extend(format!("trailer<</Size 5/Root 1 0 R>>\nstartxref\n{table}\n%%EOF\n").bytes());
+    file
+}
+
+#[tokio::test]
+async fn a_file_that_inflates_to_gigabytes_ends_its_reader_and_nothing_else() {
+    let readers = readers();
+    let bomb = pdf_bomb();
+    assert!(bomb.len() < 1 << 20, "{} bytes", bomb.len());
+    assert_eq!(read(&readers, Source::Pdf, &bomb).await, Err(Code::Unreadable));
+    assert_eq!(read(&readers, Source::Html, b"<p>next").await, Ok("next\n".to_owned()));
+    readers.close().await;
+}
+
+#[tokio::test]
+async fn one_owner_s_pages_are_never_read_where_another_s_were() {
+    let readers = readers();
+    let read_for = async |owner: &str| readers.read(owner, &job(Source::Html), b"<p>x", LONG).await.unwrap();
+    read_for("a").await;
+    read_for("b").await;
+    let both = readers.waiting();
+    read_for("a").await;
+    read_for("b").await;
+    assert_eq!(both.len(), 2);
+    assert!(readers.waiting().iter().all(|pid| both.contains(pid)));
+    for owner in ["c", "d", "e", "f", "g"] {
+        read_for(owner).await;
+    }
+    assert_eq!(readers.waiting().len(), 4, "as many are kept as pages are read at one time");
+    readers.close().await;
+    assert!(readers.waiting().is_empty());
+}
+
+#[tokio::test]
+async fn a_reader_killed_from_outside_is_replaced_and_an_idle_one_ends() {
+    let readers = Readers::new(Settings {
+        helper: PathBuf::from(env!("CARGO_BIN_EXE_toolgate")),
+        idle: Duration::from_millis(300),
+        ..Settings::default()
+    });
+    read(&readers, Source::Html, b"<p>x").await.unwrap();
+    let pid = readers.waiting()[0];
+    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+    until("the death of the reader", || is_dead(pid)).await;
+    assert_eq!(read(&readers, Source::Html, b"<p>y").await, Ok("y\n".to_owned()));
+    let pid = readers.waiting()[0];
+    until("the end of the idle reader", || readers.waiting().is_empty() && is_dead(pid)).await;
+}
+
+fn extract(arguments: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
+        .arg("extract")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn extract_answers_a_line_for_a_line_with_the_same_id() {
+    let input = "{\"id\":7,\"html\":\"<title>T</title><p>a <a href=b>b</a>\",\"url\":\"https://a.example/x/\"}\n\n{\"id\":\"y\",\"html\":\"\",\"more\":1}\n";
+    let output = "{\"id\":7,\"markdown\":\"a [b](https://a.example/x/b)\\n\",\"title\":\"T\"}\n{\"id\":\"y\",\"markdown\":\"\"}\n";
+    assert_eq!(extract(&["--jsonl", "-"], input.as_bytes()), (Some(0), output.to_owned(), String::new()));
+    let (code, output, _) = extract(&["--jsonl", "-"], b"{\"id\":2}\n{\"id\":1,\"html\":\"a\"}\n");
+    let lines: Vec<&str> = output.lines().collect();
+    assert!(lines[0].contains("missing field `html`") && lines[0].contains("\"id\":2"), "{output}");
+    assert_eq!((code, lines[1]), (Some(1), "{\"id\":1,\"markdown\":\"a\\n\"}"));
+}
+
+#[test]
+fn extract_tells_pages_feeds_and_files_apart_and_says_why_it_cannot() {
+    let feed = b"<?xml version='1.0'?><rss version='2.0'><channel><title>N</title></channel></rss>";
+    assert_eq!(extract(&["-"], feed), (Some(0), "# N\n".to_owned(), String::new()));
+    assert_eq!(extract(&["-"], b"<b>x</b>").1, "**x**\n");
+    let (code, output, error) = extract(&["-"], &pdf_bomb());
+    assert_eq!((code, output.as_str()), (Some(1), ""));
+    assert!(error.contains("ended its reader"), "{error}");
+}
+
+#[test]
+fn a_reader_without_a_server_ends_at_once() {
+    let helper = Path::new(env!("CARGO_BIN_EXE_toolgate"));
+    let reader = Command::new(helper).arg("__reader").stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+    assert_eq!(reader.code(), Some(0));
+}
