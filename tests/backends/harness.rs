@@ -207,7 +207,7 @@ impl World {
         let (held, missing): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| self.holds(row.wall));
         let mut wrong = Vec::new();
         // Some at a time: most of them wait for a clock.
-        for some in held.chunks(if self.layer("processes") == "on" { 4 } else { 1 }) {
+        for some in held.chunks(4) {
             let specs: Vec<JailSpec> = some
                 .iter()
                 .flat_map(|row| [(row, &row.attack), (row, &row.ordinary)])
