@@ -263,6 +263,30 @@ fn memory_in_files_counts_where_the_kernel_keeps_a_group() {
 }
 
 #[test]
+fn a_share_of_a_processor_is_held_or_said_to_be_missing() {
+    let world = World::new();
+    for warm in [false, true] {
+        let mut spec =
+            world.spec("import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end:\n    pass\nprint(time.process_time())");
+        (spec.limits.cpu_share, spec.fresh) = (20, !warm);
+        if warm {
+            world.warm_up_like(&spec);
+        }
+        let outcome = world.run(&spec).unwrap();
+        let used: f64 = outcome.stdout.trim().parse().unwrap_or_else(|_| panic!("{outcome:?}"));
+        if outcome.isolation.layers["cpu_share"] == "on" {
+            // A busy machine gives less, never more: 20 % of the time, and what the first period lets through.
+            assert!(used < 0.75, "{used} s of 1.5 s at 20 %: {outcome:?}");
+        } else {
+            assert!(outcome.isolation.layers["cpu_share"].contains("Delegate=yes"), "{outcome:?}");
+        }
+    }
+    let mut whole = world.spec("print(1)");
+    (whole.limits.cpu_share, whole.fresh) = (1_000_000, true);
+    assert!(world.run(&whole).unwrap().isolation.layers["cpu_share"].starts_with("none needed"));
+}
+
+#[test]
 fn sixty_four_calls_at_once_all_come_back() {
     let world = World::new();
     world.warm_up();

@@ -10,18 +10,17 @@ use super::cgroup::Group;
 use super::init::{self, Reach};
 use super::layers::Built;
 use super::site::Site;
-use super::supervisor::{Handed, note};
+use super::supervisor::{self, Handed};
 use super::trees::Eyes;
 use super::{enter, program, raw, walls, wrap};
 use crate::sandbox::jail::ground::Ground;
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// Serves one call, in a process of its own.
-pub(super) fn serve(order: &Order, handed: Handed, group: Result<&Group, &String>) -> ExitCode {
+pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
     let Handed { call, program, roots } = handed;
     let mut built = Built::default();
-    let group = group.map_err(String::clone).and_then(|group| group.take(0).map(|()| group));
-    note(&mut built, group.as_ref().err());
+    supervisor::join(order, group, &mut built);
     let user = match (enter::eyes(), &order.ground) {
         (Eyes::Own, _) => None,
         (Eyes::Other(user, _), Ground::Wrapped(_)) => Some(user),
@@ -51,7 +50,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: Result<&Group, &String
         }
         Ok(((inner, inside), Some(child))) => {
             drop((inside, program, roots));
-            attend::attend(Master::Call(call, order.limits.wall), &inner, child, group.ok(), &rest)
+            attend::attend(Master::Call(call, order.limits.wall), &inner, child, Some(group), &rest)
         }
     }
 }

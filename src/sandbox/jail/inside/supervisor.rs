@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 use super::attend::{self, Master, Rest, tell};
-use super::cgroup::Group;
+use super::cgroup::{Group, Lacks};
 use super::enter::enter;
 use super::layers::Built;
 use super::{group, init, raw, seat};
@@ -32,14 +32,13 @@ impl Handed {
 }
 
 /// Serves one call, in a process of its own.
-pub(super) fn serve(order: &Order, handed: Handed, group: Result<&Group, &String>) -> ExitCode {
+pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
     if !order.ground.has_init() {
         return group::serve(order, handed, group);
     }
     let Handed { call, program, roots } = handed;
     let mut built = Built::default();
-    let group = group.map_err(String::clone).and_then(|group| group.take(0).map(|()| group));
-    note(&mut built, group.as_ref().err());
+    join(order, group, &mut built);
     let mut shown = match enter(order, &roots, &mut built) {
         Ok(shown) => shown,
         Err(word) => return tell(&call, &word),
@@ -58,15 +57,15 @@ pub(super) fn serve(order: &Order, handed: Handed, group: Result<&Group, &String
         Ok(Some(child)) => {
             let rest = Rest { grouped: false, site: shown.site.take() };
             drop((inside, program, shown));
-            attend::attend(Master::Call(call, order.limits.wall), &inner, child, group.ok(), &rest)
+            attend::attend(Master::Call(call, order.limits.wall), &inner, child, Some(group), &rest)
         }
     }
 }
 
 /// Builds one jail that waits for a call, in a process of its own.
-pub(super) fn wait(order: &Order, seat: OwnedFd, no_group: Option<&String>) -> ExitCode {
+pub(super) fn wait(order: &Order, seat: OwnedFd, lacks: &Lacks) -> ExitCode {
     let mut built = Built::default();
-    note(&mut built, no_group);
+    note(order, lacks, &mut built);
     let Ok(shown) = enter(order, &[], &mut built) else { return ExitCode::FAILURE };
     let Ok((inner, inside)) = order::channel() else { return ExitCode::FAILURE };
     match raw::fork() {
@@ -82,9 +81,29 @@ pub(super) fn wait(order: &Order, seat: OwnedFd, no_group: Option<&String>) -> E
     }
 }
 
-pub(super) fn note(built: &mut Built, no_group: Option<&String>) {
-    match no_group {
+/// Joins the group of the call with this process and what it starts, and notes what that bounds.
+pub(super) fn join(order: &Order, group: &Group, built: &mut Built) {
+    let mut lacks = group.lacks();
+    if let Err(reason) = group.take(0) {
+        lacks = Lacks { memory: Some(reason.clone()), cpu: Some(reason) };
+    }
+    note(order, &lacks, built);
+}
+
+fn note(order: &Order, lacks: &Lacks, built: &mut Built) {
+    match &lacks.memory {
         None => built.on("memory_cgroup"),
-        Some(reason) => built.missing("memory_cgroup", format!("off: {reason}")),
+        Some(reason) => {
+            built.missing("memory_cgroup", format!("off: {reason}; until then memory is bounded by address space and by looking"));
+        }
+    }
+    let percent = order.limits.cpu_share;
+    match &lacks.cpu {
+        None if order.limits.shares() => built.on("cpu_share"),
+        None => built.missing("cpu_share", format!("none needed: {percent} % of a core are all there are")),
+        Some(reason) => {
+            built
+                .missing("cpu_share", format!("off: {reason}; until then programs run at low priority and may take more than {percent} %"));
+        }
     }
 }
