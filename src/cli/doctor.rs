@@ -12,7 +12,7 @@ use crate::sandbox::jail::{BACKENDS, Interpreter, Layer, NoRun, Probe, Settings}
 pub struct Report {
     /// The interpreter that programs would run in, or why there is none.
     pub interpreter: String,
-    /// The backend that `auto` would take.
+    /// The backend that the server would take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
     /// Every backend, strongest first.
@@ -38,9 +38,12 @@ pub async fn examine(settings: &Settings) -> Report {
         Err(no_run) => return Report { interpreter: no_run.to_string(), chosen: None, backends: Vec::new() },
     };
     let mut report = Report { interpreter: format!("{} ({})", interpreter.argv0, interpreter.version), chosen: None, backends: Vec::new() };
+    let mut best = None;
     for listed in BACKENDS {
         let probe = (listed.make)(settings, &interpreter).probe().await;
-        if probe.usable && !listed.by_name_only && report.chosen.is_none() {
+        // As the server chooses: the first of those that hold most.
+        if probe.usable && listed.is_wanted(&settings.backend) && best.is_none_or(|best| best < probe.strength()) {
+            best = Some(probe.strength());
             report.chosen = Some(listed.name.to_owned());
         }
         report.backends.push(Line { name: listed.name.to_owned(), probe });

@@ -323,7 +323,9 @@ pub(super) fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), 
 
 fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
     let found = setup::find(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
-    let settings = jail::Settings { interpreter: PathBuf::from(&found.manifest.python.interpreter), ..jail::Settings::default() };
+    let python = &found.manifest.python;
+    let settings =
+        jail::Settings { interpreter: PathBuf::from(&python.interpreter), backend: python.backend.clone(), ..jail::Settings::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(doctor::examine(&settings));
     if json {

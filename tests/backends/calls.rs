@@ -196,6 +196,32 @@ fn a_session_keeps_its_variables_and_nothing_of_another() {
 }
 
 #[test]
+fn a_session_ends_when_what_is_denied_in_its_folders_changes() {
+    let world = World::new();
+    let begin = || {
+        let mut spec = world.spec("print(open('/roots/shelf/open.txt').read())");
+        spec.session = Some(Session::New);
+        world.run(&spec).unwrap().session.unwrap()
+    };
+    let go_on = |handle: &str, change: fn(&mut Vec<String>)| {
+        let mut spec = world.spec("print(2)");
+        spec.session = Some(Session::Known(handle.to_owned()));
+        change(&mut spec.roots[1].masked);
+        world.run(&spec)
+    };
+    let ended = |got: Result<toolgate::sandbox::jail::Outcome, NoRun>| matches!(got, Err(NoRun::Session { reason, .. }) if reason.contains("denied"));
+    // The same masks in another order are the same.
+    let handle = begin();
+    assert_eq!(go_on(&handle, |masked| masked.reverse()).unwrap().stdout, "2\n");
+    assert!(ended(go_on(&handle, |masked| masked.push("open.txt".to_owned()))));
+    assert!(matches!(go_on(&handle, |_| {}), Err(NoRun::Session { reason, .. }) if reason.contains("not known")));
+    let handle = begin();
+    std::fs::write(world.shelf.path().join("new.env"), "TOKEN=other").unwrap();
+    std::fs::rename(world.shelf.path().join("new.env"), world.shelf.path().join(".env")).unwrap();
+    assert!(ended(go_on(&handle, |_| {})));
+}
+
+#[test]
 fn a_limit_ends_the_session_and_says_so() {
     let world = World::new();
     let mut spec = world.spec("y = 1\nimport time\nprint('on')\ntime.sleep(60)");
