@@ -102,6 +102,7 @@ pub struct Entry {
     tool: String,
     caller: Caller,
     args: Redacted,
+    trace: Option<String>,
     manifest_sha256: String,
     begun: Instant,
     decision: Decision,
@@ -128,6 +129,7 @@ impl Entry {
             tool: call.tool.chars().take(128).collect(),
             caller: call.caller.clone(),
             args: log.redact(&call.arguments),
+            trace: call.trace.clone(),
             manifest_sha256: manifest_sha256.to_owned(),
             begun: Instant::now(),
             decision: Decision::default(),
@@ -156,6 +158,9 @@ impl Entry {
         }
         if !self.decision.carried.is_empty() {
             record.extra.insert("carried".to_owned(), json!(self.decision.carried));
+        }
+        if let Some(trace) = &self.trace {
+            record.extra.insert("traceparent".to_owned(), json!(trace));
         }
         let handed = self.log.append(&record, super::Sync::Handed);
         drop(record);
@@ -238,6 +243,9 @@ impl Entry {
             record.reason = Some(refusal.code.as_str());
             record.rule = refusal.rule.as_deref();
             record.extra.insert("status".to_owned(), json!(Status::Denied.as_str()));
+            if let Some(trace) = &self.trace {
+                record.extra.insert("traceparent".to_owned(), json!(trace));
+            }
             if let Err(fault) = self.log.append(&record, super::Sync::Handed) {
                 tracing::error!(%fault, call_id = self.id, "a denial could not be recorded");
             }

@@ -184,6 +184,12 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Build the Python environment that `[python] packages` names.
+    Packages {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: PackagesCommand,
+    },
     /// Look at the audit log.
     Audit {
         /// What to do with it.
@@ -240,6 +246,23 @@ pub enum YesNo {
     Yes,
     /// No.
     No,
+}
+
+/// What to do with the packages.
+#[derive(Debug, Subcommand)]
+pub enum PackagesCommand {
+    /// Install what the lock file beside the manifest names, each file by its digest; write the lock where there is none that fits.
+    Sync {
+        /// The manifest; default as for `serve`.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+        /// Refuse to write a lock: one that does not fit is a negative answer.
+        #[arg(long, conflicts_with = "upgrade")]
+        locked: bool,
+        /// Write a new lock with the newest versions that the manifest lets in.
+        #[arg(long)]
+        upgrade: bool,
+    },
 }
 
 /// What to do on the operator's channel.

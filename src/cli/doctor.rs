@@ -12,6 +12,9 @@ use crate::sandbox::jail::{BACKENDS, Interpreter, Layer, NoRun, Probe, Settings}
 pub struct Report {
     /// The interpreter that programs would run in, or why there is none.
     pub interpreter: String,
+    /// Why no program may run in it yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packages: Option<String>,
     /// The backend that the server would take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
@@ -35,9 +38,16 @@ pub async fn examine(settings: &Settings) -> Report {
     let found = tokio::task::spawn_blocking(move || Interpreter::detect(&name)).await;
     let interpreter = match found.map_err(|e| NoRun::Fault(e.to_string())).and_then(|found| found) {
         Ok(interpreter) => Arc::new(interpreter),
-        Err(no_run) => return Report { interpreter: no_run.to_string(), chosen: None, backends: Vec::new() },
+        Err(no_run) => {
+            return Report { interpreter: no_run.to_string(), packages: settings.unready.clone(), chosen: None, backends: Vec::new() };
+        }
     };
-    let mut report = Report { interpreter: format!("{} ({})", interpreter.argv0, interpreter.version), chosen: None, backends: Vec::new() };
+    let mut report = Report {
+        interpreter: format!("{} ({})", interpreter.argv0, interpreter.version),
+        packages: settings.unready.clone(),
+        chosen: None,
+        backends: Vec::new(),
+    };
     let mut best = None;
     for listed in BACKENDS {
         let probe = (listed.make)(settings, &interpreter).probe().await;
@@ -54,14 +64,18 @@ pub async fn examine(settings: &Settings) -> Report {
 impl Report {
     /// Whether some backend holds every layer that a manifest can require.
     pub fn is_whole(&self) -> bool {
-        self.backends.iter().any(|line| {
+        let has_layers = |line: &Line| {
             line.probe.usable && Layer::ALL.iter().all(|layer| line.probe.layers.get(layer.as_str()).is_some_and(|state| state == "on"))
-        })
+        };
+        self.packages.is_none() && self.backends.iter().any(has_layers)
     }
 
     /// The report for a person.
     pub fn text(&self) -> String {
         let mut text = format!("Python: {}\n", self.interpreter);
+        if let Some(why) = &self.packages {
+            let _ = writeln!(text, "packages: not usable: {why}");
+        }
         for line in &self.backends {
             let state = match (&line.probe.why_not, self.chosen.as_deref() == Some(line.name.as_str())) {
                 (Some(why), _) => format!("not usable: {why}"),
@@ -89,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_machine_is_whole_only_with_every_layer_in_one_backend() {
-        let report = |backends| Report { interpreter: String::new(), chosen: None, backends };
+        let report = |backends| Report { interpreter: String::new(), packages: None, chosen: None, backends };
         assert!(report(vec![line("a", true, None)]).is_whole());
         assert!(!report(vec![line("a", true, Some(Layer::Memory)), line("b", false, None)]).is_whole());
     }
@@ -98,6 +112,7 @@ mod tests {
     fn a_person_reads_what_is_missing_and_why() {
         let report = Report {
             interpreter: "/usr/bin/python3 (3.11.2)".to_owned(),
+            packages: None,
             chosen: Some("b".to_owned()),
             backends: vec![line("a", false, None), line("b", true, Some(Layer::Memory))],
         };

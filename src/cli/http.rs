@@ -88,11 +88,12 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, pr
             Door::Unix(_) => writeln!(log, "toolgate: serving MCP at {}, path /mcp", address.shown())?,
         }
         let options = Options { door, sse: choice.sse, tls, source: source(Arc::clone(&house), base), reload: Box::new(|| {}) };
-        crate::server::serve_http(Arc::clone(&house), options).await
+        let outcome = crate::server::serve_http(Arc::clone(&house), options).await;
+        if let Address::Unix(path) = address {
+            let _ = std::fs::remove_file(path);
+        }
+        outcome
     });
-    if let Address::Unix(path) = address {
-        let _ = std::fs::remove_file(path);
-    }
     runtime.shutdown_timeout(Duration::from_millis(100));
     house.close();
     outcome.map_err(Fault::from)

@@ -59,6 +59,10 @@ pub(super) fn check(file: Option<&Path>, out: &mut dyn Write) -> Result<End, Fau
         found.manifest.profiles.len(),
         found.manifest.tests.len()
     )?;
+    let state = setup::state_path(&found.manifest, found.file.as_deref())?;
+    if let Some(why) = super::environment::find(&found.manifest, found.file.as_deref(), &state).unready {
+        writeln!(out, "run_python is refused until then: {why}")?;
+    }
     Ok(End::Done)
 }
 
@@ -70,7 +74,7 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
     let profile = setup::stdio_profile(&found.manifest, choice)?;
     let places = setup::places(&mut found)?;
     // The session's own folder is as it is when the session begins: empty. Nothing is made for a question.
-    let roots = Roots::open(&places, &setup::guarded(found.file.as_deref()), None).map_err(setup::unopened)?;
+    let roots = Roots::open(&places, &setup::guarded(found.file.as_deref(), &found.manifest), None).map_err(setup::unopened)?;
     let manifest = Arc::new(found.manifest);
     let call = Call { caller: operator(profile), tool, arguments, malformed: None };
     let state = State { channels: Channels { client: true, operator: true }, ..State::default() };
@@ -128,6 +132,7 @@ pub(super) fn python(file: &Path, choice: &ManifestChoice, as_json: bool, out: &
         tool: "run_python".to_owned(),
         arguments: Map::from_iter([("code".to_owned(), json!(code))]),
         malformed: None,
+        trace: None,
         caller,
         repeat: None,
     };

@@ -12,9 +12,9 @@ use std::time::Duration;
 use clap::Parser;
 use jiff::Timestamp;
 
-use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice};
+use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice, PackagesCommand};
 use super::audit::Form;
-use super::{approvals, audit as log, demo, doctor, extract, init, install, judging, lint, scan, schema, setup};
+use super::{approvals, audit as log, demo, doctor, environment, extract, init, install, judging, lint, packages, scan, schema, setup};
 use crate::audit::{Event, Filter, Log, Record, StateDir, Sync};
 use crate::filter::escape;
 use crate::policy::program;
@@ -103,6 +103,15 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
         Command::Explain { tool, arguments, choice, json } => judging::explain(&tool, &arguments, &choice, json, out),
         Command::Simulate { cases } => judging::simulate(&cases, out),
         Command::Python { file, choice, json } => judging::python(&file, &choice, json, out),
+        Command::Packages { command: PackagesCommand::Sync { manifest, locked, upgrade } } => {
+            let found = setup::find(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
+            let reach = match (locked, upgrade) {
+                (true, _) => packages::Reach::Locked,
+                (_, true) => packages::Reach::Upgrade,
+                _ => packages::Reach::Ordinary,
+            };
+            packages::sync(&found, reach, out)
+        }
         Command::Scan { input } => run_scan(&input, out),
         Command::Extract { input } => run_extract(&input, out),
     }
@@ -323,9 +332,10 @@ pub(super) fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), 
 
 fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
     let found = setup::find(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
-    let python = &found.manifest.python;
-    let settings =
-        jail::Settings { interpreter: PathBuf::from(&python.interpreter), backend: python.backend.clone(), ..jail::Settings::default() };
+    let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
+    let environment::Environment { interpreter, unready } = environment::find(&found.manifest, found.file.as_deref(), &state);
+    let backend = found.manifest.python.backend.clone();
+    let settings = jail::Settings { interpreter, unready, backend, ..jail::Settings::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(doctor::examine(&settings));
     if json {

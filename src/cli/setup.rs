@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::ManifestChoice;
-use super::check;
+use super::{check, environment};
 use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
@@ -150,14 +150,16 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
     let places = places(&mut found)?;
-    let mut guarded = guarded(found.file.as_deref());
+    let mut guarded = guarded(found.file.as_deref(), &found.manifest);
     guarded.extend(secret_files(&found.manifest));
     let manifest = &found.manifest;
     let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state.path()]).collect();
     python_writes_apart(manifest, &places, &own)?;
     let roots = Roots::open(&places, &guarded, Some(state.path())).map_err(unopened)?;
+    let environment::Environment { interpreter, unready } = environment::find(manifest, found.file.as_deref(), state.path());
     let jail = jail::Settings {
-        interpreter: PathBuf::from(&manifest.python.interpreter),
+        interpreter,
+        unready,
         backend: manifest.python.backend.clone(),
         preload: manifest.python.preload.clone(),
         sessions: jail::SessionBounds { max: manifest.python.max_sessions as usize, idle: manifest.python.idle },
@@ -200,9 +202,13 @@ fn secret_files(manifest: &Manifest) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// What no call may touch: the manifest in force, and every place where the next start would look for one.
-pub(super) fn guarded(file: Option<&Path>) -> Vec<PathBuf> {
+/// What no call may touch: the manifest in force and its lock, and every place where the next start would look for one.
+pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> {
     let mut guarded: Vec<PathBuf> = file.map(Path::to_owned).into_iter().collect();
+    if !manifest.python.packages.is_empty() {
+        // Whoever writes the lock says what the next sync installs.
+        guarded.extend(file.map(environment::lock_path));
+    }
     if let Some(next) = manifest_path(None).and_then(|file| file.canonicalize().ok()).filter(|file| !guarded.contains(file)) {
         guarded.push(next);
     }

@@ -11,6 +11,8 @@ pub struct ToolCall {
     pub arguments: Map<String, Value>,
     /// What the strict reader found in the message that JSON parsers differ on: a duplicate key, a lone surrogate.
     pub malformed: Option<String>,
+    /// The trace the caller is in: a `traceparent` (W3C Trace Context, section 3.2), well formed.
+    pub trace: Option<String>,
     /// Who calls.
     pub caller: Caller,
     /// The sealed state and the answers of a repeated call (2026-07-28).

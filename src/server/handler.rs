@@ -67,6 +67,7 @@ impl Handler {
         ToolCall {
             tool: params.name.into_owned(),
             arguments: params.arguments.unwrap_or_default(),
+            trace: context.meta.0.get("traceparent").and_then(Value::as_str).filter(|text| is_trace(text)).map(str::to_owned),
             malformed: malformed(context).map(|found| found.0.clone()),
             caller: Caller {
                 principal: self.peer.principal.clone(),
@@ -166,7 +167,7 @@ impl ServerHandler for Handler {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let Some(contents) = resources::read(&self.house, &self.peer, &request.uri) else {
             let what = format!("there is no resource `{}`", crate::filter::escape_line(&request.uri));
-            return Err(ErrorData::resource_not_found(what, None));
+            return Err(ErrorData::resource_not_found(what, Some(json!({"uri": request.uri}))));
         };
         let mut result = ReadResourceResult::new(vec![contents]).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);
@@ -194,15 +195,25 @@ impl ServerHandler for Handler {
     }
 
     /// rmcp hands over here what it could not read: an unknown method, or a known one with malformed params.
-    async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+    async fn on_custom_request(&self, request: CustomRequest, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
         const KNOWN: [&str; 7] =
             ["tools/call", "tools/list", "resources/list", "resources/read", "resources/templates/list", "initialize", "server/discover"];
-        if KNOWN.contains(&request.method.as_str()) {
+        // From 2026-07-28 there is no handshake: its request is an unknown method there, whatever it holds.
+        let is_removed = request.method == "initialize" && is_modern(&context);
+        if KNOWN.contains(&request.method.as_str()) && !is_removed {
             let why = format!("the params of `{}` do not have the form the protocol gives them", request.method);
             return Err(ErrorData::invalid_params(why, None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
+}
+
+/// Whether a text is a `traceparent` of version 00: only such a one may stand in records.
+fn is_trace(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let hex = |part: &str, length: usize| part.len() == length && part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    let some = |part: &str| part.bytes().any(|b| b != b'0');
+    matches!(parts.as_slice(), ["00", trace, span, flags] if hex(trace, 32) && hex(span, 16) && hex(flags, 2) && some(trace) && some(span))
 }
 
 /// What the transport noticed of the message: the wire of standard input leaves it in the request, HTTP beside it.

@@ -25,28 +25,38 @@ async function onQuestion(request) {
   return answered(kind, request.params.message);
 }
 
+/** The way to the server that the script names. */
+function open(Stdio, Http, Sse) {
+  if (script.transport === 'http') return new Http(new URL(script.url));
+  if (script.transport === 'sse') return new Sse(new URL(script.url));
+  return new Stdio({ command: script.command, args: script.args, env: script.env, stderr: 'inherit' });
+}
+
 async function connect(kind) {
   const capabilities = script.answers ? { elicitation: { form: {} } } : {};
-  const server = { command: script.command, args: script.args, env: script.env, stderr: 'inherit' };
   const name = { name: 'toolgate-tests', version: '1' };
   if (kind === 'client') {
-    const { Client } = await import('@modelcontextprotocol/client');
+    const { Client, StreamableHTTPClientTransport, SSEClientTransport } = await import('@modelcontextprotocol/client');
     const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
+    const transport = open(StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport);
     const mode = script.mode.startsWith('20') ? { pin: script.mode } : script.mode;
     const client = new Client(name, { capabilities, versionNegotiation: { mode } });
     if (script.answers) client.setRequestHandler('elicitation/create', onQuestion);
-    await client.connect(new StdioClientTransport(server));
+    await client.connect(transport);
     const call = (params, options) => client.callTool(params, options);
     return { client, call, protocol: () => client.getNegotiatedProtocolVersion?.() };
   }
   const { Client } = await import('@modelcontextprotocol/sdk/client/index.js');
   const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
+  const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js');
+  const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
   const { ElicitRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
   const client = new Client(name, { capabilities });
   if (script.answers) client.setRequestHandler(ElicitRequestSchema, onQuestion);
-  const transport = new StdioClientTransport(server);
+  const transport = open(StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport);
   let protocol;
-  transport.setProtocolVersion = (version) => (protocol = version);
+  const inform = transport.setProtocolVersion?.bind(transport);
+  transport.setProtocolVersion = (version) => inform?.((protocol = version)) ?? (protocol = version);
   await client.connect(transport);
   return { client, call: (params, options) => client.callTool(params, undefined, options), protocol: () => protocol };
 }

@@ -1,7 +1,7 @@
 """Plays a script against a server with the Python client `mcp`, 1.x or 2.x, whichever this interpreter has.
 
 Reads one JSON object on stdin and prints one on stdout:
-  {"command", "args", "env", "mode": "legacy|auto|2026-07-28", "answers": [...] or null, "slow_s", "steps": [...]}
+  {"transport": "stdio|http|sse", "url", "command", "args", "env", "mode": "legacy|auto|2026-07-28", "answers": [...] or null, "slow_s", "steps": [...]}
   -> {"protocol", "server", "questions": [...], "progress": [...], "steps": [{"ok"} | {"error"} | {"cancelled"}]}
 An answer is the name of what a person does: see `answered`. `answers: null` is a client that cannot ask anybody.
 """
@@ -14,7 +14,9 @@ import sys
 import time
 
 import mcp
+from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 MODERN_PACKAGE = hasattr(mcp, "Client")
 if MODERN_PACKAGE:
@@ -58,15 +60,23 @@ class Player:
 
     async def run(self):
         asks = self.on_question if self.script.get("answers") is not None else None
-        server = StdioServerParameters(command=self.script["command"], args=self.script["args"], env=self.script["env"])
         if MODERN_PACKAGE:
-            async with mcp.Client(stdio_client(server), mode=self.script["mode"], elicitation_callback=asks) as client:
+            async with mcp.Client(self.transport(), mode=self.script["mode"], elicitation_callback=asks) as client:
                 steps = [await self.guarded(client, client.session, step) for step in self.script["steps"]]
                 return self.told(client.protocol_version, plain(client.server_info), steps)
-        async with stdio_client(server) as (read, write), mcp.ClientSession(read, write, elicitation_callback=asks) as session:
+        async with self.transport() as (read, write, *_), mcp.ClientSession(read, write, elicitation_callback=asks) as session:
             hello = await session.initialize()
             steps = [await self.guarded(session, session, step) for step in self.script["steps"]]
             return self.told(hello.protocolVersion, plain(hello.serverInfo), steps)
+
+    def transport(self):
+        match self.script["transport"]:
+            case "stdio":
+                return stdio_client(StdioServerParameters(command=self.script["command"], args=self.script["args"], env=self.script["env"]))
+            case "http":
+                return streamable_http_client(self.script["url"])
+            case "sse":
+                return sse_client(self.script["url"])
 
     def told(self, protocol, server, steps):
         return {"protocol": protocol, "server": server, "questions": self.questions, "progress": self.progress, "steps": steps}

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::home::{BINARY, Home, repository};
 use crate::scenarios::Scenario;
+use crate::server::HttpServer;
 
 /// A client of one package in one mode of negotiation.
 pub(crate) struct Client {
@@ -18,6 +19,7 @@ pub(crate) struct Client {
     mode: &'static str,
     /// The protocol version it must end up with.
     pub(crate) protocol: &'static str,
+    way: Way,
 }
 
 const PYTHON_2: &str = ".venv-mcp2/bin/python";
@@ -26,17 +28,42 @@ const NODE: &str = "node";
 const HANDSHAKE: &str = "2025-11-25";
 const STATELESS: &str = "2026-07-28";
 
+/// How a client reaches the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Stdio,
+    Http,
+    Sse,
+}
+
+use Way::{Http, Sse, Stdio as Pipe};
+
 pub(crate) const CLIENTS: &[Client] = &[
-    client("python_2_legacy", PYTHON_2, &["driver.py"], "legacy", HANDSHAKE),
-    client("python_2_auto", PYTHON_2, &["driver.py"], "auto", STATELESS),
-    client("python_2_pinned", PYTHON_2, &["driver.py"], STATELESS, STATELESS),
-    client("python_1", PYTHON_1, &["driver.py"], "legacy", HANDSHAKE),
-    client("typescript_2_legacy", NODE, &["driver.mjs", "client"], "legacy", HANDSHAKE),
-    client("typescript_2_auto", NODE, &["driver.mjs", "client"], "auto", STATELESS),
-    client("typescript_2_pinned", NODE, &["driver.mjs", "client"], STATELESS, STATELESS),
-    client("typescript_1", NODE, &["driver.mjs", "sdk"], "legacy", HANDSHAKE),
-    client("inspector_legacy", NODE, &["inspector.mjs"], "legacy", HANDSHAKE),
-    client("inspector_modern", NODE, &["inspector.mjs"], "modern", STATELESS),
+    client("python_2_legacy", PYTHON_2, &["driver.py"], "legacy", HANDSHAKE, Pipe),
+    client("python_2_auto", PYTHON_2, &["driver.py"], "auto", STATELESS, Pipe),
+    client("python_2_pinned", PYTHON_2, &["driver.py"], STATELESS, STATELESS, Pipe),
+    client("python_1", PYTHON_1, &["driver.py"], "legacy", HANDSHAKE, Pipe),
+    client("typescript_2_legacy", NODE, &["driver.mjs", "client"], "legacy", HANDSHAKE, Pipe),
+    client("typescript_2_auto", NODE, &["driver.mjs", "client"], "auto", STATELESS, Pipe),
+    client("typescript_2_pinned", NODE, &["driver.mjs", "client"], STATELESS, STATELESS, Pipe),
+    client("typescript_1", NODE, &["driver.mjs", "sdk"], "legacy", HANDSHAKE, Pipe),
+    client("inspector_legacy", NODE, &["inspector.mjs"], "legacy", HANDSHAKE, Pipe),
+    client("inspector_modern", NODE, &["inspector.mjs"], "modern", STATELESS, Pipe),
+    client("python_2_legacy_http", PYTHON_2, &["driver.py"], "legacy", HANDSHAKE, Http),
+    client("python_2_auto_http", PYTHON_2, &["driver.py"], "auto", STATELESS, Http),
+    client("python_2_pinned_http", PYTHON_2, &["driver.py"], STATELESS, STATELESS, Http),
+    client("python_1_http", PYTHON_1, &["driver.py"], "legacy", HANDSHAKE, Http),
+    client("typescript_2_legacy_http", NODE, &["driver.mjs", "client"], "legacy", HANDSHAKE, Http),
+    client("typescript_2_auto_http", NODE, &["driver.mjs", "client"], "auto", STATELESS, Http),
+    client("typescript_2_pinned_http", NODE, &["driver.mjs", "client"], STATELESS, STATELESS, Http),
+    client("typescript_1_http", NODE, &["driver.mjs", "sdk"], "legacy", HANDSHAKE, Http),
+    client("inspector_legacy_http", NODE, &["inspector.mjs"], "legacy", HANDSHAKE, Http),
+    client("inspector_modern_http", NODE, &["inspector.mjs"], "modern", STATELESS, Http),
+    client("python_2_sse", PYTHON_2, &["driver.py"], "legacy", HANDSHAKE, Sse),
+    client("python_1_sse", PYTHON_1, &["driver.py"], "legacy", HANDSHAKE, Sse),
+    client("typescript_2_sse", NODE, &["driver.mjs", "client"], "legacy", HANDSHAKE, Sse),
+    client("typescript_1_sse", NODE, &["driver.mjs", "sdk"], "legacy", HANDSHAKE, Sse),
+    client("inspector_sse", NODE, &["inspector.mjs"], "legacy", HANDSHAKE, Sse),
 ];
 
 const fn client(
@@ -45,8 +72,9 @@ const fn client(
     arguments: &'static [&'static str],
     mode: &'static str,
     protocol: &'static str,
+    way: Way,
 ) -> Client {
-    Client { name, program, arguments, mode, protocol }
+    Client { name, program, arguments, mode, protocol, way }
 }
 
 impl Client {
@@ -86,7 +114,11 @@ impl Client {
 
     /// Plays the steps, and gives what the driver told.
     pub(crate) fn play(&self, home: &Home, answers: Option<&[&str]>, steps: &Value) -> Told {
+        let server = (self.way != Pipe).then(|| HttpServer::start(home));
+        let route = if self.way == Sse { "sse" } else { "mcp" };
         let script = json!({
+            "transport": match self.way { Pipe => "stdio", Http => "http", Sse => "sse" },
+            "url": server.as_ref().map(|server| format!("{}/{route}", server.address)),
             "command": BINARY,
             "args": ["serve", "--manifest", home.manifest()],
             "env": home.environment().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
@@ -121,6 +153,7 @@ impl Client {
             let printed = String::from_utf8_lossy(&out.stdout);
             panic!("{} ended with {} after {:?}: {fault}\n{printed}\n{errors}", self.name, out.status, started.elapsed())
         });
+        let errors = errors + &server.map(HttpServer::stop).unwrap_or_default();
         Told { value: told, errors }
     }
 }

@@ -18,7 +18,9 @@ function play(step) {
   const options = ['--cli', '--protocol-era', script.mode, ...wanted[step.op](step), '--format', 'json', '-q'];
   // The server gets what is named here and little else.
   const environment = Object.entries(script.env).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
-  const run = spawnSync(process.execPath, [inspector, ...options, ...environment, '--', script.command, ...script.args], {
+  const child = [...environment, '--', script.command, ...script.args];
+  const server = script.transport === 'stdio' ? child : ['--server-url', script.url, '--transport', script.transport];
+  const run = spawnSync(process.execPath, [inspector, ...options, ...server], {
     env: { ...script.env, MCP_CATALOG_PATH: `${script.env.HOME}/catalog.json` },
     encoding: 'utf8',
     timeout: 60_000,

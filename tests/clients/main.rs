@@ -14,6 +14,8 @@ mod drivers;
 #[path = "../home/mod.rs"]
 mod home;
 mod scenarios;
+#[path = "../home/server.rs"]
+mod server;
 
 use libtest_mimic::{Arguments, Trial};
 

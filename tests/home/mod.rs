@@ -44,6 +44,7 @@ impl Home {
             r#"version = 1
 [clients]
 stdio = "all"
+http = "all"
 [roots.work]
 path = "session"
 mode = "rw"

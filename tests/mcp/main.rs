@@ -12,6 +12,7 @@ mod hostile;
 mod limits;
 mod listing;
 mod operator;
+mod packages;
 mod python;
 mod review;
 mod server;

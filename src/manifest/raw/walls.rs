@@ -124,9 +124,9 @@ pub(in crate::manifest) enum Robots {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::manifest) struct Python {
-    /// `python3`, another interpreter, or a virtual environment's.
+    /// `python3`, another interpreter, or a virtual environment's; a path is relative to this file.
     pub(in crate::manifest) interpreter: Option<String>,
-    /// Packages of the environment that `toolgate packages sync` builds, e.g. `numpy==2.3.5`.
+    /// Packages of the environment that `toolgate packages sync` builds, e.g. `numpy==2.3.5`; names and versions, no address, path or option.
     pub(in crate::manifest) packages: Option<Vec<String>>,
     /// Modules imported once and shared by copy-on-write.
     pub(in crate::manifest) preload: Option<Vec<String>>,

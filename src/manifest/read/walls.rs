@@ -152,7 +152,7 @@ impl Reader<'_, '_> {
         }
         Python {
             interpreter: written.interpreter.filter(|text| !text.is_empty()).unwrap_or(defaults.interpreter),
-            packages: written.packages.unwrap_or_default(),
+            packages: self.list("python.packages", &written.packages.unwrap_or_default(), crate::manifest::requirement),
             preload: match written.preload {
                 Some(modules) => self.list("python.preload", &modules, module),
                 None => defaults.preload,

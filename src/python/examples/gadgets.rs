@@ -350,4 +350,49 @@ X = TypedDict('X', {'a=print("PWNED")': int})
 @dataclass
 class Y(X): pass
 "#,
+    r#"class A: pass
+y = A.__class__
+y('X', (), {'a': 1})
+"#,
+    r#"k = lambda o: type(o)
+t = k(k(1))
+X = t('X', (), {'__getattr__': 1})
+"#,
+    r#"def kind(o): return o.__class__
+kind(kind(1))('X', (), dict(__reduce_ex__=1))
+"#,
+    r#"t = b"{0.__class__}".decode()
+print(t.format(1))
+"#,
+    r#"t = str(b'{0.__glob' b'als__}', 'ascii')
+t.format(print)
+"#,
+    r"def f(o, n):
+    name = 'visit_' + n
+    name = n
+    return getattr(o, name)
+",
+    r"def f(o, n):
+    name = '%s' % n
+    return getattr(o, name)
+",
+    r"def f(o, n):
+    name = 'visit_'
+    name += n
+    name = name[6:]
+    return getattr(o, name)
+",
+    r"def f(o, n):
+    return getattr(o, '{}visit'.format(n))
+",
+    r"def f(o, n):
+    for name in ['x' + n, n]:
+        return getattr(o, name)
+",
+    r"def f(o, name='visit_' + '__globals__'[0:0]):
+    return getattr(o, name)
+",
+    r"def f(o, n):
+    return getattr(o, 'fun%s' % n)
+",
 ];

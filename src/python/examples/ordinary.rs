@@ -426,4 +426,21 @@ quit()
 ",
     r"raise SystemExit(0)
 ",
+    r#"class Visitor:
+    def visit(self, node):
+        name = f"visit_{type(node).__name__}"
+        return getattr(self, name, self.generic)(node)
+    def generic(self, n): return None
+"#,
+    r#"class Shell:
+    def run(self, word):
+        method = 'do_' + word.lower()
+        if word.startswith('un'):
+            method = 'undo_%s' % word[2:]
+        return getattr(self, method, None)
+"#,
+    r#"class Shell:
+    def run(self, word):
+        return getattr(self, "handle_{}".format(word))()
+"#,
 ];

@@ -262,12 +262,8 @@ impl<'a> Judge<'_, 'a> {
                 self.spelt_problem(&name, access)
                     .or_else(|| (matches!(&*name, "__dict__" | "__new__" | "__setattr__" | "__delattr__")).then(dict_problem))
             }
-            Some(Expr::BinOp(node))
-                if is_safe_prefix(&node.left) && matches!(node.op, ruff_python_ast::Operator::Add) && access == Access::Load =>
-            {
-                None
-            }
-            Some(name @ Expr::FString(_)) if is_safe_prefix(name) && access == Access::Load => None,
+            Some(name @ (Expr::BinOp(_) | Expr::FString(_) | Expr::Call(_))) if is_safe_prefix(name) && access == Access::Load => None,
+            Some(Expr::Name(name)) if access == Access::Load && self.is_prefixed(name, scope) => None,
             Some(Expr::Name(name)) => match self.constants_of(name, scope) {
                 Some(names) => {
                     names.into_iter().find_map(|name| self.spelt_problem(name, access).or_else(|| is_dunder(name).then(unreadable)))
@@ -276,6 +272,16 @@ impl<'a> Judge<'_, 'a> {
             },
             Some(_) => Some(unreadable()),
         }
+    }
+
+    /// Whether a variable only ever holds names that begin alike, e.g. `method = "visit_" + kind`.
+    fn is_prefixed(&self, name: &'a ruff_python_ast::ExprName, scope: usize) -> bool {
+        let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
+        let Some(names) = self.program.scopes.sites(meaning.scope, &name.id) else { return false };
+        let read = meaning.star.is_none() && meaning.also.is_empty() && !names.sites.is_empty() && names.count == names.sites.len();
+        read && names.sites.iter().all(
+            |site| matches!(&site.what, What::Value(value @ (Expr::BinOp(_) | Expr::FString(_) | Expr::Call(_))) if is_safe_prefix(value)),
+        )
     }
 
     /// The constants a variable goes through, where nothing else binds it.
@@ -394,6 +400,18 @@ fn is_safe_prefix(name: &Expr) -> bool {
             None => return false,
         },
         Expr::BinOp(node) if matches!(node.op, ruff_python_ast::Operator::Add) => return is_safe_prefix(&node.left),
+        // `"visit_%s" % x` and `"visit_{}".format(x)` begin as far as the first field.
+        Expr::BinOp(node) if matches!(node.op, ruff_python_ast::Operator::Mod) => match &*node.left {
+            Expr::StringLiteral(text) => text.value.to_str().split('%').next().unwrap_or_default(),
+            _ => return false,
+        },
+        Expr::Call(call) => match &*call.func {
+            Expr::Attribute(owner) if owner.attr.as_str() == "format" => match &*owner.value {
+                Expr::StringLiteral(text) => text.value.to_str().split('{').next().unwrap_or_default(),
+                _ => return false,
+            },
+            _ => return false,
+        },
         _ => return false,
     };
     let refused = tables::ALWAYS_REFUSED.iter().chain(tables::RISKY_PUBLIC).chain(&["obj", "evaluate", "format", "format_map", "register"]);

@@ -55,7 +55,9 @@ impl<'a> Judge<'_, 'a> {
             Expr::Attribute(node) => node.attr.as_str() == "__class__",
             _ => false,
         };
-        unreadable && look_like_class(call.node) && may_be_class_arguments(call.node)
+        // A class that `type(x)` or `x.__class__` yielded may have gone anywhere by now, under any name.
+        let elsewhere = self.facts.dynamic_classes && matches!(&*call.node.func, Expr::Name(_) | Expr::Call(_)) && are_class(call.node);
+        elsewhere || (unreadable && look_like_class(call.node) && may_be_class_arguments(call.node))
     }
 
     /// A copy function under another name escapes the rule above.
@@ -99,6 +101,17 @@ impl<'a> Judge<'_, 'a> {
             self.warn(text.start().to_usize(), text.end().to_usize(), problem);
         }
     }
+}
+
+/// Whether the arguments are a name, bases and entries, as they are written.
+fn are_class(call: &ExprCall) -> bool {
+    let [name, bases, entries] = call.arguments.args.as_ref() else { return false };
+    let entries_like = match entries {
+        Expr::Dict(_) | Expr::DictComp(_) => true,
+        Expr::Call(call) => matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "dict"),
+        _ => false,
+    };
+    (name.is_string_literal_expr() || name.is_f_string_expr()) && bases.is_tuple_expr() && entries_like
 }
 
 /// Whether the arguments look like a name, bases and entries. Other arguments may turn out to be such, which [`super::facts`] notes.

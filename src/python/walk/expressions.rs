@@ -29,8 +29,15 @@ impl<'a> Walker<'a> {
             Expr::Attribute(_) => self.attribute(expr, usage, Access::Load),
             Expr::Call(node) => self.call(node, usage),
             Expr::StringLiteral(node) => self.text(node, false),
-            Expr::BytesLiteral(_)
-            | Expr::NumberLiteral(_)
+            // Bytes become a template by one call.
+            Expr::BytesLiteral(node) => {
+                for part in node.value.as_slice() {
+                    if let Ok(text) = std::str::from_utf8(&part.value) {
+                        self.string_part(text, part.range);
+                    }
+                }
+            }
+            Expr::NumberLiteral(_)
             | Expr::BooleanLiteral(_)
             | Expr::NoneLiteral(_)
             | Expr::EllipsisLiteral(_)

@@ -3,8 +3,10 @@
 
 mod body;
 mod connect;
+mod dial;
 #[cfg(test)]
 mod exchanges;
+mod head;
 mod journal;
 mod request;
 mod resolve;

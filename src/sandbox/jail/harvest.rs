@@ -34,7 +34,10 @@ pub(super) fn gather(name: &str, root: &OwnedFd, since: (i64, i64)) -> Harvest {
     while let Some((folder, depth)) = folders.pop() {
         let Ok(opened) = open(root, if folder.is_empty() { "." } else { &folder }, OFlags::DIRECTORY) else { continue };
         let Ok(entries) = Dir::read_from(&opened) else { continue };
-        for entry in entries.flatten() {
+        // By name, so that the pictures come in an order that a program can choose.
+        let mut entries: Vec<_> = entries.flatten().take(MOST_ENTRIES as usize + 2).collect();
+        entries.sort_by(|a, b| a.file_name().cmp(b.file_name()));
+        for entry in entries {
             // A name that is no text cannot be said in the answer.
             let Ok(entry_name) = entry.file_name().to_str() else { continue };
             if matches!(entry_name, "." | "..") {

@@ -46,6 +46,9 @@ impl Jail {
     /// # Errors
     /// [`NoRun::Unavailable`] when there is no interpreter or no backend; a backend that was named is never replaced by a weaker one.
     pub async fn new(settings: Settings) -> Result<Self, NoRun> {
+        if let Some(reason) = settings.unready {
+            return Err(NoRun::Unavailable { layer: "packages".to_owned(), reason });
+        }
         let name = settings.interpreter.clone();
         let found =
             tokio::task::spawn_blocking(move || Interpreter::detect(&name)).await.map_err(|e| NoRun::fault("looking for Python", e))?;

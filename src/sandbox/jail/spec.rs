@@ -202,6 +202,8 @@ impl JailSpec {
 pub struct Settings {
     /// `[python] interpreter`: a name on the search path or a path.
     pub interpreter: PathBuf,
+    /// Why no program may run in it yet, e.g. packages that are not installed; it is said instead of running one.
+    pub unready: Option<String>,
     /// `[python] backend`: `auto`, or a name of [`super::BACKENDS`], and then nothing weaker is used.
     pub backend: String,
     /// Modules a waiting interpreter has imported.
@@ -216,6 +218,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             interpreter: PathBuf::from("python3"),
+            unready: None,
             backend: "auto".to_owned(),
             preload: ["json", "re", "math", "statistics"].map(str::to_owned).to_vec(),
             helper: PathBuf::from("/proc/self/exe"),

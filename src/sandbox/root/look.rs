@@ -14,7 +14,7 @@ use super::protect::{Nearness, Objects, nearness};
 use super::resolve::{Led, follow, open_file, open_folder, step};
 use super::roots::{Root, Roots};
 use super::seen::Seen;
-use super::session::PLACE;
+use super::session::{ENVIRONMENTS, PLACE};
 use crate::manifest::Symlinks;
 use crate::model::{Access, Code, Failure, Kind, Link, Opened, PathFact, RelPath, Target};
 
@@ -213,7 +213,7 @@ impl<'a> Guard<'a> {
     }
 
     fn holds_elsewhere(&self, object: (u64, u64)) -> bool {
-        let everything = self.everything.get_or_init(|| self.roots.protected.everything(PLACE));
+        let everything = self.everything.get_or_init(|| self.roots.protected.everything(&[PLACE, ENVIRONMENTS]));
         // Too much to compare: then it counts as protected.
         everything.as_ref().is_none_or(|all| all.contains(&object))
     }

@@ -94,7 +94,7 @@ impl Protected {
     }
 
     /// Every object in the protected folders, for what is reached over another mount. Bounded; nothing when there is too much.
-    pub(super) fn everything(&self, except: &str) -> Option<HashSet<(u64, u64)>> {
+    pub(super) fn everything(&self, except: &[&str]) -> Option<HashSet<(u64, u64)>> {
         let mut found: HashSet<(u64, u64)> = self.objects().ids.into_iter().collect();
         for (folder, name) in self.places.iter().filter_map(|place| place.folder.as_ref()) {
             let Ok(handle) = step(folder, name.as_os_str()) else { continue };
@@ -177,12 +177,12 @@ fn fold(name: &str) -> String {
     name.to_lowercase()
 }
 
-fn collect(folder: BorrowedFd<'_>, except: &str, depth: usize, found: &mut HashSet<(u64, u64)>) -> Option<()> {
+fn collect(folder: BorrowedFd<'_>, except: &[&str], depth: usize, found: &mut HashSet<(u64, u64)>) -> Option<()> {
     let Ok(readable) = open_folder(folder) else { return Some(()) };
     let Ok(entries) = Dir::read_from(&readable) else { return Some(()) };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        if matches!(name.to_bytes(), b"." | b"..") || (depth == 0 && name.to_bytes() == except.as_bytes()) {
+        if matches!(name.to_bytes(), b"." | b"..") || (depth == 0 && except.iter().any(|except| name.to_bytes() == except.as_bytes())) {
             continue;
         }
         if found.len() > MOST_OBJECTS || depth > 64 {

@@ -148,4 +148,6 @@ pub(super) fn random_name() -> Result<String, Errno> {
 const NAME_LENGTH: usize = 32;
 /// Below the state folder; exempt from its protection, for each session owns its part.
 pub(super) const PLACE: &str = "sessions";
+/// The folder of Python environments there: many files, none of them secret.
+pub(super) const ENVIRONMENTS: &str = "python";
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);

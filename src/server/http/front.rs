@@ -199,7 +199,13 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
                 Some(seat) => seat,
                 None => self.principal_seat(caller),
             };
-            return Ok(self.pass(seat, http::Request::from_parts(parts, Full::default())).await);
+            let ends = parts.method == Method::DELETE;
+            let mut response = self.pass(seat, http::Request::from_parts(parts, Full::default())).await;
+            if ends && response.status() == StatusCode::ACCEPTED {
+                // It is done, not only taken; some clients warn of the other.
+                *response.status_mut() = StatusCode::NO_CONTENT;
+            }
+            return Ok(response);
         }
         let slot = self.enter(&manifest.http, &caller)?;
         if !is_json(&parts.headers) {

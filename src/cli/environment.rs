@@ -1,0 +1,80 @@
+//! Which interpreter programs get: the manifest's own, or the environment that was built from its packages.
+
+#![expect(clippy::disallowed_methods, reason = "the command line is where the lock file is read and the environment is looked for")]
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::manifest::{Lock, Manifest};
+
+/// The folder of the environments, below the state folder.
+pub(super) const FOLDER: &str = "python";
+/// What an environment that is whole has in it: the lock it was built from.
+pub(super) const STAMP: &str = "toolgate.lock";
+
+/// An interpreter, and what keeps programs from running in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    /// The interpreter.
+    pub interpreter: PathBuf,
+    /// Why no program may run yet, and what mends it.
+    pub unready: Option<String>,
+}
+
+/// The interpreter of a manifest. With packages it is the environment's, which must be there and built from a lock that fits.
+pub fn find(manifest: &Manifest, file: Option<&Path>, state: &Path) -> Environment {
+    let base = base(manifest, file);
+    if manifest.python.packages.is_empty() {
+        return Environment { interpreter: base, unready: None };
+    }
+    match ready(manifest, file, state, &base) {
+        Ok(interpreter) => Environment { interpreter, unready: None },
+        Err(why) => Environment { interpreter: base, unready: Some(format!("{why}; run `toolgate packages sync`")) },
+    }
+}
+
+fn ready(manifest: &Manifest, file: Option<&Path>, state: &Path, base: &Path) -> Result<PathBuf, String> {
+    let path = lock_path(file.ok_or("a manifest without a file has no packages")?);
+    let lock = read_lock(&path)?.ok_or_else(|| format!("`[python] packages` has no lock file `{}` yet", name(&path)))?;
+    lock.fits(&manifest.python.packages).map_err(|why| format!("the lock `{}` does not fit the manifest: {why}", name(&path)))?;
+    let folder = place(state, &lock, base);
+    if std::fs::read_to_string(folder.join(STAMP)).is_ok_and(|text| text == lock.text()) {
+        return Ok(folder.join("bin/python"));
+    }
+    Err(format!("the environment that the lock `{}` names is not built on this machine", name(&path)))
+}
+
+/// The interpreter as the manifest names it: a name on the search path, or a path, which is relative to the manifest.
+pub(super) fn base(manifest: &Manifest, file: Option<&Path>) -> PathBuf {
+    let written = PathBuf::from(&manifest.python.interpreter);
+    match file.and_then(Path::parent) {
+        Some(folder) if manifest.python.interpreter.contains('/') => folder.join(written),
+        _ => written,
+    }
+}
+
+/// The lock file of a manifest: beside it, with the ending `.lock`.
+pub(super) fn lock_path(manifest: &Path) -> PathBuf {
+    manifest.with_extension("lock")
+}
+
+/// Reads a lock file; none where there is no such file.
+pub(super) fn read_lock(path: &Path) -> Result<Option<Lock>, String> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Lock::parse(&text).map(Some).map_err(|fault| format!("the lock `{}` is broken, {fault}", name(path))),
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(format!("the lock `{}` cannot be read: {fault}", name(path))),
+    }
+}
+
+/// Where the environment of a lock and an interpreter stands: another lock is another folder, so that a server that runs keeps its own.
+pub(super) fn place(state: &Path, lock: &Lock, base: &Path) -> PathBuf {
+    let digest = Sha256::new().chain_update(lock.text()).chain_update([0]).chain_update(base.as_os_str().as_encoded_bytes()).finalize();
+    let name = digest.iter().take(8).fold(0_u64, |name, byte| name << 8 | u64::from(*byte));
+    state.join(FOLDER).join(format!("{name:016x}"))
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

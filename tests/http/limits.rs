@@ -1,0 +1,181 @@
+//! Bodies, heads, slowness and floods: each ends alone, and others are served meanwhile.
+
+use std::io::{BufReader, Read, Write};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::home::Policy;
+use crate::server::HttpServer;
+use crate::wire::{Caller, bytes, chunk, connect, head, hello, read, request};
+use crate::{NOTES, house, until};
+
+fn serves(address: &str) {
+    let answer = Caller { address, token: None }.call("read_file", &json!({"path": "project/notes.txt"}));
+    assert_eq!(answer.message()["result"]["content"][0]["text"], NOTES, "{answer:?}");
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused_before_it_is_read() {
+    let home = house(Policy::default(), "");
+    let server = HttpServer::start(&home);
+    let mut stream = connect(&server.address);
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99999999999\r\n\r\n{";
+    stream.write_all(head.as_bytes()).unwrap();
+    assert_eq!(read(stream).status, 413);
+    // Without a declared length, once the bound is reached.
+    let mut stream = connect(&server.address);
+    stream
+        .write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n")
+        .unwrap();
+    let piece = [b"100000\r\n".as_slice(), &vec![b' '; 1 << 20], b"\r\n"].concat();
+    let mut sent = 0;
+    while sent < 64 && stream.write_all(&piece).is_ok() {
+        sent += 1;
+    }
+    assert!(sent < 64, "64 MiB were taken");
+    let big = "x".repeat(1 << 20);
+    let answer = Caller { address: &server.address, token: None }.call("write_file", &json!({"path": "project/big.txt", "content": big}));
+    assert_eq!(answer.message()["result"]["isError"], false, "{:?}", answer.status);
+    serves(&server.address);
+}
+
+#[test]
+fn heads_that_are_too_large_too_many_or_too_slow_end_their_connection_alone() {
+    let home = house(Policy::default(), "[http]\nhead_timeout = \"1s\"\nbody_timeout = \"1s\"\n");
+    let server = HttpServer::start(&home);
+    let large = "x".repeat(1_000_000);
+    assert_eq!(request(&server.address, "POST", "/mcp", &[("x-large", &large)], b"").status, 431);
+    let names: Vec<String> = (0..150).map(|n| format!("x-{n}")).collect();
+    let many: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+    assert_eq!(request(&server.address, "POST", "/mcp", &many, b"").status, 431);
+    // A head byte by byte: fifty of them, and each is let go.
+    let mut slow: Vec<_> = (0..50).map(|_| connect(&server.address)).collect();
+    for stream in &mut slow {
+        stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: local").unwrap();
+    }
+    serves(&server.address);
+    let started = Instant::now();
+    for mut stream in slow {
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+    }
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    // A body that does not come.
+    let mut stream = connect(&server.address);
+    let all = bytes("POST", "/mcp", &[("content-type", "application/json"), ("content-length", "500")], b"{\"jsonrpc\"");
+    stream.write_all(&all).unwrap();
+    assert_eq!(read(stream).status, 408);
+    serves(&server.address);
+}
+
+#[test]
+fn a_caller_cannot_have_more_sessions_than_its_own() {
+    let more = ["[http]\nmax_sessions_per_client = 3\n", &crate::token("ci", "secret-one")].concat();
+    let home = house(Policy::default(), &more);
+    let server = HttpServer::start(&home);
+    let (flood, other) = (Caller { address: &server.address, token: None }, Caller { address: &server.address, token: Some("secret-one") });
+    let sessions: Vec<String> = (0..3).map(|_| flood.begin()).collect();
+    let answer = flood.post(&[], &hello().to_string());
+    assert_eq!(answer.status, 429, "{answer:?}");
+    assert!(answer.header("retry-after").is_some());
+    assert_eq!(request(&server.address, "GET", "/sse", &[], b"").status, 429);
+    other.begin();
+    serves(&server.address);
+    assert_eq!(request(&server.address, "DELETE", "/mcp", &[("mcp-session-id", &sessions[0])], b"").status, 204);
+    flood.begin();
+}
+
+#[test]
+fn a_caller_cannot_have_more_requests_under_way_than_its_own() {
+    let more = ["[http]\nmax_requests_per_client = 2\n", &crate::token("ci", "secret-one")].concat();
+    let home = house(Policy { approvals: "level_2 = \"none\"", ..Policy::default() }, &more);
+    let server = HttpServer::start(&home);
+    let code = "import time, os\nopen('/roots/scratch/on%d' % time.time_ns(), 'w').write('x')\ntime.sleep(3)";
+    let busy: Vec<_> = (0..2)
+        .map(|_| {
+            let address = server.address.clone();
+            std::thread::spawn(move || Caller { address: &address, token: None }.call("run_python", &json!({"code": code})))
+        })
+        .collect();
+    let running = || {
+        std::fs::read_dir(home.path("scratch"))
+            .unwrap()
+            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("on"))
+            .count()
+    };
+    until("both programs run", || running() == 2);
+    let refused = Caller { address: &server.address, token: None }.call("read_file", &json!({"path": "project/notes.txt"}));
+    assert_eq!(refused.status, 429, "{refused:?}");
+    let other = Caller { address: &server.address, token: Some("secret-one") }.call("read_file", &json!({"path": "project/notes.txt"}));
+    assert_eq!(other.status, 200, "{other:?}");
+    for busy in busy {
+        assert_eq!(busy.join().unwrap().status, 200);
+    }
+    serves(&server.address);
+}
+
+#[test]
+fn connections_beyond_the_bound_are_closed_and_the_others_served() {
+    let home = house(Policy::default(), "[http]\nmax_connections = 4\nhead_timeout = \"2s\"\n");
+    let server = HttpServer::start(&home);
+    let idle: Vec<_> = (0..12).map(|_| connect(&server.address)).collect();
+    // Eight of them are closed at once, the rest when their time for a head is over.
+    for mut stream in idle {
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+    }
+    serves(&server.address);
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_let_go() {
+    let home = house(Policy::default(), "[http]\nwrite_timeout = \"1s\"\n");
+    std::fs::write(home.path("project/large.txt"), "0123456789abcde\n".repeat(60_000)).unwrap();
+    let server = HttpServer::start(&home);
+    let mut stream = connect(&server.address);
+    let call = crate::wire::message("tools/call", &json!({"name": "read_file", "arguments": {"path": "project/large.txt"}})).to_string();
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", crate::wire::MODERN),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "read_file"),
+        ("connection", "keep-alive"),
+    ];
+    let one = bytes("POST", "/mcp", &headers, call.as_bytes());
+    for _ in 0..30 {
+        // Thirty answers of a megabyte, and not one is read.
+        if stream.write_all(&one).is_err() {
+            break;
+        }
+    }
+    let connections = || {
+        let page = request(&server.address, "GET", "/metrics", &[], b"").body;
+        page.lines().find_map(|line| line.strip_prefix("toolgate_connections ")?.parse::<u32>().ok()).unwrap()
+    };
+    // Its own connection is the one that asks.
+    until("the connection is closed", || connections() == 1);
+    serves(&server.address);
+}
+
+#[test]
+fn a_stream_that_is_dropped_half_open_leaves_nothing() {
+    let home = house(Policy::default(), "");
+    let server = HttpServer::start(&home);
+    for _ in 0..20 {
+        let mut stream = connect(&server.address);
+        stream.write_all(&bytes("GET", "/sse", &[], b"")).unwrap();
+        let mut reader = BufReader::new(stream);
+        assert_eq!(head(&mut reader).0, 200);
+        assert!(String::from_utf8(chunk(&mut reader).unwrap()).unwrap().starts_with("event: endpoint"));
+    }
+    let sessions = || {
+        let page = request(&server.address, "GET", "/metrics", &[], b"").body;
+        page.lines().find_map(|line| line.strip_prefix("toolgate_sessions ")?.parse::<u32>().ok()).unwrap()
+    };
+    until("the sessions of the streams end", || sessions() == 0);
+    let ended = home.records().iter().filter(|record| record["ev"] == "session.ended").count();
+    assert_eq!(ended, 20);
+    serves(&server.address);
+}

@@ -1,0 +1,78 @@
+//! Pages of other origins, and names that rebind.
+
+use serde_json::json;
+
+use crate::home::{Home, Policy};
+use crate::server::HttpServer;
+use crate::wire::{Caller, hello, request};
+use crate::{NOTES, house};
+
+#[test]
+fn a_page_of_another_origin_is_turned_away_and_one_of_this_machine_is_served() {
+    let home = Home::new(Policy::default());
+    let server = HttpServer::start(&home);
+    let caller = Caller { address: &server.address, token: None };
+    for origin in ["http://evil.example", "null", "https://localhost.evil.example"] {
+        let answer = caller.post(&[("origin", origin)], &hello().to_string());
+        assert_eq!(answer.status, 403, "{origin}: {answer:?}");
+    }
+    for path in ["/sse", "/metrics"] {
+        let answer = request(&server.address, "GET", path, &[("origin", "http://evil.example")], b"");
+        assert_eq!(answer.status, 403, "{path}: {answer:?}");
+    }
+    for origin in [server.address.as_str(), "http://localhost:3000"] {
+        assert_eq!(caller.post(&[("origin", origin)], &hello().to_string()).status, 200, "{origin}");
+    }
+    assert_eq!(home.told("call.started", "read_file").len(), 0);
+}
+
+#[test]
+fn a_name_that_rebinds_to_this_machine_is_turned_away() {
+    let home = Home::new(Policy::default());
+    let server = HttpServer::start(&home);
+    let caller = Caller { address: &server.address, token: None };
+    for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "0.0.0.0", "10.0.0.1"] {
+        let answer = caller.post(&[("host", host)], &hello().to_string());
+        assert_eq!(answer.status, 403, "{host}: {answer:?}");
+        for path in ["/sse", "/metrics", "/.well-known/oauth-protected-resource"] {
+            assert_eq!(request(&server.address, "GET", path, &[("host", host)], b"").status, 403, "{host} {path}");
+        }
+    }
+    for host in ["localhost", "127.0.0.1:8011", "[::1]"] {
+        let answer = caller.post(&[("host", host)], &hello().to_string());
+        assert_eq!(answer.status, 200, "{host}: {answer:?}");
+    }
+    let answer = caller.call("read_file", &json!({"path": "project/notes.txt"}));
+    assert_eq!(answer.message()["result"]["content"][0]["text"], NOTES, "{answer:?}");
+}
+
+#[test]
+fn hosts_and_origins_of_the_manifest_are_served() {
+    let more = "[http]\nallowed_hosts = [\"gate.example\"]\nallowed_origins = [\"https://app.example\"]\n";
+    let home = house(Policy::default(), more);
+    let server = HttpServer::start(&home);
+    let caller = Caller { address: &server.address, token: None };
+    let answer = caller.post(&[("host", "gate.example:9"), ("origin", "https://app.example")], &hello().to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(caller.post(&[("host", "other.example")], &hello().to_string()).status, 403);
+}
+
+#[test]
+fn an_address_that_others_reach_needs_callers_with_a_proof() {
+    let home = Home::new(Policy::default());
+    let manifest = home.manifest();
+    let out = home.toolgate(&["serve", "--manifest", manifest.to_str().unwrap(), "--http", "0.0.0.0:0"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("[[clients.token]]"), "{out:?}");
+
+    let home = house(Policy::default(), &crate::token("ci", "secret-one"));
+    let server = HttpServer::start_with(&home, &["--http", "0.0.0.0:0"]);
+    let address = server.address.replace("0.0.0.0", "127.0.0.1");
+    let (anonymous, known) = (Caller { address: &address, token: None }, Caller { address: &address, token: Some("secret-one") });
+    // `[clients] http` names a profile, and holds on a loopback address alone.
+    assert_eq!(anonymous.post(&[("host", "127.0.0.1")], &hello().to_string()).status, 401);
+    assert_eq!(known.post(&[("host", "localhost")], &hello().to_string()).status, 403);
+    assert_eq!(known.post(&[("host", "127.0.0.1")], &hello().to_string()).status, 200);
+    assert_eq!(request(&address, "GET", "/metrics", &[("host", "127.0.0.1")], b"").status, 401);
+    assert_eq!(request(&address, "GET", "/healthz", &[("host", "probe")], b"").status, 200);
+}

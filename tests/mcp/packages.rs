@@ -1,0 +1,185 @@
+//! Packages from outside: `toolgate packages sync`, and what programs make of numpy, pandas, matplotlib and pillow.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Policy, repository};
+use crate::server::{Server, went_well};
+
+/// A house whose programs may import anything, with more lines in `[python]`.
+fn open_home(python: &str) -> Home {
+    let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
+    let written = std::fs::read_to_string(home.manifest()).unwrap();
+    let (before, rest) = written.split_once("check = \"imports\"").unwrap();
+    let after = rest.split_once("roots = [\"work\"").unwrap().1;
+    std::fs::write(home.manifest(), format!("{before}check = \"off\"\n{python}\nroots = [\"work\"{after}")).unwrap();
+    home
+}
+
+/// A server over the environment that `./check` sets up.
+fn with_packages() -> Option<(Home, Server)> {
+    let python = repository().join("tests/clients/.venv-jail/bin/python");
+    if !python.exists() {
+        eprintln!("skipped: the packages of the tests are not installed; run `./check --setup`");
+        return None;
+    }
+    let home = open_home(&format!("interpreter = {}", Value::from(python.to_str().unwrap())));
+    let server = Server::greeted(&home, "2025-11-25");
+    Some((home, server))
+}
+
+/// The answer of a program that ends well: what it printed, and the types of its pictures.
+fn run(server: &mut Server, code: &str) -> (String, Vec<String>) {
+    let answer = server.call("run_python", &json!({"code": code}));
+    assert!(went_well(&answer), "{answer}");
+    let content = answer["result"]["content"].as_array().unwrap();
+    let images = content.iter().filter(|block| block["type"] == "image");
+    let types = images.map(|image| {
+        assert!(image["data"].as_str().is_some_and(|data| data.len() > 40), "{image}");
+        image["mimeType"].as_str().unwrap().to_owned()
+    });
+    (answer["result"]["structuredContent"]["stdout"].as_str().unwrap().to_owned(), types.collect())
+}
+
+#[test]
+fn numpy_and_pandas_calculate_and_a_frame_is_shown_as_in_a_notebook() {
+    let Some((_home, mut server)) = with_packages() else { return };
+    let sum = "import numpy as np\nprint(np.linalg.inv(np.eye(3) * 2)[0, 0], (np.arange(1000) ** 2).sum())";
+    assert_eq!(run(&mut server, sum).0, "0.5 332833500\n");
+    let frame = "import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': [0.5, 1.5]}).sum()";
+    assert_eq!(run(&mut server, frame).0, "a    3.0\nb    2.0\ndtype: float64\n");
+    let files = "import pandas as pd\npd.DataFrame({'a': [1]}).to_csv('/roots/work/a.csv')\nprint(len(pd.read_csv('/roots/work/a.csv')))";
+    assert_eq!(run(&mut server, files).0, "1\n");
+}
+
+#[test]
+fn pictures_come_back_whether_they_are_drawn_shown_or_written() {
+    let Some((_home, mut server)) = with_packages() else { return };
+    let drawn = "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nprint('drawn')";
+    assert_eq!(run(&mut server, drawn), ("drawn\n".to_owned(), vec!["image/png".to_owned()]));
+    let shown = "from PIL import Image\nImage.new('RGB', (30, 30), 'red')";
+    assert_eq!(run(&mut server, shown).1, ["image/png"]);
+    let written = "from PIL import Image\nimage = Image.new('RGB', (30, 30), 'blue')\nimage.save('a.png')\nimage.save('b.jpg')\n\
+                   open('c.svg', 'w').write('<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\" height=\"9\"/>')\nNone";
+    assert_eq!(run(&mut server, written).1, ["image/png", "image/jpeg", "image/svg+xml"]);
+    let both = "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.savefig('d.png')\nplt.close()";
+    assert_eq!(run(&mut server, both).1, ["image/png"]);
+}
+
+#[test]
+fn processes_threads_and_tasks_work_with_numpy_in_the_jail() {
+    let Some((_home, mut server)) = with_packages() else { return };
+    let pool = "import multiprocessing as mp, numpy as np\ndef f(n): return int(np.arange(n).sum())\n\
+                with mp.get_context('fork').Pool(2) as pool: print(pool.map(f, [10, 100]))";
+    assert_eq!(run(&mut server, pool).0, "[45, 4950]\n");
+    let threads = "import numpy as np\nfrom concurrent.futures import ThreadPoolExecutor\n\
+                   with ThreadPoolExecutor(4) as pool: print(sum(pool.map(lambda n: np.ones((60, 60)).dot(np.ones((60, 60))).sum(), range(8))))";
+    assert_eq!(run(&mut server, threads).0, "1728000.0\n");
+    let tasks = "import asyncio\nasync def main():\n    async def one(n):\n        await asyncio.sleep(0.01)\n        return n\n    \
+                 return sum(await asyncio.gather(*map(one, range(10))))\nprint(asyncio.run(main()))";
+    assert_eq!(run(&mut server, tasks).0, "45\n");
+}
+
+/// A registry that is a folder: one wheel, and one package that would have to be built.
+fn registry(home: &Home) -> Option<PathBuf> {
+    const MAKE: &str = r#"
+import sys, os, zipfile, tarfile, io, importlib.util
+folder = sys.argv[1]
+os.makedirs(folder)
+with zipfile.ZipFile(folder + "/apples-1.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("apples.py", "def count(): return 29\n")
+    wheel.writestr("apples-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: apples\nVersion: 1.0\n")
+    wheel.writestr("apples-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr("apples-1.0.dist-info/RECORD", "apples.py,,\napples-1.0.dist-info/METADATA,,\napples-1.0.dist-info/WHEEL,,\napples-1.0.dist-info/RECORD,,\n")
+setup = b"open(%r, 'w').write('ran')\nfrom setuptools import setup\nsetup(name='pears', version='1.0')\n" % (folder + "/ran")
+with tarfile.open(folder + "/pears-1.0.tar.gz", "w:gz") as archive:
+    entry = tarfile.TarInfo("pears-1.0/setup.py")
+    entry.size = len(setup)
+    archive.addfile(entry, io.BytesIO(setup))
+sys.exit(not (importlib.util.find_spec("pip") and importlib.util.find_spec("venv")))
+"#;
+    let folder = home.path("registry");
+    let made = Command::new("python3").args(["-c", MAKE, folder.to_str().unwrap()]).status().unwrap();
+    if !made.success() {
+        eprintln!("skipped: python3 has no pip or no venv");
+        return None;
+    }
+    Some(folder)
+}
+
+fn sync(home: &Home, registry: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let manifest = home.manifest();
+    let mut command = home.toolgate(&["packages", "sync", "--manifest", manifest.to_str().unwrap()]);
+    command.args(arguments).env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", registry).env("PIP_CONFIG_FILE", "/dev/null");
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code(), format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)))
+}
+
+fn check(home: &Home) -> String {
+    let manifest = home.manifest();
+    String::from_utf8_lossy(&home.toolgate(&["check", manifest.to_str().unwrap()]).output().unwrap().stdout).into_owned()
+}
+
+#[test]
+fn packages_are_installed_by_their_digests_and_a_lock_that_does_not_fit_is_told() {
+    let home = open_home("packages = [\"apples==1.0\"]");
+    let Some(registry) = registry(&home) else { return };
+    assert!(check(&home).contains("toolgate packages sync"), "{}", check(&home));
+    let mut early = Server::greeted(&home, "2025-11-25");
+    let refused = early.call("run_python", &json!({"code": "import apples"}));
+    assert_eq!(refused["result"]["structuredContent"]["code"], "sandbox_unavailable", "{refused}");
+    drop(early);
+    let (code, said) = sync(&home, &registry, &["--locked"]);
+    assert_eq!(code, Some(1), "{said}");
+
+    let (code, said) = sync(&home, &registry, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("apples 1.0") && !check(&home).contains("sync"), "{said}{}", check(&home));
+    let lock = home.read("tools.lock");
+    assert!(lock.contains("apples==1.0 \\\n    --hash=sha256:") && !lock.contains("registry"), "{lock}");
+    let mut server = Server::greeted(&home, "2025-11-25");
+    assert_eq!(run(&mut server, "import apples\nprint(apples.count())").0, "29\n");
+    let write = "import apples\ntry:\n    open(apples.__file__, 'w')\nexcept OSError as e:\n    print(e.errno)";
+    assert_eq!(run(&mut server, write).0, "30\n");
+    drop(server);
+    let (code, said) = sync(&home, &registry, &["--locked"]);
+    assert!(code == Some(0) && said.contains("already"), "{said}");
+
+    // The same name and version with other bytes: what stands in the lock is not what would be installed.
+    let (before, digest) = lock.split_once("sha256:").unwrap();
+    std::fs::write(home.path("tools.lock"), format!("{before}sha256:{}\n", "0".repeat(digest.trim().len()))).unwrap();
+    let (code, said) = sync(&home, &registry, &[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(check(&home).contains("not built"), "{}", check(&home));
+    for line in ["--index-url=x", "-r other"] {
+        std::fs::write(home.path("tools.lock"), format!("{lock}{line}\n")).unwrap();
+        assert_eq!(sync(&home, &registry, &[]).0, Some(2), "{line}");
+    }
+}
+
+#[test]
+fn a_package_that_would_have_to_be_built_runs_no_code_here() {
+    let home = open_home("packages = [\"pears==1.0\"]");
+    let Some(registry) = registry(&home) else { return };
+    let (code, said) = sync(&home, &registry, &[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(!registry.join("ran").exists() && home.read("tools.lock").starts_with('<'), "{said}");
+    let left = std::fs::read_dir(home.state().join("python")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "nothing half built stays");
+}
+
+#[test]
+fn no_agent_writes_the_lock_that_says_what_is_installed() {
+    let home = open_home("packages = [\"apples==1.0\"]");
+    let inside = home.path("project/tools.toml");
+    std::fs::copy(home.manifest(), &inside).unwrap();
+    let explained = |file: &str| {
+        let arguments = json!({"path": file, "content": "x"}).to_string();
+        let command = ["explain", "write_file", &arguments, "--manifest", inside.to_str().unwrap()];
+        home.toolgate(&command).output().unwrap().status.code()
+    };
+    assert_eq!(explained("project/tools.lock"), Some(1));
+    assert_eq!(explained("project/other.lock"), Some(0));
+}
