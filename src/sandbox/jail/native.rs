@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backend::{Backend, Probe, Progress, Stream};
 use super::collect::{Kept, sealed};
+use super::doorway;
 use super::ending::Ending;
 use super::ground::Ground;
 use super::harvest;
@@ -86,6 +87,7 @@ impl Native {
             collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress.as_ref()),
             read_capped(&mut pipes.report),
         );
+        words.doorway().close().await;
         let (end, layers) = told?;
         let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
         let report = verdict::read_report(&report);
@@ -114,7 +116,7 @@ impl Native {
         fds.extend(spec.roots.iter().map(|root| root.dir.as_fd()));
         self.spawner.send(&order, &fds).await?;
         let socket = link::asynchronous(ours).map_err(|e| NoRun::fault("reading the channel", e))?;
-        Ok(Words::new(socket))
+        Ok(Words::new(socket, spec.network.clone()))
     }
 
     /// The bootstrap as the interpreter compiled it, in a file that all calls share.
@@ -153,7 +155,7 @@ impl Native {
             spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable, masked: root.masked.clone() });
         Order {
             ground: self.ground(),
-            interpreter: Interpreter::clone(&self.interpreter),
+            interpreter: if spec.network.is_some() { self.interpreter.with_certificates() } else { Interpreter::clone(&self.interpreter) },
             limits: spec.limits,
             env: environment(spec),
             require: spec.require.clone(),
@@ -161,6 +163,7 @@ impl Native {
             start_dir: spec.start(),
             preload: self.preload.clone(),
             fresh: spec.fresh,
+            network: spec.network.is_some(),
             command: spec.command.clone(),
         }
     }
@@ -169,6 +172,11 @@ impl Native {
 impl Backend for Native {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn has_doorway(&self) -> bool {
+        // It is a socket in a network namespace of our own making.
+        matches!(self.ground(), Ground::Whole | Ground::Rooted)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -244,6 +252,9 @@ pub(super) fn program_file(interpreter: &Interpreter, spec: &JailSpec) -> Result
 /// The whole environment of the program: nothing of the server's.
 fn environment(spec: &JailSpec) -> BTreeMap<String, String> {
     let mut environment: BTreeMap<String, String> = FIXED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    if spec.network.is_some() {
+        environment.extend(doorway::environment());
+    }
     environment.extend(spec.env.clone());
     environment
 }

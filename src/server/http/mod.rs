@@ -197,12 +197,17 @@ async fn watch(house: &Arc<House>, reload: &(dyn Fn() + Send + Sync)) {
         tracing::warn!("signals cannot be watched; the server ends when it is killed");
         return std::future::pending().await;
     };
+    let mut look = tokio::time::interval(crate::server::LOOK);
     loop {
         tokio::select! {
             _ = terminate.recv() => return,
             _ = interrupt.recv() => return,
             _ = kill.recv() => house.kill("SIGUSR2").await,
-            _ = hangup.recv() => reload(),
+            _ = hangup.recv() => {
+                reload();
+                house.refresh().await;
+            }
+            _ = look.tick() => house.refresh().await,
         }
     }
 }

@@ -83,7 +83,7 @@ impl Keeper<'_> {
             Err(e) => say(&Word::Fault(format!("starting the program: {e}"))),
             Ok(None) => match self.prepare(&mut built) {
                 Err(word) => say(&word),
-                Ok(()) => program::run(self.order, handed, built, self.inside, self.site),
+                Ok(()) => program::run(self.order, handed, built, self.inside, None, self.site),
             },
             Ok(Some(child)) => {
                 drop(handed);

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use super::layers::Built;
 use super::site::Site;
 use super::watch::{self, Watch};
-use super::{enter, program, raw, root, trees, walls};
+use super::{doorway, enter, program, raw, root, trees, walls};
 use crate::sandbox::jail::order::{self, End, Order, Word};
 use crate::sandbox::jail::outcome::Limit;
 
@@ -44,10 +44,10 @@ enum Step {
 
 fn started(order: &Order, handed: [OwnedFd; 6], mut shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
     let (user, site) = (shown.user, shown.site.take());
-    match &site {
+    let doorway = match &site {
         None => furnish(order, shown, &mut built)?,
         Some(_) => furnish_nothing(&mut built)?,
-    }
+    };
     if let Some(user) = user {
         walls::drop_bounding_set().map_err(Word::Fault)?;
         enter::become_user(user).map_err(|e| Word::Fault(format!("taking on a user: {e}")))?;
@@ -59,9 +59,9 @@ fn started(order: &Order, handed: [OwnedFd; 6], mut shown: trees::Shown, mut bui
     walls::drop_privileges(&mut built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}")))?;
     let signals = listen()?;
     match raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}")))? {
-        None => Ok(Step::Program(program::run(order, handed, built, inside, site.as_ref()))),
+        None => Ok(Step::Program(program::run(order, handed, built, inside, doorway.as_ref(), site.as_ref()))),
         Some(child) => {
-            drop(handed);
+            drop((handed, doorway));
             // The program has the same user: without this it could read init's memory where Landlock is missing.
             let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
             Ok(Step::Init(child, signals))
@@ -69,11 +69,11 @@ fn started(order: &Order, handed: [OwnedFd; 6], mut shown: trees::Shown, mut bui
     }
 }
 
-/// Builds the root and says what the namespaces hold.
+/// Builds the root and says what the namespaces hold; the doorway is for a program that may use the network.
 ///
 /// # Errors
 /// The word that refuses the call.
-pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> Result<(), Word> {
+pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> Result<Option<OwnedFd>, Word> {
     root::build(order, shown, built)?;
     nix::unistd::sethostname("jail").map_err(|e| Word::Fault(format!("naming the host: {e}")))?;
     if built.has("proc") {
@@ -81,16 +81,18 @@ pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> 
     } else {
         built.missing("memory", "bounded for each process alone: there is no /proc to add them up; mount /proc unmasked");
     }
+    let unavailable = |reason| Word::Unavailable { layer: "network".to_owned(), reason };
+    let doorway = order.network.then(doorway::open).transpose().map_err(unavailable)?;
     built.on("network");
-    Ok(())
+    Ok(doorway)
 }
 
 /// In namespaces without an own root there is nothing to build; `/proc` is the host's, for init alone.
-fn furnish_nothing(built: &mut Built) -> Result<(), Word> {
+fn furnish_nothing(built: &mut Built) -> Result<Option<OwnedFd>, Word> {
     nix::unistd::sethostname("jail").map_err(|e| Word::Fault(format!("naming the host: {e}")))?;
     note_shared(built);
     built.on("network");
-    Ok(())
+    Ok(None)
 }
 
 /// Notes what is different where programs see the host's files behind Landlock.

@@ -8,6 +8,7 @@
 mod attend;
 mod cgroup;
 mod commons;
+mod doorway;
 mod enter;
 mod fence;
 mod group;

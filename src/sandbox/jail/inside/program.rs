@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jail process writes what the kernel keeps of itself")]
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,9 +13,18 @@ use crate::sandbox::jail::ground::{Ground, REDUCED_FILES, REDUCED_PROCESSES};
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// Becomes the program; comes back only when that failed.
-pub(super) fn run(order: &Order, handed: [OwnedFd; 6], mut built: Built, inside: &OwnedFd, site: Option<&Site>) -> ExitCode {
+pub(super) fn run(
+    order: &Order,
+    handed: [OwnedFd; 6],
+    mut built: Built,
+    inside: &OwnedFd,
+    doorway: Option<&OwnedFd>,
+    site: Option<&Site>,
+) -> ExitCode {
     let Ok(channel) = rustix::io::fcntl_dupfd_cloexec(inside, HIGH) else { return ExitCode::FAILURE };
-    let word = match become_program(order, handed, &mut built, &channel, site) {
+    // High as well: the numbers below are about to be given away.
+    let Ok(doorway) = doorway.map(|doorway| rustix::io::fcntl_dupfd_cloexec(doorway, HIGH)).transpose() else { return ExitCode::FAILURE };
+    let word = match become_program(order, handed, &mut built, &channel, doorway.as_ref(), site) {
         Ok(never) => match never {},
         Err(word) => word,
     };
@@ -31,6 +40,7 @@ fn become_program(
     handed: [OwnedFd; 6],
     built: &mut Built,
     channel: &OwnedFd,
+    doorway: Option<&OwnedFd>,
     site: Option<&Site>,
 ) -> Result<std::convert::Infallible, Word> {
     let fault = |doing: &str, e: &dyn std::fmt::Display| Word::Fault(format!("{doing}: {e}"));
@@ -60,14 +70,15 @@ fn become_program(
         Some(site) => fenced(order, site, built)?,
     }
     let filtered = if order.ground.shares_processes() { commons::install() } else { Ok(()) };
-    match filtered.and_then(|()| syscalls::install()) {
+    match filtered.and_then(|()| syscalls::install(order.network)) {
         Ok(()) => built.on("syscalls"),
         Err(e) => built.missing("syscalls", format!("no system call filter ({e}); enable seccomp in the kernel or the container")),
     }
     if let Some(word) = built.shortage(&order.require) {
         return Err(word);
     }
-    order::send(channel.as_fd(), &Word::Started(built.all()), &[]).map_err(|e| fault("telling of the start", &e))?;
+    let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
+    order::send(channel.as_fd(), &Word::Started(built.all()), &doorway).map_err(|e| fault("telling of the start", &e))?;
     let environment = site.map_or_else(|| order.env.clone(), |site| site.environment(order));
     let environment: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
