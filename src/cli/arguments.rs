@@ -144,6 +144,12 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Changes of the manifest: what they mean, the operator's word on one that waits, lines that the log suggests.
+    Policy {
+        /// What to do.
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
     /// Judge recorded or invented calls in a described world, one JSON line each.
     Simulate {
         /// The cases; `-` reads standard input.
@@ -339,6 +345,41 @@ pub enum SecretCommand {
     Remove {
         /// Who.
         name: String,
+    },
+}
+
+/// What to do about the manifest.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Say in what two manifests differ, and which recorded calls would come out otherwise. Exits 1 where the second is looser.
+    Diff {
+        /// The one before; without two: the manifest whose change waits for `apply`.
+        old: Option<PathBuf>,
+        /// The one after.
+        new: Option<PathBuf>,
+    },
+    /// Put a looser manifest in force on running servers, after showing what it changes.
+    Apply {
+        /// The manifest; default as for `serve`.
+        file: Option<PathBuf>,
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Propose lines from the log: what was refused and could be allowed, and what is open and was never used.
+    Suggest {
+        /// The manifest; default as for `serve`.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+        /// How many of the last recorded calls are looked at.
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        calls: usize,
+        /// Propose to take out denials as well.
+        #[arg(long)]
+        denied: bool,
+        /// Only what makes the manifest tighter.
+        #[arg(long)]
+        tighten: bool,
     },
 }
 

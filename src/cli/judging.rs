@@ -91,7 +91,7 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
 }
 
 /// Sees the machine as a call would, without any effect.
-fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened: &Screened) -> Result<Facts, Refusal> {
+pub(super) fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened: &Screened) -> Result<Facts, Refusal> {
     let mut paths = Vec::new();
     for (touch, target) in action.touches().iter().zip(&screened.targets) {
         let own = manifest.roots.get(&target.root).is_some_and(crate::manifest::Root::is_session);

@@ -19,12 +19,14 @@ mod judging;
 pub mod lint;
 mod nearest;
 mod packages;
+mod policy;
 mod run;
 pub mod scan;
 pub mod schema;
 pub mod setup;
 pub mod simulate;
 pub mod strict_json;
+pub mod watch;
 pub mod world;
 pub mod world_state;
 

@@ -14,7 +14,9 @@ use jiff::Timestamp;
 
 use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice, PackagesCommand};
 use super::audit::Form;
-use super::{approvals, audit as log, demo, doctor, environment, extract, init, install, judging, lint, packages, scan, schema, setup};
+use super::{
+    approvals, audit as log, demo, doctor, environment, extract, init, install, judging, lint, packages, scan, schema, setup, watch,
+};
 use crate::audit::{Event, Filter, Log, Record, StateDir, Sync};
 use crate::filter::escape;
 use crate::policy::program;
@@ -101,6 +103,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
         Command::Install { client, write, manifest } => register(client, write, manifest.as_deref(), out),
         Command::Check { file } => judging::check(file.as_deref(), out),
         Command::Explain { tool, arguments, choice, json } => judging::explain(&tool, &arguments, &choice, json, out),
+        Command::Policy { command } => super::policy::run(command, out),
         Command::Simulate { cases } => judging::simulate(&cases, out),
         Command::Python { file, choice, json } => judging::python(&file, &choice, json, out),
         Command::Packages { command: PackagesCommand::Sync { manifest, locked, upgrade } } => {
@@ -121,16 +124,26 @@ fn serve(choice: &ManifestChoice, http: &HttpChoice) -> Result<End, Fault> {
     logs();
     let found = setup::find(choice)?;
     if let Some(address) = &http.http {
-        return super::http::serve(http, address, found, choice.profile.as_deref()).map(|()| End::Done);
+        return super::http::serve(http, address, found, choice).map(|()| End::Done);
     }
     let profile = setup::stdio_profile(&found.manifest, choice)?;
-    let house = Arc::new(setup::build(found)?);
+    let house = Arc::new(watched(choice, found, Box::new(|_| Ok(())))?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
     let outcome = runtime.block_on(server::serve_stdio(Arc::clone(&house), profile));
     // What a call left behind on a blocking thread must not hold the exit.
     runtime.shutdown_timeout(Duration::from_millis(100));
     house.close();
     outcome.map(|()| End::Done).map_err(Fault::from)
+}
+
+/// A house whose manifest may change while it is served.
+pub(super) fn watched(choice: &ManifestChoice, found: setup::Found, adjust: watch::Adjust) -> Result<crate::house::House, Fault> {
+    let file = watch::ManifestFile::of(choice, &found, adjust)?;
+    let house = setup::build(found)?;
+    Ok(match file {
+        Some(file) => house.watching(Box::new(file)),
+        None => house,
+    })
 }
 
 /// One thread for the wire and one for a call that takes long.
@@ -341,6 +354,15 @@ fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result
         writeln!(out, "{}", serde_json::to_string(&report).map_err(io::Error::other)?)?;
     } else {
         write!(out, "{}", report.text())?;
+        for told in watch::waiting(&state) {
+            let looser = escape(&told.looser.join("; ")).into_owned();
+            writeln!(
+                out,
+                "\nmanifest {}: a looser one waits for `toolgate policy apply` (process {}): {looser}",
+                told.manifest.display(),
+                told.pid
+            )?;
+        }
     }
     Ok(if report.is_whole() { End::Done } else { End::Negative })
 }

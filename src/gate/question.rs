@@ -7,6 +7,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::filter::escape_line;
 use crate::model::{Action, Failure, Fetch, Kind, Level, Opened, RunPython, WriteMode};
+use crate::policy::network::NetworkRules;
 
 /// What the object looks like now and would look like then, as far as it can be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,6 +36,22 @@ pub(super) fn text(action: &Action, opened: &[Opened], preview: &Preview, level:
         let _ = write!(text, "\nTo allow it, choose `once` or `session` and type this code in `confirm`.\ncode: {code}");
     }
     text
+}
+
+/// The same text, which tells right after the consequence where a program may send to.
+pub(super) fn reaching(text: &str, rules: &NetworkRules) -> String {
+    const NAMED: usize = 5;
+    let mut hosts: Vec<String> = rules.allowed_domains.iter().map(|host| shown(&host.to_string())).collect();
+    hosts.extend(rules.internal.iter().map(ToString::to_string));
+    let more = hosts.len().saturating_sub(NAMED);
+    hosts.truncate(NAMED);
+    if rules.any_public {
+        hosts = vec!["any public host".to_owned()];
+    } else if more > 0 {
+        hosts.push(format!("{more} more"));
+    }
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    format!("{first}. It may send to {} over the network\n{rest}", if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") })
 }
 
 fn consequence(action: &Action, opened: &[Opened], now_ns: i128) -> String {
@@ -202,6 +219,19 @@ fn size_and_age(opened: &Opened, now_ns: i128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_with_a_network_tells_first_where_it_may_send_to() {
+        let hosts = |names: &[&str]| names.iter().map(|name| crate::policy::network::DomainPattern::parse(name).unwrap()).collect();
+        let mut rules = NetworkRules { allowed_domains: hosts(&["a.example", "*.b.example"]), ..NetworkRules::default() };
+        let text = |rules: &NetworkRules| reaching("Run a Python program of 2 lines\nLevel 3.\ncode: ABCD", rules);
+        let wanted = "Run a Python program of 2 lines. It may send to a.example, *.b.example over the network\nLevel 3.\ncode: ABCD";
+        assert_eq!(text(&rules), wanted);
+        rules.allowed_domains = hosts(&["a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example"]);
+        assert!(text(&rules).contains("e.example, 2 more over the network"), "{}", text(&rules));
+        rules.any_public = true;
+        assert!(text(&rules).contains("to any public host over"), "{}", text(&rules));
+    }
     use crate::model::{CallPath, WriteFile};
 
     fn write(content: &str) -> Action {

@@ -161,6 +161,8 @@ pub struct Python {
     pub packages: Vec<String>,
     /// Modules imported once and shared by every program.
     pub preload: Vec<String>,
+    /// Whether interpreters are got ready before the first program comes.
+    pub prepare: bool,
     /// How much the static check judges.
     pub check: Check,
     /// Modules a program may import; `*`: any.
@@ -210,6 +212,7 @@ impl Default for Python {
             interpreter: "python3".to_owned(),
             packages: Vec::new(),
             preload: texts(&["json", "re", "math", "statistics"]),
+            prepare: false,
             check: Check::Strict,
             allowed_imports: Vec::new(),
             allowed_calls: Vec::new(),

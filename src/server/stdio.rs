@@ -35,7 +35,7 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     house.session_begins(&session, "stdio", profile.as_deref());
     let handler = Handler {
         house: Arc::clone(&house),
-        peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile },
+        peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile: profile.clone() },
         codec,
         eof: eof.clone(),
         seat: None,
@@ -46,7 +46,13 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     let attending = attend(&house);
     let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone()));
     let outcome = match handler.serve_with_ct(wire, stopping.clone()).await {
-        Ok(running) => running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other),
+        Ok(running) => {
+            let preparing = Arc::clone(&house);
+            let preparing = tokio::spawn(async move { preparing.prepare(profile.as_deref()).await });
+            let ended = running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other);
+            preparing.abort();
+            ended
+        }
         // A client that only looked whether the server starts, or went away before it said anything.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(fault) => Err(io::Error::other(fault)),
@@ -60,11 +66,17 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
 
 /// Turns the end of the input and signals into the end of the work.
 async fn watch(house: Arc<House>, eof: CancellationToken, stopping: CancellationToken) {
-    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::user_defined2()));
-    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut kill)) = signals else {
+    let signals = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::user_defined2()),
+        signal(SignalKind::hangup()),
+    );
+    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut kill), Ok(mut hangup)) = signals else {
         tracing::warn!("signals cannot be watched; only the end of the input ends the server");
         return;
     };
+    let mut look = tokio::time::interval(super::LOOK);
     loop {
         tokio::select! {
             () = eof.cancelled() => {
@@ -78,6 +90,8 @@ async fn watch(house: Arc<House>, eof: CancellationToken, stopping: Cancellation
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
             _ = kill.recv() => house.kill("SIGUSR2").await,
+            _ = hangup.recv() => house.refresh().await,
+            _ = look.tick() => house.refresh().await,
         }
     }
     // Every running call hangs on this token.

@@ -45,7 +45,7 @@ struct Args {
     /// Longest run time in seconds, within the manifest's.
     #[schemars(range(min = 1))]
     timeout_s: Option<u64>,
-    /// A cold interpreter.
+    /// A cold interpreter; not with the handle of a session that runs.
     fresh: Option<bool>,
 }
 
@@ -77,6 +77,7 @@ impl Tool for RunPython {
                 "duration_ms": {"type": "number"},
                 "usage": {"type": "object"},
                 "files": {"type": "array", "items": {"type": "object"}},
+                "network": {"type": "array", "items": {"type": "object"}},
                 "session": {"type": "string"},
                 "isolation": {"type": "object"},
             }))),
@@ -85,6 +86,10 @@ impl Tool for RunPython {
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
+        if args.fresh == Some(true) && args.session.as_deref().is_some_and(|session| session != "new") {
+            let why = "`fresh` starts a cold interpreter, and this `session` is one that runs already, with its variables";
+            return Err(Refusal::new(Code::ArgumentInvalid, why).hint("leave one of the two out, or give `session: \"new\"` with `fresh`"));
+        }
         Ok(Action::RunPython(model::RunPython {
             code: args.code,
             session: args.session,
@@ -131,7 +136,7 @@ fn answer(outcome: &Outcome) -> Output {
 }
 
 /// The fields of the answer, in the order of the contract.
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "status",
     "limit",
     "evidence",
@@ -143,9 +148,13 @@ const FIELDS: [&str; 13] = [
     "duration_ms",
     "usage",
     "files",
+    "network",
     "session",
     "isolation",
 ];
+
+/// Refused hosts that are told by name; the structured answer has them all.
+const TOLD: usize = 8;
 
 /// What the model reads: how it ended where that is not plain, the output, the errors, the files.
 fn text(outcome: &Outcome) -> String {
@@ -172,6 +181,9 @@ fn text(outcome: &Outcome) -> String {
         && outcome.stderr.is_empty()
     {
         let _ = writeln!(text, "[the program left with exit code {code}]");
+    }
+    for contact in outcome.network.iter().filter(|contact| contact.verdict != Code::Ok).take(TOLD) {
+        let _ = write!(text, "\n[network: {}:{} {}, {} time(s)]", contact.host, contact.port, contact.verdict, contact.count);
     }
     for file in &outcome.files {
         let _ = write!(text, "\n[file: {} ({} bytes, {})]", file.path, file.size, file.mime_type);

@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["sandbox"],
     &["tool"],
-    &["pipeline", "house"],
+    &["pipeline", "house", "reload"],
     &["tools", "cli", "server"],
 ];
 
@@ -27,7 +27,7 @@ const PLACES: &[(&str, &[&str])] = &[
     ("nix", &["sandbox"]),
     ("landlock", &["sandbox"]),
     ("seccompiler", &["sandbox"]),
-    ("reqwest", &["sandbox"]),
+    ("hyper", &["sandbox", "server"]),
     ("rustix", &["sandbox", "audit", "cli"]),
     ("std::fs", &["sandbox", "audit", "cli"]),
     ("std::net", &["sandbox", "audit", "cli", "server"]),

@@ -8,6 +8,8 @@
     reason = "a server that does not answer as it must fails the test"
 )]
 
+mod conformance;
+mod fixtures;
 #[path = "../home/mod.rs"]
 mod home;
 mod identity;
@@ -15,6 +17,7 @@ mod lifetime;
 mod limits;
 mod operations;
 mod origin;
+mod packaging;
 #[path = "../home/server.rs"]
 mod server;
 mod strictness;

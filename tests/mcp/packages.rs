@@ -9,7 +9,7 @@ use crate::home::{Home, Policy, repository};
 use crate::server::{Server, went_well};
 
 /// A house whose programs may import anything, with more lines in `[python]`.
-fn open_home(python: &str) -> Home {
+pub(crate) fn open_home(python: &str) -> Home {
     let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
     let written = std::fs::read_to_string(home.manifest()).unwrap();
     let (before, rest) = written.split_once("check = \"imports\"").unwrap();
@@ -52,6 +52,21 @@ fn numpy_and_pandas_calculate_and_a_frame_is_shown_as_in_a_notebook() {
     assert_eq!(run(&mut server, frame).0, "a    3.0\nb    2.0\ndtype: float64\n");
     let files = "import pandas as pd\npd.DataFrame({'a': [1]}).to_csv('/roots/work/a.csv')\nprint(len(pd.read_csv('/roots/work/a.csv')))";
     assert_eq!(run(&mut server, files).0, "1\n");
+}
+
+#[test]
+fn numpys_random_numbers_differ_between_calls_of_one_waiting_interpreter() {
+    let python = repository().join("tests/clients/.venv-jail/bin/python");
+    if !python.exists() {
+        eprintln!("skipped: the packages of the tests are not installed; run `./check --setup`");
+        return;
+    }
+    let home = open_home(&format!("interpreter = {}\npreload = [\"numpy\", \"numpy.random\"]", Value::from(python.to_str().unwrap())));
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let draw = "import numpy as np\nprint(np.random.random(), np.random.default_rng().random())";
+    let lines: Vec<String> = (0..6).map(|_| run(&mut server, draw).0).collect();
+    let drawn: std::collections::BTreeSet<&str> = lines.iter().flat_map(|line| line.split_whitespace()).collect();
+    assert_eq!(drawn.len(), 12, "{lines:?}");
 }
 
 #[test]

@@ -1,36 +1,61 @@
 //! One connection to judged addresses, and the head of its answer.
+//!
+//! No pool, no redirects, no proxy of the environment, no second attempt: a connection is made for one exchange and dies with it.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes as Buffer, Incoming};
+use hyper::client::conn::http1;
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
+};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use rustls_platform_verifier::Verifier;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
 use super::body::{Decoder, Read};
+use super::dial::dial;
+use super::head::{Guard, Stream};
 use super::request::{Hop, Outgoing, Overflow, Page};
-use crate::model::{Bytes, Code, Failure, HttpUrl, Scheme};
-use crate::policy::request::Method;
+use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Scheme};
+use crate::policy::proxy::UpstreamProxy;
 
-/// Makes one client per hop: what a client may resolve is pinned for that hop, and no connection outlives it.
+/// Makes one connection per hop.
 #[derive(Debug)]
 pub(super) struct Connector {
     connect: Duration,
     user_agent: String,
     /// The certificate store takes milliseconds and a megabyte, so it is read at the first https.
-    tls: OnceLock<ClientConfig>,
+    tls: OnceLock<Arc<ClientConfig>>,
 }
 
 /// An answer whose body is not read yet.
 #[derive(Debug)]
 pub(super) struct Sent {
-    response: reqwest::Response,
+    response: hyper::Response<Incoming>,
     pub(super) address: SocketAddr,
+    _connection: Running,
+}
+
+/// The task that moves the bytes of a connection; it ends with what it is for.
+#[derive(Debug)]
+struct Running(JoinHandle<()>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Connector {
@@ -38,75 +63,85 @@ impl Connector {
         Self { connect, user_agent, tls: OnceLock::new() }
     }
 
-    /// Sends to `addresses` and to nothing else; the answer's peer is checked against them once more.
+    /// Sends to `addresses` and to nothing else, through the proxy of the manifest where it names one.
     pub(super) async fn send(
         &self,
         outgoing: &Outgoing,
         headers: &[(String, String)],
         addresses: &[IpAddr],
+        proxy: Option<&UpstreamProxy>,
         patience: Duration,
     ) -> Result<Sent, Failure> {
         let url = &outgoing.url;
-        let client = self.client(url, addresses).map_err(|fault| failed(url, &*fault))?;
-        let mut request = reqwest::Request::new(method(outgoing.method), url.as_url().clone());
-        *request.headers_mut() = self.headers(headers)?;
-        if let Some(body) = &outgoing.body {
-            *request.body_mut() = Some(body.clone().into());
-        }
-        let response = timeout(patience, client.execute(request))
-            .await
-            .map_err(|_| Failure::new(Code::Timeout, format!("`{}` took too long to answer", url.origin())))?
-            .map_err(|fault| failed(url, &fault))?;
-        let address = response.remote_addr().filter(|peer| addresses.contains(&peer.ip()) && peer.port() == url.port());
-        let address = address
-            .ok_or_else(|| Failure::new(Code::FetchFailed, format!("`{}` answered from an address that was not judged", url.origin())))?;
+        let request = self.request(outgoing, headers)?;
+        let opened = timeout(self.connect, self.open(url, addresses, proxy)).await;
+        let slow = |what: &str| Failure::new(Code::Timeout, format!("`{}` took too long to {what}", url.origin()));
+        let (stream, address) = opened.map_err(|_| slow("connect"))?.map_err(|fault| failed(url, &fault))?;
+        let (stream, head_is_read) = Guard::new(stream);
+        let exchange = async {
+            let (mut sender, connection) =
+                http1::Builder::new().max_headers(100).max_buf_size(BUFFER).handshake(TokioIo::new(stream)).await?;
+            let running = Running(tokio::spawn(async move {
+                // What goes wrong is told to whoever reads the answer.
+                let _ = connection.await;
+            }));
+            let response = sender.send_request(request).await?;
+            Ok::<_, hyper::Error>((response, running))
+        };
+        let (response, running) = timeout(patience, exchange).await.map_err(|_| slow("answer"))?.map_err(|fault| failed(url, &fault))?;
+        head_is_read.store(true, Ordering::Relaxed);
         let head: usize = response.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
         if head > HEAD_LIMIT {
             return Err(Failure::new(Code::ResponseTooLarge, format!("`{}` sent more than 64 KiB of headers", url.origin())));
         }
-        Ok(Sent { response, address })
+        Ok(Sent { response, address, _connection: running })
     }
 
-    fn client(&self, url: &HttpUrl, addresses: &[IpAddr]) -> Result<reqwest::Client, Box<dyn Error + Send + Sync>> {
-        let pins = Pins {
-            name: url.host_str().to_owned(),
-            addresses: addresses.iter().map(|address| SocketAddr::new(*address, url.port())).collect(),
+    /// A connection to one of the addresses, TLS included, and to which.
+    async fn open(
+        &self,
+        url: &HttpUrl,
+        addresses: &[IpAddr],
+        proxy: Option<&UpstreamProxy>,
+    ) -> std::io::Result<(Box<dyn Stream>, SocketAddr)> {
+        let (stream, address) = dial(addresses, url.port(), proxy, self.connect).await?;
+        if url.scheme() == Scheme::Http {
+            return Ok((Box::new(stream), address));
+        }
+        let name = match url.host() {
+            Host::Address(address) => ServerName::from(address),
+            Host::Name(name) => ServerName::try_from(name.to_owned()).map_err(std::io::Error::other)?,
         };
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(self.tls(url.scheme())?)
-            .dns_resolver(Arc::new(pins))
-            .no_proxy() // environment proxies would connect for us, past every judgement
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .pool_max_idle_per_host(0)
-            .http1_only() // one request per connection has nothing to multiplex
-            .http1_max_headers(100)
-            .connect_timeout(self.connect)
-            .build()?;
-        Ok(client)
+        let tls = self.tls().map_err(std::io::Error::other)?;
+        Ok((Box::new(TlsConnector::from(tls).connect(name, stream).await?), address))
     }
 
-    fn tls(&self, scheme: Scheme) -> Result<ClientConfig, rustls::Error> {
-        let provider: Arc<CryptoProvider> = Arc::new(aws_lc_rs::default_provider());
-        let builder = || ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
-        if scheme == Scheme::Http {
-            // Never used: the client follows no redirect, so a plain connection stays plain. It trusts nobody.
-            return Ok(builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
-        }
+    fn tls(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
         if let Some(known) = self.tls.get() {
-            return Ok(known.clone());
+            return Ok(Arc::clone(known));
         }
+        let provider: Arc<CryptoProvider> = Arc::new(aws_lc_rs::default_provider());
         let verifier = Arc::new(Verifier::new(Arc::clone(&provider))?);
-        let mut config = builder()?.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        let mut config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(self.tls.get_or_init(|| config).clone())
+        Ok(Arc::clone(self.tls.get_or_init(|| Arc::new(config))))
     }
 
-    fn headers(&self, given: &[(String, String)]) -> Result<HeaderMap, Failure> {
-        let mut headers = HeaderMap::new();
+    fn request(&self, outgoing: &Outgoing, given: &[(String, String)]) -> Result<hyper::Request<Full<Buffer>>, Failure> {
+        let url = &outgoing.url;
+        let body = outgoing.body.clone().map(Buffer::from).unwrap_or_default();
+        let fault = |what: &str| Failure::new(Code::ArgumentInvalid, format!("{what} cannot be sent"));
+        let mut request = hyper::Request::builder()
+            .method(outgoing.method.as_str())
+            .uri(url.target())
+            .body(Full::new(body))
+            .map_err(|_| fault("the request"))?;
+        let headers = request.headers_mut();
+        let authority = url.origin().split_once("://").map(|(_, authority)| authority.to_owned()).unwrap_or_default();
+        headers.insert(HOST, HeaderValue::from_str(&authority).map_err(|_| fault("the host"))?);
         for (name, value) in given {
-            let fault = || Failure::new(Code::ArgumentInvalid, format!("the header `{name}` cannot be sent"));
+            let fault = || fault(&format!("the header `{name}`"));
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| fault())?;
             let mut value = HeaderValue::from_str(value).map_err(|_| fault())?;
             value.set_sensitive(true);
@@ -121,7 +156,7 @@ impl Connector {
             headers.insert(USER_AGENT, agent);
         }
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate"));
-        Ok(headers)
+        Ok(request)
     }
 }
 
@@ -159,7 +194,7 @@ impl Sent {
         let status = self.status();
         let headers = told(self.response.headers());
         let content_type = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let declared = self.response.content_length();
+        let declared = self.response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.trim().parse::<u64>().ok());
         if overflow == Overflow::Refuse && !head && declared.is_some_and(|length| length > limit.0) {
             return Err(too_large(&final_url, limit, declared));
         }
@@ -167,9 +202,11 @@ impl Sent {
             self.response.headers().get_all(CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("?")).collect();
         let mut decoder = Decoder::for_coding(&codings.join(","), limit)?;
         while !head && !decoder.is_full() {
-            let chunk = self.response.chunk().await.map_err(|fault| failed(&final_url, &fault))?;
-            let Some(chunk) = chunk else { break };
-            decoder.feed(&chunk)?;
+            let Some(frame) = self.response.body_mut().frame().await else { break };
+            let frame = frame.map_err(|fault| failed(&final_url, &fault))?;
+            if let Some(chunk) = frame.data_ref() {
+                decoder.feed(chunk)?;
+            }
         }
         let read = if head { Read::default() } else { decoder.finish()? };
         if read.truncated && overflow == Overflow::Refuse {
@@ -186,34 +223,6 @@ impl Sent {
             wire_bytes: read.wire,
             hops,
         })
-    }
-}
-
-/// Answers for one name with the addresses that were judged, and for no other.
-#[derive(Debug)]
-struct Pins {
-    name: String,
-    addresses: Vec<SocketAddr>,
-}
-
-impl reqwest::dns::Resolve for Pins {
-    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
-        let answer = (name.as_str() == self.name).then(|| self.addresses.clone());
-        Box::pin(async move {
-            let addresses = answer.ok_or("this name was not judged")?;
-            Ok(Box::new(addresses.into_iter()) as reqwest::dns::Addrs)
-        })
-    }
-}
-
-fn method(method: Method) -> reqwest::Method {
-    match method {
-        Method::Get => reqwest::Method::GET,
-        Method::Head => reqwest::Method::HEAD,
-        Method::Post => reqwest::Method::POST,
-        Method::Put => reqwest::Method::PUT,
-        Method::Patch => reqwest::Method::PATCH,
-        Method::Delete => reqwest::Method::DELETE,
     }
 }
 
@@ -256,3 +265,6 @@ const TOLD: [&str; 9] = [
 
 /// Bytes of response headers that are accepted.
 const HEAD_LIMIT: usize = 64 * 1024;
+
+/// Bytes of an answer that are held while its head is read; a head needs fewer.
+const BUFFER: usize = 128 * 1024;

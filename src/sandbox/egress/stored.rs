@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use http_cache_semantics::{AfterResponse, BeforeRequest, CacheOptions, CachePolicy};
-use reqwest::header::HeaderMap;
+use hyper::header::HeaderMap;
 
 use super::request::{Outgoing, Page};
 use crate::policy::request::Method;

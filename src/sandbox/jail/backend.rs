@@ -52,6 +52,11 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     /// Finds out by doing what it can hold here.
     fn probe(&self) -> BoxFuture<'_, Probe>;
 
+    /// Whether a program in it can have a doorway ([`JailSpec::network`]).
+    fn has_doorway(&self) -> bool {
+        false
+    }
+
     /// Runs one program. Cancelling kills every process of it. When the answer is there, all of them are dead.
     fn run<'a>(&'a self, spec: &'a JailSpec, cancel: &'a CancellationToken, progress: Progress) -> BoxFuture<'a, Result<Outcome, NoRun>>;
 

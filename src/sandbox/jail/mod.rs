@@ -3,6 +3,7 @@
 mod backend;
 mod collect;
 mod commands;
+mod doorway;
 mod ending;
 mod harvest;
 mod inside;
@@ -26,7 +27,7 @@ pub use inside::enter_if_asked;
 pub(in crate::sandbox) use inside::{close_inherited, give_up_privileges};
 pub use interpreter::Interpreter;
 pub use outcome::{Isolation, LeftFile, Limit, NoRun, Outcome, Picture, Status, Usage};
-pub use spec::{JailRoot, JailSpec, Layer, Layers, Limits, Session, SessionBounds, Settings};
+pub use spec::{DOORWAY_PORT, JailRoot, JailSpec, Layer, Layers, Limits, Network, Session, SessionBounds, Settings};
 
 /// The jail of a server: one interpreter, one backend, chosen once.
 #[derive(Debug, Clone)]
@@ -74,6 +75,10 @@ impl Jail {
     /// # Errors
     /// [`NoRun`]: a required layer or a root cannot be had, or the jail failed.
     pub async fn run(&self, spec: &JailSpec, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
+        if spec.network.is_some() && !self.backend.has_doorway() {
+            let reason = format!("the backend `{}` has no way to the gateway; set `[python] network = false`", self.backend.name());
+            return Err(NoRun::Unavailable { layer: "network".to_owned(), reason });
+        }
         self.backend.run(spec, cancel, progress).await
     }
 

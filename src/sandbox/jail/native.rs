@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backend::{Backend, Probe, Progress, Stream};
 use super::collect::{Kept, sealed};
+use super::doorway;
 use super::ending::Ending;
 use super::harvest;
 use super::interpreter::Interpreter;
@@ -73,6 +74,7 @@ impl Native {
             collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress.as_ref()),
             read_capped(&mut pipes.report),
         );
+        words.doorway().close().await;
         let (end, layers) = told?;
         let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
         let report = verdict::read_report(&report);
@@ -101,7 +103,7 @@ impl Native {
         fds.extend(spec.roots.iter().map(|root| root.dir.as_fd()));
         self.spawner.send(&order, &fds).await?;
         let socket = link::asynchronous(ours).map_err(|e| NoRun::fault("reading the channel", e))?;
-        Ok(Words::new(socket))
+        Ok(Words::new(socket, spec.network.clone()))
     }
 
     /// The bootstrap as the interpreter compiled it, in a file that all calls share.
@@ -118,7 +120,7 @@ impl Native {
         let roots =
             spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable, masked: root.masked.clone() });
         Order {
-            interpreter: Interpreter::clone(&self.interpreter),
+            interpreter: if spec.network.is_some() { self.interpreter.with_certificates() } else { Interpreter::clone(&self.interpreter) },
             limits: spec.limits,
             env: environment(spec),
             require: spec.require.clone(),
@@ -126,6 +128,7 @@ impl Native {
             start_dir: spec.start(),
             preload: self.preload.clone(),
             fresh: spec.fresh,
+            network: spec.network.is_some(),
             command: spec.command.clone(),
         }
     }
@@ -134,6 +137,10 @@ impl Native {
 impl Backend for Native {
     fn name(&self) -> &'static str {
         "native"
+    }
+
+    fn has_doorway(&self) -> bool {
+        true
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -210,6 +217,9 @@ pub(super) fn program_file(interpreter: &Interpreter, spec: &JailSpec) -> Result
 /// The whole environment of the program: nothing of the server's.
 fn environment(spec: &JailSpec) -> BTreeMap<String, String> {
     let mut environment: BTreeMap<String, String> = FIXED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    if spec.network.is_some() {
+        environment.extend(doorway::environment());
+    }
     environment.extend(spec.env.clone());
     environment
 }

@@ -34,6 +34,8 @@ pub(crate) struct Order {
     pub(crate) preload: Vec<String>,
     /// Start from nothing.
     pub(crate) fresh: bool,
+    /// Whether the program has a doorway to the server's gateway.
+    pub(crate) network: bool,
     /// The arguments of a program that is no interpreter, its own name first; empty for Python.
     pub(crate) command: Vec<String>,
 }
@@ -63,7 +65,7 @@ pub(crate) struct RootOrder {
 /// What the jail process says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Word {
-    /// Everything stands and the program starts.
+    /// Everything stands and the program starts. The socket of its doorway comes along, where it has one.
     Started(Layers),
     /// A required layer cannot be had.
     Unavailable {

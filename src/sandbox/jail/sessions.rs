@@ -166,6 +166,7 @@ async fn one(
     progress: Progress,
 ) -> Result<(Outcome, bool), NoRun> {
     let (began, since) = (Instant::now(), harvest::now());
+    state.words.doorway().open_again(spec.network.clone());
     let (mut pipes, ends) = Pipes::new()?;
     let stdin = sealed(&[&spec.stdin])?;
     let program = program_file(&native.interpreter, spec)?;
@@ -210,6 +211,8 @@ async fn one(
             () = late => {}
         }
     });
+    // Between two calls nobody has allowed anything: what a program goes on doing then reaches nothing.
+    state.words.doorway().close().await;
     let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
     let alive = ended.is_none();
     let end = match ended {

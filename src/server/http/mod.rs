@@ -1,6 +1,7 @@
 //! MCP over HTTP: both eras at `/mcp`, the transport of 2024-11-05 at `/sse` where asked for, and what operators need beside them.
 
 mod answers;
+mod events;
 mod front;
 mod identity;
 mod jwt;
@@ -197,12 +198,17 @@ async fn watch(house: &Arc<House>, reload: &(dyn Fn() + Send + Sync)) {
         tracing::warn!("signals cannot be watched; the server ends when it is killed");
         return std::future::pending().await;
     };
+    let mut look = tokio::time::interval(crate::server::LOOK);
     loop {
         tokio::select! {
             _ = terminate.recv() => return,
             _ = interrupt.recv() => return,
             _ = kill.recv() => house.kill("SIGUSR2").await,
-            _ = hangup.recv() => reload(),
+            _ = hangup.recv() => {
+                reload();
+                house.refresh().await;
+            }
+            _ = look.tick() => house.refresh().await,
         }
     }
 }

@@ -60,10 +60,10 @@ pub(super) fn attend(mut master: Master, inner: &OwnedFd, child: Pid, group: Opt
         let [from_server, from_inside, gone] = wait(events, left);
         if from_inside {
             match order::receive::<Word>(inner.as_fd()) {
-                Ok(Some((Word::Started(layers), _))) => {
+                Ok(Some((Word::Started(layers), doorway))) => {
                     started = true;
                     deadline = Instant::now() + master.wall();
-                    master.answer(&Word::Started(layers));
+                    master.pass_on(&Word::Started(layers), &doorway);
                 }
                 Ok(Some((Word::Taken(wall), fds))) => {
                     // The server's end may be closed already: the new channel is polled as the old one was.
@@ -139,6 +139,14 @@ impl Master {
         match self {
             Self::Call(server, _) => tell(server, word),
             Self::Seat(_) => ExitCode::FAILURE,
+        }
+    }
+
+    fn pass_on(&self, word: &Word, fds: &[OwnedFd]) {
+        if let Self::Call(server, _) = self {
+            let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+            // A server that does not hear it is gone, and its end ends the call.
+            let _ = order::send(server.as_fd(), word, &fds);
         }
     }
 

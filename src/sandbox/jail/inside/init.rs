@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::layers::Built;
 use super::watch::Watch;
-use super::{program, raw, root, trees, walls};
+use super::{doorway, program, raw, root, trees, walls};
 use crate::sandbox::jail::order::{self, End, Order, Word};
 use crate::sandbox::jail::outcome::Limit;
 
@@ -41,13 +41,13 @@ enum Step {
 }
 
 fn started(order: &Order, handed: [OwnedFd; 6], shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
-    furnish(order, shown, &mut built)?;
+    let doorway = furnish(order, shown, &mut built)?;
     walls::drop_privileges(&mut built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}")))?;
     let signals = listen()?;
     match raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}")))? {
-        None => Ok(Step::Program(program::run(order, handed, built, inside))),
+        None => Ok(Step::Program(program::run(order, handed, built, inside, doorway.as_ref()))),
         Some(child) => {
-            drop(handed);
+            drop((handed, doorway));
             // The program has the same user: without this it could read init's memory where Landlock is missing.
             let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
             Ok(Step::Init(child, signals))
@@ -55,11 +55,11 @@ fn started(order: &Order, handed: [OwnedFd; 6], shown: trees::Shown, mut built: 
     }
 }
 
-/// Builds the root and says what the namespaces hold.
+/// Builds the root and says what the namespaces hold; the doorway is for a program that may use the network.
 ///
 /// # Errors
 /// The word that refuses the call.
-pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> Result<(), Word> {
+pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> Result<Option<OwnedFd>, Word> {
     root::build(order, shown, built)?;
     nix::unistd::sethostname("jail").map_err(|e| Word::Fault(format!("naming the host: {e}")))?;
     if built.has("proc") {
@@ -67,8 +67,10 @@ pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> 
     } else {
         built.missing("memory", "bounded for each process alone: there is no /proc to add them up; mount /proc unmasked");
     }
+    let unavailable = |reason| Word::Unavailable { layer: "network".to_owned(), reason };
+    let doorway = order.network.then(doorway::open).transpose().map_err(unavailable)?;
     built.on("network");
-    Ok(())
+    Ok(doorway)
 }
 
 /// The deaths of children as something that can be waited for.

@@ -7,6 +7,7 @@
 
 mod attend;
 mod cgroup;
+mod doorway;
 mod enter;
 mod init;
 mod layers;

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jail process writes what the kernel keeps of itself")]
 
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 
 use super::layers::Built;
@@ -10,9 +10,11 @@ use super::{raw, syscalls, walls};
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// Becomes the program; comes back only when that failed.
-pub(super) fn run(order: &Order, handed: [OwnedFd; 6], mut built: Built, inside: &OwnedFd) -> ExitCode {
+pub(super) fn run(order: &Order, handed: [OwnedFd; 6], mut built: Built, inside: &OwnedFd, doorway: Option<&OwnedFd>) -> ExitCode {
     let Ok(channel) = rustix::io::fcntl_dupfd_cloexec(inside, HIGH) else { return ExitCode::FAILURE };
-    let word = match become_program(order, handed, &mut built, &channel) {
+    // High as well: the numbers below are about to be given away.
+    let Ok(doorway) = doorway.map(|doorway| rustix::io::fcntl_dupfd_cloexec(doorway, HIGH)).transpose() else { return ExitCode::FAILURE };
+    let word = match become_program(order, handed, &mut built, &channel, doorway.as_ref()) {
         Ok(never) => match never {},
         Err(word) => word,
     };
@@ -23,7 +25,13 @@ pub(super) fn run(order: &Order, handed: [OwnedFd; 6], mut built: Built, inside:
 /// Above every number that the program gets.
 const HIGH: i32 = 20;
 
-fn become_program(order: &Order, handed: [OwnedFd; 6], built: &mut Built, channel: &OwnedFd) -> Result<std::convert::Infallible, Word> {
+fn become_program(
+    order: &Order,
+    handed: [OwnedFd; 6],
+    built: &mut Built,
+    channel: &OwnedFd,
+    doorway: Option<&OwnedFd>,
+) -> Result<std::convert::Infallible, Word> {
     let fault = |doing: &str, e: &dyn std::fmt::Display| Word::Fault(format!("{doing}: {e}"));
     rustix::process::setsid().map_err(|e| fault("starting a process group", &e))?;
     nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| fault("clearing the signal mask", &e))?;
@@ -44,14 +52,15 @@ fn become_program(order: &Order, handed: [OwnedFd; 6], built: &mut Built, channe
     // Where the kernel has to kill somebody for memory, it is the program and not its supervisor.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     walls::landlock(order, built);
-    match syscalls::install() {
+    match syscalls::install(order.network) {
         Ok(()) => built.on("syscalls"),
         Err(e) => built.missing("syscalls", format!("no system call filter ({e}); enable seccomp in the kernel or the container")),
     }
     if let Some(word) = built.shortage(&order.require) {
         return Err(word);
     }
-    order::send(channel.as_fd(), &Word::Started(built.all()), &[]).map_err(|e| fault("telling of the start", &e))?;
+    let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
+    order::send(channel.as_fd(), &Word::Started(built.all()), &doorway).map_err(|e| fault("telling of the start", &e))?;
     let environment: Vec<String> = order.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
     let arguments = if order.command.is_empty() { arguments.as_slice() } else { order.command.as_slice() };

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use nix::sys::resource::{Resource, setrlimit};
@@ -11,7 +11,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::layers::Built;
 use crate::sandbox::jail::order::Order;
-use crate::sandbox::jail::spec::Limits;
+use crate::sandbox::jail::spec::{DOORWAY_PORT, Limits};
 
 /// Bounds this process and what it starts. None can be raised again: soft and hard are the same, and no capability is left.
 ///
@@ -142,6 +142,9 @@ fn rules(order: &Order, level: CompatLevel) -> Result<RulesetCreated, String> {
         .and_then(|rules| rules.scope(Scope::from_all(abi)))
         .and_then(Ruleset::create)
         .map_err(|e| text(&e))?;
+    if order.network {
+        (&mut rules).add_rule(NetPort::new(DOORWAY_PORT, AccessNet::ConnectTcp)).map(drop).map_err(|e| text(&e))?;
+    }
     let mut allow = |path: &str, access| -> Result<(), String> {
         let fd = PathFd::new(path).map_err(|e| text(&e))?;
         (&mut rules).add_rule(PathBeneath::new(fd, access)).map(drop).map_err(|e| text(&e))

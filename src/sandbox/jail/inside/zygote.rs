@@ -38,8 +38,12 @@ pub(super) enum Made {
 /// The text of what went wrong.
 pub(super) fn start(order: &Order) -> Result<Made, String> {
     let (channel, theirs) = order::channel()?;
-    let profile =
-        [order.interpreter.module_path.join("\n"), order.preload.join(" "), walls::limit_lines(&order.limits), syscalls::filter_lines()?];
+    let profile = [
+        order.interpreter.module_path.join("\n"),
+        order.preload.join(" "),
+        walls::limit_lines(&order.limits),
+        syscalls::filter_lines(order.network)?,
+    ];
     let profile = sealed(&[profile.join("\n\n").as_bytes()]).map_err(|e| e.to_string())?;
     if let Some(pid) = raw::fork()? {
         return Ok(Made::Zygote(Zygote { pid, channel }));

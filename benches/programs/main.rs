@@ -1,0 +1,135 @@
+//! What a program costs through a real `tools/call` over stdio, beside a bare `python3 -I -S -c pass` and other sandboxes, in one run.
+//!
+//! Every line is a median, a 90th percentile and the median's ratio to the bare interpreter of the same run; on a machine with neighbours the ratios
+//! are what the run is for (`chrt --rr 10` or `nice -n -19` keeps most of them out). Sandboxes that are not installed are named and left out.
+//! `TOOLGATE_BENCH_ROUNDS` sets the calls of each line (default 100); `TOOLGATE_BENCH_PYTHON` an interpreter with numpy and pandas (default: the one
+//! that `./check --setup` makes); `TOOLGATE_BENCH_BINARY` another build than the bench's own.
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    clippy::disallowed_methods,
+    reason = "a benchmark that cannot measure has nothing to say; its numbers are rounded for people"
+)]
+
+mod others;
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use server::{House, Server};
+
+fn main() {
+    // `cargo test --benches` only asks whether it starts.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let rounds: usize = std::env::var("TOOLGATE_BENCH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
+    let python = real("python3").expect("an interpreter");
+    let plain = series(rounds, Duration::ZERO, || timed(Command::new(&python).args(["-I", "-S", "-c", "pass"])));
+    let base = at(&plain, 50);
+    println!("{:<44} {:>9} {:>9} {:>8}", "", "p50 ms", "p90 ms", "x plain");
+    line("python3 -I -S -c pass", &plain, base);
+    for (name, found) in others::all(&python) {
+        match found {
+            Some(mut command) => line(name, &series(rounds, Duration::ZERO, || timed(&mut command)), base),
+            None => println!("{name}: not installed, left out"),
+        }
+    }
+    let house = House::new(&python, "");
+    let mut server = Server::start(&house);
+    let first = server.timed("pass");
+    println!("{:<44} {:>9.2}", "toolgate, the first program of a server", ms(first));
+    settle(&mut server, "pass");
+    line("toolgate, a jail waits", &series(rounds, PAUSE, || server.timed("pass")), base);
+    line("toolgate, a jail waits, print(sum(…))", &series(rounds, PAUSE, || server.timed("print(sum(range(1000)))")), base);
+    line("toolgate, back to back", &series(rounds, Duration::ZERO, || server.timed("pass")), base);
+    line("toolgate, the pool is empty", &series(rounds, PAUSE, || server.with_an_empty_pool("pass")), base);
+    line("toolgate, cold (`fresh`)", &series(rounds, PAUSE, || server.timed_fresh("pass")), base);
+    settle(&mut server, "pass");
+    println!("{:<44} {}", "toolgate, private memory of a ready child", server.memory());
+    for flight in [4, 64] {
+        println!("{:<44} {:>9.0} calls/s", format!("toolgate, {flight} at once"), server.throughput("pass", flight, 512));
+    }
+    drop(server);
+    let prepared = House::new(&python, "prepare = true");
+    let mut server = Server::start(&prepared);
+    std::thread::sleep(Duration::from_secs(1));
+    println!("{:<44} {:>9.2}", "toolgate, the first one with `prepare`", ms(server.timed("pass")));
+    drop(server);
+    match with_packages() {
+        Some(python) => {
+            let imports = |module: &str| timed(Command::new(&python).args(["-I", "-c", &format!("import {module}")]));
+            line("python3 -I -c 'import numpy'", &series(10, Duration::ZERO, || imports("numpy")), base);
+            line("python3 -I -c 'import pandas'", &series(10, Duration::ZERO, || imports("pandas")), base);
+            let house = House::new(&python, "preload = [\"numpy\", \"pandas\"]\nmemory = \"512 MiB\"");
+            let mut server = Server::start(&house);
+            settle(&mut server, "import pandas");
+            let numpy = "import numpy as np\nprint(np.arange(1000).sum())";
+            line("toolgate, numpy preloaded, a sum", &series(rounds, PAUSE, || server.timed(numpy)), base);
+            let pandas = "import pandas as pd\nprint(pd.DataFrame({'a': [1, 2, 3]}).sum())";
+            line("toolgate, pandas preloaded, a frame", &series(rounds, PAUSE, || server.timed(pandas)), base);
+            println!("{:<44} {}", "toolgate, private memory of such a child", server.memory());
+        }
+        None => println!("numpy and pandas: not installed (`./check --setup`), left out"),
+    }
+}
+
+/// Between two calls of a line: a model thinks longer.
+const PAUSE: Duration = Duration::from_millis(30);
+
+fn settle(server: &mut Server, code: &str) {
+    for _ in 0..20 {
+        server.timed(code);
+        std::thread::sleep(PAUSE);
+    }
+    std::thread::sleep(Duration::from_millis(300));
+}
+
+/// The file behind an interpreter's name: a shim that picks a version would be measured as well.
+fn real(name: &str) -> Option<PathBuf> {
+    let told = Command::new(name).args(["-I", "-c", "import os, sys; print(os.path.realpath(sys.executable))"]).output().ok()?;
+    Some(PathBuf::from(String::from_utf8(told.stdout).ok()?.trim())).filter(|path| path.exists())
+}
+
+fn with_packages() -> Option<PathBuf> {
+    let named = std::env::var_os("TOOLGATE_BENCH_PYTHON").map(PathBuf::from);
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/.venv-jail/bin/python");
+    let python = named.unwrap_or(own);
+    let can = Command::new(&python).args(["-I", "-c", "import numpy, pandas"]).stderr(Stdio::null()).status();
+    can.is_ok_and(|status| status.success()).then_some(python)
+}
+
+fn timed(command: &mut Command) -> Duration {
+    let begun = Instant::now();
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let took = begun.elapsed();
+    assert!(status.is_ok_and(|status| status.success()), "{command:?} failed");
+    took
+}
+
+fn series(rounds: usize, pause: Duration, mut once: impl FnMut() -> Duration) -> Vec<Duration> {
+    let one = |_| {
+        std::thread::sleep(pause);
+        once()
+    };
+    let mut times: Vec<Duration> = (0..rounds).map(one).collect();
+    times.sort_unstable();
+    times
+}
+
+fn at(times: &[Duration], percent: usize) -> Duration {
+    times.get(times.len() * percent / 100).copied().unwrap_or_default()
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn line(name: &str, times: &[Duration], base: Duration) {
+    let median = at(times, 50);
+    println!("{name:<44} {:>9.2} {:>9.2} {:>8.2}", ms(median), ms(at(times, 90)), median.as_secs_f64() / base.as_secs_f64());
+}

@@ -1,0 +1,118 @@
+//! The official conformance suite against the product's HTTP stack: with fixtures of its own, which must pass in full, and against the built
+//! binary, where exactly the scenarios of docs/conformance.md may fail.
+//!
+//! `./check --setup` installs the suite. Without it the tests say so; with `CI=true` they fail.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use toolgate::server::http::{Door, Options, serve_other};
+
+use crate::fixtures::Fixtures;
+use crate::home::{Home, Policy, repository};
+use crate::server::HttpServer;
+
+/// The suite's program and the Node that runs it; none when they are not installed.
+fn suite() -> Option<(PathBuf, PathBuf)> {
+    let clients = repository().join("tests/clients");
+    let processor = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let node = clients.join(format!("node_modules/node-linux-{processor}/bin/node"));
+    let program = repository().join("tests/conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js");
+    if node.exists() && program.exists() {
+        return Some((node, program));
+    }
+    let why = "the conformance suite is not installed; `./check --setup` installs it";
+    assert!(std::env::var("CI").is_ok_and(|value| value != "true") || std::env::var("CI").is_err(), "{why}");
+    eprintln!("skipped: {why}");
+    None
+}
+
+/// Runs the suite; the scenarios that count and failed, and what it printed.
+fn run(url: &str, version: &str) -> Option<(BTreeSet<String>, String)> {
+    let (node, program) = suite()?;
+    let results = tempfile::tempdir().unwrap();
+    let out = Command::new(node)
+        .arg(program)
+        .args(["server", "--url", url, "--requirements", version, "-o"])
+        .arg(results.path())
+        .current_dir(results.path())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&out.stdout).into_owned();
+    let summary = printed.split("=== SUMMARY ===").nth(1).unwrap_or_else(|| panic!("no summary: {printed}"));
+    let (scored, others) = summary.split_once("Not scored for").unwrap_or((summary, ""));
+    let failed = |text: &str| -> BTreeSet<String> {
+        let names = text.lines().filter_map(|line| line.trim().strip_prefix('✗'));
+        names.map(|line| line.trim().split([':', ' ']).next().unwrap_or_default().to_owned()).collect()
+    };
+    let failed = &failed(scored) - &failed(others);
+    Some((failed, printed))
+}
+
+/// The fixtures behind the product's own stack, in this process; their address.
+fn fixtures() -> String {
+    let (told, address) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let home = Home::new(Policy::default());
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            told.send(format!("http://{}/mcp", listener.local_addr().unwrap())).unwrap();
+            let options = Options {
+                door: Door::Tcp(listener),
+                sse: false,
+                tls: None,
+                source: Arc::new(|_| Box::pin(async { Err("none".to_owned()) })),
+                reload: Box::new(|| {}),
+            };
+            let fixtures = Fixtures::new();
+            serve_other(house(&home), options, move |_| fixtures.clone()).await.unwrap();
+        });
+    });
+    address.recv().unwrap()
+}
+
+fn house(home: &Home) -> Arc<toolgate::house::House> {
+    use toolgate::{audit, gate, manifest, sandbox, tools};
+    let text = std::fs::read_to_string(home.manifest()).unwrap();
+    let manifest = manifest::parse(&text, tools::specs()).expect("the manifest of the tests reads well");
+    let state = audit::StateDir::open(&home.state()).unwrap();
+    let log = audit::Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap();
+    let roots = sandbox::root::Roots::open(&[], &[], Some(state.path())).unwrap();
+    let egress = sandbox::egress::Egress::new(sandbox::egress::Settings::default());
+    let sandbox = sandbox::Sandbox::new(roots, egress, sandbox::jail::Settings::default());
+    let gate = gate::Gate::new(manifest, Arc::new(state)).unwrap();
+    Arc::new(toolgate::house::House::new(Arc::new(log), gate, sandbox, tools::all()))
+}
+
+#[test]
+fn the_stack_with_the_suites_fixtures_passes_2025_11_25_in_full() {
+    let Some((failed, printed)) = run(&fixtures(), "2025-11-25") else { return };
+    assert!(failed.is_empty(), "{failed:?}\n{printed}");
+}
+
+#[test]
+fn the_stack_with_the_suites_fixtures_passes_2026_07_28_in_full() {
+    let Some((failed, printed)) = run(&fixtures(), "2026-07-28") else { return };
+    assert!(failed.is_empty(), "{failed:?}\n{printed}");
+}
+
+/// The scenarios that docs/conformance.md lists under this heading.
+fn listed(version: &str) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(repository().join("docs/conformance.md")).unwrap();
+    let section = text.split("\n## ").find(|section| section.starts_with(version)).unwrap();
+    section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next().map(str::to_owned)).collect()
+}
+
+#[test]
+fn the_product_fails_exactly_the_scenarios_that_need_fixtures() {
+    let home = Home::new(Policy { limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", ..Policy::default() });
+    let server = HttpServer::start(&home);
+    for version in ["2025-11-25", "2026-07-28"] {
+        let Some((failed, printed)) = run(&format!("{}/mcp", server.address), version) else { return };
+        assert_eq!(failed, listed(version), "{version}\n{printed}");
+    }
+    server.stop();
+}

@@ -1,0 +1,171 @@
+//! What goes into a program and what comes out of it, through the whole server.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Policy};
+use crate::packages::open_home;
+use crate::server::{Server, descendants, until, went_well};
+
+fn served() -> (Home, Server) {
+    let home = open_home("");
+    let server = Server::greeted(&home, "2025-11-25");
+    (home, server)
+}
+
+fn facts(answer: &Value) -> &Value {
+    &answer["result"]["structuredContent"]
+}
+
+#[test]
+fn a_program_reads_its_input_and_its_last_value_is_shown_as_in_a_notebook() {
+    let (_home, mut server) = served();
+    let shown = server.call("run_python", &json!({"code": "import sys\nsys.stdin.read().upper()", "stdin": "äpples"}));
+    assert_eq!(facts(&shown)["stdout"], "'ÄPPLES'\n", "{shown}");
+    for (code, printed) in [("x = 1", ""), ("None", ""), ("print(1)\n2", "1\n2\n"), ("input()", "'one'\n"), ("'a';", "'a'\n")] {
+        let answer = server.call("run_python", &json!({"code": code, "stdin": "one\ntwo\n"}));
+        assert_eq!(facts(&answer)["stdout"], printed, "{code}: {answer}");
+    }
+}
+
+#[test]
+fn files_a_program_leaves_come_back_with_size_digest_and_type() {
+    let (_home, mut server) = served();
+    let code = "import os\nos.makedirs('out')\nopen('out/a.csv', 'w').write('a')\nopen('b.json', 'w').write('{}')\nos.symlink('/etc/passwd', 'c.txt')";
+    let left = server.call("run_python", &json!({"code": code}));
+    let expected = json!([
+        {"path": "work/b.json", "size": 2, "sha256": "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a", "mime_type": "application/json"},
+        {"path": "work/out/a.csv", "size": 1, "sha256": "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb", "mime_type": "text/csv"},
+    ]);
+    assert_eq!(facts(&left)["files"], expected, "{left}");
+    let none = server.call("run_python", &json!({"code": "print(open('b.json').read())"}));
+    assert_eq!((&facts(&none)["files"], &facts(&none)["stdout"]), (&json!([]), &json!("{}\n")), "{none}");
+}
+
+#[test]
+fn long_output_keeps_its_beginning_and_its_end() {
+    let (_home, mut server) = served();
+    let code = "import sys\nfor stream in (sys.stdout, sys.stderr):\n    print('begin', 'x' * 300_000, 'end', file=stream)";
+    let answer = server.call("run_python", &json!({"code": code}));
+    for stream in ["stdout", "stderr"] {
+        let text = facts(&answer)[stream].as_str().unwrap();
+        assert!(
+            text.starts_with("begin x") && text.ends_with("x end\n") && text.contains("bytes left out"),
+            "{stream}: {} bytes",
+            text.len()
+        );
+        assert!(text.len() < 70_000, "{stream}: {} bytes", text.len());
+    }
+    assert_eq!(facts(&answer)["truncated"], true);
+}
+
+#[test]
+fn a_long_call_tells_what_it_has_printed_so_far() {
+    let (_home, mut server) = served();
+    let code = "import time\nprint('step one')\ntime.sleep(2)\nprint('step two')";
+    let mut params = json!({"name": "run_python", "arguments": {"code": code}});
+    params["_meta"] = json!({"progressToken": "p"});
+    let id = server.ask("tools/call", &params);
+    let note = server.next_message(Duration::from_secs(20)).unwrap();
+    assert_eq!(note["method"], "notifications/progress", "{note}");
+    assert!(note["params"]["message"].as_str().is_some_and(|text| text.contains("step one") && !text.contains("two")), "{note}");
+    assert_eq!(facts(&server.answer(&id))["stdout"], "step one\nstep two\n");
+}
+
+#[test]
+fn a_cold_start_in_a_session_that_runs_is_refused_and_in_a_new_one_is_not() {
+    let (_home, mut server) = served();
+    let first = server.call("run_python", &json!({"code": "kept = 1", "session": "new", "fresh": true}));
+    assert!(went_well(&first), "{first}");
+    let handle = &facts(&first)["session"];
+    let both = server.call("run_python", &json!({"code": "print(kept)", "session": handle, "fresh": true}));
+    assert_eq!(facts(&both)["code"], "argument_invalid", "{both}");
+    let one = server.call("run_python", &json!({"code": "print(kept)", "session": handle}));
+    assert_eq!(facts(&one)["stdout"], "1\n", "{one}");
+}
+
+#[test]
+fn a_shell_line_works_and_reaches_nothing_more_than_the_program() {
+    let (_home, mut server) = served();
+    let code = "import subprocess, os\nprint(subprocess.run('echo $((6 * 7)) | { read a; echo got $a; }', shell=True, capture_output=True, text=True).stdout)\n\
+                print(os.system('exit 3') >> 8)";
+    let ordinary = server.call("run_python", &json!({"code": code}));
+    assert_eq!(facts(&ordinary)["stdout"], "got 42\n\n3\n", "{ordinary}");
+    let attack = "import subprocess\nfor line in ('read a < /etc/shadow', 'echo x > /usr/x', 'kill -0 -1 2>/dev/null; echo x > /proc/1/comm'):\n    \
+                  print(subprocess.run(line, shell=True, stderr=subprocess.DEVNULL).returncode != 0)";
+    let refused = server.call("run_python", &json!({"code": attack}));
+    assert_eq!(facts(&refused)["stdout"], "True\nTrue\nTrue\n", "{refused}");
+}
+
+#[test]
+fn interpreters_are_ready_before_the_first_program_only_where_the_manifest_says_so() {
+    let is_python = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("python"));
+    let home = open_home("prepare = true");
+    let mut server = Server::greeted(&home, "2025-11-25");
+    until("an interpreter waits", || server.children().iter().flat_map(|pid| descendants(*pid)).any(|pid| is_python(&pid)));
+    assert_eq!(facts(&server.call("run_python", &json!({"code": "print(1)"})))["stdout"], "1\n");
+    drop(server);
+    for (home, profile) in [(open_home(""), "EXECUTE_CODE"), (open_home("prepare = true"), "SEND_EMAIL")] {
+        let manifest = std::fs::read_to_string(home.manifest()).unwrap().replace("\"EXECUTE_CODE\"]", &format!("\"{profile}\"]"));
+        std::fs::write(home.manifest(), manifest).unwrap();
+        let mut server = Server::greeted(&home, "2025-11-25");
+        for _ in 0..5 {
+            assert!(went_well(&server.call("list_directory", &json!({"path": "project"}))));
+        }
+        assert_eq!(server.children(), Vec::<u32>::new(), "{profile}");
+    }
+}
+
+/// Counts how often a marker stands in the memory of the program itself; the expression does not match its own source.
+const LOOK: &str = "import re\nfound = 0\nwanted = re.compile(b'mark[e]r-of-[t]his-[t]est-[0-9]+')\nwith open('/proc/self/mem', 'rb', 0) as memory:\n    \
+    for line in open('/proc/self/maps').read().splitlines():\n        place, mode = line.split()[:2]\n        \
+    if 'r' not in mode or '[v' in line: continue\n        low, high = (int(end, 16) for end in place.split('-'))\n        \
+    try:\n            memory.seek(low)\n            found += len(wanted.findall(memory.read(high - low)))\n        except (OSError, OverflowError): pass\n\
+    print(found > 0)";
+
+#[test]
+fn nothing_of_the_server_or_of_a_former_call_is_in_the_memory_of_a_program() {
+    let home = open_home("");
+    let mut server = Server::start_with(&home, &[], &[("SECRET_OF_THE_SERVER", "marker-of-this-test-1")]);
+    server.request("initialize", &crate::server::hello("2025-11-25"));
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let finds = |server: &mut Server, before: &str| {
+        let answer = server.call("run_python", &json!({"code": format!("{before}{LOOK}")}));
+        facts(&answer)["stdout"].as_str().unwrap_or_default().to_owned()
+    };
+    // What is there is found: the program's own source.
+    assert_eq!(finds(&mut server, "own = 'marker-of-this-test-2'\n"), "True\n");
+    for number in 3..9 {
+        let marked = json!({"code": format!("import builtins\nbuiltins.left = 'marker-of-this-test-{number}' * 1000"), "stdin": "marker-of-this-test-0"});
+        assert!(went_well(&server.call("run_python", &marked)));
+        assert_eq!(finds(&mut server, ""), "False\n");
+    }
+}
+
+#[test]
+fn random_numbers_differ_between_calls_of_one_waiting_interpreter() {
+    let home = open_home("preload = [\"random\", \"tempfile\", \"uuid\"]");
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let mut seen = Vec::new();
+    for _ in 0..8 {
+        let code = "import random, tempfile\nprint(random.random(), next(tempfile._get_candidate_names()))";
+        let answer = server.call("run_python", &json!({"code": code}));
+        seen.push(facts(&answer)["stdout"].as_str().unwrap().to_owned());
+    }
+    let drawn: std::collections::BTreeSet<_> = seen.iter().flat_map(|line| line.split_whitespace()).collect();
+    assert_eq!(drawn.len(), 16, "{seen:?}");
+    let chosen = server.call("run_python", &json!({"code": "import random\nrandom.seed(7)\nprint(random.randint(1, 10**6))"}));
+    let again = server.call("run_python", &json!({"code": "import random\nrandom.seed(7)\nprint(random.randint(1, 10**6))"}));
+    assert_eq!(facts(&chosen)["stdout"], facts(&again)["stdout"]);
+}
+
+#[test]
+fn a_profile_without_the_right_to_run_code_is_not_offered_python() {
+    let home = Home::new(Policy::default());
+    let manifest = std::fs::read_to_string(home.manifest()).unwrap().replace("\"STANDARD\", \"EXECUTE_CODE\"", "\"STANDARD\"");
+    std::fs::write(home.manifest(), manifest).unwrap();
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let listed = server.request("tools/list", &json!({})).to_string();
+    assert!(listed.contains("read_file") && !listed.contains("run_python"), "{listed}");
+}
