@@ -17,6 +17,7 @@ mod lifetime;
 mod limits;
 mod operations;
 mod origin;
+mod packaging;
 #[path = "../home/server.rs"]
 mod server;
 mod strictness;

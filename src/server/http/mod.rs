@@ -1,6 +1,7 @@
 //! MCP over HTTP: both eras at `/mcp`, the transport of 2024-11-05 at `/sse` where asked for, and what operators need beside them.
 
 mod answers;
+mod events;
 mod front;
 mod identity;
 mod jwt;
