@@ -362,7 +362,8 @@ fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result
     let found = setup::find(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
     let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
     let environment::Environment { interpreter, unready } = environment::find(&found.manifest, found.file.as_deref(), &state);
-    let settings = jail::Settings { interpreter, unready, ..jail::Settings::default() };
+    let backend = found.manifest.python.backend.clone();
+    let settings = jail::Settings { interpreter, unready, backend, ..jail::Settings::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(doctor::examine(&settings));
     if json {
