@@ -149,9 +149,6 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     if let Some(failed) = check::failed_tests(tools::all(), &found.manifest).first() {
         return Err(Unbuilt::Refused(failed.to_string()));
     }
-    if found.manifest.python.network {
-        tracing::warn!("[python] network is on, and this version gives programs no network at all: stricter than the manifest asks");
-    }
     let path = state_path(&found.manifest, found.file.as_deref())?;
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
@@ -172,9 +169,10 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
         ..jail::Settings::default()
     };
     let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });
-    let sandbox = Sandbox::new(roots, egress, jail);
+    let log = Arc::new(log);
     let gate = Gate::new(found.manifest, Arc::new(state)).map_err(machine("the shared counts cannot be opened"))?;
-    let house = House::new(Arc::new(log), gate, sandbox, tools::all());
+    let sandbox = Sandbox::new(roots, egress.watched(Arc::clone(&log), gate.meter()), jail);
+    let house = House::new(log, gate, sandbox, tools::all());
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
     house.manifest_loaded(&place);
     Ok(house)

@@ -141,6 +141,7 @@ fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     found.not_above("network.max_connections", &was.max_connections, &is.max_connections);
     found.limit("network.rate_limit_per_minute", was.rate_per_minute.as_ref(), is.rate_per_minute.as_ref());
     found.limit("network.rate_limit_per_hour", was.rate_per_hour.as_ref(), is.rate_per_hour.as_ref());
+    found.same("network.proxy", &was.proxy, &is.proxy);
     found.when(was.robots == Robots::Respect && is.robots == Robots::Ignore, "network.robots", "is no longer asked");
     found.same("network.secrets", &was.secrets, &is.secrets);
 }

@@ -11,6 +11,7 @@ mod judge;
 pub mod network;
 pub mod paths;
 pub mod program;
+pub mod proxy;
 pub mod request;
 mod screen;
 pub mod secret;

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod commands;
+mod crash;
 mod ending;
 mod eras;
 #[path = "../home/mod.rs"]
@@ -13,6 +14,7 @@ mod limits;
 mod listing;
 mod operator;
 mod packages;
+mod pretenders;
 mod programs;
 mod python;
 mod reload;
