@@ -10,6 +10,7 @@ use crate::filter::Known;
 use crate::gate::{Door, Gate};
 use crate::model::{Output, ToolSpec};
 use crate::policy;
+use crate::reload::{Reload, Source};
 use crate::sandbox::Sandbox;
 use crate::tool::Tool;
 
@@ -22,6 +23,7 @@ pub struct House {
     tools: &'static [&'static dyn Tool],
     /// Contents that the filter found nothing in: models read the same files again and again.
     clean: Mutex<HashSet<Content>>,
+    reload: Reload,
 }
 
 /// A whole content under a manifest: both digests in hex.
@@ -37,7 +39,23 @@ const REMEMBERED: usize = 2048;
 impl House {
     /// A house of these parts.
     pub fn new(log: Arc<Log>, gate: Gate, sandbox: Sandbox, tools: &'static [&'static dyn Tool]) -> Self {
-        Self { log, gate, sandbox, tools, clean: Mutex::default() }
+        Self { log, gate, sandbox, tools, clean: Mutex::default(), reload: Reload::default() }
+    }
+
+    /// The same, with a manifest that may change while it is served.
+    #[must_use]
+    pub fn watching(self, source: Box<dyn Source>) -> Self {
+        Self { reload: Reload::of(source), ..self }
+    }
+
+    /// Takes a change of the manifest as far as it may be taken.
+    pub async fn refresh(&self) {
+        self.reload.refresh(self).await;
+    }
+
+    /// Told after every change of what is in force.
+    pub fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.reload.changes()
     }
 
     /// The log.
@@ -167,7 +185,8 @@ impl House {
         clean.insert(content);
     }
 
-    fn record(&self, record: &Record<'_>) {
+    /// Records an event of the house.
+    pub(crate) fn record(&self, record: &Record<'_>) {
         if let Err(fault) = self.log.append(record, Sync::Handed) {
             tracing::error!(%fault, event = record.event.as_str(), "an event could not be recorded");
         }

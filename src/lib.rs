@@ -12,6 +12,7 @@ pub mod model;
 pub mod pipeline;
 pub mod policy;
 pub mod python;
+pub mod reload;
 pub mod sandbox;
 pub mod server;
 pub mod tool;

@@ -12,7 +12,8 @@ use crate::tool::{Stage, Tool};
 
 /// Answers one call.
 pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage) -> Reply {
-    // The manifest of this moment holds for the whole call, whatever is reloaded meanwhile.
+    // A manifest that was changed holds from here on where it is tighter; the one of this moment holds for the whole call.
+    house.refresh().await;
     let door = house.gate().door();
 
     // 2. The log takes the call, or nothing happens.
@@ -84,6 +85,8 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
 
     // Further calls of the session wait here for their turn, within the time of a call; who waited for a person waited outside it.
     let _slot = turn(door, &capability, &stage).await?;
+
+    unchanged(house, door, granted.decision.approval.is_some()).await?;
 
     // 7. The start is in the log before anything happens, and the switch is looked at once more.
     entry.start(granted.decision.clone(), granted.reach).await?;
@@ -157,6 +160,16 @@ async fn look(house: &House, door: &Door, session: &str, action: &Action, screen
     };
     let facts = Facts { paths: opened.iter().map(|opened| opened.fact.clone()).collect(), addresses, redirects: Vec::new() };
     Ok((opened, facts))
+}
+
+/// A call that was judged by a manifest which no longer holds is not made: a person may have taken a minute to answer.
+async fn unchanged(house: &House, door: &Door, approved: bool) -> Result<(), Refusal> {
+    house.refresh().await;
+    if house.gate().is_current(door) {
+        return Ok(());
+    }
+    let code = if approved { Code::ApprovalMismatch } else { Code::Conflict };
+    Err(Refusal::new(code, "the manifest changed while the call was being decided").hint("make the call again; it is judged anew"))
 }
 
 /// One of the session's places for calls under way.

@@ -2,10 +2,12 @@
 //! `PROPTEST_CASES=1000000` runs as many.
 #![expect(clippy::indexing_slicing, reason = "helpers of tests take cases as they are written, and may stop at what should not be")]
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Map, Value, json};
-use toolgate::cli::simulate::judge_case;
+use toolgate::cli::simulate::{judge_case, judge_request};
 use toolgate::manifest::{Manifest, Mode};
 use toolgate::model::{Code, Level};
 use toolgate::policy::{Decision, Verdict};
@@ -59,6 +61,7 @@ prop_compose! {
         modes in prop::collection::vec(select(MODES.to_vec()), 5), own_modes in any::<bool>(),
         size in select(vec!["1 KiB", "100", "1 MiB"]), rate in select(vec![0, 3, 1000, 1000]),
         level in prop::option::of(0_u64..5), two in any::<bool>(), symlinks in select(vec!["deny", "inside"]),
+        check in select(vec!["strict", "imports", "off"]),
     ) -> Value {
         let mut approvals = Map::new();
         if own_modes {
@@ -73,7 +76,7 @@ prop_compose! {
             "roots": {"data": data, "lib": lib, "work": work},
             "files": {"denied_paths": if deny_files == 0 { files } else { Vec::new() }, "max_file_size": size, "symlinks": symlinks},
             "network": {"allowed_domains": domains},
-            "python": {"allowed_imports": ["math"], "roots": ["work"]},
+            "python": {"allowed_imports": ["math"], "roots": ["work"], "check": check},
             "profiles": {"p": {"permissions": flags, "allowed_tools": allowed, "denied_tools": if deny_tools == 0 { denied } else { Vec::new() }, "rate_limit_per_minute": rate}},
             "tools": tools,
             "approvals": approvals,
@@ -100,7 +103,7 @@ prop_compose! {
     fn state()(
         kinds in prop::collection::vec(select(vec!["file", "dir", "hardlink", "symlink:/srv/data/a", "symlink:/etc", "fifo"]), 4),
         paths in subsequence(vec!["/srv/data/a", "/srv/data/a/k", "/srv/data/b/c", "/srv/lib/a", "/srv/data/K"], 4),
-        size in 0_u64..3000, calls in 0_usize..5, grant in select(PATHS.to_vec()), granted in any::<bool>(),
+        size in 0_u64..3000, calls in 0_usize..5, used in 0_u64..200, grant in select(PATHS.to_vec()), granted in any::<bool>(),
         review in prop::option::of(prop::collection::vec(select(vec!["ok", "deny", "error"]), 0..3)),
         answer in prop::option::of((select(vec!["once", "deny", ""]), select(vec!["K7", "", "X"]), any::<bool>())), channels in any::<bool>(),
     ) -> Value {
@@ -109,6 +112,7 @@ prop_compose! {
             "sizes": {"/srv/data/b/c": size},
             "now": 100,
             "calls_at": vec![90; calls],
+            "used": {"write": used, "egress": used, "cpu": used, "concurrent_calls": calls},
         });
         if granted {
             state["grants"] = json!([{"principal": "p1", "session": "s1", "tool": "write_file", "target": grant, "policy": "P1"}]);
@@ -171,6 +175,14 @@ fn tightened(policy: &Value, how: usize, pattern: &str, tool: &str) -> Value {
         14 => policy["python"]["allowed_imports"] = json!([]),
         15 => policy["tools"]["fetch"] = json!({"allowed_arguments": {"method": ["GET"]}}),
         16 => policy["tools"]["write_file"]["max_file_size"] = json!("10"),
+        20 => policy["limits"] = json!({"write_per_hour": "100", "concurrent_calls": 1}),
+        21 => policy["limits"] = json!({"egress_per_hour": "10", "cpu_per_hour": "1s", "rate_limit_per_hour": 3}),
+        22 => {
+            policy["tools"]["write_file"]["only_listed"] = json!(true);
+            policy["tools"]["write_file"]["allowed_arguments"] = json!({"path": ["data/a", "data/b/c"]});
+        }
+        23 => policy["tools"]["read_file"]["rate_limit_per_minute"] = json!(1),
+        24 => policy["python"]["check"] = json!("strict"),
         17 => policy["review"] = json!({"from_level": 0}),
         18 => policy["files"]["symlinks"] = json!("deny"),
         _ => policy["profiles"]["p"]["allowed_tools"] = json!([]),
@@ -188,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tighter_line_never_loosens(case in case(), how in 0_usize..20, pattern in select(PATTERNS.to_vec()), tool in select(TOOLS.to_vec())) {
+    fn a_tighter_line_never_loosens(case in case(), how in 0_usize..25, pattern in select(PATTERNS.to_vec()), tool in select(TOOLS.to_vec())) {
         let mut tighter = case.clone();
         tighter["policy"] = tightened(&case["policy"], how, pattern, tool);
         let (before, after) = (judged(&case), judged(&tighter));
@@ -262,9 +274,46 @@ fn a_higher_level_is_never_laxer_than_a_lower() {
     }
 }
 
+/// The manifest of a case, its roots placed.
+fn loaded(case: &Value) -> Option<Arc<Manifest>> {
+    let mut manifest = toolgate::manifest::parse_json(&case["policy"], tools::specs()).ok()?;
+    manifest.resolve_roots("/").ok()?;
+    Some(Arc::new(manifest))
+}
+
+fn judged_by(manifest: &Arc<Manifest>, case: &Value) -> Verdict {
+    let object = |part: &str| case[part].as_object().unwrap();
+    judge_request(tools::all(), manifest, object("request"), object("state"), None)
+}
+
 proptest! {
     #[test]
-    fn a_change_that_is_not_called_looser_loosens_no_verdict(case in case(), how in 0_usize..20, back in any::<bool>(), pattern in select(PATTERNS.to_vec()), tool in select(TOOLS.to_vec())) {
+    fn what_two_manifests_meet_in_is_as_tight_as_either(case in case(), other in policy(), how in 0_usize..25, mixed in any::<bool>(), pattern in select(PATTERNS.to_vec()), tool in select(TOOLS.to_vec())) {
+        let mut changed = case.clone();
+        // Another manifest altogether, or this one with one line changed.
+        changed["policy"] = if mixed { other } else { tightened(&case["policy"], how, pattern, tool) };
+        if let (Some(old), Some(new)) = (loaded(&case), loaded(&changed)) {
+            for (old, new) in [(&old, &new), (&new, &old)] {
+                let met = Arc::new(old.meet(new));
+                let verdict = judged_by(&met, &case);
+                for either in [old, new] {
+                    let alone = judged_by(either, &case);
+                    prop_assert!(rank(&verdict) >= rank(&alone), "{alone:?} became {verdict:?}");
+                }
+                prop_assert_eq!(old.loosened_by(&met), Vec::<String>::new());
+                if old.loosened_by(new).is_empty() {
+                    // Nothing is looser: what is in force may be the new one itself, at once.
+                    prop_assert!(rank(&judged_by(new, &case)) >= rank(&judged_by(old, &case)));
+                }
+            }
+            prop_assert_eq!(rank(&judged_by(&Arc::new(old.meet(&old)), &case)), rank(&judged_by(&old, &case)), "with itself it is itself");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_change_that_is_not_called_looser_loosens_no_verdict(case in case(), how in 0_usize..25, back in any::<bool>(), pattern in select(PATTERNS.to_vec()), tool in select(TOOLS.to_vec())) {
         let mut other = case.clone();
         other["policy"] = tightened(&case["policy"], how, pattern, tool);
         let (old, new) = if back { (&other, &case) } else { (&case, &other) };

@@ -46,6 +46,10 @@ events! {
     OperatorChanged = "operator.changed",
     /// A reviewer spoke.
     ReviewVerdict = "review.verdict",
+    /// A program is about to reach a host, or was refused it.
+    NetworkContact = "network.contact",
+    /// A program is done with a host.
+    NetworkClosed = "network.closed",
     /// A rate or a budget was hit.
     LimitHit = "limit.hit",
     /// A session was suspended.

@@ -144,6 +144,12 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Changes of the manifest: what they mean, the operator's word on one that waits, lines that the log suggests.
+    Policy {
+        /// What to do.
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
     /// Judge recorded or invented calls in a described world, one JSON line each.
     Simulate {
         /// The cases; `-` reads standard input.
@@ -219,6 +225,9 @@ pub enum Command {
         /// Print the result as JSON.
         #[arg(long)]
         json: bool,
+        /// Start programs in a server of its own, pull the emergency stop, and measure how fast they die.
+        #[arg(long)]
+        kill_drill: bool,
         /// The manifest whose interpreter is probed; default as for `serve`.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
@@ -342,13 +351,54 @@ pub enum SecretCommand {
     },
 }
 
+/// What to do about the manifest.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Say in what two manifests differ, and which recorded calls would come out otherwise. Exits 1 where the second is looser.
+    Diff {
+        /// The one before; without two: the manifest whose change waits for `apply`.
+        old: Option<PathBuf>,
+        /// The one after.
+        new: Option<PathBuf>,
+    },
+    /// Put a looser manifest in force on running servers, after showing what it changes.
+    Apply {
+        /// The manifest; default as for `serve`.
+        file: Option<PathBuf>,
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Propose lines from the log: what was refused and could be allowed, and what is open and was never used.
+    Suggest {
+        /// The manifest; default as for `serve`.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+        /// How many of the last recorded calls are looked at.
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        calls: usize,
+        /// Propose to take out denials as well.
+        #[arg(long)]
+        denied: bool,
+        /// Only what makes the manifest tighter.
+        #[arg(long)]
+        tighten: bool,
+    },
+}
+
 /// What to do with the log.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
     /// Check that the log is whole; exits 1 with the first broken record when it is not.
-    Verify,
-    /// Show the last records.
+    Verify {
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the last records; with `-f --json` the bus for scripts: every record as it is written.
     Tail {
+        /// Only those that fit, as for `query`, e.g. `ev=tool.denied`.
+        terms: Vec<String>,
         /// How many.
         #[arg(short = 'n', long, default_value_t = 20)]
         lines: usize,
@@ -375,6 +425,16 @@ pub enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print calls in others' words, one JSON object a line: a copy for dashboards, never the record itself.
+    Export {
+        /// Whose words.
+        #[arg(long, value_enum)]
+        format: ExportFormat,
+        /// Only those that fit, as for `query`, e.g. `since=1h`.
+        terms: Vec<String>,
+    },
+    /// Print the keyed hash that stands for a secret in this log; the secret is read from standard input, or asked for.
+    Hash,
     /// Sum the log up: calls, denials by reason, approvals.
     Report {
         /// Count web requests alone: by method, status and host, and the last ten.
@@ -384,6 +444,15 @@ pub enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Whose words an export is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// OpenTelemetry: a span for each call (OTLP/JSON).
+    Otlp,
+    /// Open Cybersecurity Schema Framework: API Activity.
+    Ocsf,
 }
 
 #[cfg(test)]

@@ -140,6 +140,10 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
                 "the static check warns, and lets the program pass:"
             };
             pass(10, Some("python.allowed_imports".to_owned()), format!("{what}{warned}"));
+            if policy::python_network(manifest, profile) {
+                let what = "it may use the network: each connection is judged by `[network]` when it is made, as a fetch is";
+                pass(10, Some("python.network".to_owned()), what.to_owned());
+            }
         }
         if let (Some(level), Some(facts), Some(capability)) = (verdict.level, &decided.facts, &decided.capability) {
             let own = effect::level(capability, action, &screened.targets, facts);

@@ -14,9 +14,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, UnixListener};
 
-use super::arguments::HttpChoice;
+use super::arguments::{HttpChoice, ManifestChoice};
 use super::run::Fault;
-use super::setup::{self, Found, Unbuilt};
+use super::setup::{Found, Unbuilt};
 use crate::house::House;
 use crate::manifest::Manifest;
 use crate::model::HttpUrl;
@@ -57,9 +57,9 @@ impl Address {
 }
 
 /// Builds the house and serves it until the process is told to stop.
-pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, profile: Option<&str>) -> Result<(), Fault> {
+pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, from: &ManifestChoice) -> Result<(), Fault> {
     let clients = &mut found.manifest.clients;
-    if let Some(profile) = profile {
+    if let Some(profile) = from.profile.as_deref() {
         if !found.manifest.profiles.contains_key(profile) {
             return Err(Fault::Use(format!("there is no profile `{profile}` in the manifest")));
         }
@@ -78,7 +78,15 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, pr
     let base = found.file.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
     let scheme = if tls.is_some() { "https" } else { "http" };
     more_descriptors();
-    let house = Arc::new(setup::build(found)?);
+    let (profile, at) = (from.profile.clone(), address.clone());
+    // What the command line asked of the first manifest is asked of every later one.
+    let adjust = move |manifest: &mut Manifest| {
+        if let (Some(profile), Some(http)) = (&profile, &mut manifest.clients.http) {
+            http.clone_from(profile);
+        }
+        may_listen(manifest, &at).map_err(|fault| fault.to_string())
+    };
+    let house = Arc::new(super::run::watched(from, found, Box::new(adjust))?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let door = open(address).await?;

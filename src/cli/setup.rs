@@ -93,10 +93,16 @@ pub fn find(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
         return Ok(Found { file: None, text: String::new(), manifest: Manifest::builtin() });
     };
     let text = std::fs::read_to_string(&file).map_err(machine(format!("the manifest `{}` cannot be read", file.display())))?;
-    let refused = |faults| Unbuilt::Manifest { file: file.clone(), faults };
+    read(&file, text, &choice.roots)
+}
+
+/// Reads a text as the manifest that lies at `file`, with roots that the command line put elsewhere.
+/// # Errors  Every fault of it at once.
+pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Found, Unbuilt> {
+    let refused = |faults| Unbuilt::Manifest { file: file.to_owned(), faults };
     let mut manifest = manifest::parse(&text, tools::specs()).map_err(refused)?;
     let canonical = file.canonicalize().map_err(machine(format!("the manifest `{}` cannot be found", file.display())))?;
-    for (name, path) in &choice.roots {
+    for (name, path) in roots {
         let path = std::path::absolute(path).map_err(machine(format!("`{}` is no place", path.display())))?;
         manifest.place_root(name, &path.to_string_lossy()).map_err(|fault| Unbuilt::Choice(format!("--root {name}: {fault}")))?;
     }
@@ -143,9 +149,6 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     if let Some(failed) = check::failed_tests(tools::all(), &found.manifest).first() {
         return Err(Unbuilt::Refused(failed.to_string()));
     }
-    if found.manifest.python.network {
-        tracing::warn!("[python] network is on, and this version gives programs no network at all: stricter than the manifest asks");
-    }
     let path = state_path(&found.manifest, found.file.as_deref())?;
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
@@ -166,12 +169,23 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
         ..jail::Settings::default()
     };
     let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });
-    let sandbox = Sandbox::new(roots, egress, jail);
+    let log = Arc::new(log);
     let gate = Gate::new(found.manifest, Arc::new(state)).map_err(machine("the shared counts cannot be opened"))?;
-    let house = House::new(Arc::new(log), gate, sandbox, tools::all());
+    let sandbox = Sandbox::new(roots, egress.watched(Arc::clone(&log), gate.meter()), jail);
+    let house = House::new(log, gate, sandbox, tools::all());
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
     house.manifest_loaded(&place);
     Ok(house)
+}
+
+/// The places of a manifest that is to be served, with what must hold of them.
+/// # Errors  What is missing, or cannot be held here.
+pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<root::Place>, Unbuilt> {
+    let places = places(found)?;
+    let guarded = guarded(found.file.as_deref(), &found.manifest);
+    let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state]).collect();
+    python_writes_apart(&found.manifest, &places, &own)?;
+    Ok(places)
 }
 
 /// A program that writes in a root is not asked file by file, so nothing of the server's own may lie in it.

@@ -11,6 +11,7 @@ use super::crowd::Crowd;
 use super::grants::Grants;
 use super::pending::hex;
 use super::rates::{Meter, Millis};
+use super::reload::Waiting;
 use super::taint::Taint;
 use crate::audit::StateDir;
 use crate::audit::counts::Counts;
@@ -20,7 +21,8 @@ use crate::model::{Code, Refusal};
 /// What decides on the calls of one server.
 #[derive(Debug)]
 pub struct Gate {
-    manifest: RwLock<Arc<Manifest>>,
+    pub(super) manifest: RwLock<Arc<Manifest>>,
+    pub(super) waiting: Mutex<Option<Waiting>>,
     shared: Arc<Shared>,
 }
 
@@ -59,7 +61,7 @@ impl Gate {
             stop: Mutex::default(),
             begun: Instant::now(),
         };
-        Ok(Self { manifest: RwLock::new(Arc::new(manifest)), shared: Arc::new(shared) })
+        Ok(Self { manifest: RwLock::new(Arc::new(manifest)), waiting: Mutex::default(), shared: Arc::new(shared) })
     }
 
     /// What counts requests below the gate.

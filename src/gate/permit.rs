@@ -10,6 +10,8 @@ use crate::model::{Action, Bytes, CallPath, Code, Failure, Fetch, Opened, WriteF
 /// The terms of a yes: the limits in force and the manifest it was given under.
 #[derive(Debug, Clone)]
 pub struct Terms {
+    /// The call's id in the log.
+    pub call: String,
     /// The manifest that was judged by.
     pub manifest: Arc<Manifest>,
     /// The caller's profile.
@@ -98,6 +100,7 @@ impl Terms {
     /// Terms with room for everything, of the session `s`.
     pub(crate) fn for_test() -> Self {
         Self {
+            call: "c_test".to_owned(),
             manifest: Arc::new(Manifest::default()),
             profile: "p".to_owned(),
             tool: "test",

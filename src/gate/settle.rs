@@ -105,7 +105,7 @@ impl Door {
             verdict = self.judge(case, &mut state, pending.is_some());
         }
         match verdict.decision {
-            Decision::Allow => return Ok(self.grant(case, &verdict, None)),
+            Decision::Allow => return Ok(self.grant(case, entry, &verdict, None)),
             Decision::Deny => return Err(refusal(&verdict)),
             Decision::Ask if case.call.repeat.is_some() && pending.is_none() => return Err(not_ours()),
             Decision::Ask => {}
@@ -223,7 +223,7 @@ impl Door {
         if lasting && let Some(key) = self.grant_key(case, verdict) {
             lock(&self.shared.grants).keep(key, identities(case.opened));
         }
-        Ok(self.grant(case, verdict, Some(pending.id.clone())))
+        Ok(self.grant(case, entry, verdict, Some(pending.id.clone())))
     }
 
     /// Until when the mark of a used approval must stay: no state that names it opens any more.
@@ -315,7 +315,10 @@ impl Door {
     /// What a person reads, whichever channel shows it.
     pub(super) fn text(&self, case: &Case<'_>, preview: &Preview, level: Level, code: Option<&str>) -> String {
         let now_ns = i128::from(wall_seconds()) * 1_000_000_000;
-        let mut text = question::text(case.action, case.opened, preview, level, now_ns, code);
+        let mut text = question::text(case.action, case.opened, preview, level, now_ns, code, self.manifest.filters.secrets);
+        if matches!(case.action, Action::RunPython(_)) && crate::policy::python_network(&self.manifest, &case.capability.profile) {
+            text = question::reaching(&text, &self.manifest.network);
+        }
         if self.intake(&case.call.caller.session).0 {
             text.push_str("\nThis session has taken in content from outside: what it asks for now may be a stranger's wish.");
         }
@@ -345,11 +348,12 @@ impl Door {
         })
     }
 
-    pub(super) fn grant(&self, case: &Case<'_>, verdict: &Verdict, approval: Option<String>) -> Settled {
+    pub(super) fn grant(&self, case: &Case<'_>, entry: &Entry, verdict: &Verdict, approval: Option<String>) -> Settled {
         let capability = case.capability;
         let level = verdict.level.unwrap_or(Level::System);
         let by_effect = effect::level(capability, case.action, &case.screened.targets, case.facts);
         let terms = Terms {
+            call: entry.id().to_owned(),
             manifest: self.manifest.clone(),
             profile: capability.profile.clone(),
             tool: capability.spec.name,

@@ -1,11 +1,14 @@
 //! In what respects a new manifest may be looser than the one in force. What is not seen to be as tight counts as looser, so that a reload
 //! which says nothing here can be taken over at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::{Bounds, Check, Manifest, NamePattern, NoClientChannel, Place, Profile, Remember, Root, RootMode, Symlinks, ToolRules};
+use super::{
+    AllowPattern, Bounds, Check, DenyPattern, Manifest, NamePattern, NoClientChannel, Place, Profile, Remember, Root, RootMode, Symlinks,
+    ToolRules,
+};
 use crate::model::Level;
-use crate::policy::network::Robots;
+use crate::policy::network::{DomainPattern, Robots};
 
 /// Gathers the keys in which the new manifest may be looser.
 #[derive(Debug, Default)]
@@ -20,12 +23,22 @@ impl Found {
 
     /// Everything in the new list must have been in the old one.
     fn no_more<T: PartialEq>(&mut self, at: &str, old: &[T], new: &[T]) {
-        self.when(new.iter().any(|entry| !old.contains(entry)), at, "opens what was closed");
+        self.nothing_wider(at, old, new, T::eq);
+    }
+
+    /// Everything in the new list must lie within something of the old one.
+    fn nothing_wider<T>(&mut self, at: &str, old: &[T], new: &[T], within: impl Fn(&T, &T) -> bool) {
+        self.when(new.iter().any(|entry| !old.iter().any(|other| within(entry, other))), at, "opens what was closed");
     }
 
     /// Everything in the old list must still be in the new one.
     fn no_less<T: PartialEq>(&mut self, at: &str, old: &[T], new: &[T]) {
-        self.when(old.iter().any(|entry| !new.contains(entry)), at, "no longer denies what it denied");
+        self.nothing_freed(at, old, new, T::eq);
+    }
+
+    /// Everything in the old list must lie within something of the new one.
+    fn nothing_freed<T>(&mut self, at: &str, old: &[T], new: &[T], within: impl Fn(&T, &T) -> bool) {
+        self.when(old.iter().any(|entry| !new.iter().any(|other| within(entry, other))), at, "no longer denies what it denied");
     }
 
     fn not_above<T: PartialOrd>(&mut self, at: &str, old: &T, new: &T) {
@@ -68,6 +81,8 @@ impl Manifest {
         }
         for (name, old) in &self.tools {
             one_tool(&mut found, &format!("tools.{name}"), old, new.tools.get(name));
+            let own = |manifest: &Manifest| remembers(manifest.tools.get(name).and_then(|rules| rules.remember), manifest);
+            found.when(own(new) > own(self), &format!("tools.{name}.remember"), "remembers longer");
         }
         for (name, rules) in new.tools.iter().filter(|(name, _)| !self.tools.contains_key(*name)) {
             // An absent argument takes the first that is listed, so a new list can also change a call.
@@ -94,8 +109,8 @@ fn one_root(found: &mut Found, at: &str, old: &Root, new: &Root) {
     let moved = old.place != new.place || (old.place != Place::Session && old.paths != new.paths);
     found.when(moved, &format!("{at}.path"), "is another folder");
     found.when(old.mode == RootMode::ReadOnly && new.mode == RootMode::ReadWrite, &format!("{at}.mode"), "may be written");
-    found.no_more(&format!("{at}.allowed_paths"), &old.allowed, &new.allowed);
-    found.no_less(&format!("{at}.denied_paths"), &old.denied, &new.denied);
+    found.nothing_wider(&format!("{at}.allowed_paths"), &old.allowed, &new.allowed, AllowPattern::is_within);
+    found.nothing_freed(&format!("{at}.denied_paths"), &old.denied, &new.denied, DenyPattern::is_within);
     found.no_less(&format!("{at}.untrusted_paths"), &old.untrusted, &new.untrusted);
     let quota = |root: &Root| (root.quota.and_then(|quota| quota.bytes), root.quota.and_then(|quota| quota.files));
     let ((old_bytes, old_files), (new_bytes, new_files)) = (quota(old), quota(new));
@@ -105,15 +120,17 @@ fn one_root(found: &mut Found, at: &str, old: &Root, new: &Root) {
 
 fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     let (was, is) = (&old.files, &new.files);
-    found.no_less("files.denied_paths", &was.denied, &is.denied);
+    found.nothing_freed("files.denied_paths", &was.denied, &is.denied, DenyPattern::is_within);
     found.no_less("files.untrusted_paths", &was.untrusted, &is.untrusted);
     found.not_above("files.max_file_size", &was.max_file_size, &is.max_file_size);
     found.not_above("files.max_answer", &was.max_answer, &is.max_answer);
     found.when(was.symlinks == Symlinks::Deny && is.symlinks == Symlinks::Inside, "files.symlinks", "follows links");
     let (was, is) = (&old.network, &new.network);
-    found.no_more("network.allowed_domains", &was.allowed_domains, &is.allowed_domains);
+    if !was.any_public {
+        found.nothing_wider("network.allowed_domains", &was.allowed_domains, &is.allowed_domains, DomainPattern::is_within);
+    }
     found.when(!was.any_public && is.any_public, "network.any_public", "opens every public host");
-    found.no_less("network.denied_domains", &was.denied_domains, &is.denied_domains);
+    found.nothing_freed("network.denied_domains", &was.denied_domains, &is.denied_domains, DomainPattern::is_denied_by);
     found.no_more("network.allowed_ports", &was.allowed_ports, &is.allowed_ports);
     found.no_less("network.denied_ports", &was.denied_ports, &is.denied_ports);
     found.no_more("network.allowed_schemes", &was.allowed_schemes, &is.allowed_schemes);
@@ -124,6 +141,7 @@ fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     found.not_above("network.max_connections", &was.max_connections, &is.max_connections);
     found.limit("network.rate_limit_per_minute", was.rate_per_minute.as_ref(), is.rate_per_minute.as_ref());
     found.limit("network.rate_limit_per_hour", was.rate_per_hour.as_ref(), is.rate_per_hour.as_ref());
+    found.same("network.proxy", &was.proxy, &is.proxy);
     found.when(was.robots == Robots::Respect && is.robots == Robots::Ignore, "network.robots", "is no longer asked");
     found.same("network.secrets", &was.secrets, &is.secrets);
 }
@@ -144,7 +162,9 @@ fn python(found: &mut Found, old: &Manifest, new: &Manifest) {
         Check::Off => 2,
     };
     found.not_above("python.check", &strictness(was.check), &strictness(is.check));
-    found.no_more("python.allowed_imports", &was.allowed_imports, &is.allowed_imports);
+    if !was.allowed_imports.iter().any(|module| module == "*") {
+        found.no_more("python.allowed_imports", &was.allowed_imports, &is.allowed_imports);
+    }
     found.no_more("python.allowed_calls", &was.allowed_calls, &is.allowed_calls);
     found.no_more("python.allowed_attributes", &was.allowed_attributes, &is.allowed_attributes);
     found.no_more("python.roots", &was.roots, &is.roots);
@@ -171,8 +191,8 @@ fn python(found: &mut Found, old: &Manifest, new: &Manifest) {
 
 fn one_profile(found: &mut Found, at: &str, was: &Profile, is: &Profile, old: &Manifest, new: &Manifest) {
     found.when(!was.permissions.contains(is.permissions), &format!("{at}.permissions"), "holds more");
-    found.no_more(&format!("{at}.allowed_tools"), &texts(&was.allowed_tools), &texts(&is.allowed_tools));
-    found.no_less(&format!("{at}.denied_tools"), &texts(&was.denied_tools), &texts(&is.denied_tools));
+    found.nothing_wider(&format!("{at}.allowed_tools"), &was.allowed_tools, &is.allowed_tools, NamePattern::is_within);
+    found.nothing_freed(&format!("{at}.denied_tools"), &was.denied_tools, &is.denied_tools, NamePattern::is_within);
     let roots = |profile: &Profile, manifest: &Manifest| -> BTreeSet<String> {
         match &profile.roots {
             Some(roots) => roots.iter().cloned().collect(),
@@ -188,10 +208,6 @@ fn one_profile(found: &mut Found, at: &str, was: &Profile, is: &Profile, old: &M
     };
     found.not_above(&format!("{at}.rate_limit_per_minute"), &rate(was, old), &rate(is, new));
     bounds(found, at, &Bounds { rate_per_minute: None, ..was.bounds.clone() }, &is.bounds);
-}
-
-fn texts(patterns: &[NamePattern]) -> Vec<&str> {
-    patterns.iter().map(NamePattern::as_str).collect()
 }
 
 fn bounds(found: &mut Found, at: &str, was: &Bounds, is: &Bounds) {
@@ -212,19 +228,19 @@ fn one_tool(found: &mut Found, at: &str, was: &ToolRules, is: Option<&ToolRules>
     let is = is.unwrap_or(&none);
     found.when(is.level.unwrap_or(Level::Read) < was.level.unwrap_or(Level::Read), &format!("{at}.level"), "is lowered");
     found.when(was.only_listed && !is.only_listed, &format!("{at}.only_listed"), "is lifted");
-    let held: BTreeMap<_, _> = was.arguments.iter().filter(|(name, rule)| is.arguments.get(*name) != Some(rule)).collect();
-    for name in held.keys() {
-        found.when(true, &format!("{at}.allowed_arguments.{name}"), "is changed or lifted");
+    for (name, rule) in &was.arguments {
+        // An argument that may no longer be given at all is as tight as can be; an absent one takes its default either way.
+        let lifted = is.arguments.get(name).is_none_or(|new| !rule.holds(new));
+        found.when(lifted, &format!("{at}.allowed_arguments.{name}"), "is changed or lifted");
     }
     // With `only_listed` a further rule opens an argument.
     let further = is.arguments.keys().any(|name| !was.arguments.contains_key(name));
     found.when(was.only_listed && further, &format!("{at}.allowed_arguments"), "opens an argument");
-    found.same(&format!("{at}.remember"), &was.remember, &is.remember);
     bounds(found, at, &was.bounds, &is.bounds);
 }
 
 /// How long a yes lasts: more is looser. An envelope covers every program.
-fn remembers(own: Option<Remember>, manifest: &Manifest) -> u8 {
+pub(super) fn remembers(own: Option<Remember>, manifest: &Manifest) -> u8 {
     match own.unwrap_or(manifest.approvals.remember) {
         Remember::Off => 0,
         Remember::Session => 1,

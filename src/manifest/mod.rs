@@ -4,11 +4,13 @@ mod decisions;
 mod fault;
 mod http;
 mod loosened;
+mod meet;
 mod packages;
 mod pattern;
 mod raw;
 mod read;
 mod roots;
+mod rule;
 mod schema;
 mod segment;
 mod shape;
@@ -16,6 +18,7 @@ mod text;
 mod tree;
 mod types;
 pub mod units;
+mod within;
 
 use std::collections::BTreeMap;
 

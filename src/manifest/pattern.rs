@@ -6,6 +6,7 @@
 
 use super::segment::Segment;
 use super::text::fold_segments;
+use super::within::is_within;
 use crate::model::RelPath;
 
 /// What became of a path against one pattern.
@@ -130,6 +131,11 @@ impl AllowPattern {
         self.run(path).matches
     }
 
+    /// Whether everything it matches is surely matched by the other.
+    pub fn is_within(&self, other: &Self) -> bool {
+        is_within(&self.glob.0, &other.glob.0)
+    }
+
     /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -164,6 +170,11 @@ impl DenyPattern {
             None => self.folded.run(path.exact.segments().iter().map(String::as_str)),
         };
         folded.covers || self.exact.as_ref().is_some_and(|exact| exact.run(path.exact.segments().iter().map(String::as_str)).covers)
+    }
+
+    /// Whether everything it denies is surely denied by the other.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self == other || self.exact.is_none() && other.exact.is_none() && is_within(&self.folded.0, &other.folded.0)
     }
 
     /// As it was written.
@@ -216,6 +227,11 @@ impl NamePattern {
             }
         }
         true
+    }
+
+    /// Whether every name it matches is matched by the other: a star of the other takes whatever a star of this one stands for.
+    pub fn is_within(&self, other: &Self) -> bool {
+        other.matches(&self.0)
     }
 
     /// As it was written.

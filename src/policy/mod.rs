@@ -3,7 +3,7 @@
 
 pub mod address;
 mod approval;
-mod arguments;
+pub(crate) mod arguments;
 mod capability;
 pub mod effect;
 mod facts;
@@ -11,6 +11,7 @@ mod judge;
 pub mod network;
 pub mod paths;
 pub mod program;
+pub mod proxy;
 pub mod request;
 mod screen;
 pub mod secret;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use super::address::{is_public, special_range};
+use super::proxy::UpstreamProxy;
 use super::secret::HeaderSecret;
 use crate::model::{Bytes, Code, Host, HttpUrl, Refusal, Scheme};
 
@@ -31,12 +32,14 @@ pub struct NetworkRules {
     pub max_response: Bytes,
     /// Redirects that are followed before giving up.
     pub max_redirects: u32,
-    /// Connections at one time.
+    /// Connections at one time: of all fetches together, and of each program.
     pub max_connections: u32,
     /// Requests of one caller to one host in any 60 seconds; none: as many as its calls.
     pub rate_per_minute: Option<u64>,
     /// The same in any hour.
     pub rate_per_hour: Option<u64>,
+    /// The proxy through which everything goes.
+    pub proxy: Option<UpstreamProxy>,
     /// Whether a site's `robots.txt` is asked first.
     pub robots: Robots,
     /// Values that headers may name, by name.
@@ -67,6 +70,7 @@ impl Default for NetworkRules {
             max_connections: 10,
             rate_per_minute: None,
             rate_per_hour: None,
+            proxy: None,
             robots: Robots::Respect,
             secrets: BTreeMap::new(),
         }
@@ -135,6 +139,22 @@ impl DomainPattern {
             (Host::Name(name), false) => PatternKind::Name(name.to_owned()),
         };
         Ok(Self { kind })
+    }
+
+    /// Whether everything it allows is allowed by the other.
+    pub fn is_within(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (PatternKind::Name(name) | PatternKind::Below(name), PatternKind::Below(wide)) if is_below(name, wide) => true,
+            (own, wide) => own == wide,
+        }
+    }
+
+    /// Whether everything it denies is denied by the other.
+    pub fn is_denied_by(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (PatternKind::Name(name) | PatternKind::Below(name), PatternKind::Name(wide)) => name == wide || is_below(name, wide),
+            _ => self.is_within(other),
+        }
     }
 
     /// Exactly this host, or for `*.` a subdomain.

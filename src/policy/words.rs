@@ -18,11 +18,12 @@ pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec])
     let _ = writeln!(text, "\nProfile `{name}`. Tools: {}.", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
     let uses = |flag| rules.permissions.contains(Flags::of(&[flag]));
     folders(&mut text, manifest, rules);
-    if uses(Flag::NetworkAccess) && tools.iter().any(|spec| spec.name == "fetch") {
+    let programs = super::python_network(manifest, name) && tools.iter().any(|spec| spec.name == "run_python");
+    if programs || uses(Flag::NetworkAccess) && tools.iter().any(|spec| spec.name == "fetch") {
         network(&mut text, manifest);
     }
     if uses(Flag::ExecuteCode) && tools.iter().any(|spec| spec.name == "run_python") {
-        python(&mut text, manifest);
+        python(&mut text, manifest, programs);
     }
     approvals(&mut text, manifest);
     text
@@ -91,7 +92,7 @@ fn network(text: &mut String, manifest: &Manifest) {
     let _ = writeln!(text, "- a response up to {}; GET and HEAD read, every other method sends and asks a person", rules.max_response);
 }
 
-fn python(text: &mut String, manifest: &Manifest) {
+fn python(text: &mut String, manifest: &Manifest, reaches: bool) {
     let rules = &manifest.python;
     text.push_str("\n## Python\n");
     let imports = match rules.check {
@@ -108,7 +109,11 @@ fn python(text: &mut String, manifest: &Manifest) {
         if roots.is_empty() { "none".to_owned() } else { roots.join(", ") },
         rules.scratch
     );
-    text.push_str("- network: none\n");
+    text.push_str(if reaches {
+        "- network: the hosts above, through the HTTP proxy that `http_proxy` and `https_proxy` name; no other way, no DNS, no UDP\n"
+    } else {
+        "- network: none\n"
+    });
     let _ = writeln!(
         text,
         "- limits: {} s of wall time, {} s of CPU, {} of memory, {} processes, {} of output a stream",

@@ -36,7 +36,7 @@ const DOCUMENT_TIME: Duration = Duration::from_secs(10);
 pub struct Sandbox {
     /// The files, whose verbs each spend a permit.
     pub roots: Arc<Roots>,
-    egress: Egress,
+    egress: Arc<Egress>,
     python: Room,
     reviewers: jail::Commands,
     readers: Readers,
@@ -46,9 +46,10 @@ impl Sandbox {
     /// A sandbox of opened roots, a way out, and a jail that is looked for when the first program comes.
     pub fn new(roots: Roots, egress: Egress, jail: jail::Settings) -> Self {
         let roots = Arc::new(roots);
+        let egress = Arc::new(egress);
         let readers = Readers::new(reading::Settings { helper: jail.helper.clone(), ..reading::Settings::default() });
         let reviewers = jail::Commands::new(&jail);
-        Self { reviewers, python: Room::new(jail, Arc::clone(&roots)), roots, egress, readers }
+        Self { reviewers, python: Room::new(jail, Arc::clone(&roots), Arc::clone(&egress)), roots, egress, readers }
     }
 
     /// Looks at each target without any effect, and holds what it looked at.

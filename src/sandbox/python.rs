@@ -7,31 +7,35 @@ use std::time::Duration;
 
 use tokio::sync::{OnceCell, mpsc};
 
-use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limit, Limits, NoRun, Outcome, Session, Settings, Status};
+use super::egress::{Egress, Gateway, LogScribe, Scribe};
+use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use super::root::Roots;
 use super::view;
 use crate::gate::{Permit, Terms};
 use crate::manifest::Manifest;
 use crate::model::{Code, Failure, RunPython, Stage};
-use crate::policy::{program, python_roots};
+use crate::policy::{program, python_network, python_roots};
 
 /// The jail of a server, found when the first program comes: a server that never runs one never starts an interpreter.
 #[derive(Debug)]
 pub(super) struct Room {
     settings: Settings,
     roots: Arc<Roots>,
+    egress: Arc<Egress>,
     jail: OnceCell<Jail>,
 }
 
 impl Room {
-    pub(super) fn new(settings: Settings, roots: Arc<Roots>) -> Self {
-        Self { settings, roots, jail: OnceCell::new() }
+    pub(super) fn new(settings: Settings, roots: Arc<Roots>, egress: Arc<Egress>) -> Self {
+        Self { settings, roots, egress, jail: OnceCell::new() }
     }
 
     pub(super) async fn run(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         let (action, _, terms) = permit.spend();
         let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
-        let spec = self.spec(action, &terms)?;
+        let mut spec = self.spec(action, &terms)?;
+        let gateway = self.network(&terms);
+        spec.network = gateway.clone().map(|gateway| gateway as Arc<dyn Network>);
         let written: Vec<&str> = spec.roots.iter().filter(|root| root.writable).map(|root| root.name.as_str()).collect();
         let has_room = || written.iter().try_for_each(|root| self.roots.has_room(&terms.session, root));
         has_room()?;
@@ -59,13 +63,30 @@ impl Room {
             (outcome.status, outcome.limit) = (Status::Limit, Some(Limit::Disk));
             outcome.evidence = Some(format!("{}; nothing more is written or run there before some of it is deleted", full.0.message));
         }
+        if let Some(gateway) = gateway {
+            outcome.network = gateway.contacts();
+        }
         Ok(outcome)
+    }
+
+    /// The way out of one call, where it has one: by the rules of its manifest, and no further than its caller may send in an hour.
+    fn network(&self, terms: &Arc<Terms>) -> Option<Arc<Gateway>> {
+        let manifest = &terms.manifest;
+        if !python_network(manifest, &terms.profile) {
+            return None;
+        }
+        let (all, own) =
+            (manifest.limits.egress_per_hour, manifest.profiles.get(&terms.profile).and_then(|profile| profile.bounds.egress_per_hour));
+        let upload = own.map_or(all, |own| own.min(all));
+        let scribe = self.egress.watch().map(|watch| Box::new(LogScribe::new(watch.clone(), Arc::clone(terms))) as Box<dyn Scribe>);
+        Some(Arc::new(Gateway::new(Arc::clone(&self.egress), Arc::new(manifest.network.clone()), upload, scribe)))
     }
 
     /// Gets interpreters ready for the programs of a profile, by running one that does nothing where no session's files are.
     pub(super) async fn prepare(&self, manifest: Arc<Manifest>, profile: &str) {
         let session = format!("prepare-{}", std::process::id());
-        let terms = Terms {
+        let terms = Arc::new(Terms {
+            call: String::new(),
             profile: profile.to_owned(),
             tool: "run_python",
             session: session.clone(),
@@ -75,11 +96,13 @@ impl Room {
             timeout: manifest.python.timeout,
             cpu: manifest.python.cpu,
             manifest,
-        };
+        });
         let nothing = RunPython { code: "pass".to_owned(), session: None, stdin: String::new(), timeout_s: None, fresh: false };
         let prepared = async {
             let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
-            jail.prepare(&self.spec(nothing, &terms)?).await.map_err(|fault| failed(&fault))
+            let mut spec = self.spec(nothing, &terms)?;
+            spec.network = self.network(&terms).map(|gateway| gateway as Arc<dyn Network>);
+            jail.prepare(&spec).await.map_err(|fault| failed(&fault))
         };
         // The first program says itself what is wrong.
         let _ = prepared.await.map_err(|failure: Failure| tracing::info!(why = %failure.0.message, "no interpreter could be got ready"));
@@ -107,6 +130,7 @@ impl Room {
         spec.limits = Limits {
             wall,
             cpu: rules.cpu.min(terms.cpu),
+            cpu_share: rules.cpu_share,
             memory: rules.memory.0,
             processes: u64::from(rules.processes),
             open_files: u64::from(rules.open_files),

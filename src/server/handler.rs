@@ -1,6 +1,7 @@
 //! MCP's side of a call: requests become calls of the house, replies become results. Both eras, one handler.
 
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use base64::Engine;
@@ -9,10 +10,10 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, RequestStateCodec, ServerCapabilities,
-    ServerConfig, Tool as McpTool, ToolAnnotations,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, ServerCapabilities, ServerConfig,
+    Tool as McpTool, ToolAnnotations,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,7 @@ use super::asker::{APPROVAL, ClientAsker, channel, input_required};
 use super::http::Seat;
 use super::metrics::Metrics;
 use super::resources;
+use super::seal::Seals;
 use super::transport::Malformed;
 use crate::audit::Answer;
 use crate::house::House;
@@ -44,7 +46,7 @@ pub(super) struct Peer {
 pub(super) struct Handler {
     pub(super) house: Arc<House>,
     pub(super) peer: Peer,
-    pub(super) codec: Arc<RequestStateCodec>,
+    pub(super) seals: Seals,
     /// Cancelled as soon as nobody can answer a question any more.
     pub(super) eof: CancellationToken,
     /// The session's place at the HTTP endpoint.
@@ -52,6 +54,9 @@ pub(super) struct Handler {
     /// What operators watch of the HTTP endpoint.
     pub(super) metrics: Option<Arc<Metrics>>,
 }
+
+/// How often it is looked whether a client that waits for changes is still there.
+const STILL_THERE: Duration = Duration::from_secs(30);
 
 impl Handler {
     fn this_server() -> Implementation {
@@ -100,11 +105,35 @@ impl Handler {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_resources().build();
         ServerConfig::new(capabilities).with_server_info(Self::this_server()).with_instructions(
             "Every call is judged by a policy. Read the resource toolgate://policy for what you may do here. A refusal says which rule \
              decided and what to do instead; repeating the same call does not help.",
         )
+    }
+
+    /// Tells the client when its list of tools is another one, as long as it is there.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let (house, profile, gone) = (Arc::clone(&self.house), self.peer.profile.clone(), self.eof.clone());
+        tokio::spawn(async move {
+            let names = |house: &House| -> Vec<&str> { house.tools_for(profile.as_deref()).iter().map(|tool| tool.spec().name).collect() };
+            let mut changes = house.changes();
+            let mut known = names(&house);
+            while !context.peer.is_transport_closed() {
+                tokio::select! {
+                    () = gone.cancelled() => return,
+                    () = tokio::time::sleep(STILL_THERE) => continue,
+                    changed = changes.changed() => if changed.is_err() { return },
+                }
+                let now = names(&house);
+                if now != known {
+                    known = now;
+                    if let Err(fault) = context.peer.notify_tool_list_changed().await {
+                        tracing::debug!(%fault, "a client was not told of its new list of tools");
+                    }
+                }
+            }
+        });
     }
 
     async fn list_tools(
@@ -135,7 +164,7 @@ impl ServerHandler for Handler {
         let cancel = context.ct.child_token();
         let asker = ClientAsker {
             context: context.clone(),
-            codec: Arc::clone(&self.codec),
+            seals: self.seals.clone(),
             progress: progress.clone(),
             gone: self.eof.clone(),
             is_modern: is_modern(&context),

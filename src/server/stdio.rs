@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ServiceExt;
-use rmcp::model::RequestStateCodec;
 use rmcp::service::ServerInitializeError;
 use rustix::fs::{FileType, fstat};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -16,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attend::attend;
 use super::handler::{Handler, Peer};
+use super::seal::Seals;
 use super::transport::{Bounds, Wire};
 use crate::audit::token;
 use crate::house::House;
@@ -29,14 +29,12 @@ const GRACE: Duration = Duration::from_secs(1);
 pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()> {
     let eof = CancellationToken::new();
     let stopping = CancellationToken::new();
-    let key = house.state().key("request-state")?;
-    let codec = Arc::new(RequestStateCodec::try_new(key).map_err(io::Error::other)?);
     let session = format!("s_{}", token(8)?);
     house.session_begins(&session, "stdio", profile.as_deref());
     let handler = Handler {
         house: Arc::clone(&house),
         peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile: profile.clone() },
-        codec,
+        seals: Seals::of(&house),
         eof: eof.clone(),
         seat: None,
         metrics: None,
@@ -66,11 +64,17 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
 
 /// Turns the end of the input and signals into the end of the work.
 async fn watch(house: Arc<House>, eof: CancellationToken, stopping: CancellationToken) {
-    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::user_defined2()));
-    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut kill)) = signals else {
+    let signals = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::user_defined2()),
+        signal(SignalKind::hangup()),
+    );
+    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut kill), Ok(mut hangup)) = signals else {
         tracing::warn!("signals cannot be watched; only the end of the input ends the server");
         return;
     };
+    let mut look = tokio::time::interval(super::LOOK);
     loop {
         tokio::select! {
             () = eof.cancelled() => {
@@ -84,6 +88,8 @@ async fn watch(house: Arc<House>, eof: CancellationToken, stopping: Cancellation
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
             _ = kill.recv() => house.kill("SIGUSR2").await,
+            _ = hangup.recv() => house.refresh().await,
+            _ = look.tick() => house.refresh().await,
         }
     }
     // Every running call hangs on this token.

@@ -77,6 +77,7 @@ impl Tool for RunPython {
                 "duration_ms": {"type": "number"},
                 "usage": {"type": "object"},
                 "files": {"type": "array", "items": {"type": "object"}},
+                "network": {"type": "array", "items": {"type": "object"}},
                 "session": {"type": "string"},
                 "isolation": {"type": "object"},
             }))),
@@ -135,7 +136,7 @@ fn answer(outcome: &Outcome) -> Output {
 }
 
 /// The fields of the answer, in the order of the contract.
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "status",
     "limit",
     "evidence",
@@ -147,9 +148,13 @@ const FIELDS: [&str; 13] = [
     "duration_ms",
     "usage",
     "files",
+    "network",
     "session",
     "isolation",
 ];
+
+/// Refused hosts that are told by name; the structured answer has them all.
+const TOLD: usize = 8;
 
 /// What the model reads: how it ended where that is not plain, the output, the errors, the files.
 fn text(outcome: &Outcome) -> String {
@@ -176,6 +181,9 @@ fn text(outcome: &Outcome) -> String {
         && outcome.stderr.is_empty()
     {
         let _ = writeln!(text, "[the program left with exit code {code}]");
+    }
+    for contact in outcome.network.iter().filter(|contact| contact.verdict != Code::Ok).take(TOLD) {
+        let _ = write!(text, "\n[network: {}:{} {}, {} time(s)]", contact.host, contact.port, contact.verdict, contact.count);
     }
     for file in &outcome.files {
         let _ = write!(text, "\n[file: {} ({} bytes, {})]", file.path, file.size, file.mime_type);

@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["sandbox"],
     &["tool"],
-    &["pipeline", "house"],
+    &["pipeline", "house", "reload"],
     &["tools", "cli", "server"],
 ];
 

@@ -88,12 +88,14 @@ pub(in crate::manifest) struct Network {
     pub(in crate::manifest) max_response: Option<String>,
     /// Redirects that are followed, each judged again.
     pub(in crate::manifest) max_redirects: Option<u32>,
-    /// Connections at one time.
+    /// Connections at one time: of all fetches together, and of each program.
     pub(in crate::manifest) max_connections: Option<u32>,
     /// Requests of one caller to one host in any 60 seconds.
     pub(in crate::manifest) rate_limit_per_minute: Option<u64>,
     /// Requests of one caller to one host in any hour.
     pub(in crate::manifest) rate_limit_per_hour: Option<u64>,
+    /// A proxy through which everything goes, e.g. `http://proxy.example:3128`. Missing: none; the environment is never asked.
+    pub(in crate::manifest) proxy: Option<String>,
     /// `respect` (default) or `ignore` robots.txt.
     pub(in crate::manifest) robots: Option<Robots>,
     /// Values that a header of `fetch` may name as `${secret:NAME}` and no answer shows.

@@ -8,6 +8,7 @@ use super::Reader;
 use crate::manifest::roots::segments_of;
 use crate::model::Scheme;
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
+use crate::policy::proxy::UpstreamProxy;
 use crate::policy::secret::{self, HeaderSecret, SecretSource};
 
 impl Reader<'_, '_> {
@@ -100,6 +101,7 @@ impl Reader<'_, '_> {
             max_connections: written.max_connections.unwrap_or(defaults.max_connections),
             rate_per_minute: written.rate_limit_per_minute,
             rate_per_hour: written.rate_limit_per_hour,
+            proxy: self.one("network.proxy", written.proxy.as_ref(), UpstreamProxy::parse),
             robots: match written.robots {
                 Some(raw::Robots::Respect) => Robots::Respect,
                 Some(raw::Robots::Ignore) => Robots::Ignore,

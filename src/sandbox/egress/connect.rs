@@ -29,6 +29,7 @@ use super::dial::dial;
 use super::head::{Guard, Stream};
 use super::request::{Hop, Outgoing, Overflow, Page};
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Scheme};
+use crate::policy::proxy::UpstreamProxy;
 
 /// Makes one connection per hop.
 #[derive(Debug)]
@@ -62,17 +63,18 @@ impl Connector {
         Self { connect, user_agent, tls: OnceLock::new() }
     }
 
-    /// Sends to `addresses` and to nothing else.
+    /// Sends to `addresses` and to nothing else, through the proxy of the manifest where it names one.
     pub(super) async fn send(
         &self,
         outgoing: &Outgoing,
         headers: &[(String, String)],
         addresses: &[IpAddr],
+        proxy: Option<&UpstreamProxy>,
         patience: Duration,
     ) -> Result<Sent, Failure> {
         let url = &outgoing.url;
         let request = self.request(outgoing, headers)?;
-        let opened = timeout(self.connect, self.open(url, addresses)).await;
+        let opened = timeout(self.connect, self.open(url, addresses, proxy)).await;
         let slow = |what: &str| Failure::new(Code::Timeout, format!("`{}` took too long to {what}", url.origin()));
         let (stream, address) = opened.map_err(|_| slow("connect"))?.map_err(|fault| failed(url, &fault))?;
         let (stream, head_is_read) = Guard::new(stream);
@@ -96,8 +98,13 @@ impl Connector {
     }
 
     /// A connection to one of the addresses, TLS included, and to which.
-    async fn open(&self, url: &HttpUrl, addresses: &[IpAddr]) -> std::io::Result<(Box<dyn Stream>, SocketAddr)> {
-        let (stream, address) = dial(addresses, url.port(), self.connect).await?;
+    async fn open(
+        &self,
+        url: &HttpUrl,
+        addresses: &[IpAddr],
+        proxy: Option<&UpstreamProxy>,
+    ) -> std::io::Result<(Box<dyn Stream>, SocketAddr)> {
+        let (stream, address) = dial(addresses, url.port(), proxy, self.connect).await?;
         if url.scheme() == Scheme::Http {
             return Ok((Box::new(stream), address));
         }

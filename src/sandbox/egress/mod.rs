@@ -6,6 +6,7 @@ mod connect;
 mod dial;
 #[cfg(test)]
 mod exchanges;
+mod gateway;
 mod head;
 mod journal;
 mod request;
@@ -25,10 +26,12 @@ use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+pub use gateway::{Contact, Gateway, How, LogScribe, Scribe};
 pub use request::{EgressRequest, Hop, Overflow, Page};
 pub use resolve::{Resolve, SystemResolver};
 
-use crate::audit::Network;
+use crate::audit::{Log, Network};
+use crate::gate::Meter;
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Refusal};
 use crate::policy::network::{NetworkRules, Robots, judge_addresses, judge_redirect, judge_url};
 use crate::policy::request::{Method, judge_header};
@@ -78,6 +81,16 @@ pub struct Egress {
     robots: robots::Cache,
     stored: stored::Stored,
     journal: journal::Journal,
+    watch: Option<Watch>,
+}
+
+/// What counts and records.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    /// Where the connections of programs are written down.
+    pub log: Arc<Log>,
+    /// The counts that all servers of the state folder share.
+    pub meter: Meter,
 }
 
 /// Why a request gave no page: policy said no, or the world did.
@@ -138,6 +151,27 @@ impl Egress {
             robots: robots::Cache::default(),
             stored: stored::Stored::default(),
             journal: journal::Journal::default(),
+            watch: None,
+        }
+    }
+
+    /// The same connector, which counts what each caller asks of each host, and writes what programs do with it into the log.
+    #[must_use]
+    pub fn watched(self, log: Arc<Log>, meter: Meter) -> Self {
+        Self { watch: Some(Watch { log, meter }), ..self }
+    }
+
+    /// What counts and records, where there is something.
+    pub(in crate::sandbox) fn watch(&self) -> Option<&Watch> {
+        self.watch.as_ref()
+    }
+
+    /// Counts a request of a caller to a host.
+    fn count(&self, caller: &str, rules: &NetworkRules, url: &HttpUrl) -> Result<(), Refusal> {
+        match &self.watch {
+            // What the server asks on its own account is on nobody's.
+            Some(watch) if !caller.is_empty() => watch.meter.host(caller, url.host_str(), rules),
+            _ => Ok(()),
         }
     }
 
@@ -173,6 +207,7 @@ impl Egress {
             judge_header(name, value)?;
         }
         let rules = Arc::clone(&request.rules);
+        let caller = request.principal.clone();
         let limit = request.max_response;
         let overflow = request.overflow;
         let owner = (!request.principal.is_empty()).then(|| format!("{}\n{}", request.principal, request.profile));
@@ -185,7 +220,7 @@ impl Egress {
                 self.ask_robots(&rules, &outgoing.url).await?;
             }
             judge_secrets(&rules.secrets, &outgoing.url, outgoing.headers.iter().map(|(_, value)| value))?;
-            let addresses = self.judged_addresses(&rules, &outgoing).await?;
+            let addresses = self.judged(&rules, &outgoing.url, &outgoing.pinned).await?;
             // What is stored is given only where a request might be sent.
             let asked = owner.as_deref().and_then(|owner| stored::Asked::of(owner, &outgoing));
             let known = asked.as_ref().map_or(Known::Nothing, |asked| self.stored.look(asked, limit.as_usize(), SystemTime::now()));
@@ -194,7 +229,8 @@ impl Egress {
                 Known::Stale(conditions) => [secrets.fill(&rules, &outgoing)?, conditions].concat(),
                 Known::Nothing => secrets.fill(&rules, &outgoing)?,
             };
-            let sent = self.connector.send(&outgoing, &headers, &addresses, self.settings.headers).await?;
+            self.count(&caller, &rules, &outgoing.url)?;
+            let sent = self.connector.send(&outgoing, &headers, &addresses, rules.proxy.as_ref(), self.settings.headers).await?;
             if let (304, Some(asked)) = (sent.status(), &asked)
                 && let Some(page) = self.stored.confirmed(asked, sent.headers(), SystemTime::now())
             {
@@ -247,20 +283,22 @@ impl Egress {
         }
     }
 
-    /// One judged connection and one exchange over it.
-    async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Sent, Denied> {
-        let addresses = self.judged_addresses(rules, outgoing).await?;
-        Ok(self.connector.send(outgoing, &outgoing.headers, &addresses, self.settings.headers).await?)
-    }
-
-    /// The addresses a hop may go to.
-    async fn judged_addresses(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Vec<IpAddr>, Denied> {
-        let url = &outgoing.url;
+    /// Where a URL may lead: judged by its text, and by every address: those it was pinned to, else those its name has now.
+    ///
+    /// # Errors
+    /// Refused: as [`judge_url`] and [`judge_addresses`]. Failed: `fetch_failed`, `timeout`.
+    async fn judged(&self, rules: &NetworkRules, url: &HttpUrl, pinned: &[IpAddr]) -> Result<Vec<IpAddr>, Denied> {
         judge_url(rules, url)?;
-        let addresses = if outgoing.pinned.is_empty() { self.resolve(url).await? } else { outgoing.pinned.clone() };
+        let addresses = if pinned.is_empty() { self.resolve(url).await? } else { pinned.to_vec() };
         judge_addresses(rules, url, &addresses)?;
         resolve::refuse_own_addresses(rules, url, &addresses)?;
         Ok(addresses)
+    }
+
+    /// One judged connection and one exchange over it.
+    async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Sent, Denied> {
+        let addresses = self.judged(rules, &outgoing.url, &outgoing.pinned).await?;
+        Ok(self.connector.send(outgoing, &outgoing.headers, &addresses, rules.proxy.as_ref(), self.settings.headers).await?)
     }
 
     /// Asks the site's `robots.txt`, once an hour and origin, over the same judged way.

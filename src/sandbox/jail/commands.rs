@@ -82,6 +82,7 @@ impl Interpreter {
             needs: Vec::new(),
             links: Vec::new(),
             module_path: Vec::new(),
+            certificates: super::interpreter::Certificates::default(),
             code: Vec::new(),
         }
     }

@@ -42,6 +42,7 @@ impl Ending {
         pictures.extend(found.pictures);
         pictures.truncate(harvest::MOST_PICTURES);
         Ok(Outcome {
+            network: Vec::new(),
             status: verdict.status,
             limit: verdict.limit,
             evidence: verdict.evidence,

@@ -26,9 +26,19 @@ pub struct Interpreter {
     pub links: Vec<(String, String)>,
     /// Where it looks for modules.
     pub module_path: Vec<String>,
+    /// Folders and files with the certificates it trusts, for programs that have a network.
+    #[serde(skip)]
+    pub(super) certificates: Certificates,
     /// What it runs before a program, compiled by itself: compiling it anew takes 2 ms, a third of its whole start.
     #[serde(skip)]
     pub(super) code: Vec<u8>,
+}
+
+/// Where the certificates of authorities are, in the form of [`Interpreter::needs`] and [`Interpreter::links`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Certificates {
+    needs: BTreeSet<PathBuf>,
+    links: Vec<(String, String)>,
 }
 
 /// What [`PROBE`] prints.
@@ -41,6 +51,7 @@ struct Told {
     folders: Vec<String>,
     module_path: Vec<String>,
     libraries: Vec<String>,
+    certificates: Vec<String>,
     code: String,
 }
 
@@ -66,6 +77,20 @@ impl Interpreter {
         }
         let told: Told = serde_json::from_slice(&output.stdout).map_err(|_| unavailable("does not answer like Python 3".to_owned()))?;
         Ok(Self::plan(told))
+    }
+
+    /// The same interpreter, where it also sees which authorities to trust.
+    pub(super) fn with_certificates(&self) -> Self {
+        let mut all = self.certificates.needs.clone();
+        all.extend(self.needs.iter().map(PathBuf::from));
+        let needs = without_nested(&all);
+        let outside = |path: &str| !needs.iter().any(|parent| Path::new(path).starts_with(parent));
+        let mut links = self.links.clone();
+        links.extend(
+            self.certificates.links.iter().filter(|(path, _)| outside(path) && !self.links.iter().any(|(known, _)| known == path)).cloned(),
+        );
+        let needs = needs.iter().filter_map(|path| path.to_str().map(str::to_owned)).collect();
+        Self { needs, links, ..self.clone() }
     }
 
     fn plan(told: Told) -> Self {
@@ -94,12 +119,14 @@ impl Interpreter {
         }
         let needs = without_nested(&wanted);
         let links = links(&[&told.executable, SHELL], &needs);
+        let certificates = certificates(&told.certificates);
         Self {
             program: told.program,
             argv0: told.executable,
             version: told.version,
             needs: needs.iter().filter_map(|path| path.to_str().map(str::to_owned)).collect(),
             links,
+            certificates,
             module_path: told.module_path,
             code: base64::engine::general_purpose::STANDARD.decode(told.code).unwrap_or_default(),
         }
@@ -143,6 +170,33 @@ fn links(programs: &[&str], needs: &[PathBuf]) -> Vec<(String, String)> {
     found.into_iter().collect()
 }
 
+/// The places an interpreter looks for authorities in, what their links lead to, and the links themselves.
+fn certificates(places: &[String]) -> Certificates {
+    let mut found = Certificates::default();
+    for place in places.iter().map(String::as_str).chain(AUTHORITIES) {
+        let mut path = PathBuf::from(place);
+        for _ in 0..40 {
+            let Ok(target) = std::fs::read_link(&path) else { break };
+            found.links.extend(path.to_str().zip(target.to_str()).map(|(path, target)| (path.to_owned(), target.to_owned())));
+            let Some(next) = path.parent().map(|parent| parent.join(&target)) else { break };
+            path = next;
+        }
+        found.needs.extend(std::fs::canonicalize(place).ok().filter(|real| real.components().count() > 3));
+    }
+    found.links.sort();
+    found.links.dedup();
+    found
+}
+
+/// Where distributions keep the certificates that the folders above hold links to; no folder of keys is among them.
+const AUTHORITIES: [&str; 5] = [
+    "/etc/ssl/certs",
+    "/usr/share/ca-certificates",
+    "/usr/local/share/ca-certificates",
+    "/etc/pki/tls/certs",
+    "/etc/pki/ca-trust/extracted",
+];
+
 /// The shell that `subprocess` and `os.system` start. Starting programs is no wall of the jail, and those two are ordinary use.
 const SHELL: &str = "/bin/sh";
 
@@ -182,6 +236,12 @@ with open("/proc/self/maps") as maps:
         parts = line.split(None, 5)
         if len(parts) == 6 and ".so" in os.path.basename(parts[5]):
             libraries.add(parts[5].strip())
+certificates = []
+try:
+    where = sys.modules["ssl"].get_default_verify_paths()
+    certificates = [p for p in (where.openssl_cafile, where.openssl_capath, where.cafile, where.capath) if p]
+except Exception:
+    pass
 paths = sysconfig.get_paths()
 print(json.dumps({
     "executable": os.path.abspath(sys.executable),
@@ -191,6 +251,7 @@ print(json.dumps({
     "folders": [paths["stdlib"], paths["platstdlib"]],
     "module_path": [p for p in sys.path if p],
     "libraries": sorted(libraries),
+    "certificates": certificates,
     "code": base64.b64encode(marshal.dumps(compile(sys.argv[1], "<string>", "exec"))).decode(),
 }))
 "#;

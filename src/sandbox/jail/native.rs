@@ -12,7 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::backend::{Backend, Probe, Progress, Stream};
 use super::collect::{Kept, sealed};
+use super::doorway;
 use super::ending::Ending;
+use super::ground::Ground;
 use super::harvest;
 use super::interpreter::Interpreter;
 use super::link::{self, Link};
@@ -23,9 +25,13 @@ use super::spec::{JailSpec, Layers, Settings};
 use super::verdict;
 use super::words::{Flood, Words, collect, read_capped};
 
-/// Runs programs behind namespaces and an own root, one process tree per call.
+/// Runs programs behind walls that our own jail process builds, one process tree per call.
 #[derive(Debug)]
 pub(super) struct Native {
+    name: &'static str,
+    /// What the walls may be built on, strongest first, and which of it was proven.
+    grounds: Vec<Ground>,
+    proven: OnceLock<Ground>,
     spawner: Link,
     code: OnceLock<OwnedFd>,
     preload: Vec<String>,
@@ -34,9 +40,17 @@ pub(super) struct Native {
 }
 
 impl Native {
-    /// A backend over one interpreter.
+    /// A backend over one interpreter, with every wall.
     pub(super) fn new(settings: &Settings, interpreter: &Arc<Interpreter>) -> Self {
+        Self::on("native", vec![Ground::Whole], settings, interpreter)
+    }
+
+    /// A backend over one interpreter, on the first of these grounds that holds a program.
+    pub(super) fn on(name: &'static str, grounds: Vec<Ground>, settings: &Settings, interpreter: &Arc<Interpreter>) -> Self {
         Self {
+            name,
+            grounds,
+            proven: OnceLock::new(),
             spawner: Link::new(settings.helper.clone()),
             code: OnceLock::new(),
             preload: settings.preload.clone(),
@@ -73,6 +87,7 @@ impl Native {
             collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress.as_ref()),
             read_capped(&mut pipes.report),
         );
+        words.doorway().close().await;
         let (end, layers) = told?;
         let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
         let report = verdict::read_report(&report);
@@ -101,7 +116,7 @@ impl Native {
         fds.extend(spec.roots.iter().map(|root| root.dir.as_fd()));
         self.spawner.send(&order, &fds).await?;
         let socket = link::asynchronous(ours).map_err(|e| NoRun::fault("reading the channel", e))?;
-        Ok(Words::new(socket))
+        Ok(Words::new(socket, spec.network.clone()))
     }
 
     /// The bootstrap as the interpreter compiled it, in a file that all calls share.
@@ -113,12 +128,34 @@ impl Native {
         Ok(self.code.get_or_init(|| file).as_fd())
     }
 
+    fn ground(&self) -> Ground {
+        self.proven.get().or_else(|| self.grounds.first()).cloned().unwrap_or_default()
+    }
+
+    /// Runs a program that prints 42 on one ground.
+    async fn prove(&self, ground: &Ground) -> Probe {
+        let mut spec = JailSpec::new("print(6 * 7)");
+        spec.require.clear();
+        spec.fresh = true;
+        let order = Order { ground: ground.clone(), ..self.order(&spec) };
+        match self.make(&spec, order, &CancellationToken::new(), None).await {
+            Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
+            Ok(outcome) => Probe {
+                usable: false,
+                layers: outcome.isolation.layers,
+                why_not: Some(format!("a program that prints 42 ended as {:?}: {}", outcome.status, outcome.stderr.trim())),
+            },
+            Err(no_run) => Probe { usable: false, layers: Layers::new(), why_not: Some(no_run.to_string()) },
+        }
+    }
+
     /// The order of a call.
     pub(super) fn order(&self, spec: &JailSpec) -> Order {
         let roots =
             spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable, masked: root.masked.clone() });
         Order {
-            interpreter: Interpreter::clone(&self.interpreter),
+            ground: self.ground(),
+            interpreter: if spec.network.is_some() { self.interpreter.with_certificates() } else { Interpreter::clone(&self.interpreter) },
             limits: spec.limits,
             env: environment(spec),
             require: spec.require.clone(),
@@ -126,6 +163,7 @@ impl Native {
             start_dir: spec.start(),
             preload: self.preload.clone(),
             fresh: spec.fresh,
+            network: spec.network.is_some(),
             command: spec.command.clone(),
         }
     }
@@ -133,7 +171,12 @@ impl Native {
 
 impl Backend for Native {
     fn name(&self) -> &'static str {
-        "native"
+        self.name
+    }
+
+    fn has_doorway(&self) -> bool {
+        // It is a socket in a network namespace of our own making.
+        matches!(self.ground(), Ground::Whole | Ground::Rooted)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -145,18 +188,17 @@ impl Backend for Native {
 
     fn probe(&self) -> BoxFuture<'_, Probe> {
         Box::pin(async {
-            let mut spec = JailSpec::new("print(6 * 7)");
-            spec.require.clear();
-            spec.fresh = true;
-            match self.call(&spec, &CancellationToken::new(), None).await {
-                Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
-                Ok(outcome) => Probe {
-                    usable: false,
-                    layers: outcome.isolation.layers,
-                    why_not: Some(format!("a program that prints 42 ended as {:?}: {}", outcome.status, outcome.stderr.trim())),
-                },
-                Err(no_run) => Probe { usable: false, layers: Layers::new(), why_not: Some(no_run.to_string()) },
+            let mut reasons = Vec::new();
+            for ground in &self.grounds {
+                let probe = self.prove(ground).await;
+                if probe.usable {
+                    let _ = self.proven.set(ground.clone());
+                    return probe;
+                }
+                // What is missing for several grounds is said once.
+                reasons.extend(probe.why_not.filter(|why| !reasons.contains(why)));
             }
+            Probe { usable: false, layers: Layers::new(), why_not: Some(reasons.join("; ")) }
         })
     }
 
@@ -210,6 +252,9 @@ pub(super) fn program_file(interpreter: &Interpreter, spec: &JailSpec) -> Result
 /// The whole environment of the program: nothing of the server's.
 fn environment(spec: &JailSpec) -> BTreeMap<String, String> {
     let mut environment: BTreeMap<String, String> = FIXED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    if spec.network.is_some() {
+        environment.extend(doorway::environment());
+    }
     environment.extend(spec.env.clone());
     environment
 }

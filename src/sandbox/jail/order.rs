@@ -10,6 +10,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::ground::Ground;
 use super::interpreter::Interpreter;
 use super::outcome::{Limit, Usage};
 use super::spec::{Layer, Layers, Limits};
@@ -18,6 +19,8 @@ use super::spec::{Layer, Layers, Limits};
 /// program, report, compiled bootstrap, then the roots.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
+    /// What the jail is built on.
+    pub(crate) ground: Ground,
     /// The interpreter and what it needs to see.
     pub(crate) interpreter: Interpreter,
     /// How much the program may use.
@@ -34,6 +37,8 @@ pub(crate) struct Order {
     pub(crate) preload: Vec<String>,
     /// Start from nothing.
     pub(crate) fresh: bool,
+    /// Whether the program has a doorway to the server's gateway.
+    pub(crate) network: bool,
     /// The arguments of a program that is no interpreter, its own name first; empty for Python.
     pub(crate) command: Vec<String>,
 }
@@ -63,7 +68,7 @@ pub(crate) struct RootOrder {
 /// What the jail process says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Word {
-    /// Everything stands and the program starts.
+    /// Everything stands and the program starts. The socket of its doorway comes along, where it has one.
     Started(Layers),
     /// A required layer cannot be had.
     Unavailable {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::spec::Layers;
+use crate::sandbox::egress::Contact;
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -118,6 +119,9 @@ pub struct Outcome {
     pub session: Option<String>,
     /// Where it ran.
     pub isolation: Isolation,
+    /// What it reached over the network and what it was refused, by host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Contact>,
     /// Pictures, for image content beside the answer.
     #[serde(skip)]
     pub pictures: Vec<Picture>,

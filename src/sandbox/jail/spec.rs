@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use crate::model::Bytes;
 
@@ -50,6 +52,15 @@ impl Layer {
 /// What each layer is: `on`, `off`, or the reason why it is not there.
 pub type Layers = BTreeMap<String, String>;
 
+/// Where a program that may use the network finds the server's gateway: this TCP port of its own loopback.
+pub const DOORWAY_PORT: u16 = 3128;
+
+/// The server's side of a doorway: takes the connections of one program, and decides where each may go.
+pub trait Network: Send + Sync + std::fmt::Debug {
+    /// Serves what comes to `listener`, a non-blocking listening socket in the jail, until `stop`; when it returns, every connection is closed.
+    fn serve(self: Arc<Self>, listener: OwnedFd, stop: CancellationToken) -> BoxFuture<'static, ()>;
+}
+
 /// One folder the program sees, at `/roots/NAME`.
 #[derive(Debug, Clone)]
 pub struct JailRoot {
@@ -70,6 +81,8 @@ pub struct Limits {
     pub wall: Duration,
     /// Processor time of all its processes together.
     pub cpu: Duration,
+    /// Share of the processors that all its processes together may take, in hundredths of one core.
+    pub cpu_share: u32,
     /// Memory: address space of each process, resident memory of all of them.
     pub memory: u64,
     /// Processes and threads at one time.
@@ -90,6 +103,7 @@ impl Default for Limits {
         Self {
             wall: Duration::from_secs(10),
             cpu: Duration::from_secs(10),
+            cpu_share: 100,
             memory: Bytes::mib(256).0,
             processes: 16,
             open_files: 256,
@@ -97,6 +111,14 @@ impl Default for Limits {
             scratch: Bytes::mib(64).0,
             output: Bytes::kib(64).0,
         }
+    }
+}
+
+impl Limits {
+    /// Whether the share is less than the whole machine.
+    pub(crate) fn shares(&self) -> bool {
+        let cores = std::thread::available_parallelism().map_or(u32::MAX, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX));
+        self.cpu_share < cores.saturating_mul(100)
     }
 }
 
@@ -124,6 +146,8 @@ pub struct JailSpec {
     pub fresh: bool,
     /// Keep the interpreter, or go on in one that was kept.
     pub session: Option<Session>,
+    /// The way out, where there is one. The jail itself has none: it gives the listening socket of a doorway to this.
+    pub network: Option<Arc<dyn Network>>,
     /// Whose call it is; a session is only there for the one who started it.
     pub owner: String,
     /// A program of the operator's with its arguments, instead of Python: see [`super::Commands`].
@@ -168,6 +192,7 @@ impl JailSpec {
             start_dir: None,
             fresh: false,
             session: None,
+            network: None,
             owner: String::new(),
             command: Vec::new(),
         }

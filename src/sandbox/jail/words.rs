@@ -1,16 +1,20 @@
 //! What the jail process and the program say while a call runs.
 
-use std::sync::{Mutex, PoisonError};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::io::AsyncReadExt;
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::unix::pipe::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use super::backend::{Chunk, Stream};
 use super::collect::Kept;
-use super::order::{End, Word};
+use super::doorway::Doorway;
+use super::order::{self, End, Word};
 use super::outcome::NoRun;
-use super::spec::Layers;
+use super::spec::{Layers, Network};
 use super::verdict::Stop;
 
 /// The channel of a call, on which the jail process answers. Dropping it ends the call.
@@ -18,12 +22,18 @@ use super::verdict::Stop;
 pub(super) struct Words {
     pub(super) socket: tokio::net::UnixDatagram,
     layers: Layers,
+    doorway: Doorway,
 }
 
 impl Words {
     /// The channel of a new call.
-    pub(super) fn new(socket: tokio::net::UnixDatagram) -> Self {
-        Self { socket, layers: Layers::new() }
+    pub(super) fn new(socket: tokio::net::UnixDatagram, network: Option<Arc<dyn Network>>) -> Self {
+        Self { socket, layers: Layers::new(), doorway: Doorway::new(network) }
+    }
+
+    /// The way of the program to the network, where it has one.
+    pub(super) fn doorway(&mut self) -> &mut Doorway {
+        &mut self.doorway
     }
 
     /// The layers that stand, once they have been told.
@@ -41,18 +51,16 @@ impl Words {
         cancel: &CancellationToken,
         stop: &Mutex<Option<Stop>>,
     ) -> Result<(End, Layers), NoRun> {
-        let mut buffer = vec![0_u8; 32 * 1024];
         let mut stopping = false;
         loop {
             let reason = tokio::select! {
-                got = self.socket.recv(&mut buffer) => {
-                    let count = got.map_err(|e| NoRun::fault("hearing from the jail process", e))?;
-                    let text = buffer.get(..count).unwrap_or_default();
-                    if text.is_empty() {
-                        return Err(NoRun::Fault("the jail process died without a word".to_owned()));
-                    }
-                    match serde_json::from_slice(text).map_err(|e| NoRun::fault("hearing from the jail process", e))? {
-                        Word::Started(all) => self.layers = all,
+                got = hear(&self.socket) => {
+                    let (word, fds) = got?;
+                    match word {
+                        Word::Started(all) => {
+                            self.layers = all;
+                            self.doorway.open(fds.into_iter().next());
+                        }
                         Word::Ended(end) => return Ok((end, self.take_layers())),
                         Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
@@ -70,6 +78,23 @@ impl Words {
             // Closing our half is the word for it; a message that nobody reads would cost us the last word of the other side (unix(7)).
             let _ = self.socket.shutdown(std::net::Shutdown::Write);
         }
+    }
+}
+
+/// One word with its descriptors.
+async fn hear(socket: &tokio::net::UnixDatagram) -> Result<(Word, Vec<OwnedFd>), NoRun> {
+    let fault = |e: &dyn std::fmt::Display| NoRun::fault("hearing from the jail process", e);
+    // Readiness first: what is received in vain is asked for again, and only that.
+    let received = socket.async_io(Interest::READABLE, || {
+        if rustix::net::recv(socket, &mut [0_u8; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_err_and(|e| e == Errno::AGAIN) {
+            return Err(std::io::ErrorKind::WouldBlock.into());
+        }
+        Ok(order::receive_now::<Word>(socket.as_fd()))
+    });
+    match received.await.map_err(|e| fault(&e))? {
+        Ok(Some(heard)) => Ok(heard),
+        Ok(None) => Err(NoRun::Fault("the jail process died without a word".to_owned())),
+        Err(why) => Err(fault(&why)),
     }
 }
 

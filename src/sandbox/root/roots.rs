@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -42,11 +42,18 @@ pub enum Where {
 /// INVARIANT: no verb opens a path from `/`; all begin at a handle held here.
 #[derive(Debug)]
 pub struct Roots {
-    fixed: BTreeMap<String, Arc<Root>>,
-    sessions: BTreeMap<String, Option<Quota>>,
-    folders: Option<SessionFolders>,
+    open: RwLock<Open>,
+    state: Option<PathBuf>,
+    folders: OnceLock<SessionFolders>,
     pub(super) protected: Protected,
     pub(super) leftovers: Leftovers,
+}
+
+/// What is open now: another set after the operator applied another manifest.
+#[derive(Debug, Default)]
+struct Open {
+    fixed: BTreeMap<String, Arc<Root>>,
+    sessions: BTreeMap<String, Option<Quota>>,
 }
 
 /// One root as a handle.
@@ -75,23 +82,41 @@ impl Roots {
     pub fn open(places: &[Place], protected: &[PathBuf], state: Option<&Path>) -> Result<Self, (PathBuf, Errno)> {
         let guarded: Vec<PathBuf> = protected.iter().cloned().chain(state.map(Path::to_owned)).collect();
         let protected = Protected::open(&guarded).map_err(|errno| (guarded.first().cloned().unwrap_or_default(), errno))?;
-        let mut roots =
-            Self { fixed: BTreeMap::new(), sessions: BTreeMap::new(), folders: None, protected, leftovers: Leftovers::default() };
+        let roots = Self {
+            open: RwLock::default(),
+            state: state.map(Path::to_owned),
+            folders: OnceLock::new(),
+            protected,
+            leftovers: Leftovers::default(),
+        };
+        roots.replace(places)?;
+        Ok(roots)
+    }
+
+    /// Opens the roots of another manifest in the place of these. A root that stays where it is stays open; sessions keep their folders.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); then nothing is changed.
+    pub fn replace(&self, places: &[Place]) -> Result<(), (PathBuf, Errno)> {
+        let mut open = Open::default();
         for place in places {
             match &place.at {
                 Where::Folder(path) => {
-                    let root = roots.root(path, place.quota).map_err(|errno| (path.clone(), errno))?;
-                    roots.fixed.insert(place.name.clone(), Arc::new(root));
+                    let root = self.root(path, place.quota).map_err(|errno| (path.clone(), errno))?;
+                    open.fixed.insert(place.name.clone(), Arc::new(root));
                 }
                 Where::Session => {
-                    roots.sessions.insert(place.name.clone(), place.quota);
+                    open.sessions.insert(place.name.clone(), place.quota);
                 }
             }
         }
-        if let Some(state) = state.filter(|_| !roots.sessions.is_empty()) {
-            roots.folders = Some(SessionFolders::open(state).map_err(|errno| (state.to_owned(), errno))?);
+        if let Some(state) = self.state.as_ref().filter(|_| !open.sessions.is_empty() && self.folders.get().is_none()) {
+            let folders = SessionFolders::open(state).map_err(|errno| (state.clone(), errno))?;
+            // Only the first opening counts; a second one would be the same folder.
+            let _ = self.folders.set(folders);
         }
-        Ok(roots)
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = open;
+        Ok(())
     }
 
     fn root(&self, path: &Path, quota: Option<Quota>) -> Result<Root, Errno> {
@@ -145,17 +170,18 @@ impl Roots {
 
     /// Wipes what the session had in session roots.
     pub fn end_session(&self, session: &str) {
-        if let Some(folders) = &self.folders {
+        if let Some(folders) = self.folders.get() {
             folders.end(session);
         }
     }
 
     pub(super) fn find(&self, session: &str, name: &str) -> Result<Arc<Root>, Failure> {
-        if let Some(root) = self.fixed.get(name) {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(root) = open.fixed.get(name) {
             return Ok(root.clone());
         }
-        let quota = self.sessions.get(name).ok_or_else(|| Failure::new(Code::Internal, format!("there is no root `{name}`")))?;
-        let folders = self.folders.as_ref().ok_or_else(|| Failure::new(Code::Internal, "there is no state folder for session roots"))?;
+        let quota = open.sessions.get(name).ok_or_else(|| Failure::new(Code::Internal, format!("there is no root `{name}`")))?;
+        let folders = self.folders.get().ok_or_else(|| Failure::new(Code::Internal, "there is no state folder for session roots"))?;
         folders
             .root(session, name, *quota)
             .map_err(|errno| super::fault::fault(errno, &Target { root: name.to_owned(), path: crate::model::RelPath::ROOT }, "made"))
@@ -164,6 +190,6 @@ impl Roots {
     /// The same roots, changed for a test: nothing waits for the disk, or names are resolved one by one.
     #[cfg(test)]
     pub(super) fn change(&mut self, change: impl Fn(&mut Root)) {
-        self.fixed.values_mut().filter_map(Arc::get_mut).for_each(change);
+        self.open.get_mut().unwrap_or_else(PoisonError::into_inner).fixed.values_mut().filter_map(Arc::get_mut).for_each(change);
     }
 }

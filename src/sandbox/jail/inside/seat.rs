@@ -17,10 +17,10 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
         return ExitCode::FAILURE;
     }
     // A jail that cannot be made ready is not explained: the call is then made from nothing, and explains itself.
-    let Ok((signals, program)) = prepare(order, shown, &mut built, seat) else { return ExitCode::FAILURE };
+    let Ok(Prepared { signals, program, doorway }) = prepare(order, shown, &mut built, seat) else { return ExitCode::FAILURE };
     let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
     let Some(Handed { call, program: streams, roots }) = Handed::sort(fds) else { return ExitCode::FAILURE };
-    let started = start(order, &go, &call, &roots, &mut built, inside).and_then(|()| {
+    let started = start(order, &go, &call, &roots, &mut built, inside, doorway.as_ref()).and_then(|()| {
         let fds: Vec<BorrowedFd<'_>> = streams.iter().take(5).map(AsFd::as_fd).collect();
         order::send_bytes(program.as_fd(), go.start_dir.as_bytes(), &fds)
             .map_err(|e| Word::Fault(format!("starting a program that waits: {e}")))
@@ -29,9 +29,9 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
         let _ = order::send(call.as_fd(), &word, &[]);
         return ExitCode::FAILURE;
     }
-    drop((streams, roots, program));
+    drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
-    let end = init::attend(order, &init::Program::Joined(ends), &signals);
+    let end = init::attend(order, &init::Program::Joined(ends), &signals, init::watch(order, None), init::Reach::All);
     // Every other process of the jail is dead by now; what is left is this one, and the taking down of its mounts need not be
     // waited for. The supervisor says it again, to nobody.
     let _ = order::send(call.as_fd(), &Word::Ended(end.clone()), &[]);
@@ -41,17 +41,19 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
 /// In the order in which they are entered: the user namespace first, it gives the right to enter the others.
 const NAMESPACES: [&str; 7] = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
 
-fn prepare(
-    order: &Order,
-    shown: trees::Shown,
-    built: &mut Built,
-    seat: &OwnedFd,
-) -> Result<(nix::sys::signalfd::SignalFd, OwnedFd), String> {
+/// A finished jail: the deaths of its processes, the way to its program, and the program's way out, where it has one.
+struct Prepared {
+    signals: nix::sys::signalfd::SignalFd,
+    program: OwnedFd,
+    doorway: Option<OwnedFd>,
+}
+
+fn prepare(order: &Order, shown: trees::Shown, built: &mut Built, seat: &OwnedFd) -> Result<Prepared, String> {
     let mut namespaces = Vec::new();
     for name in NAMESPACES {
         namespaces.push(open(format!("/proc/self/ns/{name}"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?);
     }
-    init::furnish(order, shown, built).map_err(|word| format!("{word:?}"))?;
+    let doorway = init::furnish(order, shown, built).map_err(|word| format!("{word:?}"))?;
     let signals = init::listen().map_err(|word| format!("{word:?}"))?;
     let (program, channel) = order::channel()?;
     namespaces.push(channel);
@@ -69,7 +71,7 @@ fn prepare(
     walls::drop_bounding_set()?;
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     order::send(seat.as_fd(), &Word::Seated, &[]).map_err(|e| e.to_string())?;
-    Ok((signals, program))
+    Ok(Prepared { signals, program, doorway })
 }
 
 /// Whether something comes within a few seconds.
@@ -79,7 +81,15 @@ fn answers(channel: &OwnedFd) -> bool {
 }
 
 /// Shows the roots, gives up the last privileges, and has the supervisor keep the time.
-fn start(order: &Order, go: &Go, call: &OwnedFd, mounts: &[OwnedFd], built: &mut Built, inside: &OwnedFd) -> Result<(), Word> {
+fn start(
+    order: &Order,
+    go: &Go,
+    call: &OwnedFd,
+    mounts: &[OwnedFd],
+    built: &mut Built,
+    inside: &OwnedFd,
+    doorway: Option<&OwnedFd>,
+) -> Result<(), Word> {
     if let Some(word) = built.shortage(&order.require) {
         return Err(word);
     }
@@ -89,6 +99,7 @@ fn start(order: &Order, go: &Go, call: &OwnedFd, mounts: &[OwnedFd], built: &mut
     }
     walls::drop_capabilities().map_err(Word::Fault)?;
     let fault = |e: std::io::Error| Word::Fault(format!("starting a program that waits: {e}"));
-    order::send(call.as_fd(), &Word::Started(built.all()), &[]).map_err(fault)?;
+    let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
+    order::send(call.as_fd(), &Word::Started(built.all()), &doorway).map_err(fault)?;
     order::send(inside.as_fd(), &Word::Taken(go.wall), &[call.as_fd()]).map_err(fault)
 }

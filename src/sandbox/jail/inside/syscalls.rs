@@ -12,12 +12,12 @@ use seccompiler::{
     sock_filter,
 };
 
-/// Puts the filter on this process and what it starts, for good.
+/// Puts the filter on this process and what it starts, for good. With `network` there are TCP sockets, for the doorway of the jail.
 ///
 /// # Errors
 /// The text of what went wrong.
-pub(super) fn install() -> Result<(), String> {
-    for program in programs()? {
+pub(super) fn install(network: bool) -> Result<(), String> {
+    for program in programs(network)? {
         apply_filter(&program).map_err(|e| e.to_string())?;
     }
     Ok(())
@@ -27,7 +27,7 @@ pub(super) fn install() -> Result<(), String> {
 ///
 /// # Errors
 /// The text of what went wrong.
-pub(super) fn filter_lines() -> Result<String, String> {
+pub(super) fn filter_lines(network: bool) -> Result<String, String> {
     let line = |program: &BpfProgram| {
         program.iter().fold(String::new(), |mut line, step| {
             let [c0, c1] = step.code.to_ne_bytes();
@@ -37,18 +37,18 @@ pub(super) fn filter_lines() -> Result<String, String> {
             line
         })
     };
-    Ok(programs()?.iter().map(line).collect::<Vec<_>>().join("\n"))
+    Ok(programs(network)?.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 /// The filters in the order of their installation; the kernel asks all of them and takes the strictest answer (seccomp(2)).
-fn programs() -> Result<Vec<BpfProgram>, String> {
+fn programs(network: bool) -> Result<Vec<BpfProgram>, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| e.to_string())?;
     let compile = |rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32| -> Result<BpfProgram, String> {
         let errno = SeccompAction::Errno(errno.unsigned_abs());
         SeccompFilter::new(rules, SeccompAction::Allow, errno, arch).and_then(BpfProgram::try_from).map_err(|e| e.to_string())
     };
     let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
-    let mut programs = vec![compile(refused()?, libc::EPERM)?, compile(absent, libc::ENOSYS)?];
+    let mut programs = vec![compile(refused(network)?, libc::EPERM)?, compile(absent, libc::ENOSYS)?];
     if cfg!(target_arch = "x86_64") {
         programs.push(no_x32());
     }
@@ -70,14 +70,20 @@ fn no_x32() -> BpfProgram {
     ]
 }
 
-fn refused() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+fn refused(network: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let when = |index: u8, op: SeccompCmpOp, value: u64| -> Result<SeccompRule, String> {
-        SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value).and_then(|c| SeccompRule::new(vec![c])).map_err(|e| e.to_string())
-    };
+    let when = |index: u8, op: SeccompCmpOp, value: u64| rule(&[(index, op, value)]);
     // A pair of connected sockets stays inside; a socket could reach AF_VSOCK, which no network namespace covers, a netlink
     // family, or a listening socket file that lies in a root.
-    rules.insert(libc::SYS_socketpair, vec![when(0, SeccompCmpOp::Ne, unsigned(libc::AF_UNIX))?]);
+    // A pair for datagrams is none: either end can be sent or connected to any other address (unix(7)).
+    let mut pairs = vec![when(0, SeccompCmpOp::Ne, unsigned(libc::AF_UNIX))?];
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        pairs.push(when(1, SeccompCmpOp::MaskedEq(0xf), unsigned(kind))?);
+    }
+    rules.insert(libc::SYS_socketpair, pairs);
+    if network {
+        rules.insert(libc::SYS_socket, all_but_tcp()?);
+    }
     // Typing into a terminal, and other line disciplines.
     let controls = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
     rules.insert(libc::SYS_ioctl, controls.into_iter().map(|c| when(1, SeccompCmpOp::Eq, c & 0xffff_ffff)).collect::<Result<_, _>>()?);
@@ -87,6 +93,29 @@ fn refused() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     rules.insert(libc::SYS_prctl, vec![when(0, SeccompCmpOp::Eq, unsigned(libc::PR_SET_MM))?]);
     // Asking for the personality is harmless, changing it switches off protections.
     rules.insert(libc::SYS_personality, vec![when(0, SeccompCmpOp::Ne, 0xffff_ffff)?]);
+    Ok(rules)
+}
+
+/// When every one of these holds: number of the argument, comparison, value.
+fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, String> {
+    let condition = |(index, op, value): &(u8, SeccompCmpOp, u64)| {
+        SeccompCondition::new(*index, SeccompCmpArgLen::Dword, op.clone(), *value).map_err(|e| e.to_string())
+    };
+    SeccompRule::new(conditions.iter().map(condition).collect::<Result<_, _>>()?).map_err(|e| e.to_string())
+}
+
+/// Every `socket` that is not TCP over IPv4 or IPv6: other families, other kinds (the low four bits, socket(2)), other protocols that have
+/// the kind of a stream (MPTCP, SCTP, SMC).
+fn all_but_tcp() -> Result<Vec<SeccompRule>, String> {
+    const KIND: u64 = 0xf;
+    let stream = unsigned(libc::SOCK_STREAM);
+    let mut rules = vec![
+        rule(&[(0, SeccompCmpOp::Ne, unsigned(libc::AF_INET)), (0, SeccompCmpOp::Ne, unsigned(libc::AF_INET6))])?,
+        rule(&[(2, SeccompCmpOp::Ne, 0), (2, SeccompCmpOp::Ne, unsigned(libc::IPPROTO_TCP))])?,
+    ];
+    for kind in (0..=KIND).filter(|kind| *kind != stream) {
+        rules.push(rule(&[(1, SeccompCmpOp::MaskedEq(KIND), kind)])?);
+    }
     Ok(rules)
 }
 
@@ -195,9 +224,11 @@ mod tests {
 
     #[test]
     fn the_filters_compile_and_are_short_enough_for_the_kernel() {
-        let programs = programs().unwrap();
-        assert_eq!(programs.len(), 3);
-        assert!(programs.iter().all(|program| program.len() < 4096), "BPF_MAXINSNS");
+        for network in [false, true] {
+            let programs = programs(network).unwrap();
+            assert_eq!(programs.len(), 3);
+            assert!(programs.iter().all(|program| program.len() < 4096), "BPF_MAXINSNS");
+        }
     }
 
     #[test]

@@ -38,8 +38,12 @@ pub(super) enum Made {
 /// The text of what went wrong.
 pub(super) fn start(order: &Order) -> Result<Made, String> {
     let (channel, theirs) = order::channel()?;
-    let profile =
-        [order.interpreter.module_path.join("\n"), order.preload.join(" "), walls::limit_lines(&order.limits), syscalls::filter_lines()?];
+    let profile = [
+        order.interpreter.module_path.join("\n"),
+        order.preload.join(" "),
+        walls::limit_lines(&order.limits),
+        syscalls::filter_lines(order.network)?,
+    ];
     let profile = sealed(&[profile.join("\n\n").as_bytes()]).map_err(|e| e.to_string())?;
     if let Some(pid) = raw::fork()? {
         return Ok(Made::Zygote(Zygote { pid, channel }));
@@ -64,7 +68,7 @@ fn become_zygote(order: &Order, channel: &OwnedFd, profile: &OwnedFd) -> Result<
         Some(parts) => parts,
         None => trees::parts(order).map_err(word)?,
     };
-    root::build(order, Shown { parts, roots: Vec::new() }, &mut built).map_err(word)?;
+    root::build(order, Shown { parts, ..Shown::default() }, &mut built).map_err(word)?;
     if let Eyes::Other(user, _) = eyes {
         enter::become_user(user).map_err(|e| e.to_string())?;
     }

@@ -1,0 +1,116 @@
+//! What the gate itself costs per allowed call: `cargo bench --bench gate`. From the manifest to the permit, with the counts on disk, and from
+//! there to the record of the start, in a house as `serve` builds it (`durability = "effects"`, a read, level 0). Prints p50 and p99, and each
+//! part as a share of the whole. Also what one explanation costs.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement stops at the first surprise and prints what it saw")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use toolgate::audit::counts::{Ask, Counts, Window};
+use toolgate::audit::{Log, StateDir};
+use toolgate::cli::decide::Call;
+use toolgate::cli::explain::explain;
+use toolgate::gate::Gate;
+use toolgate::manifest;
+use toolgate::model::{Caller, Channel, ClientLabel, Facts, PathFact, ToolCall};
+use toolgate::policy::{Channels, State};
+use toolgate::tools;
+
+const ROUNDS: usize = 50_000;
+
+fn main() {
+    let parent = std::env::var_os("BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+    let folder = tempfile::tempdir_in(parent).unwrap();
+    let text = "version = 1\n[roots.project]\npath = \"/srv\"\nmode = \"rw\"\nallowed_paths = [\"src/**\", \"**\"]\ndenied_paths = [\"**/secret/**\"]\n\
+        [files]\ndenied_paths = [\"**/.env*\", \"**/*.pem\", \"**/*.key\", \"**/.ssh/**\", \"**/.git/**\"]\n\
+        [profiles.p]\npermissions = [\"STANDARD\"]\nallowed_tools = [\"*\"]\nrate_limit_per_minute = 1000000000\n";
+    let mut manifest = manifest::parse(text, tools::specs()).unwrap();
+    manifest.resolve_roots("/").unwrap();
+    let state = Arc::new(StateDir::open(&folder.path().join("state")).unwrap());
+    let log = Arc::new(Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap());
+    let counts = Counts::open(&state).unwrap();
+    let gate = Gate::new(manifest.clone(), Arc::clone(&state)).unwrap();
+    let tool = tools::all().iter().find(|tool| tool.spec().name == "read_file").unwrap();
+    let call = call();
+    let facts =
+        Facts { paths: vec![PathFact { kind: toolgate::model::Kind::File, names: 1, size: 100, ..PathFact::ABSENT }], ..Facts::default() };
+
+    let judged = State { channels: Channels { client: true, operator: false }, ..State::default() };
+    let whole = measure(|| {
+        let door = gate.door();
+        let admitted = door.admit(&call, Some(tool.spec()), false).unwrap();
+        let action = tool.plan(admitted.capability.check_arguments(&call.arguments, None).unwrap()).unwrap();
+        let screened = admitted.capability.screen(&action).unwrap();
+        let verdict = toolgate::policy::judge(&admitted.capability, &action, &screened, &facts, &judged);
+        assert_eq!(verdict.decision.as_str(), "allow");
+        let entry = toolgate::audit::Entry::open(&log, &call, door.manifest_sha256()).unwrap();
+        let mut record = toolgate::audit::Record::new(toolgate::audit::Event::CallStarted);
+        let args = log.redact(&call.arguments);
+        record.call = Some(entry.id());
+        record.args = Some(&args);
+        log.append(&record, toolgate::audit::Sync::Handed).unwrap();
+    });
+    let window = [Window { most: 120, span: 60_000 }];
+    let counted = measure(|| drop(counts.call("p\0standard\0", &window).unwrap()));
+    let account = measure(|| drop(counts.reserve("p", &Ask::default()).unwrap()));
+    let reserved = measure(|| {
+        let standing = counts.reserve("q", &Ask { exactly: [1, 0, 0], budget: [u64::MAX; 3], ..Ask::default() }).unwrap();
+        counts.settle("q", standing.reserved, [0; 3]).unwrap();
+    });
+    println!("manifest to the record of the start: p50 {:>6.2} µs  p99 {:>7.2} µs", whole.0, whole.1);
+    for (name, (half, most)) in [("a call counted", counted), ("an account read", account), ("reserved and settled", reserved)] {
+        println!("  {name:<22}             p50 {half:>6.2} µs  p99 {most:>7.2} µs  ({:.2} of the whole)", half / whole.0);
+    }
+
+    let manifest = Arc::new(manifest);
+    let refused = Call {
+        caller: call.caller.clone(),
+        tool: "read_file",
+        arguments: json!({"path": "/etc/passwd"}).as_object().unwrap().clone(),
+        malformed: None,
+    };
+    let denied = Call {
+        arguments: json!({"path": "project/.env"}).as_object().unwrap().clone(),
+        caller: call.caller.clone(),
+        tool: "read_file",
+        malformed: None,
+    };
+    for (name, call) in [("outside the roots", &refused), ("denied by a pattern", &denied)] {
+        let (half, most) = measure_rounds(2_000, || drop(explain(tools::all(), &manifest, call, &judged, &|_, _| Ok(facts.clone()))));
+        println!("explain, {name:<22}      p50 {half:>6.1} µs  p99 {most:>7.1} µs  ({:.4} of 5 ms)", half / 5000.0);
+    }
+    log.close().unwrap();
+}
+
+fn call() -> ToolCall {
+    let caller = Caller {
+        principal: "stdio".to_owned(),
+        session: "s_1".to_owned(),
+        profile: Some("p".to_owned()),
+        client: ClientLabel { name: "bench".to_owned(), version: "1".to_owned() },
+        channel: Channel::During,
+    };
+    let arguments = json!({"path": "project/src/main.rs"}).as_object().unwrap().clone();
+    ToolCall { tool: "read_file".to_owned(), arguments, malformed: None, caller, repeat: None, trace: None }
+}
+
+fn measure(work: impl FnMut()) -> (f64, f64) {
+    measure_rounds(ROUNDS, work)
+}
+
+/// p50 and p99 in microseconds.
+fn measure_rounds(rounds: usize, mut work: impl FnMut()) -> (f64, f64) {
+    (0..rounds / 10).for_each(|_| work());
+    let mut times: Vec<Duration> = (0..rounds)
+        .map(|_| {
+            let begun = Instant::now();
+            work();
+            begun.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    let at = |part: usize| times.get(times.len() * part / 100).copied().unwrap_or_default().as_secs_f64() * 1e6;
+    (at(50), at(99))
+}

@@ -1,0 +1,153 @@
+//! The network of a program: an HTTP proxy at the doorway of its jail, which applies to each connection what `fetch` applies to each request.
+//!
+//! A program that wants out opens a connection to the doorway and asks for a tunnel (`CONNECT host:443`) or sends a request in plain text
+//! (`GET http://host/`). The host is judged, resolved once, every address judged, and the connection made to these addresses alone. One
+//! request a connection: what follows it is never read as another. A redirect is the program's own next request, and judged as such.
+
+mod answer;
+mod forward;
+mod hello;
+mod ledger;
+mod scribe;
+#[cfg(test)]
+mod tests;
+mod tunnel;
+
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::{Method, Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+pub use ledger::{Contact, How, Scribe};
+pub use scribe::LogScribe;
+
+use super::{Denied, Egress};
+use crate::model::{Bytes, Code, Failure};
+use crate::policy::network::NetworkRules;
+use crate::sandbox::jail::Network;
+use answer::Body;
+use ledger::Ledger;
+use tunnel::Tunnel;
+
+/// The gateway of one call.
+#[derive(Debug)]
+pub struct Gateway {
+    egress: Arc<Egress>,
+    rules: Arc<NetworkRules>,
+    ledger: Ledger,
+}
+
+/// A tunnel that was granted, between the answer that says so and the bytes.
+type Granted = Arc<Mutex<Option<Tunnel>>>;
+
+impl Gateway {
+    /// A gateway by these rules. `upload`: bytes that the call may send out; `scribe`: writes each contact down before it is made.
+    pub(in crate::sandbox) fn new(egress: Arc<Egress>, rules: Arc<NetworkRules>, upload: Bytes, scribe: Option<Box<dyn Scribe>>) -> Self {
+        Self { egress, rules, ledger: Ledger::new(upload, scribe) }
+    }
+
+    /// What was asked for and what became of it, so far.
+    pub(in crate::sandbox) fn contacts(&self) -> Vec<Contact> {
+        self.ledger.contacts()
+    }
+
+    async fn take(self: Arc<Self>, listener: OwnedFd, stop: CancellationToken) {
+        let listener = match tokio::net::TcpListener::from_std(TcpListener::from(listener)) {
+            Ok(listener) => listener,
+            Err(fault) => return tracing::error!(%fault, "the doorway of a program cannot be served"),
+        };
+        // Further connections wait in the jail until one of these is over.
+        let places = Arc::new(Semaphore::new((self.rules.max_connections.max(1) as usize).min(Semaphore::MAX_PERMITS)));
+        let mut guests = JoinSet::new();
+        loop {
+            while guests.try_join_next().is_some() {}
+            let next = async {
+                let place = Arc::clone(&places).acquire_owned().await;
+                (place, listener.accept().await)
+            };
+            let (place, accepted) = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                next = next => next,
+            };
+            match (place, accepted) {
+                (Ok(place), Ok((stream, _))) => {
+                    let gateway = Arc::clone(&self);
+                    guests.spawn(async move {
+                        gateway.serve_one(stream).await;
+                        drop(place);
+                    });
+                }
+                // No descriptors are left, or the connection went away: neither is an end.
+                _ => tokio::time::sleep(BREATH).await,
+            }
+        }
+        guests.shutdown().await;
+    }
+
+    /// One connection of the program: one request, or one tunnel.
+    async fn serve_one(self: Arc<Self>, stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let granted = Granted::default();
+        let service = service_fn(|request| {
+            let (gateway, granted) = (Arc::clone(&self), Arc::clone(&granted));
+            async move { Ok::<_, std::convert::Infallible>(gateway.answer(request, &granted).await) }
+        });
+        let served = http1::Builder::new()
+            .keep_alive(false)
+            .max_headers(MOST_HEADERS)
+            .max_buf_size(HEAD)
+            .header_read_timeout(self.egress.settings.headers)
+            .timer(TokioTimer::new())
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades()
+            .await;
+        let tunnel = granted.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Ok(()), Some(tunnel)) = (served, tunnel) {
+            tunnel.run(&self).await;
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>, granted: &Granted) -> Response<Body> {
+        let answered = if request.method() == Method::CONNECT {
+            self.tunnel(request).await.map(|tunnel| {
+                *granted.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
+                Response::new(answer::empty())
+            })
+        } else {
+            self.forward(request).await
+        };
+        answered.unwrap_or_else(|denied| answer::refuse(&denied))
+    }
+}
+
+impl Network for Gateway {
+    fn serve(self: Arc<Self>, listener: OwnedFd, stop: CancellationToken) -> BoxFuture<'static, ()> {
+        Box::pin(self.take(listener, stop))
+    }
+}
+
+/// What went wrong on the way to a host, without addresses or paths of this machine.
+fn unreachable(origin: &str, fault: &std::io::Error) -> Denied {
+    let code = if fault.kind() == std::io::ErrorKind::TimedOut { Code::Timeout } else { Code::FetchFailed };
+    let cause: String = fault.to_string().chars().filter(|c| !c.is_control()).take(160).collect();
+    Failure::new(code, format!("no connection to `{origin}`: {cause}")).into()
+}
+
+/// Header lines of a request or an answer.
+const MOST_HEADERS: usize = 100;
+/// Bytes of a head.
+const HEAD: usize = 64 * 1024;
+/// Before the next connection is asked for, where the last could not be taken.
+const BREATH: Duration = Duration::from_millis(20);

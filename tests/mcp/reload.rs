@@ -1,0 +1,270 @@
+//! A manifest that changes while it is served: tighter holds at once, looser waits for the operator, and nothing below the gate can say so.
+
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Policy};
+use crate::server::{STATELESS, Server, until, went_well, with_meta};
+
+fn code(answer: &Value) -> &str {
+    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
+}
+
+fn read(path: &str) -> Value {
+    json!({"name": "read_file", "arguments": {"path": path}})
+}
+
+fn change(home: &Home, from: &str, to: &str) {
+    let text = home.read("tools.toml");
+    assert!(text.contains(from), "{text}");
+    std::fs::write(home.manifest(), text.replacen(from, to, 1)).unwrap();
+}
+
+fn policy(home: &Home, arguments: &[&str]) -> (bool, String) {
+    let out = home.toolgate(&[&["policy"], arguments].concat()).output().unwrap();
+    (out.status.success(), format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr)))
+}
+
+fn events(home: &Home, event: &str) -> Vec<Value> {
+    home.records().into_iter().filter(|record| record["ev"] == event).collect()
+}
+
+#[test]
+fn a_tighter_manifest_holds_for_the_very_next_call() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
+    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = [\"secrets/**\", \"notes.txt\"]");
+    assert_eq!(code(&server.stateless("tools/call", &read("project/notes.txt"))), "path_denied");
+    assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
+    assert_eq!(events(&home, "manifest.loaded").len(), 2);
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn a_narrowed_list_is_tighter_and_a_new_entry_is_looser() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
+    change(&home, "allowed_paths = [\"**\"]\ndenied_paths", "allowed_paths = [\"src/**\"]\ndenied_paths");
+    assert_eq!(code(&server.stateless("tools/call", &read("project/notes.txt"))), "path_not_allowed");
+    assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
+    change(&home, "allowed_paths = [\"src/**\"]", "allowed_paths = [\"src/**\", \"notes.txt\"]");
+    assert_eq!(code(&server.stateless("tools/call", &read("project/notes.txt"))), "path_not_allowed", "it waits");
+}
+
+#[test]
+fn a_looser_manifest_waits_for_the_operator_who_sees_what_it_changes() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
+    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = []");
+    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
+    let told = events(&home, "manifest.loaded");
+    assert_eq!(told[1]["looser"], json!(["roots.project.denied_paths: no longer denies what it denied"]), "{told:?}");
+    assert!(server.errors().contains("policy apply"), "{}", server.errors());
+
+    let (same, diff) = policy(&home, &["diff"]);
+    assert!(!same && diff.contains("roots.project.denied_paths") && diff.contains("read_file project/secrets/key.txt"), "{diff}");
+    assert!(diff.contains("of the last 2 recorded call(s) 2 would come out otherwise"), "{diff}");
+
+    let mut asked = home.toolgate(&["policy", "apply"]);
+    let mut asked = asked.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    asked.stdin.take().unwrap().write_all(b"n\n").unwrap();
+    assert_eq!(asked.wait().unwrap().code(), Some(1));
+    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied", "a no is a no");
+
+    let (done, said) = policy(&home, &["apply", "--yes"]);
+    assert!(done && said.ends_with("in force\n"), "{said}");
+    assert!(went_well(&server.stateless("tools/call", &read("project/secrets/key.txt"))));
+    assert_eq!(events(&home, "manifest.loosened").len(), 2, "the operator's word, and the server's");
+    let (done, said) = policy(&home, &["apply", "--yes"]);
+    assert!(done && said.contains("nothing waits"), "{said}");
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn of_a_mixed_change_what_is_tighter_holds_while_what_is_looser_waits() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
+    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = [\"src/**\"]");
+    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
+    assert_eq!(code(&server.stateless("tools/call", &read("project/src/apples.csv"))), "path_denied");
+    assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
+    assert!(policy(&home, &["apply", "--yes"]).0);
+    assert!(went_well(&server.stateless("tools/call", &read("project/secrets/key.txt"))));
+    assert_eq!(code(&server.stateless("tools/call", &read("project/src/apples.csv"))), "path_denied");
+}
+
+#[test]
+fn a_faulty_manifest_changes_nothing_and_is_told_once() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
+    let whole = home.read("tools.toml");
+    for faulty in [
+        format!("{whole}\nnonsense = 1\n"),
+        "version = 1\n[roots".to_owned(),
+        String::new(),
+        format!(
+            "{whole}\n[[test]]\nprofile = \"all\"\ncall = {{ tool = \"read_file\", args = {{ path = \"project/notes.txt\" }} }}\nexpect = \"deny\"\n"
+        ),
+    ] {
+        std::fs::write(home.manifest(), faulty).unwrap();
+        assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
+        assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
+    }
+    assert_eq!(events(&home, "manifest.refused").len(), 4);
+    std::fs::remove_file(home.manifest()).unwrap();
+    assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
+    std::fs::write(home.manifest(), whole).unwrap();
+    assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
+    assert_eq!(events(&home, "manifest.loaded").len(), 1, "it is the one in force");
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn a_manifest_replaced_again_and_again_during_calls_never_opens_what_waits() {
+    let home = Home::new(Policy { limits: "breaker = { denials = 100000, within = \"1m\", then = \"suspend\" }", ..Policy::default() });
+    let mut server = Server::start(&home);
+    assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
+    let tight = home.read("tools.toml");
+    let loose = tight.replacen("denied_paths = [\"secrets/**\"]", "denied_paths = []", 1);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0.. {
+                if done.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+                // Half by a rename, half in place, as editors do.
+                let text = if n % 2 == 0 { &loose } else { &tight };
+                if n % 4 < 2 {
+                    std::fs::write(home.path("draft"), text).unwrap();
+                    std::fs::rename(home.path("draft"), home.manifest()).unwrap();
+                } else {
+                    std::fs::write(home.manifest(), text).unwrap();
+                }
+                std::thread::sleep(std::time::Duration::from_millis(n % 70));
+            }
+        });
+        for _ in 0..40 {
+            let answer = server.stateless("tools/call", &read("project/secrets/key.txt"));
+            assert_eq!(code(&answer), "path_denied", "{answer}");
+            let answer = server.stateless("tools/call", &read("project/notes.txt"));
+            assert!(went_well(&answer) || code(&answer) == "conflict", "{answer}");
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn a_grant_and_a_question_die_with_the_manifest_they_were_given_under() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    let write = json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": "new\n"}});
+    let answered = |params: &Value, state: &Value, decision: &str| {
+        let mut params = params.clone();
+        params["requestState"] = state.clone();
+        params["inputResponses"] = json!({"approval": {"action": "accept", "content": {"decision": decision}}});
+        params
+    };
+    let state = server.stateless("tools/call", &write)["result"]["requestState"].clone();
+    assert!(went_well(&server.stateless("tools/call", &answered(&write, &state, "session"))));
+    assert!(went_well(&server.stateless("tools/call", &write)), "remembered");
+    let question = json!({"name": "write_file", "arguments": {"path": "project/src/apples.csv", "content": "new\n"}});
+    let waiting = server.stateless("tools/call", &question)["result"]["requestState"].clone();
+    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = [\"secrets/**\", \"other/**\"]");
+    assert_eq!(server.stateless("tools/call", &write)["result"]["resultType"], "input_required", "asked anew");
+    assert_eq!(code(&server.stateless("tools/call", &answered(&question, &waiting, "once"))), "approval_mismatch");
+    assert_eq!(home.read("project/src/apples.csv"), "basket,apples\n1,12\n2,17\n");
+}
+
+#[test]
+fn a_client_is_told_when_its_list_of_tools_changes() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let listed = |server: &mut Server| {
+        let answer = server.request("tools/list", &json!({}));
+        answer["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(listed(&mut server).contains(&"fetch".to_owned()));
+    change(&home, "allowed_tools = [\"*\"]", "allowed_tools = [\"*\"]\ndenied_tools = [\"fetch\"]");
+    // Nobody calls: the server looks by itself.
+    let note = server.next_message(std::time::Duration::from_secs(20)).unwrap();
+    assert_eq!(note["method"], "notifications/tools/list_changed", "{note}");
+    assert!(!listed(&mut server).contains(&"fetch".to_owned()));
+}
+
+#[test]
+fn no_tool_and_no_program_can_say_the_operators_word() {
+    let home = Home::new(Policy {
+        python: "network = false",
+        limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }",
+        ..Policy::default()
+    });
+    let mut server = Server::start(&home);
+    assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
+    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = []");
+    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
+    // The word as the operator's command would write it, for the file as it lies there.
+    let seen = std::fs::metadata(home.manifest()).unwrap();
+    let digest = events(&home, "manifest.loaded")[1]["waits"].clone();
+    let word = json!({"sha256": digest, "mark": {"device": seen.dev(), "inode": seen.ino(), "size": seen.len(),
+        "modified": [seen.mtime(), seen.mtime_nsec()], "changed": [seen.ctime(), seen.ctime_nsec()]}});
+    let told = std::fs::read_dir(home.state().join("waiting")).unwrap().next().unwrap().unwrap().file_name();
+    let name = told.to_str().unwrap().split('.').next().unwrap().to_owned();
+    let place = home.state().join("applied").join(&name);
+    std::fs::create_dir_all(home.state().join("applied")).unwrap();
+    let state = home.state().to_str().unwrap().to_owned();
+    for path in [place.to_str().unwrap().to_owned(), format!("work/../../applied/{name}"), format!("{state}/applied/{name}")] {
+        let write = json!({"name": "write_file", "arguments": {"path": path, "content": word.to_string()}});
+        assert_ne!(server.stateless("tools/call", &write)["result"]["isError"], json!(false));
+    }
+    let program = format!(
+        "import os\nfor base in ['{state}', '/roots/work/..', '/roots/work/../..', '/proc/1/root{state}']:\n    try:\n        os.makedirs(base + '/applied', exist_ok=True)\n        open(base + '/applied/{name}', 'w').write({})\n    except OSError as e:\n        print(e)\n",
+        serde_json::to_string(&word.to_string()).unwrap()
+    );
+    server.stateless("tools/call", &json!({"name": "run_python", "arguments": {"code": program}}));
+    assert!(!place.exists(), "the place cannot be reached");
+    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
+    // The same text written again is another file: a word for the one before does not hold for it.
+    std::fs::write(&place, word.to_string()).unwrap();
+    let text = home.read("tools.toml");
+    std::fs::write(home.manifest(), text).unwrap();
+    std::fs::write(home.path("later"), "").unwrap();
+    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
+    server.close();
+}
+
+#[test]
+fn a_manifest_in_a_root_cannot_be_changed_by_a_call() {
+    let home = Home::new(Policy::default());
+    let inside = home.path("project/tools.toml");
+    std::fs::copy(home.manifest(), &inside).unwrap();
+    let mut server = Server::start_with(&home, &[], &[("TOOLGATE_MANIFEST", inside.to_str().unwrap())]);
+    let write = json!({"name": "write_file", "arguments": {"path": "project/tools.toml", "content": "version = 1\n"}});
+    assert_eq!(code(&server.stateless("tools/call", &write)), "path_denied");
+    server.close();
+}
+
+#[test]
+fn a_hang_up_signal_looks_at_once_and_ends_nothing() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
+    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = [\"secrets/**\", \"src/**\"]");
+    server.signal("-HUP");
+    until("the tighter manifest", || events(&home, "manifest.loaded").len() == 2);
+    let id = server.ask("tools/call", &with_meta(&read("project/src/apples.csv"), STATELESS));
+    assert_eq!(code(&server.answer(&id)), "path_denied");
+}
