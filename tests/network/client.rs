@@ -95,6 +95,11 @@ impl Drop for Server {
 
 /// A manifest for one profile with everything, and this `[network]`.
 pub(crate) fn manifest(network: &str) -> String {
+    hurried(network).replace("timeout = \"4s\"", "timeout = \"30s\"")
+}
+
+/// The same for calls of four seconds at most.
+pub(crate) fn hurried(network: &str) -> String {
     format!(
         r#"version = 1
 [clients]
@@ -108,6 +113,7 @@ denied_paths = ["no/**"]
 permissions = ["STANDARD"]
 allowed_tools = ["fetch", "read_file"]
 [approvals]
+level_2 = "none"
 level_3 = "none"
 [limits]
 rate_limit_per_minute = 100000

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolgate::model::HttpUrl;
 use toolgate::policy::address::is_public;
 
-use crate::client::{Server, manifest, outcome};
+use crate::client::{Server, hurried, outcome};
 use crate::internet::{Internet, Request, Stream, answer};
 
 fn cases(file: &str) -> Vec<Value> {
@@ -103,7 +103,7 @@ fn every_labelled_request_is_made_as_labelled_over_a_network() {
     for row in &rows {
         let environment: Vec<(String, String)> =
             row["env"].as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned())).collect();
-        let manifest = manifest(&network(row));
+        let manifest = hurried(&network(row));
         let server =
             servers.entry(format!("{manifest}{environment:?}")).or_insert_with(|| Server::start(&internet, &manifest, &environment));
         let scene = row.clone();

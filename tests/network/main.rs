@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout, reason = "a test fails by panicking")]
 
+mod attacks;
 mod client;
 mod internet;
 mod labelled;
+mod pages;
 mod place;
