@@ -17,7 +17,7 @@ const WALLS: &[Wall] = &[
     Wall {
         why: "programs get no socket but pairs (`[python] network`)",
         // Listeners, servers and the forkserver of `multiprocessing` begin with one.
-        shown: &[&["_socket.socket.__init__(self", "PermissionError: [Errno 1]"], &["srv.sockets[0]", "IndexError"]],
+        shown: &[&["_socket.socket.__init__(self", "PermissionError: [Errno 1]"], &[".sockets[0]", "IndexError"]],
         // They note the refusal and go on without a listener, which they then miss.
         named: &["TestSSL.test_create_server_ssl_1", "TestSSL.test_create_server_ssl_over_ssl"],
     },
