@@ -1,7 +1,7 @@
 //! What a program costs through a real `tools/call` over stdio, beside a bare `python3 -I -S -c pass` and other sandboxes, in one run.
 //!
 //! Every line is a median, a 90th percentile and the median's ratio to the bare interpreter of the same run; on a machine with neighbours the ratios
-//! are what the run is for (`chrt --rr 10` or `nice -n -19` keeps most of them out). Sandboxes that are not installed are named and left out.
+//! are what the run is for (`nice -n -19` keeps some of them out; not a real-time class, which a group with a share of a processor does not take). Sandboxes that are not installed are named and left out.
 //! `TOOLGATE_BENCH_ROUNDS` sets the calls of each line (default 100); `TOOLGATE_BENCH_PYTHON` an interpreter with numpy and pandas (default: the one
 //! that `./check --setup` makes); `TOOLGATE_BENCH_BINARY` another build than the bench's own.
 
