@@ -126,6 +126,9 @@ for (const step of script.steps) {
   try {
     steps.push(await play(connection, step));
   } catch (fault) {
+    // An unknown method is a 404 with the error in its body (2026-07-28); this client gives the body as a text.
+    const body = /Error POSTing to endpoint: (\{.*\})$/.exec(fault?.message ?? '');
+    if (body) fault = JSON.parse(body[1]).error;
     const error = typeof fault?.code === 'number' ? { error: { code: fault.code, message: fault.message } } : { raised: String(fault) };
     steps.push(error);
   }

@@ -225,6 +225,28 @@ fn a_killed_server_loses_no_promised_record() {
 }
 
 #[test]
+fn a_client_whose_connection_broke_comes_back_for_its_answer() {
+    let home = Home::new(FREE);
+    let server = HttpServer::start(&home);
+    let caller = Caller { address: &server.address, token: None };
+    let (session, other) = (caller.begin(), caller.begin());
+    let code = "import time\nopen('/roots/scratch/on', 'w').write('x')\ntime.sleep(1)\nprint('late')";
+    let mut stream = open_call(&server.address, &session, "run_python", &json!({"code": code}));
+    let priming = String::from_utf8(chunk(&mut stream).unwrap()).unwrap();
+    let id = priming.lines().find_map(|line| line.strip_prefix("id: ")).unwrap().to_owned();
+    until("the program runs", || home.path("scratch/on").exists());
+    drop(stream);
+    until("the call has ended", || !home.told("call.finished", "run_python").is_empty());
+    let resume = |session: &str| {
+        let headers = [("accept", "text/event-stream"), ("mcp-session-id", session), ("last-event-id", id.as_str())];
+        request(&server.address, "GET", "/mcp", &headers, b"")
+    };
+    assert_eq!(resume(&session).message()["result"]["structuredContent"]["stdout"], "late\n");
+    // The id of an event means nothing in another session.
+    assert!(!resume(&other).body.contains("late"));
+}
+
+#[test]
 fn a_session_is_ended_by_its_caller() {
     let home = Home::new(Policy::default());
     let server = HttpServer::start(&home);

@@ -17,6 +17,8 @@ mod lifetime;
 mod limits;
 mod operations;
 mod origin;
+mod packaging;
+mod restart;
 #[path = "../home/server.rs"]
 mod server;
 mod strictness;

@@ -18,6 +18,10 @@ enum Promise {
     Header,
     /// `://`
     Url,
+    /// `user:password` after `-u`.
+    User,
+    /// The signature of a signed address.
+    Signature,
 }
 
 /// Names, as they end; matched without regard to ASCII case.
@@ -70,6 +74,9 @@ const NAMES: &[(&str, Promise)] = &[
     ("密钥", Promise::Key),
     ("密鑰", Promise::Key),
     ("令牌", Promise::Key),
+    ("sig", Promise::Signature),
+    (" -u ", Promise::User),
+    ("--user ", Promise::User),
     ("basic ", Promise::Header),
     ("bearer ", Promise::Header),
     ("://", Promise::Url),
@@ -90,6 +97,8 @@ pub(super) fn finding(text: &str, number: usize, start: usize, end: usize) -> Op
     match promise {
         Promise::Url => userinfo(text, start, end),
         Promise::Header => header(text, start, end),
+        Promise::User => user(text, end),
+        Promise::Signature => signature(text, start, end),
         Promise::Password | Promise::Key => assignment(text, start, end, *promise),
     }
 }
@@ -103,6 +112,7 @@ fn userinfo(text: &str, start: usize, end: usize) -> Option<Finding> {
         .take(LONGEST)
         .position(|byte| byte <= b' ' || matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'?' | b'#'))
         .unwrap_or(rest.len().min(LONGEST));
+    crate::filter::work::read(stop);
     let authority = rest.get(..stop).or_else(|| rest.get(..crate::filter::finding::floor(rest, stop)))?;
     let (userinfo, host) = authority.rsplit_once('@')?;
     let (user, password) = userinfo.split_once(':')?;
@@ -113,6 +123,31 @@ fn userinfo(text: &str, start: usize, end: usize) -> Option<Finding> {
     let named = matches!(password.to_ascii_lowercase().as_str(), "pass" | "pwd" | "passwd" | "secret" | "pw" | "pass123");
     let from = end + user.len() + 1;
     (plausible && !named && entropy(password) >= 1.5).then(|| found("credential", from, from + password.len(), 0.9))
+}
+
+/// `curl -u user:password`; the password alone is the secret.
+fn user(text: &str, end: usize) -> Option<Finding> {
+    let end = end + usize::from(text.as_bytes().get(end).is_some_and(|byte| matches!(byte, b'"' | b'\'')));
+    let (from, to) = value_at(text, end, true)?;
+    let (name, password) = text.get(from..to)?.split_once(':')?;
+    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'@'));
+    let mixed = password.bytes().any(|byte| byte.is_ascii_digit()) && password.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let fits = plain && password.len() >= 6 && mixed && !is_stand_in(password) && !is_program_text(password) && entropy(password) >= 2.3;
+    let at = from + name.len() + 1;
+    fits.then(|| found("credential", at, to, 0.8))
+}
+
+/// `sig=…` of an address that is signed with an account's key: 32 bytes in base64, percent-encoded, beside its other parameters.
+fn signature(text: &str, start: usize, end: usize) -> Option<Finding> {
+    let before = start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+    let rest = text.get(end..)?.strip_prefix('=')?;
+    let length = rest.bytes().take(80).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'%' | b'+' | b'/' | b'=')).count();
+    let value = rest.get(..length)?;
+    let fits = before.is_none_or(|byte| matches!(byte, b'&' | b'?' | b' ' | b';' | b'"'))
+        && (44..=64).contains(&length)
+        && (value.ends_with("%3D") || value.ends_with("%3d") || value.ends_with('='))
+        && entropy(value) >= 4.0;
+    fits.then(|| found("azure-sas", end + 1, end + 1 + length, 0.85))
 }
 
 /// `Authorization: Basic …` and `Bearer …`.
@@ -226,6 +261,7 @@ fn value_at(text: &str, start: usize, signs: bool) -> Option<(usize, usize)> {
             }
         })
         .map_or(rest.len().min(LONGEST), |(at, _)| at);
+    crate::filter::work::read(length);
     let value = rest.get(..length)?;
     let value = if opened.is_none() { value.trim_end_matches(['.', ':', '?', ')', ']', '}']) } else { value };
     (!value.is_empty()).then_some((start, start + value.len()))

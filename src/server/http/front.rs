@@ -2,7 +2,9 @@
 
 #![expect(clippy::result_large_err, reason = "the refusal is the answer itself, made once for a request that goes no further")]
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use axum::body::Body;
@@ -12,6 +14,7 @@ use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Frame, SizeHint};
 use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::{RoleServer, ServerHandler, Service};
@@ -240,12 +243,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
             ));
         }
         // The place is taken until the last byte is sent.
-        Ok(response.map(|body| {
-            Body::new(body.map_frame(move |frame| {
-                let _ = &slot;
-                frame
-            }))
-        }))
+        Ok(response.map(|body| Body::new(Placed { body, _slot: slot })))
     }
 
     /// The seat of the session a request names. Another caller's session is not there.
@@ -264,6 +262,29 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
 
     async fn pass(&self, seat: Arc<Seat>, request: http::Request<Full<bytes::Bytes>>) -> Response {
         SEAT.scope(seat, self.mcp.handle(request)).await.map(Body::new)
+    }
+}
+
+/// A body that keeps its caller's place.
+struct Placed {
+    body: Body,
+    _slot: Slot,
+}
+
+impl hyper::body::Body for Placed {
+    type Data = bytes::Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -13,6 +13,7 @@ use rmcp::transport::WorkerTransport;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError, LocalSessionWorker};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
+use super::events::{Events, Store};
 use super::seat::Seat;
 use crate::house::House;
 use crate::server::handler::Peer;
@@ -34,6 +35,7 @@ pub(super) struct Sessions {
 #[derive(Debug, Clone)]
 struct Open {
     inner: Arc<LocalSessionManager>,
+    events: Arc<Events>,
     seat: Arc<Seat>,
 }
 
@@ -86,6 +88,7 @@ impl Sessions {
 
     /// Ends every session that did nothing for `idle`.
     pub(super) async fn reap(&self, idle: Duration) {
+        self.open().values().for_each(|open| open.events.forget());
         let idle_ones: Vec<SessionId> =
             self.open().iter().filter(|(_, open)| open.seat.is_idle(idle)).map(|(id, _)| Arc::clone(id)).collect();
         for id in idle_ones {
@@ -134,13 +137,14 @@ impl SessionManager for Sessions {
     type Transport = WorkerTransport<LocalSessionWorker>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let mut inner = LocalSessionManager::default();
+        let events = Arc::new(Events::default());
+        let mut inner = LocalSessionManager::default().with_event_store(Arc::new(Store(Arc::clone(&events))));
         inner.session_config.keep_alive = None;
         let (id, transport) = inner.create_session().await?;
         // Only requests that went through the front door come here; one without a seat has no session either.
         let Ok(seat) = SEAT.try_with(Arc::clone) else { return Err(LocalSessionManagerError::SessionNotFound(id)) };
         seat.begin(&self.house);
-        self.open().insert(Arc::clone(&id), Open { inner: Arc::new(inner), seat });
+        self.open().insert(Arc::clone(&id), Open { inner: Arc::new(inner), events, seat });
         Ok((id, transport))
     }
 
@@ -191,11 +195,11 @@ impl SessionManager for Sessions {
     }
 }
 
-type Events = std::pin::Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
+type Boxed = std::pin::Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
 
 /// A stream that somebody reads: its session is not idle meanwhile.
 struct Kept {
-    inner: Events,
+    inner: Boxed,
     _seat: super::seat::Held,
 }
 

@@ -1,0 +1,187 @@
+//! A caller over HTTP/1.1 with one connection that is kept, and no more than the measurements need.
+
+use std::fmt::Write as _;
+use std::io;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+/// One caller in one era.
+pub(crate) struct Caller {
+    stream: BufReader<TcpStream>,
+    address: String,
+    /// The session, where it shook hands.
+    pub(crate) session: Option<String>,
+    next: u64,
+}
+
+impl Caller {
+    /// A caller of 2026-07-28.
+    pub(crate) async fn modern(address: &str) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream: BufReader::new(stream), address: address.to_owned(), session: None, next: 1 })
+    }
+
+    /// A caller of 2025-11-25, with its session.
+    pub(crate) async fn greeted(address: &str) -> io::Result<Self> {
+        let mut caller = Self::modern(address).await?;
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "load", "version": "1"}}});
+        let (status, session, _) = caller.post("", &hello).await?;
+        caller.session = session.filter(|_| status == 200);
+        if caller.session.is_none() {
+            return Err(io::Error::other(format!("no session: {status}")));
+        }
+        caller.post("", &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?;
+        Ok(caller)
+    }
+
+    /// A call; its result.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> io::Result<Value> {
+        self.next += 1;
+        let mut message =
+            json!({"jsonrpc": "2.0", "id": self.next, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+        let mut headers = String::new();
+        if self.session.is_none() {
+            message["params"]["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "load", "version": "1"},
+            });
+            let _ = write!(headers, "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\n");
+        }
+        let (status, _, body) = self.post(&headers, &message).await?;
+        let text =
+            if body.starts_with('{') { &body } else { body.lines().rev().find_map(|line| line.strip_prefix("data: {")).unwrap_or("") };
+        let whole = if body.starts_with('{') { text.to_owned() } else { format!("{{{text}") };
+        let answer: Value = serde_json::from_str(&whole).map_err(|_| io::Error::other(format!("{status}: {body}")))?;
+        match answer.get("result") {
+            Some(result) if status == 200 => Ok(result.clone()),
+            _ => Err(io::Error::other(format!("{status}: {answer}"))),
+        }
+    }
+
+    async fn post(&mut self, headers: &str, message: &Value) -> io::Result<(u16, Option<String>, String)> {
+        let body = message.to_string();
+        let session = self.session.as_ref().map(|id| format!("mcp-session-id: {id}\r\n")).unwrap_or_default();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{session}{headers}content-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        self.stream.get_mut().write_all(head.as_bytes()).await?;
+        self.answer().await
+    }
+
+    async fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    async fn answer(&mut self) -> io::Result<(u16, Option<String>, String)> {
+        let status = self.line().await?.split(' ').nth(1).and_then(|text| text.parse().ok()).unwrap_or(0);
+        let (mut length, mut chunked, mut session) = (0, false, None);
+        loop {
+            let line = self.line().await?;
+            let Some((name, value)) = line.split_once(": ") else { break };
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => length = value.parse().unwrap_or(0),
+                "transfer-encoding" => chunked = true,
+                "mcp-session-id" => session = Some(value.to_owned()),
+                _ => {}
+            }
+        }
+        let mut body = Vec::new();
+        while chunked {
+            let size = usize::from_str_radix(&self.line().await?, 16).unwrap_or(0);
+            let from = body.len();
+            body.resize(from + size, 0);
+            if let Some(piece) = body.get_mut(from..) {
+                self.stream.read_exact(piece).await?;
+            }
+            self.line().await?;
+            chunked = size > 0;
+        }
+        if length > 0 {
+            body.resize(length, 0);
+            self.stream.read_exact(&mut body).await?;
+        }
+        Ok((status, session, String::from_utf8_lossy(&body).into_owned()))
+    }
+}
+
+/// A server of the built binary over a scratch house; killed when it is dropped.
+pub(crate) struct Server {
+    pub(crate) child: std::process::Child,
+    pub(crate) address: String,
+}
+
+impl Server {
+    pub(crate) fn start(binary: &std::path::Path, house: &std::path::Path) -> io::Result<Self> {
+        use std::io::BufRead;
+        let mut child = std::process::Command::new(binary)
+            .args(["serve", "--http", "127.0.0.1:0", "--manifest"])
+            .arg(house.join("tools.toml"))
+            .env("TOOLGATE_STATE_DIR", house.join("state"))
+            .stdin(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()?;
+        let errors = child.stderr.take().ok_or_else(|| io::Error::other("no stderr"))?;
+        let mut lines = io::BufReader::new(errors).lines();
+        let address = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| Some(line.split_once("serving MCP at http://")?.1.trim_end_matches("/mcp").to_owned()));
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| eprintln!("server: {line}")));
+        Ok(Self { child, address: address.ok_or_else(|| io::Error::other("the server did not start"))? })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A house to measure in: a few files, and a manifest that lets all be done at once.
+pub(crate) fn house(folder: &std::path::Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder.join("project/src"))?;
+    std::fs::write(folder.join("project/small.txt"), "a line of text\n".repeat(64))?;
+    for n in 0..50 {
+        std::fs::write(folder.join(format!("project/src/file{n}.txt")), format!("file {n}\nneedle {n}\n"))?;
+    }
+    let manifest = r#"version = 1
+[clients]
+stdio = "all"
+http = "all"
+[roots.project]
+path = "project"
+mode = "rw"
+allowed_paths = ["**"]
+[roots.work]
+path = "session"
+mode = "rw"
+allowed_paths = ["**"]
+[python]
+roots = ["work"]
+[profiles.all]
+permissions = ["FULL"]
+allowed_tools = ["*"]
+[approvals]
+level_2 = "none"
+level_3 = "none"
+[limits]
+rate_limit_per_minute = 100000000
+concurrent_calls = 256
+timeout = "60s"
+write_per_hour = "100 GiB"
+cpu_per_hour = "100h"
+"#;
+    std::fs::write(folder.join("tools.toml"), manifest)
+}
