@@ -5,6 +5,7 @@
 mod approvals;
 mod attacks;
 mod commands;
+mod cpython;
 mod crash;
 mod ending;
 mod eras;
@@ -21,5 +22,6 @@ mod python;
 mod reload;
 mod review;
 mod server;
+mod suggest;
 mod untrusted;
 mod waiting;
