@@ -120,8 +120,8 @@ impl Door {
             {
                 return Ok(Settled::Doomed(failure));
             }
-            let asked = Asked { verdict, level, binding, preview: &preview };
-            return self.settle_with_operator(case, entry, pending, asked, state, asker).await;
+            let wanted = Asked { verdict, level, binding, preview: &preview };
+            return self.settle_with_operator(case, entry, pending, wanted, state, asker).await;
         }
         let brought = case.call.repeat.as_ref().and_then(|repeat| repeat.answer.as_ref());
         if let (Some(pending), Some(response)) = (&pending, brought) {
