@@ -4,6 +4,7 @@
 
 mod approvals;
 mod commands;
+mod crash;
 mod ending;
 mod eras;
 #[path = "../home/mod.rs"]
@@ -13,10 +14,12 @@ mod limits;
 mod listing;
 mod operator;
 mod packages;
+mod pretenders;
 mod programs;
 mod python;
 mod reload;
 mod review;
 mod server;
+mod suggest;
 mod untrusted;
 mod waiting;
