@@ -4,6 +4,7 @@
 
 mod approvals;
 mod commands;
+mod cpython;
 mod crash;
 mod ending;
 mod eras;
