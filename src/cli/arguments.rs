@@ -172,6 +172,9 @@ pub enum Command {
         /// What to read.
         #[command(flatten)]
         input: Input,
+        /// Look for what `[filters.rules]` of this manifest look for, too.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
     },
     /// Run the reader alone: HTML to Markdown.
     Extract {
@@ -225,6 +228,9 @@ pub enum Command {
         /// Print the result as JSON.
         #[arg(long)]
         json: bool,
+        /// Start programs in a server of its own, pull the emergency stop, and measure how fast they die.
+        #[arg(long)]
+        kill_drill: bool,
         /// The manifest whose interpreter is probed; default as for `serve`.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
@@ -387,9 +393,15 @@ pub enum PolicyCommand {
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
     /// Check that the log is whole; exits 1 with the first broken record when it is not.
-    Verify,
-    /// Show the last records.
+    Verify {
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the last records; with `-f --json` the bus for scripts: every record as it is written.
     Tail {
+        /// Only those that fit, as for `query`, e.g. `ev=tool.denied`.
+        terms: Vec<String>,
         /// How many.
         #[arg(short = 'n', long, default_value_t = 20)]
         lines: usize,
@@ -416,6 +428,16 @@ pub enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print calls in others' words, one JSON object a line: a copy for dashboards, never the record itself.
+    Export {
+        /// Whose words.
+        #[arg(long, value_enum)]
+        format: ExportFormat,
+        /// Only those that fit, as for `query`, e.g. `since=1h`.
+        terms: Vec<String>,
+    },
+    /// Print the keyed hash that stands for a secret in this log; the secret is read from standard input, or asked for.
+    Hash,
     /// Sum the log up: calls, denials by reason, approvals.
     Report {
         /// Count web requests alone: by method, status and host, and the last ten.
@@ -425,6 +447,15 @@ pub enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Whose words an export is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// OpenTelemetry: a span for each call (OTLP/JSON).
+    Otlp,
+    /// Open Cybersecurity Schema Framework: API Activity.
+    Ocsf,
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub struct Report {
     /// Why no program may run in it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packages: Option<String>,
-    /// The backend that `auto` would take.
+    /// The backend that the server would take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
     /// Every backend, strongest first.
@@ -48,9 +48,12 @@ pub async fn examine(settings: &Settings) -> Report {
         chosen: None,
         backends: Vec::new(),
     };
+    let mut best = None;
     for listed in BACKENDS {
         let probe = (listed.make)(settings, &interpreter).probe().await;
-        if probe.usable && !listed.by_name_only && report.chosen.is_none() {
+        // As the server chooses: the first of those that hold most.
+        if probe.usable && listed.is_wanted(&settings.backend) && best.is_none_or(|best| best < probe.strength()) {
+            best = Some(probe.strength());
             report.chosen = Some(listed.name.to_owned());
         }
         report.backends.push(Line { name: listed.name.to_owned(), probe });

@@ -78,8 +78,9 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
     let manifest = Arc::new(found.manifest);
     let call = Call { caller: operator(profile), tool, arguments, malformed: None };
     let state = State { channels: Channels { client: true, operator: true }, ..State::default() };
-    let explanation =
-        explain::explain(tools::all(), &manifest, &call, &state, &|action, screened| look(&roots, &manifest, action, screened));
+    let explanation = explain::explain(tools::all(), &manifest, &call, &state, &|action, screened| {
+        look(&roots, &manifest, action, screened, Names::Resolved)
+    });
     let allowed = explanation.verdict.decision != crate::policy::Decision::Deny;
     if as_json {
         writeln!(out, "{}", explanation.to_json())?;
@@ -90,8 +91,17 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
     Ok(if allowed { End::Done } else { End::Negative })
 }
 
+/// How a host's name is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// It is resolved.
+    Resolved,
+    /// By its text alone: nobody is asked about names that stand in the log.
+    ByText,
+}
+
 /// Sees the machine as a call would, without any effect.
-pub(super) fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened: &Screened) -> Result<Facts, Refusal> {
+pub(super) fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened: &Screened, names: Names) -> Result<Facts, Refusal> {
     let mut paths = Vec::new();
     for (touch, target) in action.touches().iter().zip(&screened.targets) {
         let own = manifest.roots.get(&target.root).is_some_and(crate::manifest::Root::is_session);
@@ -106,8 +116,12 @@ pub(super) fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened
     let addresses: Vec<IpAddr> = match screened.url.as_ref().map(|url| (url.host(), url.port())) {
         None => Vec::new(),
         Some((Host::Address(address), _)) => vec![address],
-        // A name that does not resolve here is judged by its text alone.
-        Some((Host::Name(name), port)) => (name, port).to_socket_addrs().map(|found| found.map(|at| at.ip()).collect()).unwrap_or_default(),
+        Some((Host::Name(_), _)) if names == Names::ByText => vec![super::world::PUBLIC],
+        // A name that does not resolve here is judged by its text alone: where it leads is seen when it is called.
+        Some((Host::Name(name), port)) => match (name, port).to_socket_addrs().map(|found| found.map(|at| at.ip()).collect::<Vec<_>>()) {
+            Ok(found) if !found.is_empty() => found,
+            _ => vec![super::world::PUBLIC],
+        },
     };
     Ok(Facts { paths, addresses, redirects: Vec::new() })
 }

@@ -8,6 +8,7 @@ pub mod check;
 pub mod decide;
 pub mod demo;
 pub mod doctor;
+pub mod drill;
 pub mod environment;
 pub mod explain;
 pub mod extract;

@@ -12,12 +12,12 @@ use std::time::Duration;
 use clap::Parser;
 use jiff::Timestamp;
 
-use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice, PackagesCommand};
+use super::arguments::{Arguments, AuditCommand, Command, ExportFormat, HttpChoice, Input, ManifestChoice, PackagesCommand};
 use super::audit::Form;
 use super::{
-    approvals, audit as log, demo, doctor, environment, extract, init, install, judging, lint, packages, scan, schema, setup, watch,
+    approvals, audit as log, demo, doctor, drill, environment, extract, init, install, judging, lint, packages, scan, schema, setup, watch,
 };
-use crate::audit::{Event, Filter, Log, Record, StateDir, Sync};
+use crate::audit::{Event, Filter, Format, Log, Record, StateDir, Sync};
 use crate::filter::escape;
 use crate::policy::program;
 use crate::python::{Check, Rules, Verdict};
@@ -94,7 +94,8 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
         }
         Command::Kill { reason } => kill(&reason, out),
         Command::Resume { principal } => resume(principal.as_deref(), out),
-        Command::Doctor { json, manifest } => examine(json, manifest, out),
+        Command::Doctor { json, kill_drill: true, .. } => kill_drill(json, out),
+        Command::Doctor { json, manifest, kill_drill: false } => examine(json, manifest, out),
         Command::Schema => {
             let mut out = out;
             schema::write(&mut out)?;
@@ -115,7 +116,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
             };
             packages::sync(&found, reach, out)
         }
-        Command::Scan { input } => run_scan(&input, out),
+        Command::Scan { input, manifest } => run_scan(&input, manifest, out),
         Command::Extract { input } => run_extract(&input, out),
     }
 }
@@ -189,23 +190,32 @@ fn run_lint(input: &Input, imports: Option<&str>, manifest: Option<PathBuf>, out
     if input.json {
         writeln!(out, "{}", lint::json(report))?;
     } else {
-        write!(out, "{}", lint::pretty(&report, &name, lint::Colour::Off))?;
+        let coloured = io::IsTerminal::is_terminal(&io::stdout()) && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+        let colour = if coloured { lint::Colour::On } else { lint::Colour::Off };
+        write!(out, "{}", lint::pretty(&report, &name, colour))?;
     }
     Ok(if clean { End::Done } else { End::Negative })
 }
 
-fn run_scan(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
+fn run_scan(input: &Input, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
+    let rules = match manifest {
+        Some(file) => {
+            let choice = ManifestChoice { manifest: Some(file), profile: None, roots: Vec::new() };
+            setup::find(&choice)?.manifest.filters.rules
+        }
+        None => crate::filter::ContentRules::default(),
+    };
     if let Some(lines) = &input.jsonl {
-        let summary = scan::scan_jsonl(reader(lines)?, out)?;
+        let summary = scan::scan_jsonl(reader(lines)?, out, &rules)?;
         return Ok(if summary.faulty == 0 { End::Done } else { End::Negative });
     }
     let (name, bytes) = whole(input)?;
     let text = String::from_utf8_lossy(&bytes);
     let is_html = Path::new(&name).extension().is_some_and(|kind| kind.eq_ignore_ascii_case("html") || kind.eq_ignore_ascii_case("htm"));
     if input.json {
-        writeln!(out, "{}", scan::scan_json(&text, is_html))?;
+        writeln!(out, "{}", scan::scan_json(&text, is_html, &rules))?;
     } else {
-        write!(out, "{}", scan::scan_pretty(&name, &text, is_html))?;
+        write!(out, "{}", scan::scan_pretty(&name, &text, is_html, &rules))?;
     }
     Ok(End::Done)
 }
@@ -272,17 +282,17 @@ fn audit(command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
     let form = |json| if json { Form::Json } else { Form::Text };
     let filter = |terms: &[String]| Filter::parse(&terms.join(" "), Timestamp::now()).map_err(|fault| Fault::Use(fault.to_string()));
     match command {
-        AuditCommand::Verify => {
-            let whole = log::verify(&state, None, Form::Text, out)?;
+        AuditCommand::Verify { json } => {
+            let whole = log::verify(&state, None, form(json), out)?;
             return Ok(if whole { End::Done } else { End::Negative });
         }
-        AuditCommand::Tail { lines, follow, json } => {
+        AuditCommand::Tail { terms, lines, follow, json } => {
             let mut wait = || {
                 std::thread::sleep(Duration::from_millis(200));
                 true
             };
             let wait: Option<&mut dyn FnMut() -> bool> = if follow { Some(&mut wait) } else { None };
-            log::tail(&state, lines, &filter(&[])?, form(json), wait, out)?;
+            log::tail(&state, lines, &filter(&terms)?, form(json), wait, out)?;
         }
         AuditCommand::Query { terms, json } => {
             log::query(&state, &filter(&terms)?, None, form(json), out)?;
@@ -290,6 +300,17 @@ fn audit(command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
         AuditCommand::Show { call, json } => {
             let found = log::show(&state, &call, form(json), out)?;
             return Ok(if found { End::Done } else { End::Negative });
+        }
+        AuditCommand::Export { format, terms } => {
+            let format = match format {
+                ExportFormat::Otlp => Format::Otlp,
+                ExportFormat::Ocsf => Format::Ocsf,
+            };
+            log::export(&state, &filter(&terms)?, format, out)?;
+        }
+        AuditCommand::Hash => {
+            let value = approvals::secret("value: ")?.ok_or_else(|| Fault::Use("give the value as a line of standard input".to_owned()))?;
+            writeln!(out, "{}", crate::audit::keyed(&state, &value).map_err(log::Failed::from)?)?;
         }
         AuditCommand::Report { network: true, json } => log::network(&state, form(json), out)?,
         AuditCommand::Report { network: false, json } => log::report(&state, &filter(&[])?, form(json), out)?,
@@ -301,8 +322,10 @@ fn kill(reason: &str, out: &mut dyn Write) -> Result<End, Fault> {
     let path = state()?;
     let folder = StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?;
     folder.kill(reason)?;
-    // The switch is on already; its record tells why.
-    note(&folder, Event::KillOn, reason)?;
+    // The switch is on already; its record tells why, and a full disk does not lift it.
+    if let Err(fault) = note(&folder, Event::KillOn, reason) {
+        writeln!(io::stderr(), "toolgate: the stop is on, and could not be recorded: {fault}")?;
+    }
     writeln!(out, "the emergency stop is on for every server with the state folder {}; `toolgate resume` lifts it", path.display())?;
     Ok(End::Done)
 }
@@ -321,10 +344,11 @@ fn resume(principal: Option<&str>, out: &mut dyn Write) -> Result<End, Fault> {
         )?;
         return Ok(End::Done);
     }
-    let was_on = folder.resume()?;
-    if was_on {
+    // Lifted only once that is on record.
+    if folder.is_killed() {
         note(&folder, Event::KillOff, "operator")?;
     }
+    let was_on = folder.resume()?;
     writeln!(out, "{}", if was_on { "the emergency stop is lifted" } else { "the emergency stop was not on" })?;
     Ok(if was_on { End::Done } else { End::Negative })
 }
@@ -347,7 +371,8 @@ fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result
     let found = setup::find(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
     let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
     let environment::Environment { interpreter, unready } = environment::find(&found.manifest, found.file.as_deref(), &state);
-    let settings = jail::Settings { interpreter, unready, ..jail::Settings::default() };
+    let backend = found.manifest.python.backend.clone();
+    let settings = jail::Settings { interpreter, unready, backend, ..jail::Settings::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(doctor::examine(&settings));
     if json {
@@ -365,6 +390,16 @@ fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result
         }
     }
     Ok(if report.is_whole() { End::Done } else { End::Negative })
+}
+
+fn kill_drill(json: bool, out: &mut dyn Write) -> Result<End, Fault> {
+    let drill = drill::run()?;
+    if json {
+        writeln!(out, "{}", serde_json::to_string(&drill).map_err(io::Error::other)?)?;
+    } else {
+        writeln!(out, "{}", drill.text())?;
+    }
+    Ok(if drill.good { End::Done } else { End::Negative })
 }
 
 fn register(client: super::arguments::ClientName, write: bool, manifest: Option<&Path>, out: &mut dyn Write) -> Result<End, Fault> {

@@ -38,7 +38,7 @@ struct Found {
 const MAX_LINKS: usize = 40;
 
 /// The one public address of every host that the case does not list.
-const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(93, 184, 216, 34));
+pub(super) const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(93, 184, 216, 34));
 
 impl World {
     /// Reads `fs`, `sizes`, `dns` and `redirects`.

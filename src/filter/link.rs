@@ -11,11 +11,14 @@ const TARGET: usize = 2000;
 pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
     // Links overlap only in nonsense; reading a few times the text's length is enough for any page.
     let mut budget = 4 * text.len() + 4 * TARGET;
+    // A label may hold one link itself (a picture that is a link), so it is looked for as far back as the last but one.
+    let (mut last, mut before_last) = (0, 0);
     for (at, _) in text.match_indices("](") {
         if budget == 0 {
             return;
         }
-        markdown(text, at, &mut budget, out);
+        markdown(text, before_last, at, &mut budget, out);
+        (before_last, last) = (last, at);
     }
     for (at, _) in text.match_indices("<a").chain(text.match_indices("<A")) {
         if budget == 0 {
@@ -26,8 +29,9 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
 }
 
 /// `[label](target "title")`, from the place of its `](`.
-fn markdown(text: &str, at: usize, budget: &mut usize, out: &mut Vec<Finding>) {
-    let before = text.get(floor(text, at.saturating_sub(LABEL))..at).unwrap_or_default();
+fn markdown(text: &str, from: usize, at: usize, budget: &mut usize, out: &mut Vec<Finding>) {
+    let before = text.get(floor(text, at.saturating_sub(LABEL).max(from))..at).unwrap_or_default();
+    super::work::read(before.len());
     let Some(open) = before.rfind(['[', '\n']).filter(|place| before.as_bytes().get(*place) == Some(&b'[')) else { return };
     let label = before.get(open + 1..).unwrap_or_default();
     let start = at - label.len() - 1;
@@ -36,6 +40,7 @@ fn markdown(text: &str, at: usize, budget: &mut usize, out: &mut Vec<Finding>) {
     let rest = rest.get(..floor(rest, TARGET)).unwrap_or_default();
     let trimmed = rest.trim_start_matches([' ', '<']);
     let length = trimmed.find([' ', '\t', '\n', ')', '>', '"']).unwrap_or(trimmed.len());
+    super::work::read(length);
     *budget = budget.saturating_sub(label.len() + length);
     let target = trimmed.get(..length).unwrap_or_default();
     let skipped = rest.len() - trimmed.len() + length;
@@ -54,6 +59,7 @@ fn anchor(text: &str, at: usize, budget: &mut usize, out: &mut Vec<Finding>) {
         return;
     }
     let tag_length = rest.find('>').unwrap_or(rest.len());
+    super::work::read(tag_length);
     *budget = budget.saturating_sub(tag_length);
     let tag = rest.get(..tag_length).unwrap_or_default();
     let Some(name) = tag.as_bytes().windows(4).position(|window| window.eq_ignore_ascii_case(b"href")) else { return };

@@ -22,6 +22,7 @@ mod rules;
 mod secret;
 mod settings;
 mod view;
+mod work;
 
 pub use clean::{Cleaned, Count, Origin, clean};
 pub use escape::{escape, escape_line, is_shown_as_is};

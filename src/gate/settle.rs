@@ -315,7 +315,7 @@ impl Door {
     /// What a person reads, whichever channel shows it.
     pub(super) fn text(&self, case: &Case<'_>, preview: &Preview, level: Level, code: Option<&str>) -> String {
         let now_ns = i128::from(wall_seconds()) * 1_000_000_000;
-        let mut text = question::text(case.action, case.opened, preview, level, now_ns, code);
+        let mut text = question::text(case.action, case.opened, preview, level, now_ns, code, self.manifest.filters.secrets);
         if matches!(case.action, Action::RunPython(_)) && crate::policy::python_network(&self.manifest, &case.capability.profile) {
             text = question::reaching(&text, &self.manifest.network);
         }

@@ -130,6 +130,7 @@ impl Room {
         spec.limits = Limits {
             wall,
             cpu: rules.cpu.min(terms.cpu),
+            cpu_share: rules.cpu_share,
             memory: rules.memory.0,
             processes: u64::from(rules.processes),
             open_files: u64::from(rules.open_files),

@@ -1,5 +1,6 @@
 //! What a program must not see of a root: computed over the opened folder before the program starts.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
@@ -24,8 +25,8 @@ pub(super) enum Unshown {
     NotText,
 }
 
-/// The entries below `root` that must be masked: denied, matched by no allowed pattern, or the server's own. Below a masked folder
-/// nothing more is listed.
+/// The entries below `root` that must be masked: denied, matched by no allowed pattern, the server's own, and where anything is denied every
+/// file that has another name as well (a hard link may be the second name of a denied file). Below a masked folder nothing more is listed.
 pub(super) fn masked(manifest: &Manifest, name: &str, root: &OwnedFd, hidden: &Hidden) -> Result<Vec<String>, Unshown> {
     let open_to_all = |root: &crate::manifest::Root| root.denied.is_empty() && root.allowed.iter().any(|pattern| pattern.as_str() == "**");
     let all_is_open = manifest.files.denied.is_empty() && manifest.roots.get(name).is_some_and(open_to_all);
@@ -64,6 +65,11 @@ pub(super) fn masked(manifest: &Manifest, name: &str, root: &OwnedFd, hidden: &H
                 masked.push(path.to_string());
                 continue;
             }
+            // Another name of what is denied would show it: which of two names is the denied one cannot be seen from one of them.
+            if !all_is_open && !is_directory && has_other_names(&opened, entry.file_name())? {
+                masked.push(path.to_string());
+                continue;
+            }
             match visible(manifest, name, &path, is_directory) {
                 Visible::No => masked.push(path.to_string()),
                 Visible::Yes | Visible::OnTheWay if is_directory && is_worth(&path) => waiting.push(path),
@@ -72,6 +78,15 @@ pub(super) fn masked(manifest: &Manifest, name: &str, root: &OwnedFd, hidden: &H
         }
     }
     Ok(masked)
+}
+
+/// Whether an entry is a regular file with more than one name.
+fn has_other_names(folder: &OwnedFd, name: &CStr) -> Result<bool, Unshown> {
+    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(facts) => Ok(FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_nlink > 1),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(Unshown::Unreadable(errno)),
+    }
 }
 
 /// Opens a folder below the root without following links. Nothing when it has gone meanwhile.
@@ -130,5 +145,27 @@ mod tests {
     #[test]
     fn a_second_name_of_the_manifest_is_masked_wherever_it_lies() {
         assert_eq!(shown("", Some("root/src/harmless.txt")), ["conf/tools.toml", "src/harmless.txt", "state"]);
+    }
+
+    #[test]
+    fn where_something_is_denied_no_file_with_a_second_name_is_shown_and_elsewhere_it_is() {
+        let link = |text: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().canonicalize().unwrap();
+            std::fs::write(root.join("secret.env"), "x").unwrap();
+            std::fs::write(root.join("plain.txt"), "x").unwrap();
+            std::fs::create_dir(root.join("sub")).unwrap();
+            std::fs::hard_link(root.join("secret.env"), root.join("sub/harmless.txt")).unwrap();
+            std::os::unix::fs::symlink("plain.txt", root.join("way")).unwrap();
+            let text = format!("version = 1\n[roots.r]\npath = {root:?}\nmode = \"ro\"\nallowed_paths = [\"**\"]\n{text}");
+            let manifest = crate::manifest::parse(&text, crate::tools::specs()).unwrap();
+            let places = [Place { name: "r".to_owned(), at: Where::Folder(root), quota: None }];
+            let roots = Roots::open(&places, &[], None).unwrap();
+            let mut masked = masked(&manifest, "r", &roots.folder("s", "r").unwrap(), &roots.hidden("s", "r").unwrap()).unwrap();
+            masked.sort();
+            masked
+        };
+        assert_eq!(link("denied_paths = [\"*.env\"]"), ["secret.env", "sub/harmless.txt"]);
+        assert_eq!(link(""), Vec::<String>::new());
     }
 }

@@ -1,6 +1,5 @@
 //! The two ways of asking through a client: during the call (before 2026-07-28), or by a sealed state and a repeated call.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -8,13 +7,14 @@ use futures::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitationSchema, EnumSchema, InputRequest, InputRequests, InputRequiredResult,
-    PrimitiveSchemaDefinition, RequestStateCodec, SealOptions, StringSchema,
+    PrimitiveSchemaDefinition, StringSchema,
 };
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::metrics::Gauge;
+use super::seal::Seals;
 use crate::gate::{Asker, Waits};
 use crate::model::{Channel, Question};
 use crate::tool::Progress;
@@ -22,7 +22,7 @@ use crate::tool::Progress;
 /// One client during one call.
 pub(super) struct ClientAsker {
     pub(super) context: RequestContext<RoleServer>,
-    pub(super) codec: Arc<RequestStateCodec>,
+    pub(super) seals: Seals,
     pub(super) progress: Progress,
     /// Cancelled when nobody can answer any more.
     pub(super) gone: CancellationToken,
@@ -31,9 +31,6 @@ pub(super) struct ClientAsker {
     /// Counts the questions that wait.
     pub(super) pending: Option<Gauge>,
 }
-
-/// The associated data of every seal: states of other purposes or versions do not open.
-const PURPOSE: &[u8] = b"toolgate approval 1";
 
 /// The one name under which an approval travels.
 pub(super) const APPROVAL: &str = "approval";
@@ -100,11 +97,11 @@ impl Asker for ClientAsker {
     }
 
     fn seal(&self, state: &[u8], ttl: Duration) -> Option<String> {
-        Some(self.codec.seal_with(state, &SealOptions::new().associated_data(PURPOSE).ttl(ttl)))
+        self.seals.seal(state, ttl)
     }
 
     fn open(&self, sealed: &str) -> Option<Vec<u8>> {
-        self.codec.open_with(sealed, PURPOSE).map_err(|fault| tracing::info!(%fault, "a request state did not open")).ok()
+        self.seals.open(sealed)
     }
 }
 

@@ -48,9 +48,12 @@ async fn watch_the_switch(house: Arc<House>) {
     }
 }
 
-/// Removes questions and marks that nobody can use any more, once at the start.
+/// Keeps the switch ready for a full disk, and removes questions, marks and keys that nobody can use any more; once, at the start.
 async fn sweep(house: Arc<House>) {
-    let swept = tokio::task::spawn_blocking(move || house.state().sweep_now());
+    let swept = tokio::task::spawn_blocking(move || {
+        house.state().keep_spare()?;
+        house.state().sweep_now()
+    });
     if let Ok(Err(fault)) = swept.await {
         tracing::warn!(%fault, "old questions and marks could not be cleared away");
     }

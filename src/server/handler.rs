@@ -10,8 +10,8 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, RequestStateCodec, ServerCapabilities,
-    ServerConfig, Tool as McpTool, ToolAnnotations,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, ServerCapabilities, ServerConfig,
+    Tool as McpTool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -22,6 +22,7 @@ use super::asker::{APPROVAL, ClientAsker, channel, input_required};
 use super::http::Seat;
 use super::metrics::Metrics;
 use super::resources;
+use super::seal::Seals;
 use super::transport::Malformed;
 use crate::audit::Answer;
 use crate::house::House;
@@ -45,7 +46,7 @@ pub(super) struct Peer {
 pub(super) struct Handler {
     pub(super) house: Arc<House>,
     pub(super) peer: Peer,
-    pub(super) codec: Arc<RequestStateCodec>,
+    pub(super) seals: Seals,
     /// Cancelled as soon as nobody can answer a question any more.
     pub(super) eof: CancellationToken,
     /// The session's place at the HTTP endpoint.
@@ -163,7 +164,7 @@ impl ServerHandler for Handler {
         let cancel = context.ct.child_token();
         let asker = ClientAsker {
             context: context.clone(),
-            codec: Arc::clone(&self.codec),
+            seals: self.seals.clone(),
             progress: progress.clone(),
             gone: self.eof.clone(),
             is_modern: is_modern(&context),

@@ -9,6 +9,7 @@ mod operator;
 mod outbox;
 mod resources;
 mod sample;
+mod seal;
 mod stdio;
 mod strict;
 mod transport;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ServiceExt;
-use rmcp::model::RequestStateCodec;
 use rmcp::service::ServerInitializeError;
 use rustix::fs::{FileType, fstat};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -16,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attend::attend;
 use super::handler::{Handler, Peer};
+use super::seal::Seals;
 use super::transport::{Bounds, Wire};
 use crate::audit::token;
 use crate::house::House;
@@ -29,14 +29,12 @@ const GRACE: Duration = Duration::from_secs(1);
 pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()> {
     let eof = CancellationToken::new();
     let stopping = CancellationToken::new();
-    let key = house.state().key("request-state")?;
-    let codec = Arc::new(RequestStateCodec::try_new(key).map_err(io::Error::other)?);
     let session = format!("s_{}", token(8)?);
     house.session_begins(&session, "stdio", profile.as_deref());
     let handler = Handler {
         house: Arc::clone(&house),
         peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile: profile.clone() },
-        codec,
+        seals: Seals::of(&house),
         eof: eof.clone(),
         seat: None,
         metrics: None,

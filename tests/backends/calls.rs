@@ -1,9 +1,10 @@
 //! What one call gives and takes, apart from attacks.
+#![expect(clippy::print_stdout, reason = "a backend that is not run says why")]
 
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use toolgate::sandbox::jail::{JailRoot, Layer, Limit, NoRun, Session, SessionBounds, Status};
+use toolgate::sandbox::jail::{BACKENDS, JailRoot, Layer, Limit, NoRun, Session, SessionBounds, Status};
 
 use super::harness::{World, open};
 
@@ -108,27 +109,34 @@ fn a_root_of_another_user_is_shown_as_ones_own_or_refused_never_half() {
 #[test]
 fn when_the_server_is_killed_every_process_of_its_programs_dies() {
     // The test binary itself plays the server: it is started again, starts a program, says its host-wide mark, and is killed.
-    if std::env::var_os("TOOLGATE_TEST_VICTIM").is_some() {
-        let world = World::new();
-        let _ = world.run(&world.spec("import os, signal, time\nfor s in (1, 2, 15):\n    signal.signal(s, signal.SIG_IGN)\nif os.fork() == 0:\n    os.setsid()\nopen('started', 'w').close()\ntime.sleep(19)"));
+    const VICTIM: &str = "TOOLGATE_TEST_VICTIM";
+    if let Ok(backend) = std::env::var(VICTIM) {
+        let world = World::of(&backend).unwrap();
+        let program = "import os, signal, time\nfor s in (1, 2, 15):\n    signal.signal(s, signal.SIG_IGN)\nif os.fork() == 0:\n    try:\n        os.setsid()\n    except OSError:\n        pass\nopen('started', 'w').close()\ntime.sleep(19)";
+        let _ = world.run(&world.spec(program));
         return;
     }
-    let mark = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(mark.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "backends::calls::when_the_server_is_killed_every_process_of_its_programs_dies"])
-        .env("TOOLGATE_TEST_VICTIM", "1")
-        .env("TMPDIR", mark.path())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let started = || walk(mark.path()).iter().any(|name| name == "started");
-    wait_until("the program starts", started);
-    let before = descendants(victim.id());
-    assert!(before.len() >= 3, "{before:?}");
-    victim.kill().unwrap();
-    victim.wait().unwrap();
-    wait_until("every process is dead", || before.iter().all(|pid| !alive(*pid)));
+    for backend in BACKENDS.iter().map(|listed| listed.name) {
+        if let Err(why) = World::of(backend) {
+            println!("not run here: {backend}: {why}");
+            continue;
+        }
+        let mark = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(mark.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "backends::calls::when_the_server_is_killed_every_process_of_its_programs_dies"])
+            .env(VICTIM, backend)
+            .env("TMPDIR", mark.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_until("the program starts", || walk(mark.path()).iter().any(|name| name == "started"));
+        let before = descendants(victim.id());
+        assert!(before.len() >= 3, "{backend}: {before:?}");
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        wait_until("every process is dead", || before.iter().all(|pid| !alive(*pid)));
+    }
 }
 
 fn walk(folder: &std::path::Path) -> Vec<String> {
@@ -185,6 +193,32 @@ fn a_session_keeps_its_variables_and_nothing_of_another() {
     assert_eq!(again("open('left.txt', 'w').write('ab')\nx", "ann").unwrap().stdout, "43\n");
     assert!(matches!(again("x", "bob"), Err(NoRun::Session { .. })));
     assert_eq!(world.run(&world.spec("print('x' in globals())")).unwrap().stdout, "False\n");
+}
+
+#[test]
+fn a_session_ends_when_what_is_denied_in_its_folders_changes() {
+    let world = World::new();
+    let begin = || {
+        let mut spec = world.spec("print(open('/roots/shelf/open.txt').read())");
+        spec.session = Some(Session::New);
+        world.run(&spec).unwrap().session.unwrap()
+    };
+    let go_on = |handle: &str, change: fn(&mut Vec<String>)| {
+        let mut spec = world.spec("print(2)");
+        spec.session = Some(Session::Known(handle.to_owned()));
+        change(&mut spec.roots[1].masked);
+        world.run(&spec)
+    };
+    let ended = |got: Result<toolgate::sandbox::jail::Outcome, NoRun>| matches!(got, Err(NoRun::Session { reason, .. }) if reason.contains("denied"));
+    // The same masks in another order are the same.
+    let handle = begin();
+    assert_eq!(go_on(&handle, |masked| masked.reverse()).unwrap().stdout, "2\n");
+    assert!(ended(go_on(&handle, |masked| masked.push("open.txt".to_owned()))));
+    assert!(matches!(go_on(&handle, |_| {}), Err(NoRun::Session { reason, .. }) if reason.contains("not known")));
+    let handle = begin();
+    std::fs::write(world.shelf.path().join("new.env"), "TOKEN=other").unwrap();
+    std::fs::rename(world.shelf.path().join("new.env"), world.shelf.path().join(".env")).unwrap();
+    assert!(ended(go_on(&handle, |_| {})));
 }
 
 #[test]
@@ -252,6 +286,30 @@ fn memory_in_files_counts_where_the_kernel_keeps_a_group() {
         spec.program = "open('/tmp/a', 'wb').write(bytes(20 << 20))".to_owned();
         assert_eq!(world.run(&spec).unwrap().status, Status::Ok);
     }
+}
+
+#[test]
+fn a_share_of_a_processor_is_held_or_said_to_be_missing() {
+    let world = World::new();
+    for warm in [false, true] {
+        let mut spec =
+            world.spec("import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end:\n    pass\nprint(time.process_time())");
+        (spec.limits.cpu_share, spec.fresh) = (20, !warm);
+        if warm {
+            world.warm_up_like(&spec);
+        }
+        let outcome = world.run(&spec).unwrap();
+        let used: f64 = outcome.stdout.trim().parse().unwrap_or_else(|_| panic!("{outcome:?}"));
+        if outcome.isolation.layers["cpu_share"] == "on" {
+            // A busy machine gives less, never more: 20 % of the time, and what the first period lets through.
+            assert!(used < 0.75, "{used} s of 1.5 s at 20 %: {outcome:?}");
+        } else {
+            assert!(outcome.isolation.layers["cpu_share"].contains("Delegate=yes"), "{outcome:?}");
+        }
+    }
+    let mut whole = world.spec("print(1)");
+    (whole.limits.cpu_share, whole.fresh) = (1_000_000, true);
+    assert!(world.run(&whole).unwrap().isolation.layers["cpu_share"].starts_with("none needed"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use toolgate::sandbox::jail::{Jail, JailRoot, JailSpec, Limit, NoRun, Outcome, SessionBounds, Settings, Status};
+use toolgate::sandbox::jail::{Jail, JailRoot, JailSpec, Layer, Limit, NoRun, Outcome, SessionBounds, Settings, Status};
 
 /// What must come of a program.
 pub(crate) enum Expect {
@@ -23,6 +23,30 @@ pub(crate) enum Expect {
     Dies(i32),
 }
 
+impl Expect {
+    /// The same once more.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Out(text) => Self::Out(text),
+            Self::Has(text) => Self::Has(text),
+            Self::Hits(limit) => Self::Hits(*limit),
+            Self::Raises(text) => Self::Raises(text),
+            Self::Dies(signal) => Self::Dies(*signal),
+        }
+    }
+}
+
+/// What an attack is held by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wall {
+    /// Every backend holds it.
+    Everywhere,
+    /// The contents of files: an own root, or Landlock.
+    Contents,
+    /// A layer that a backend may report as missing.
+    Layer(&'static str),
+}
+
 /// An attack and the ordinary use beside it.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
@@ -32,6 +56,8 @@ pub(crate) struct Row {
     pub(crate) works: Expect,
     /// Changes the limits of both.
     pub(crate) limits: fn(&mut JailSpec),
+    /// What holds it.
+    pub(crate) wall: Wall,
 }
 
 pub(crate) struct World {
@@ -41,26 +67,52 @@ pub(crate) struct World {
     pub(crate) work: tempfile::TempDir,
     /// A folder that it may read, with something in it that it may not.
     pub(crate) shelf: tempfile::TempDir,
+    /// A folder that every user may read and write, and no program sees.
+    pub(crate) canary: tempfile::TempDir,
 }
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_toolgate");
 
 impl World {
+    /// The strongest backend, or the one that `TEST_BACKEND` names.
     pub(crate) fn new() -> Self {
         Self::with_sessions(SessionBounds::default())
     }
 
     pub(crate) fn with_sessions(sessions: SessionBounds) -> Self {
+        let named = std::env::var("TEST_BACKEND").unwrap_or_else(|_| "auto".to_owned());
+        Self::made(&named, Settings { interpreter: interpreter(), sessions, ..Settings::default() }).unwrap()
+    }
+
+    /// One backend by its name. As root the folders are open to all and the interpreter is the system's: only `native` shows other things to
+    /// another user.
+    pub(crate) fn of(backend: &str) -> Result<Self, NoRun> {
+        let interpreter = if backend == "native" { interpreter() } else { PathBuf::from(SYSTEM_PYTHON) };
+        let world = Self::made(backend, Settings { interpreter, ..Settings::default() })?;
+        if backend != "native" {
+            std::fs::set_permissions(world.work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+            std::fs::set_permissions(world.shelf.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        Ok(world)
+    }
+
+    fn made(backend: &str, settings: Settings) -> Result<Self, NoRun> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let settings = Settings { helper: helper(), interpreter: interpreter(), sessions, ..Settings::default() };
-        let jail = runtime.block_on(Jail::new(settings)).unwrap();
-        let (work, shelf) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let settings = Settings { helper: helper(), backend: backend.to_owned(), ..settings };
+        let jail = runtime.block_on(Jail::new(settings))?;
+        let (work, shelf, canary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::fs::write(shelf.path().join("open.txt"), "for everybody").unwrap();
         std::fs::write(shelf.path().join(".env"), "TOKEN=secret").unwrap();
         std::fs::create_dir(shelf.path().join("keys")).unwrap();
         std::fs::write(shelf.path().join("keys/id.pem"), "secret").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", shelf.path().join("link")).unwrap();
-        Self { runtime, jail, work, shelf }
+        // Open to every user of the host: only a wall keeps a program from it.
+        std::fs::write(canary.path().join("canary"), "alive").unwrap();
+        std::fs::write(canary.path().join("tool"), "#!/bin/sh\nexit 0\n").unwrap();
+        for (name, mode) in [("canary", 0o666), ("tool", 0o777), (".", 0o777)] {
+            std::fs::set_permissions(canary.path().join(name), std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        }
+        Ok(Self { runtime, jail, work, shelf, canary })
     }
 
     pub(crate) fn backend(&self) -> &'static str {
@@ -80,6 +132,7 @@ impl World {
             },
         ];
         spec.limits.wall = Duration::from_secs(20);
+        spec.require.retain(|layer| self.layer(layer.as_str()) == "on");
         spec
     }
 
@@ -117,18 +170,96 @@ impl World {
         }
     }
 
-    /// What went wrong in a row.
-    pub(crate) fn check(&self, row: &Row) -> Vec<String> {
+    /// What a layer is here.
+    pub(crate) fn layer(&self, name: &str) -> &str {
+        self.jail.probe().layers.get(name).map_or("off", String::as_str)
+    }
+
+    pub(crate) fn holds(&self, wall: Wall) -> bool {
+        match wall {
+            Wall::Everywhere => true,
+            Wall::Contents => self.layer("filesystem") == "on" || self.layer("landlock") == "on",
+            Wall::Layer(name) => self.layer(name) == "on",
+        }
+    }
+
+    /// A program as it is written for this backend: without a root of its own, things stand at the host's places.
+    pub(crate) fn here(&self, program: &str) -> String {
+        let canary = self.canary.path().display().to_string();
+        let mut program = program.to_owned();
+        if self.layer("filesystem") != "on" {
+            let scratch = "__import__('os').environ['TMPDIR']";
+            // Bytes are for system calls that are refused before they look at them.
+            program = program
+                .replace("b'/tmp", "b'\u{1}")
+                .replace("'/tmp/", &format!("{scratch} + '/"))
+                .replace("'/tmp'", scratch)
+                .replace("b'\u{1}", "b'/tmp")
+                .replace("/roots/work", &self.work.path().display().to_string())
+                .replace("/roots/shelf", &self.shelf.path().display().to_string());
+        }
+        program.replace("CANARY_FOLDER", &canary).replace("CANARY", &format!("{canary}/canary"))
+    }
+
+    /// Goes through a table, and returns what went wrong. Where a wall is missing, that must have been said, and requiring it must refuse;
+    /// the attack is not run then, for nothing keeps it from the host.
+    pub(crate) fn go_through(&self, rows: &[Row]) -> Vec<String> {
+        let (held, missing): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| self.holds(row.wall));
         let mut wrong = Vec::new();
-        for (kind, program, expect) in [("attack", &row.attack, &row.expect), ("ordinary", &row.ordinary, &row.works)] {
-            let mut spec = self.spec(program);
-            (row.limits)(&mut spec);
-            let got = self.run(&spec);
-            if let Err(why) = fits(&got, expect) {
-                wrong.push(format!("- {} ({kind}): {why}\n  {got:?}", row.name));
+        // Some at a time: most of them wait for a clock.
+        for some in held.chunks(4) {
+            let specs: Vec<JailSpec> = some
+                .iter()
+                .flat_map(|row| [(row, &row.attack), (row, &row.ordinary)])
+                .map(|(row, program)| {
+                    let mut spec = self.spec(&self.here(program));
+                    (row.limits)(&mut spec);
+                    spec
+                })
+                .collect();
+            let expected = some.iter().flat_map(|row| [(row.name, "attack", &row.expect), (row.name, "ordinary", &row.works)]);
+            for ((name, kind, expect), got) in expected.zip(self.run_all(&specs)) {
+                if let Err(why) = fits(&got, expect) {
+                    wrong.push(format!("- {name} ({kind}): {why}\n  {got:?}"));
+                }
             }
         }
+        let mut walls: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
+        for row in missing {
+            *walls
+                .entry(match row.wall {
+                    Wall::Layer(name) => name,
+                    _ => "filesystem",
+                })
+                .or_default() += 1;
+        }
+        for name in walls.keys() {
+            wrong.extend(self.is_honest_about(name).err());
+        }
+        println!(
+            "{} attacks on {} as user {}: {} held; not held and refused where required: {walls:?}",
+            rows.len(),
+            self.backend(),
+            rustix::process::geteuid().as_raw(),
+            held.len(),
+        );
         wrong
+    }
+
+    /// A layer that is missing has a reason; a call that requires it is refused with that.
+    pub(crate) fn is_honest_about(&self, name: &str) -> Result<(), String> {
+        let said = self.layer(name);
+        if said == "on" || said.len() < 10 {
+            return Err(format!("- `{name}` is missing, and this is said of it: {said}"));
+        }
+        // What a manifest can require of it.
+        let Some(layer) = Layer::parse(name) else { return Ok(()) };
+        let mut spec = self.spec("print(1)");
+        spec.require = vec![layer];
+        match self.run(&spec) {
+            Err(NoRun::Unavailable { layer, reason }) if layer == name && reason == said => Ok(()),
+            other => Err(format!("- `{name}` is missing ({said}), and required it gives {other:?}")),
+        }
     }
 }
 
@@ -150,6 +281,9 @@ fn fits(got: &Result<Outcome, NoRun>, expect: &Expect) -> Result<(), String> {
     if ok { Ok(()) } else { Err(format!("wanted {wanted}")) }
 }
 
+/// An interpreter that every user may run.
+pub(crate) const SYSTEM_PYTHON: &str = "/usr/bin/python3";
+
 /// Our program.
 pub(crate) fn helper() -> PathBuf {
     std::env::var_os("TOOLGATE_HELPER").map_or_else(|| PathBuf::from(HELPER), PathBuf::from)
@@ -157,7 +291,7 @@ pub(crate) fn helper() -> PathBuf {
 
 /// The search path's interpreter where its files are open to this user, else the system's.
 pub(crate) fn interpreter() -> PathBuf {
-    if rustix::process::geteuid().is_root() { PathBuf::from("python3") } else { PathBuf::from("/usr/bin/python3") }
+    if rustix::process::geteuid().is_root() { PathBuf::from("python3") } else { PathBuf::from(SYSTEM_PYTHON) }
 }
 
 pub(crate) fn open(path: &std::path::Path) -> Arc<OwnedFd> {
@@ -165,21 +299,22 @@ pub(crate) fn open(path: &std::path::Path) -> Arc<OwnedFd> {
     Arc::new(rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).unwrap())
 }
 
-/// Runs every test of this very file again, as a user who owns nothing.
-pub(crate) fn again_as_ordinary_user() {
+/// Runs tests of this very file again, as a user who owns nothing where `ordinary` is set, and with what else is set in the environment.
+pub(crate) fn again(ordinary: bool, arguments: &[&str], environment: &[(&str, &str)]) {
     use std::os::unix::process::CommandExt;
     let folder = tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777)).tempdir().unwrap();
     // The build folder may be closed to other users.
-    for (from, to) in [(std::env::current_exe().unwrap(), "tests"), (PathBuf::from(HELPER), "toolgate")] {
+    for (from, to) in [(std::env::current_exe().unwrap(), "tests"), (helper(), "toolgate")] {
         std::fs::copy(from, folder.path().join(to)).unwrap();
     }
-    let output = std::process::Command::new(folder.path().join("tests"))
-        .arg("--nocapture")
-        .env("TOOLGATE_HELPER", folder.path().join("toolgate"))
-        .uid(65_534)
-        .gid(65_534)
-        .output()
-        .unwrap();
+    let mut command = std::process::Command::new(folder.path().join("tests"));
+    command.arg("--nocapture").args(arguments).env("TOOLGATE_HELPER", folder.path().join("toolgate"));
+    command.envs(environment.iter().copied());
+    if ordinary {
+        command.uid(65_534).gid(65_534);
+    }
+    let output = command.output().unwrap();
     print!("{}", String::from_utf8_lossy(&output.stdout));
-    assert!(output.status.success(), "as an ordinary user:\n{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "again with {environment:?}, ordinary user {ordinary}:\n{said}");
 }

@@ -18,6 +18,7 @@ mod limits;
 mod operations;
 mod origin;
 mod packaging;
+mod restart;
 #[path = "../home/server.rs"]
 mod server;
 mod strictness;

@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a server that does not answer as it must fails the test")]
 
 mod approvals;
+mod attacks;
 mod commands;
+mod cpython;
+mod crash;
 mod ending;
 mod eras;
 #[path = "../home/mod.rs"]
@@ -13,10 +16,12 @@ mod limits;
 mod listing;
 mod operator;
 mod packages;
+mod pretenders;
 mod programs;
 mod python;
 mod reload;
 mod review;
 mod server;
+mod suggest;
 mod untrusted;
 mod waiting;

@@ -3,6 +3,7 @@
 mod failures;
 mod place;
 mod queue;
+mod seals;
 mod secrets;
 mod totp;
 

@@ -201,6 +201,7 @@ impl StateDir {
                 self.drop_ask(&ask.id)?;
             }
         }
+        self.sweep_seals(now)?;
         let used = self.subfolder("used")?;
         for name in names(&used)? {
             let written = read(&used, &name)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<u64>().ok());

@@ -1,7 +1,9 @@
 //! `toolgate approvals`: the operator's channel. What waits, what it is, yes or no, and who may say so.
 
-mod secret;
+mod secrets;
 mod terminal;
+
+pub(super) use terminal::secret;
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -45,7 +47,7 @@ pub fn run(state: &Path, command: ApprovalsCommand, out: &mut dyn Write) -> Resu
             answer(&mut Server::reach(&folder)?, &id, "deny", who.as_deref(), reason.as_deref(), out)
         }
         ApprovalsCommand::Watch { json } => watch(&folder, json, out),
-        ApprovalsCommand::Secret { command } => secret::run(&folder, command, out),
+        ApprovalsCommand::Secret { command } => secrets::run(&folder, command, out),
     }
 }
 
@@ -138,7 +140,7 @@ fn answer(server: &mut Server, id: &str, say: &str, who: Option<&str>, reason: O
     writeln!(out)?;
     out.flush()?;
     // The one who allows has read what stands above; what they prove themselves with is never an argument, for others can read those.
-    let secret = if say == "deny" { None } else { terminal::secret("passphrase or code: ")? };
+    let secret = if say == "deny" { None } else { secret("passphrase or code: ")? };
     let mut request = json!({"do": "answer", "id": text(&question, "id"), "say": say, "binding": text(&question, "binding")});
     for (name, value) in [("operator", who), ("secret", secret.as_deref()), ("reason", reason)] {
         if let Some(value) = value {

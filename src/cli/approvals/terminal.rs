@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 /// The secret, or nothing when none was given.
 /// # Errors  When it cannot be read.
-pub(super) fn secret(prompt: &str) -> io::Result<Option<String>> {
+pub(in crate::cli) fn secret(prompt: &str) -> io::Result<Option<String>> {
     let stdin = io::stdin();
     let quiet = stdin.is_terminal().then(|| {
         let _ = write!(io::stderr(), "{prompt}");

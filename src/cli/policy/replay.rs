@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::super::decide::{Call, Decided, decide};
-use super::super::judging::look;
+use super::super::judging::{Names, look};
 use super::super::run::Fault;
 use super::super::setup::Found;
 use crate::audit::{Follower, Stored};
@@ -71,7 +71,7 @@ pub(super) fn judged(manifest: &std::sync::Arc<Manifest>, roots: Option<&Roots>,
     let call = Call { caller, tool: &call.tool, arguments: call.arguments.clone(), malformed: None };
     let state = State { channels: Channels { client: true, operator: true }, ..State::default() };
     decide(tools::all(), manifest, &call, &state, &|action, screened| match roots {
-        Some(roots) => look(roots, manifest, action, screened),
+        Some(roots) => look(roots, manifest, action, screened, Names::ByText),
         // Where the roots cannot be opened any more, their files are not there.
         None => Ok(Facts { paths: vec![PathFact::ABSENT; screened.targets.len()], addresses: Vec::new(), redirects: Vec::new() }),
     })

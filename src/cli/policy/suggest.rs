@@ -79,8 +79,8 @@ pub(super) fn suggest(file: Option<&Path>, most: usize, wanted: &Wanted, out: &m
     if !calls.is_empty() {
         used.unused(&manifest, &mut tightening);
     }
-    print(&manifest, "to allow what was refused", &loosening, out)?;
-    print(&manifest, "to close what no recorded call used", &tightening, out)?;
+    print(&manifest, "to allow what was refused (lines in the place of those that stand there)", &loosening, out)?;
+    print(&manifest, "to close what no recorded call used (instead of the lines above, not besides)", &tightening, out)?;
     if named_by_a_denial > 0 {
         writeln!(out, "\n# {named_by_a_denial} call(s) were refused by a denial; it is left alone (see --denied)")?;
     }
@@ -212,9 +212,14 @@ fn print(manifest: &Manifest, title: &str, proposals: &Proposals, out: &mut dyn 
         return Ok(());
     }
     writeln!(out, "\n# -- {title}")?;
+    // Keys are sorted, so that those of one table follow each other: a table stands once, or it could not be pasted.
+    let mut open = "";
     for (key, proposal) in proposals {
         let Some((table, name)) = key.rsplit_once('.') else { continue };
-        writeln!(out, "\n[{table}]")?;
+        if table != open {
+            writeln!(out, "\n[{table}]")?;
+            open = table;
+        }
         for why in proposal.why.iter().take(MOST_REASONS) {
             writeln!(out, "# {}", crate::filter::escape_line(why))?;
         }

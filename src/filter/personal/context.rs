@@ -32,6 +32,7 @@ impl<'t> Context<'t> {
             // Words of an earlier paragraph name an earlier number.
             let before = before.rsplit("\n\n").next().unwrap_or_default();
             let after = self.text.get(self.end..ceil(self.text, self.end + AFTER)).unwrap_or_default();
+            crate::filter::work::read(before.len() + after.len());
             (before.to_lowercase(), after.to_lowercase())
         })
     }
@@ -140,6 +141,19 @@ pub(super) static PHONE: LazyLock<Words> = LazyLock::new(|| {
         "phone_number",
         "phone number",
         "hotline",
+        "ring",
+        "gsm",
+        "handset",
+        "mobiel",
+        "mobiele",
+        "tlf",
+        "puh",
+        "cep",
+        "座机",
+        "固话",
+        "市话",
+        "直通",
+        "携帯電話",
         "landline",
         "voicemail",
         "电话",

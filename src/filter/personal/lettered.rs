@@ -10,6 +10,12 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
     let mut at = 0;
     while at < bytes.len() {
         let length = bytes.iter().skip(at).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        if length == 2 {
+            spaced_insurance(text, at, out);
+        }
+        if length == 6 {
+            finnish(text, at, out);
+        }
         if (8..=18).contains(&length) {
             let parted = |place: Option<usize>| {
                 place.and_then(|place| bytes.get(place)).is_none_or(|byte| !matches!(byte, b'_' | b'-' | b'/' | b'+' | b'='))
@@ -25,7 +31,7 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
 fn word(text: &str, start: usize, end: usize, out: &mut Vec<Finding>) {
     let word = text.get(start..end).unwrap_or_default();
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
-    if digits < 5
+    if digits < 4
         || digits == word.len()
         || word.bytes().any(|byte| byte.is_ascii_lowercase()) && word.bytes().any(|byte| byte.is_ascii_uppercase())
     {
@@ -41,13 +47,45 @@ fn word(text: &str, start: usize, end: usize, out: &mut Vec<Finding>) {
         10 if permanent_account(&upper) && says(&["pan", "income tax", "permanent account"]) => Some(("in-pan", 0.85)),
         16 if italian(&upper) => Some(("it-cf", 0.97)),
         18 if mexican(&upper) => Some(("mx-curp", 0.9)),
-        8 | 9 if passport(&upper) && says(&["passport", "passport no", "护照", "护照号", "passeport", "reisepass", "pasaporte"]) => {
+        8 | 9
+            if digits >= 5
+                && passport(&upper)
+                && says(&["passport", "passport no", "护照", "护照号", "passeport", "reisepass", "pasaporte"]) =>
+        {
             Some(("passport", 0.75))
         }
         _ => None,
     };
     if let Some((sub, score)) = answer {
         out.push(super::found("NATIONAL_ID", sub, start, end, score));
+    }
+}
+
+/// National insurance with blanks, as on the card: `AB 12 34 56 C`.
+fn spaced_insurance(text: &str, at: usize, out: &mut Vec<Finding>) {
+    const LENGTH: usize = 13;
+    let Some(written) = text.get(at..at + LENGTH) else { return };
+    let blanks = written.bytes().enumerate().all(|(place, byte)| matches!(place, 2 | 5 | 8 | 11) == (byte == b' '));
+    let ends = text.as_bytes().get(at + LENGTH).is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    if blanks && ends && insurance(&written.replace(' ', "")) {
+        out.push(super::found("NATIONAL_ID", "uk-nino", at, at + LENGTH, 0.85));
+    }
+}
+
+/// The Finnish personal identity code: a date, the century's sign, three digits, and a character that is the whole modulo 31.
+fn finnish(text: &str, at: usize, out: &mut Vec<Finding>) {
+    const LENGTH: usize = 11;
+    let Some(written) = text.get(at..at + LENGTH) else { return };
+    let bytes = written.as_bytes();
+    let number = |from: usize, to: usize| written.get(from..to).and_then(|digits| digits.parse::<usize>().ok());
+    let (Some(day), Some(month), Some(date), Some(serial)) = (number(0, 2), number(2, 4), number(0, 6), number(7, 10)) else { return };
+    let dated = (1..=31).contains(&day) && (1..=12).contains(&month) && (2..=899).contains(&serial);
+    let century = matches!(bytes.get(6), Some(b'+' | b'-' | b'A'));
+    let check = b"0123456789ABCDEFHJKLMNPRSTUVWXY".get((date * 1000 + serial) % 31) == bytes.get(10);
+    let ends = text.as_bytes().get(at + LENGTH).is_none_or(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_'));
+    let begins = at.checked_sub(1).and_then(|at| text.as_bytes().get(at)).is_none_or(|byte| !matches!(byte, b'-' | b'_' | b'/' | b'.'));
+    if dated && century && check && ends && begins {
+        out.push(super::found("NATIONAL_ID", "fi-hetu", at, at + LENGTH, 0.85));
     }
 }
 
@@ -140,5 +178,9 @@ fn mexican(word: &str) -> bool {
 }
 
 fn passport(word: &str) -> bool {
-    has_form(word, "A99999999") || has_form(word, "AA9999999") || has_form(word, "A9999999") || has_form(word, "99999999A")
+    // German ones use letters that are not taken for digits or for words.
+    let german = word.len() == 9
+        && word.bytes().all(|byte| b"CFGHJKLMNPRTVWXYZ0123456789".contains(&byte))
+        && word.starts_with(|c: char| c.is_ascii_alphabetic());
+    german || has_form(word, "A99999999") || has_form(word, "AA9999999") || has_form(word, "A9999999") || has_form(word, "99999999A")
 }

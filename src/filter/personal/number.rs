@@ -65,7 +65,15 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
 fn joins(bytes: &[u8], from: usize, to: usize) -> bool {
     let between = bytes.get(from..to).unwrap_or_default();
     let no_break = between == "\u{a0}".as_bytes() || between == "\u{2009}".as_bytes() || between == "\u{202f}".as_bytes();
-    no_break || matches!(between, [b' ' | b'-' | b'.' | b'/' | b')' | b'('] | [b')', b' ' | b'-'] | [b' ', b'(' | b'-'] | [b'-', b' '])
+    no_break
+        || matches!(
+            between,
+            [b' ' | b'-' | b'.' | b'/' | b')' | b'(']
+                | [b')', b' ' | b'-' | b'/']
+                | [b' ', b'(' | b'-']
+                | [b'-', b' ']
+                | [b' ', b'/' | b'-', b' ']
+        )
 }
 
 /// Classifies the numbers of one run: whole words of it first, longest first. Bounded by the run's length times nine.
@@ -77,9 +85,12 @@ fn classify(text: &str, run: &[Group], out: &mut Vec<Finding>) {
         for count in (1..=GROUPS.min(run.len() - first)).rev() {
             let Some(groups) = run.get(first..first + count) else { continue };
             let total: usize = groups.iter().map(|group| group.end - group.start).sum();
-            if !(7..=DIGITS).contains(&total) || !stands_alone(bytes, run, first, count) {
+            // Single digits with signs between are a count or a drawing, and would be read nine times each.
+            let single = count >= 6 && total == count;
+            if single || !(7..=DIGITS).contains(&total) || !stands_alone(bytes, run, first, count) {
                 continue;
             }
+            crate::filter::work::read(total);
             let Some(number) = read(text, groups, count < run.len()) else { continue };
             let finding = national::classify(&number).or_else(|| card::classify(&number)).or_else(|| phone::classify(&number));
             if let Some((type_, sub, score)) = finding {

@@ -174,7 +174,7 @@ fn national(number: &Number<'_>, named: impl Fn() -> bool) -> Option<(&'static s
         // International with 00.
         (11..=17, 0) if lead(2) == 0 && named() && digits.get(2) != Some(&0) => Some(("international", 0.6)),
         // Spain, Portugal, Poland: nine digits in threes or 3-2-2-2; Brazil 2-5-4; all beside a word.
-        (9, 5..) if matches!(groups, [3, 3, 3] | [3, 2, 2, 2] | [9]) && named() => Some(("es", 0.55)),
+        (9, 5..) if matches!(groups, [3, 3, 3] | [3, 2, 2, 2] | [2, 3, 2, 2] | [9]) && named() => Some(("es", 0.55)),
         (10 | 11, 1..) if matches!(groups, [2, 4 | 5, 4]) && named() => Some(("br", 0.6)),
         (11, 7 | 8) if matches!(groups, [1, 3, 3, 2, 2] | [1, 3, 3, 4] | [1, 3, 7] | [11]) && named() => Some(("ru", 0.6)),
         (8, 2..) if matches!(groups, [4, 4] | [2, 2, 2, 2]) && number.context.just_before(NAMED) && named() => Some(("international", 0.5)),

@@ -18,6 +18,10 @@ enum Promise {
     Header,
     /// `://`
     Url,
+    /// `user:password` after `-u`.
+    User,
+    /// The signature of a signed address.
+    Signature,
 }
 
 /// Names, as they end; matched without regard to ASCII case.
@@ -70,6 +74,9 @@ const NAMES: &[(&str, Promise)] = &[
     ("密钥", Promise::Key),
     ("密鑰", Promise::Key),
     ("令牌", Promise::Key),
+    ("sig", Promise::Signature),
+    (" -u ", Promise::User),
+    ("--user ", Promise::User),
     ("basic ", Promise::Header),
     ("bearer ", Promise::Header),
     ("://", Promise::Url),
@@ -83,14 +90,33 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// Longest value that is looked at, in bytes.
 const LONGEST: usize = 512;
 
-/// The secret that the name with this number assigns, where it does. A value is read at most once per name that stands before it; names do
-/// not nest, so the work stays linear.
-pub(super) fn finding(text: &str, number: usize, start: usize, end: usize) -> Option<Finding> {
+/// How far values were read, and how many names stood inside them.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    to: usize,
+    inside: usize,
+}
+
+impl Reach {
+    /// Names that are looked into inside the value of another: `secret: token=…`. A value of nothing but names is not read once for each.
+    const MOST_INSIDE: usize = 4;
+
+    /// Whether the name at `start` is looked into.
+    pub(super) fn takes(&mut self, start: usize) -> bool {
+        self.inside = if start < self.to { self.inside + 1 } else { 0 };
+        self.inside <= Self::MOST_INSIDE
+    }
+}
+
+/// The secret that the name with this number assigns, where it does.
+pub(super) fn finding(text: &str, number: usize, start: usize, end: usize, reach: &mut Reach) -> Option<Finding> {
     let (_, promise) = NAMES.get(number)?;
     match promise {
         Promise::Url => userinfo(text, start, end),
         Promise::Header => header(text, start, end),
-        Promise::Password | Promise::Key => assignment(text, start, end, *promise),
+        Promise::User => user(text, end),
+        Promise::Signature => signature(text, start, end),
+        Promise::Password | Promise::Key => assignment(text, start, end, *promise, reach),
     }
 }
 
@@ -103,6 +129,7 @@ fn userinfo(text: &str, start: usize, end: usize) -> Option<Finding> {
         .take(LONGEST)
         .position(|byte| byte <= b' ' || matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'?' | b'#'))
         .unwrap_or(rest.len().min(LONGEST));
+    crate::filter::work::read(stop);
     let authority = rest.get(..stop).or_else(|| rest.get(..crate::filter::finding::floor(rest, stop)))?;
     let (userinfo, host) = authority.rsplit_once('@')?;
     let (user, password) = userinfo.split_once(':')?;
@@ -113,6 +140,31 @@ fn userinfo(text: &str, start: usize, end: usize) -> Option<Finding> {
     let named = matches!(password.to_ascii_lowercase().as_str(), "pass" | "pwd" | "passwd" | "secret" | "pw" | "pass123");
     let from = end + user.len() + 1;
     (plausible && !named && entropy(password) >= 1.5).then(|| found("credential", from, from + password.len(), 0.9))
+}
+
+/// `curl -u user:password`; the password alone is the secret.
+fn user(text: &str, end: usize) -> Option<Finding> {
+    let end = end + usize::from(text.as_bytes().get(end).is_some_and(|byte| matches!(byte, b'"' | b'\'')));
+    let (from, to) = value_at(text, end, true)?;
+    let (name, password) = text.get(from..to)?.split_once(':')?;
+    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'@'));
+    let mixed = password.bytes().any(|byte| byte.is_ascii_digit()) && password.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let fits = plain && password.len() >= 6 && mixed && !is_stand_in(password) && !is_program_text(password) && entropy(password) >= 2.3;
+    let at = from + name.len() + 1;
+    fits.then(|| found("credential", at, to, 0.8))
+}
+
+/// `sig=…` of an address that is signed with an account's key: 32 bytes in base64, percent-encoded, beside its other parameters.
+fn signature(text: &str, start: usize, end: usize) -> Option<Finding> {
+    let before = start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+    let rest = text.get(end..)?.strip_prefix('=')?;
+    let length = rest.bytes().take(80).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'%' | b'+' | b'/' | b'=')).count();
+    let value = rest.get(..length)?;
+    let fits = before.is_none_or(|byte| matches!(byte, b'&' | b'?' | b' ' | b';' | b'"'))
+        && (44..=64).contains(&length)
+        && (value.ends_with("%3D") || value.ends_with("%3d") || value.ends_with('='))
+        && entropy(value) >= 4.0;
+    fits.then(|| found("azure-sas", end + 1, end + 1 + length, 0.85))
 }
 
 /// `Authorization: Basic …` and `Bearer …`.
@@ -134,10 +186,11 @@ fn header(text: &str, start: usize, end: usize) -> Option<Finding> {
 }
 
 /// `name = value`, `"name": "value"`, `name is value`, `名:值`.
-fn assignment(text: &str, start: usize, end: usize, promise: Promise) -> Option<Finding> {
+fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
     let name_start = name_start(text, start);
     let (value_at_, quoted_by_sign) = after_sign(text, end)?;
     let value = value_at(text, value_at_, promise == Promise::Password)?;
+    reach.to = reach.to.max(value.1);
     let token = text.get(value.0..value.1)?;
     if is_stand_in(token) {
         return None;
@@ -226,6 +279,7 @@ fn value_at(text: &str, start: usize, signs: bool) -> Option<(usize, usize)> {
             }
         })
         .map_or(rest.len().min(LONGEST), |(at, _)| at);
+    crate::filter::work::read(length);
     let value = rest.get(..length)?;
     let value = if opened.is_none() { value.trim_end_matches(['.', ':', '?', ')', ']', '}']) } else { value };
     (!value.is_empty()).then_some((start, start + value.len()))

@@ -30,11 +30,14 @@ static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
     let Some(automaton) = AUTOMATON.as_ref() else { return };
     let mut read_to = 0;
+    let mut reach = assigned::Reach::default();
     for hit in automaton.find_overlapping_iter(text) {
         let number = hit.pattern().as_usize();
         let exactly = |start: &str| text.get(hit.range()) == Some(start);
         if let Some(name) = number.checked_sub(TOKENS.len() + 3) {
-            out.extend(assigned::finding(text, name, hit.start(), hit.end()));
+            if reach.takes(hit.start()) {
+                out.extend(assigned::finding(text, name, hit.start(), hit.end(), &mut reach));
+            }
             continue;
         }
         let finding = match TOKENS.get(number) {
@@ -69,6 +72,7 @@ fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize) -> Op
     }
     let rest = bytes.get(end..)?;
     let mut length = rest.iter().take(token.rest.1 + 1).take_while(|byte| token.alphabet.holds(**byte)).count();
+    super::work::read(length);
     let body = text.get(end..end + length)?;
     // Full stops and signs of equality at the end belong to the sentence.
     if token.alphabet == tokens::Alphabet::Dotted {
@@ -76,7 +80,9 @@ fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize) -> Op
     }
     let body = text.get(end..end + length)?;
     let joined = rest.get(length).is_some_and(u8::is_ascii_alphanumeric);
-    if length < token.rest.0 || length > token.rest.1 || joined || is_stand_in(body) {
+    // Numbers of a team or an account before a dash are no stand-ins, whatever their digits.
+    let drawn_part = if body.starts_with(|c: char| c.is_ascii_digit()) { body.rsplit('-').next().unwrap_or(body) } else { body };
+    if length < token.rest.0 || length > token.rest.1 || joined || is_stand_in(drawn_part) || !fits_form(token, body) {
         return None;
     }
     // A key is drawn at random: a word, a name or one letter repeated is not. Hexadecimal has at most 4 bits.
@@ -85,8 +91,25 @@ fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize) -> Op
     if !drawn {
         return None;
     }
+    let start = if token.name == "terraform" { before_dot(text, start) } else { start };
     let start = if url { scheme_of(text, start.saturating_sub(3)).unwrap_or(start) } else { start };
     Some(found(token.name, start, end + length, 0.97))
+}
+
+/// Keys whose parts have lengths of their own.
+fn fits_form(token: &tokens::Token, body: &str) -> bool {
+    if token.name != "discord-bot" {
+        return true;
+    }
+    let parts: Vec<usize> = body.split('.').map(str::len).collect();
+    matches!(parts.as_slice(), [21..=26, 6, 27..=40])
+}
+
+/// Where the word that ends at a dot before `at` begins.
+fn before_dot(text: &str, at: usize) -> usize {
+    let Some(before) = text.get(..at).and_then(|before| before.strip_suffix('.')) else { return at };
+    let length = before.bytes().rev().take(15).take_while(u8::is_ascii_alphanumeric).count();
+    if length == 14 { at - 1 - length } else { at }
 }
 
 /// Where the scheme before `://` at `at` begins.
@@ -116,7 +139,10 @@ fn private_key(text: &str, start: usize) -> Option<Finding> {
     let window = rest.get(..super::finding::floor(rest, LONGEST))?;
     let body_at = PRIVATE_KEY.len() + label.len() + 5;
     let body = window.get(body_at..)?;
-    let end = match body.find("-----END ") {
+    // The next frame of any kind ends this one: many beginnings without an end are read once, not once each.
+    let frame = body.find("-----").unwrap_or(body.len());
+    super::work::read(frame);
+    let end = match body.get(frame..).filter(|rest| rest.starts_with("-----END ")).map(|_| frame) {
         Some(at) => body.get(at + 9..).and_then(|tail| tail.find("-----")).map_or(window.len(), |tail| body_at + at + 9 + tail + 5),
         None => {
             body_at
@@ -144,6 +170,7 @@ fn signed(text: &str, start: usize) -> Option<Finding> {
     }
     let length =
         bytes.get(start..)?.iter().take(8192).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')).count();
+    super::work::read(length);
     let token = text.get(start..start + length)?.trim_end_matches('.');
     let mut parts = token.split('.');
     let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);

@@ -6,10 +6,12 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::bubblewrap;
 use super::interpreter::Interpreter;
 use super::native::Native;
 use super::outcome::{NoRun, Outcome};
-use super::spec::{JailSpec, Layers, Settings};
+use super::spec::{JailSpec, Layer, Layers, Settings};
+use super::{reduced, rlimits};
 
 /// Output of a program that is still running, as it comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +46,13 @@ pub struct Probe {
     pub why_not: Option<String>,
 }
 
+impl Probe {
+    /// How many of the layers that a manifest can require it holds.
+    pub fn strength(&self) -> usize {
+        Layer::ALL.iter().filter(|layer| self.layers.get(layer.as_str()).is_some_and(|state| state == "on")).count()
+    }
+}
+
 /// A way to run a program inside walls.
 pub trait Backend: Send + Sync + std::fmt::Debug {
     /// The name in `[python] backend` and in answers.
@@ -75,6 +84,17 @@ pub struct Listed {
     pub make: fn(&Settings, &Arc<Interpreter>) -> Arc<dyn Backend>,
 }
 
-/// Every backend, strongest first.
-pub const BACKENDS: &[Listed] =
-    &[Listed { name: "native", by_name_only: false, make: |settings, interpreter| Arc::new(Native::new(settings, interpreter)) }];
+impl Listed {
+    /// Whether `[python] backend` lets it be used: `auto`, or its name.
+    pub fn is_wanted(&self, named: &str) -> bool {
+        if named == "auto" { !self.by_name_only } else { named == self.name }
+    }
+}
+
+/// Every backend, strongest first; where an earlier one holds less on a machine than a later one, the later one is taken.
+pub const BACKENDS: &[Listed] = &[
+    Listed { name: "native", by_name_only: false, make: |settings, interpreter| Arc::new(Native::new(settings, interpreter)) },
+    Listed { name: "native-reduced", by_name_only: false, make: reduced::make },
+    Listed { name: "bubblewrap", by_name_only: false, make: bubblewrap::make },
+    Listed { name: "rlimits", by_name_only: true, make: rlimits::make },
+];

@@ -1,10 +1,12 @@
 //! Where untrusted Python runs: one fresh process tree per call, behind walls that the machine has proven to hold.
 
 mod backend;
+mod bubblewrap;
 mod collect;
 mod commands;
 mod doorway;
 mod ending;
+mod ground;
 mod harvest;
 mod inside;
 mod interpreter;
@@ -12,6 +14,8 @@ mod link;
 mod native;
 mod order;
 mod outcome;
+mod reduced;
+mod rlimits;
 mod sessions;
 mod spec;
 mod verdict;
@@ -51,17 +55,25 @@ impl Jail {
             tokio::task::spawn_blocking(move || Interpreter::detect(&name)).await.map_err(|e| NoRun::fault("looking for Python", e))?;
         let interpreter = Arc::new(found?);
         let mut reasons = Vec::new();
-        for listed in BACKENDS {
-            let wanted = if settings.backend == "auto" { !listed.by_name_only } else { settings.backend == listed.name };
-            if !wanted {
-                continue;
-            }
+        let mut best: Option<Self> = None;
+        for listed in BACKENDS.iter().filter(|listed| listed.is_wanted(&settings.backend)) {
             let backend = (listed.make)(&settings, &interpreter);
             let probe = backend.probe().await;
-            if probe.usable {
-                return Ok(Self { backend, interpreter, probe: Arc::new(probe) });
+            if !probe.usable {
+                reasons.push(format!("{}: {}", listed.name, probe.why_not.as_deref().unwrap_or("not usable")));
+                backend.close().await;
+                continue;
             }
-            reasons.push(format!("{}: {}", listed.name, probe.why_not.as_deref().unwrap_or("not usable")));
+            let is_whole = probe.strength() == Layer::ALL.len();
+            if best.as_ref().is_none_or(|best| best.probe.strength() < probe.strength()) {
+                best = Some(Self { backend, interpreter: Arc::clone(&interpreter), probe: Arc::new(probe) });
+            }
+            if is_whole {
+                break;
+            }
+        }
+        if let Some(best) = best {
+            return Ok(best);
         }
         if reasons.is_empty() {
             let names: Vec<_> = BACKENDS.iter().map(|listed| listed.name).collect();

@@ -14,6 +14,7 @@ use super::backend::{Backend, Probe, Progress, Stream};
 use super::collect::{Kept, sealed};
 use super::doorway;
 use super::ending::Ending;
+use super::ground::Ground;
 use super::harvest;
 use super::interpreter::Interpreter;
 use super::link::{self, Link};
@@ -24,9 +25,13 @@ use super::spec::{JailSpec, Layers, Settings};
 use super::verdict;
 use super::words::{Flood, Words, collect, read_capped};
 
-/// Runs programs behind namespaces and an own root, one process tree per call.
+/// Runs programs behind walls that our own jail process builds, one process tree per call.
 #[derive(Debug)]
 pub(super) struct Native {
+    name: &'static str,
+    /// What the walls may be built on, strongest first, and which of it was proven.
+    grounds: Vec<Ground>,
+    proven: OnceLock<Ground>,
     spawner: Link,
     code: OnceLock<OwnedFd>,
     preload: Vec<String>,
@@ -35,9 +40,17 @@ pub(super) struct Native {
 }
 
 impl Native {
-    /// A backend over one interpreter.
+    /// A backend over one interpreter, with every wall.
     pub(super) fn new(settings: &Settings, interpreter: &Arc<Interpreter>) -> Self {
+        Self::on("native", vec![Ground::Whole], settings, interpreter)
+    }
+
+    /// A backend over one interpreter, on the first of these grounds that holds a program.
+    pub(super) fn on(name: &'static str, grounds: Vec<Ground>, settings: &Settings, interpreter: &Arc<Interpreter>) -> Self {
         Self {
+            name,
+            grounds,
+            proven: OnceLock::new(),
             spawner: Link::new(settings.helper.clone()),
             code: OnceLock::new(),
             preload: settings.preload.clone(),
@@ -115,11 +128,33 @@ impl Native {
         Ok(self.code.get_or_init(|| file).as_fd())
     }
 
+    fn ground(&self) -> Ground {
+        self.proven.get().or_else(|| self.grounds.first()).cloned().unwrap_or_default()
+    }
+
+    /// Runs a program that prints 42 on one ground.
+    async fn prove(&self, ground: &Ground) -> Probe {
+        let mut spec = JailSpec::new("print(6 * 7)");
+        spec.require.clear();
+        spec.fresh = true;
+        let order = Order { ground: ground.clone(), ..self.order(&spec) };
+        match self.make(&spec, order, &CancellationToken::new(), None).await {
+            Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
+            Ok(outcome) => Probe {
+                usable: false,
+                layers: outcome.isolation.layers,
+                why_not: Some(format!("a program that prints 42 ended as {:?}: {}", outcome.status, outcome.stderr.trim())),
+            },
+            Err(no_run) => Probe { usable: false, layers: Layers::new(), why_not: Some(no_run.to_string()) },
+        }
+    }
+
     /// The order of a call.
     pub(super) fn order(&self, spec: &JailSpec) -> Order {
         let roots =
             spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable, masked: root.masked.clone() });
         Order {
+            ground: self.ground(),
             interpreter: if spec.network.is_some() { self.interpreter.with_certificates() } else { Interpreter::clone(&self.interpreter) },
             limits: spec.limits,
             env: environment(spec),
@@ -136,11 +171,12 @@ impl Native {
 
 impl Backend for Native {
     fn name(&self) -> &'static str {
-        "native"
+        self.name
     }
 
     fn has_doorway(&self) -> bool {
-        true
+        // It is a socket in a network namespace of our own making.
+        matches!(self.ground(), Ground::Whole | Ground::Rooted)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -152,18 +188,17 @@ impl Backend for Native {
 
     fn probe(&self) -> BoxFuture<'_, Probe> {
         Box::pin(async {
-            let mut spec = JailSpec::new("print(6 * 7)");
-            spec.require.clear();
-            spec.fresh = true;
-            match self.call(&spec, &CancellationToken::new(), None).await {
-                Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
-                Ok(outcome) => Probe {
-                    usable: false,
-                    layers: outcome.isolation.layers,
-                    why_not: Some(format!("a program that prints 42 ended as {:?}: {}", outcome.status, outcome.stderr.trim())),
-                },
-                Err(no_run) => Probe { usable: false, layers: Layers::new(), why_not: Some(no_run.to_string()) },
+            let mut reasons = Vec::new();
+            for ground in &self.grounds {
+                let probe = self.prove(ground).await;
+                if probe.usable {
+                    let _ = self.proven.set(ground.clone());
+                    return probe;
+                }
+                // What is missing for several grounds is said once.
+                reasons.extend(probe.why_not.filter(|why| !reasons.contains(why)));
             }
+            Probe { usable: false, layers: Layers::new(), why_not: Some(reasons.join("; ")) }
         })
     }
 

@@ -10,6 +10,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::ground::Ground;
 use super::interpreter::Interpreter;
 use super::outcome::{Limit, Usage};
 use super::spec::{Layer, Layers, Limits};
@@ -18,6 +19,8 @@ use super::spec::{Layer, Layers, Limits};
 /// program, report, compiled bootstrap, then the roots.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
+    /// What the jail is built on.
+    pub(crate) ground: Ground,
     /// The interpreter and what it needs to see.
     pub(crate) interpreter: Interpreter,
     /// How much the program may use.

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{AtFlags, statat};
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixDatagram;
 use tokio::net::unix::pipe::Receiver;
@@ -16,7 +17,7 @@ use super::ending::Ending;
 use super::native::{Native, Pipes, program_file};
 use super::order;
 use super::outcome::{Isolation, NoRun, Outcome};
-use super::spec::{JailSpec, Layers, Session, SessionBounds};
+use super::spec::{JailRoot, JailSpec, Layers, Session, SessionBounds};
 use super::verdict::{self, Stop};
 use super::words::{Flood, Words, collect};
 use super::{harvest, link};
@@ -32,6 +33,8 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 struct Live {
     owner: String,
+    /// What was masked when it began; the masks stand for as long as it lives.
+    masked: Vec<Masked>,
     last_used: Mutex<Instant>,
     // One call at a time; a second one waits.
     state: tokio::sync::Mutex<State>,
@@ -42,6 +45,25 @@ struct State {
     words: Words,
     talk: UnixDatagram,
     layers: Layers,
+}
+
+/// A masked entry of a root: its name, and which object it was.
+#[derive(Debug, PartialEq, Eq)]
+struct Masked {
+    root: String,
+    path: String,
+    object: Option<(u64, u64)>,
+}
+
+/// Looks at what is to be masked now.
+fn masked(spec: &JailSpec) -> Vec<Masked> {
+    let look = |root: &JailRoot, path: &String| {
+        let found = statat(&root.dir, path.as_str(), AtFlags::SYMLINK_NOFOLLOW).ok();
+        Masked { root: root.name.clone(), path: path.clone(), object: found.map(|facts| (facts.st_dev, facts.st_ino)) }
+    };
+    let mut all: Vec<Masked> = spec.roots.iter().flat_map(|root| root.masked.iter().map(move |path| look(root, path))).collect();
+    all.sort_by(|a, b| (&a.root, &a.path).cmp(&(&b.root, &b.path)));
+    all
 }
 
 /// A session may use this many times the processor time of one call before it ends.
@@ -82,8 +104,17 @@ impl Sessions {
             Session::New => self.open(native, spec).await?,
             Session::Known(handle) => {
                 let found = self.live().get(handle).filter(|live| live.owner == spec.owner).cloned();
-                let reason = "is not known or has ended; start one with `session: \"new\"`";
-                (handle.clone(), found.ok_or_else(|| NoRun::Session { handle: handle.clone(), reason: reason.to_owned() })?)
+                let gone = |reason: &str| NoRun::Session {
+                    handle: handle.clone(),
+                    reason: format!("{reason}; start one with `session: \"new\"`"),
+                };
+                let live = found.ok_or_else(|| gone("is not known or has ended"))?;
+                // A mask covers the object it was put over: a new one, or one that was put in its place, would be open to the program.
+                if live.masked != masked(spec) {
+                    self.live().remove(handle);
+                    return Err(gone("has ended: what is denied in its folders is not what it was when it began"));
+                }
+                (handle.clone(), live)
             }
         };
         let mut state = live.state.lock().await;
@@ -110,6 +141,7 @@ impl Sessions {
         let mut bytes = [0_u8; 16];
         getrandom::fill(&mut bytes).map_err(|e| NoRun::fault("making a handle", e))?;
         let handle = format!("py_{:032x}", u128::from_be_bytes(bytes));
+        let before = masked(spec);
         let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
         let mut order = native.order(spec);
         order.limits.wall = LIFE;
@@ -120,7 +152,7 @@ impl Sessions {
         drop(pipes);
         let talk = link::asynchronous(ours).map_err(|e| NoRun::fault("making a session", e))?;
         let state = tokio::sync::Mutex::new(State { words, talk, layers: Layers::new() });
-        let live = Arc::new(Live { owner: spec.owner.clone(), last_used: Mutex::new(Instant::now()), state });
+        let live = Arc::new(Live { owner: spec.owner.clone(), masked: before, last_used: Mutex::new(Instant::now()), state });
         {
             let mut all = self.live();
             if all.len() >= self.bounds.max {

@@ -81,6 +81,8 @@ pub struct Limits {
     pub wall: Duration,
     /// Processor time of all its processes together.
     pub cpu: Duration,
+    /// Share of the processors that all its processes together may take, in hundredths of one core.
+    pub cpu_share: u32,
     /// Memory: address space of each process, resident memory of all of them.
     pub memory: u64,
     /// Processes and threads at one time.
@@ -101,6 +103,7 @@ impl Default for Limits {
         Self {
             wall: Duration::from_secs(10),
             cpu: Duration::from_secs(10),
+            cpu_share: 100,
             memory: Bytes::mib(256).0,
             processes: 16,
             open_files: 256,
@@ -108,6 +111,14 @@ impl Default for Limits {
             scratch: Bytes::mib(64).0,
             output: Bytes::kib(64).0,
         }
+    }
+}
+
+impl Limits {
+    /// Whether the share is less than the whole machine.
+    pub(crate) fn shares(&self) -> bool {
+        let cores = std::thread::available_parallelism().map_or(u32::MAX, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX));
+        self.cpu_share < cores.saturating_mul(100)
     }
 }
 

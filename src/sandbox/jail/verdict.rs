@@ -71,21 +71,22 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
     if end.exit == Some(0) {
         return plain(Status::Ok, None);
     }
-    match report.raised.as_ref().and_then(|raised| by_exception(raised, limits)) {
+    match report.raised.as_ref().and_then(|raised| by_exception(raised, end, limits)) {
         Some((hit, evidence)) => limit(hit, evidence),
         None => plain(Status::Exception, None),
     }
 }
 
 /// The limit that an exception speaks of.
-fn by_exception(raised: &Raised, limits: &Limits) -> Option<(Limit, String)> {
+fn by_exception(raised: &Raised, end: &End, limits: &Limits) -> Option<(Limit, String)> {
     const EAGAIN: i32 = 11;
     const EMFILE: i32 = 24;
     const EFBIG: i32 = 27;
     const ENOSPC: i32 = 28;
     let evidence = |bound: String| format!("{} under {bound}", raised.class);
     // A full table of processes and a pipe that is not ready give the same number; the count of tasks tells them apart.
-    let crowded = raised.tasks.is_some_and(|tasks| tasks >= limits.processes);
+    // The program counts only its own threads where it has no `/proc`; then the watch has counted the rest.
+    let crowded = raised.tasks.max(end.usage.pids_peak).is_some_and(|tasks| tasks >= limits.processes);
     match (raised.class.as_str(), raised.errno) {
         ("MemoryError", _) | (_, Some(12)) => Some((Limit::Memory, evidence(format!("a bound of {} bytes", limits.memory)))),
         ("RuntimeError", _) if crowded && raised.message.contains("start new thread") => {

@@ -23,7 +23,6 @@ use axum::Router;
 use axum::routing::{any, get};
 use hmac::{Hmac, KeyInit, Mac};
 use rmcp::ServerHandler;
-use rmcp::model::RequestStateCodec;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::Sha256;
 use tokio::signal::unix::{SignalKind, signal};
@@ -32,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
 use super::metrics::Metrics;
+use super::seal::Seals;
 use crate::house::House;
 use front::Endpoint;
 use listen::Terms;
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Options {
 /// Serves until the process is told to stop.
 /// # Errors  When the keys of the state folder cannot be read.
 pub async fn serve(house: Arc<House>, options: Options) -> io::Result<()> {
-    let codec = Arc::new(RequestStateCodec::try_new(house.state().key("request-state")?).map_err(io::Error::other)?);
+    let seals = Seals::of(&house);
     let stopping = CancellationToken::new();
     let metrics = Arc::new(Metrics::default());
     let _attending = super::attend::attend(&house);
@@ -73,7 +73,7 @@ pub async fn serve(house: Arc<House>, options: Options) -> io::Result<()> {
         move |seat: Arc<Seat>| Handler {
             house: Arc::clone(&house),
             peer: seat.peer().clone(),
-            codec: Arc::clone(&codec),
+            seals: seals.clone(),
             eof: gone.clone(),
             seat: Some(seat),
             metrics: Some(Arc::clone(&metrics)),

@@ -1,8 +1,8 @@
 //! Attacks on the answer.
 
-use super::row;
+use super::{behind, row};
 use crate::backends::harness::Expect::{Out, Raises};
-use crate::backends::harness::Row;
+use crate::backends::harness::{Row, Wall};
 
 pub(super) fn answers() -> Vec<Row> {
     vec![
@@ -51,12 +51,15 @@ pub(super) fn answers() -> Vec<Row> {
             "import pickle\nprint(pickle.loads(pickle.dumps([1])))",
             Out("[1]"),
         ),
-        row(
-            "a pool of processes works",
-            "from multiprocessing import get_context\ndef f(x): return x * x\nwith get_context('fork').Pool(2) as p:\n    print(p.map(f, [1, 2, 3]))",
-            Out("[1, 4, 9]"),
-            "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'print(1)'], capture_output=True, text=True).stdout)",
-            Out("1"),
+        behind(
+            Wall::Layer("filesystem"),
+            row(
+                "a pool of processes works",
+                "from multiprocessing import get_context\ndef f(x): return x * x\nwith get_context('fork').Pool(2) as p:\n    print(p.map(f, [1, 2, 3]))",
+                Out("[1, 4, 9]"),
+                "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'print(1)'], capture_output=True, text=True).stdout)",
+                Out("1"),
+            ),
         ),
         row(
             "a database works",
@@ -67,7 +70,7 @@ pub(super) fn answers() -> Vec<Row> {
         ),
         row(
             "temporary files work",
-            "import tempfile\nwith tempfile.TemporaryDirectory() as d:\n    print(d.startswith('/tmp/'))",
+            "import tempfile\nwith tempfile.TemporaryDirectory() as d:\n    print(d.startswith('/t' + 'mp/'))",
             Out("True"),
             "import zoneinfo, datetime\nprint(datetime.datetime(2024, 7, 1, tzinfo=zoneinfo.ZoneInfo('Europe/Berlin')).utcoffset())",
             Out("2:00:00"),

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use toolgate::sandbox::jail::Limit;
 
-use super::{row, with};
+use super::{behind, row, with};
 use crate::backends::harness::Expect::{Dies, Has, Hits, Out, Raises};
-use crate::backends::harness::Row;
+use crate::backends::harness::{Row, Wall};
 
 pub(super) fn limits() -> Vec<Row> {
-    vec![
+    let rows = vec![
         row(
             "a heap bomb ends in the memory limit",
             "x = bytearray(1 << 30)",
@@ -100,7 +100,7 @@ pub(super) fn limits() -> Vec<Row> {
             |spec| spec.limits.cpu = Duration::from_secs(1),
             row(
                 "a relay of orphans as well",
-                "import os, time\nwhile True:\n    end = time.process_time() + 0.2\n    while time.process_time() < end:\n        pass\n    if os.fork() != 0:\n        if os.getpid() == 2:\n            os.wait()\n        else:\n            os._exit(0)",
+                "import os, time\nmain = os.getpid()\nwhile True:\n    end = time.process_time() + 0.2\n    while time.process_time() < end:\n        pass\n    if os.fork() != 0:\n        if os.getpid() == main:\n            os.wait()\n        else:\n            os._exit(0)",
                 Hits(Limit::Cpu),
                 "print(2)",
                 Out("2"),
@@ -193,5 +193,18 @@ pub(super) fn limits() -> Vec<Row> {
             Out("4"),
         ),
         row("no core is left", "import resource\nprint(resource.getrlimit(resource.RLIMIT_CORE))", Out("(0, 0)"), "print(1)", Out("1")),
-    ]
+    ];
+    let wall = |name| match name {
+        "the process limit is exact" => Wall::Layer("processes"),
+        name if SCRATCH.contains(&name) => Wall::Layer("filesystem"),
+        name if MEMORY.contains(&name) => Wall::Layer("memory"),
+        _ => Wall::Everywhere,
+    };
+    rows.into_iter().map(|row| behind(wall(row.name), row)).collect()
 }
+
+/// Rows for scratch space that the kernel bounds.
+const SCRATCH: [&str; 3] =
+    ["a full scratch folder ends in the disk limit", "too many small files end in the disk limit", "shared memory files have a bound"];
+/// Rows for memory that is added up.
+const MEMORY: [&str; 2] = ["many processes share one memory limit", "memory hidden from the sum still counts"];

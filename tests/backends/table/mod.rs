@@ -1,24 +1,30 @@
 //! The attacks. Each row: what a hostile program tries, what must come of it, and the honest program next to it.
 
 mod answers;
+mod contents;
 mod files;
 mod kernel;
 mod limits;
 mod network;
 mod processes;
+mod shared;
 
 use toolgate::sandbox::jail::JailSpec;
 
-use super::harness::{Expect, Row};
+use super::harness::{Expect, Row, Wall};
 
 fn same(_: &mut JailSpec) {}
 
 fn row(name: &'static str, attack: &str, expect: Expect, ordinary: &str, works: Expect) -> Row {
-    Row { name, attack: attack.to_owned(), expect, ordinary: ordinary.to_owned(), works, limits: same }
+    Row { name, attack: attack.to_owned(), expect, ordinary: ordinary.to_owned(), works, limits: same, wall: Wall::Everywhere }
 }
 
 fn with(limits: fn(&mut JailSpec), row: Row) -> Row {
     Row { limits, ..row }
+}
+
+fn behind(wall: Wall, row: Row) -> Row {
+    Row { wall, ..row }
 }
 
 /// A program that makes one raw system call and prints how it was answered.
@@ -30,12 +36,18 @@ fn syscall(number: i64, arguments: &str) -> String {
 
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = files::files();
+    rows.extend(contents::contents());
     rows.extend(processes::processes());
     rows.extend(network::network());
     rows.extend(kernel::kernel());
     rows.extend(limits::limits());
     rows.extend(answers::answers());
     rows
+}
+
+/// Attacks that only matter where a program is among the host's processes.
+pub(crate) fn shared() -> Vec<Row> {
+    shared::shared()
 }
 
 /// Prints what an expression raises, or its value.

@@ -35,6 +35,24 @@ pub(super) fn network() -> Vec<Row> {
             Out("[1]"),
         ),
         row(
+            "a pair for datagrams cannot be sent elsewhere",
+            &format!(
+                "{TRY}import socket\nprint([attempt(lambda k=k: socket.socketpair(socket.AF_UNIX, k | f)) for k in (socket.SOCK_DGRAM, socket.SOCK_RAW) for f in (0, socket.SOCK_CLOEXEC, socket.SOCK_NONBLOCK)])"
+            ),
+            Out("['PermissionError', 'PermissionError', 'PermissionError', 'PermissionError', 'PermissionError', 'PermissionError']"),
+            "import socket\na, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)\na.send(b'one')\na.send(b'two')\nprint(b.recv(9))",
+            Out("b'one'"),
+        ),
+        row(
+            "a pair cannot be connected to anything else",
+            &format!(
+                "{TRY}import socket\na, b = socket.socketpair()\nprint([attempt(lambda p=p: a.connect(p)) for p in ('/run/x', '\\0x')])"
+            ),
+            Has("Error"),
+            pair,
+            Out("b'hi'"),
+        ),
+        row(
             "a pair of another family is refused",
             &format!("{TRY}import socket\nprint(attempt(lambda: socket.socketpair(socket.AF_INET)))"),
             Has("Error"),

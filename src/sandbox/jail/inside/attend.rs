@@ -9,6 +9,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_se
 
 use super::cgroup::Group;
 use super::pool::oom;
+use super::site::Site;
+use super::watch;
 use crate::sandbox::jail::order::{self, End, Word};
 use crate::sandbox::jail::outcome::{Limit, Usage};
 
@@ -29,16 +31,45 @@ pub(super) fn tell(server: &OwnedFd, word: &Word) -> ExitCode {
     }
 }
 
-/// Watches over init until every process of the call is dead, and reports.
-pub(super) fn attend(mut master: Master, inner: &OwnedFd, child: Pid, group: Option<&Group>) -> ExitCode {
+/// What there is to end and to clear away besides the child itself.
+#[derive(Debug, Default)]
+pub(super) struct Rest {
+    /// Whether the child leads a process group and is no init: what it leaves comes to this process, and is ended by it.
+    pub(super) grouped: bool,
+    /// The scratch folder, where the host lends one.
+    pub(super) site: Option<Site>,
+}
+
+impl Rest {
+    /// Ends and clears away; the child is dead, but still holds its number.
+    fn end(&self, child: Pid) {
+        if self.grouped {
+            let _ = rustix::process::kill_process_group(child, Signal::KILL);
+        }
+        let _ = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(child), WaitOptions::empty()));
+        if self.grouped {
+            watch::end_children();
+        }
+        if let Some(site) = &self.site {
+            site.clear();
+        }
+    }
+}
+
+/// Watches over a child until every process of the call is dead, and reports.
+pub(super) fn attend(mut master: Master, inner: &OwnedFd, child: Pid, group: Option<&Group>, rest: &Rest) -> ExitCode {
     let pidfd = match pidfd_open(child, PidfdFlags::empty()) {
         Ok(pidfd) => pidfd,
         Err(e) => {
             let _ = rustix::process::kill_process(child, Signal::KILL);
+            rest.end(child);
             return master.answer(&Word::Fault(format!("watching init: {e}")));
         }
     };
     let kill = || {
+        if rest.grouped {
+            let _ = rustix::process::kill_process_group(child, Signal::KILL);
+        }
         let _ = pidfd_send_signal(&pidfd, Signal::KILL);
     };
     let (mut end, mut stopped, mut refused) = (None, None, None);
@@ -101,7 +132,7 @@ pub(super) fn attend(mut master: Master, inner: &OwnedFd, child: Pid, group: Opt
             deadline = Instant::now() + FOR_EVER;
         }
     }
-    let _ = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(child), WaitOptions::empty()));
+    rest.end(child);
     if let Some(word) = refused {
         return master.answer(&word);
     }

@@ -67,7 +67,7 @@ def _toolgate(leave=None, wait=None):
             pids = [name for name in posix.listdir("/proc") if name.isdigit() and name != "1"]
             return str(sum(len(posix.listdir("/proc/" + pid + "/task")) for pid in pids))
         except Exception:
-            return ""
+            return str(len(sys._current_frames()))
 
     def failed(error, source):
         number = getattr(error, "errno", None)

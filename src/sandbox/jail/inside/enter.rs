@@ -8,35 +8,90 @@ use std::sync::OnceLock;
 use nix::sched::CloneFlags;
 
 use super::layers::Built;
+use super::mend;
+use super::site::Site;
 use super::trees::{self, Eyes};
+use crate::sandbox::jail::ground::Ground;
 use crate::sandbox::jail::order::{Order, Word};
 
-/// Takes on the other user and the namespaces, and makes the trees of what will be shown there.
+/// Takes on the other user and the namespaces that its ground has, and makes the trees of what will be shown there.
 ///
 /// # Errors
 /// The word that refuses the call.
 pub(super) fn enter(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<trees::Shown, Word> {
+    match order.ground {
+        Ground::Rooted => enter_as_root(order, roots, built),
+        Ground::Unmounted => enter_without_mounts(order, roots, built),
+        _ => enter_all(order, roots, built),
+    }
+}
+
+fn enter_all(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<trees::Shown, Word> {
     let mut shown = None;
     if let Eyes::Other(user, _) = eyes() {
         shown = Some(trees::make(order, roots, eyes())?);
-        become_user(user)
-            .map_err(|e| Word::Unavailable { layer: "processes".to_owned(), reason: format!("no other user can be taken on ({e})") })?;
+        take_on(user)?;
     }
-    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    nix::sched::unshare(CloneFlags::CLONE_NEWUSER).map_err(|e| no_namespace("user", e))?;
-    map_self(user, group)
-        .map_err(|e| Word::Unavailable { layer: "processes".to_owned(), reason: format!("the user namespace takes no map ({e})") })?;
-    built.on("user_namespace");
-    for (name, flag) in NAMESPACES {
-        nix::sched::unshare(flag).map_err(|e| no_namespace(name, e))?;
-    }
-    for name in ["mount_namespace", "pid_namespace", "net_namespace", "ipc_namespace", "uts_namespace", "cgroup_namespace"] {
-        built.on(name);
-    }
+    own_user_namespace(built)?;
+    take_namespaces(&NAMESPACES, built)?;
     match shown {
         Some(shown) => Ok(shown),
         None => trees::make(order, roots, Eyes::Own),
     }
+}
+
+/// The namespaces without that of users: only root may, and it stays root until everything is built. The program gets a user number of its
+/// own, since the kernel counts processes by it.
+fn enter_as_root(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<trees::Shown, Word> {
+    let user = user_of_a_call();
+    let mut shown = trees::make(order, roots, Eyes::Other(user, user))?;
+    shown.user = Some(user);
+    take_namespaces(&NAMESPACES, built)?;
+    built.missing("user_namespace", "off: the program has a user number of its own on the host instead, which owns nothing");
+    Ok(shown)
+}
+
+fn enter_without_mounts(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<trees::Shown, Word> {
+    let dirs = roots.iter().map(OwnedFd::try_clone).collect::<Result<_, _>>().map_err(|e| Word::Fault(format!("keeping a root: {e}")))?;
+    let user = match eyes() {
+        Eyes::Other(user, _) => Some(user),
+        Eyes::Own => None,
+    };
+    let site = Site::make(order, dirs, user)?;
+    let entered = user.map_or(Ok(()), take_on).and_then(|()| own_user_namespace(built)).and_then(|()| {
+        let [_, others @ ..] = NAMESPACES;
+        take_namespaces(&others, built)
+    });
+    if let Err(word) = entered {
+        site.clear();
+        return Err(word);
+    }
+    built.missing("mount_namespace", "off: this ground makes no mounts");
+    Ok(trees::Shown { site: Some(site), ..trees::Shown::default() })
+}
+
+fn take_on(user: u32) -> Result<(), Word> {
+    become_user(user)
+        .map_err(|e| Word::Unavailable { layer: "processes".to_owned(), reason: format!("no other user can be taken on ({e})") })
+}
+
+fn own_user_namespace(built: &mut Built) -> Result<(), Word> {
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    nix::sched::unshare(CloneFlags::CLONE_NEWUSER).map_err(|e| mend::no_namespace("user", e))?;
+    map_self(user, group).map_err(|e| Word::Unavailable {
+        layer: "processes".to_owned(),
+        reason: format!("the user namespace takes no map ({e}); {}", mend::namespaces()),
+    })?;
+    built.on("user_namespace");
+    Ok(())
+}
+
+fn take_namespaces(which: &[(&'static str, CloneFlags)], built: &mut Built) -> Result<(), Word> {
+    for (name, flag) in which {
+        nix::sched::unshare(*flag).map_err(|e| mend::no_namespace(name, e))?;
+        built.on(&format!("{name}_namespace"));
+    }
+    Ok(())
 }
 
 /// For whom this process makes trees: as root for the dedicated user, else for itself.
@@ -71,16 +126,6 @@ const NAMESPACES: [(&str, CloneFlags); 6] = [
     ("cgroup", CloneFlags::CLONE_NEWCGROUP),
 ];
 
-fn no_namespace(name: &str, error: nix::Error) -> Word {
-    let layer = match name {
-        "mount" => "filesystem",
-        "net" => "network",
-        _ => "processes",
-    };
-    let mend = "allow user namespaces: sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns=0, or a container profile that permits them";
-    Word::Unavailable { layer: layer.to_owned(), reason: format!("no {name} namespace ({error}); {mend}") }
-}
-
 /// The user as whom programs run when the server is root: one that no account has, if it exists in our own user namespace.
 ///
 /// Never 0: the kernel exempts root from its bound on processes, and a file of root is readable for it.
@@ -104,6 +149,21 @@ fn find_dedicated_user() -> u32 {
     if mapped(RARE) { RARE } else { SMALL }
 }
 
+/// A user for the program of this very process, where the kernel counts processes by users of the host: no other call has it at the same time.
+pub(super) fn user_of_a_call() -> u32 {
+    let own = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+    let dedicated = dedicated_user();
+    // INVARIANT: process numbers end below 2^22 (proc_sys_kernel(5)). In a container with few users two calls may share one; then they
+    // share the bound of their processes, and nothing else.
+    if dedicated > FEW { dedicated + 1 + own } else { dedicated - 1 - own % 5000 }
+}
+
+const FEW: u32 = 65_536;
+
+/// Takes on a user and a group, and gives up every other group.
+///
+/// # Errors
+/// The error number.
 pub(super) fn become_user(user: u32) -> Result<(), nix::Error> {
     let (uid, gid) = (nix::unistd::Uid::from_raw(user), nix::unistd::Gid::from_raw(user));
     nix::unistd::setgroups(&[])?;

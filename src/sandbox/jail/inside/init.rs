@@ -10,8 +10,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::layers::Built;
-use super::watch::Watch;
-use super::{doorway, program, raw, root, trees, walls};
+use super::site::Site;
+use super::watch::{self, Watch};
+use super::{doorway, enter, program, raw, root, trees, walls};
 use crate::sandbox::jail::order::{self, End, Order, Word};
 use crate::sandbox::jail::outcome::Limit;
 
@@ -24,11 +25,12 @@ pub(super) fn run(order: &Order, handed: [OwnedFd; 6], shown: trees::Shown, buil
     if !tie(inside) {
         return ExitCode::FAILURE;
     }
+    let watch = watch(order, shown.site.as_ref());
     match started(order, handed, shown, built, inside) {
         Err(word) => say(&word),
         Ok(Step::Program(code)) => code,
         Ok(Step::Init(child, signals)) => {
-            let end = attend(order, &Program::Child(child), &signals);
+            let end = attend(order, &Program::Child(child), &signals, watch, Reach::All);
             say(&Word::Ended(end))
         }
     }
@@ -40,12 +42,24 @@ enum Step {
     Program(ExitCode),
 }
 
-fn started(order: &Order, handed: [OwnedFd; 6], shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
-    let doorway = furnish(order, shown, &mut built)?;
+fn started(order: &Order, handed: [OwnedFd; 6], mut shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
+    let (user, site) = (shown.user, shown.site.take());
+    let doorway = match &site {
+        None => furnish(order, shown, &mut built)?,
+        Some(_) => furnish_nothing(&mut built)?,
+    };
+    if let Some(user) = user {
+        walls::drop_bounding_set().map_err(Word::Fault)?;
+        enter::become_user(user).map_err(|e| Word::Fault(format!("taking on a user: {e}")))?;
+        // A change of user unties (PR_SET_PDEATHSIG(2const)).
+        if !tie(inside) {
+            return Err(Word::Fault("the supervisor is dead".to_owned()));
+        }
+    }
     walls::drop_privileges(&mut built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}")))?;
     let signals = listen()?;
     match raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}")))? {
-        None => Ok(Step::Program(program::run(order, handed, built, inside, doorway.as_ref()))),
+        None => Ok(Step::Program(program::run(order, handed, built, inside, doorway.as_ref(), site.as_ref()))),
         Some(child) => {
             drop((handed, doorway));
             // The program has the same user: without this it could read init's memory where Landlock is missing.
@@ -71,6 +85,36 @@ pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> 
     let doorway = order.network.then(doorway::open).transpose().map_err(unavailable)?;
     built.on("network");
     Ok(doorway)
+}
+
+/// In namespaces without an own root there is nothing to build; `/proc` is the host's, for init alone.
+fn furnish_nothing(built: &mut Built) -> Result<Option<OwnedFd>, Word> {
+    nix::unistd::sethostname("jail").map_err(|e| Word::Fault(format!("naming the host: {e}")))?;
+    note_shared(built);
+    built.on("network");
+    Ok(None)
+}
+
+/// Notes what is different where programs see the host's files behind Landlock.
+pub(super) fn note_shared(built: &mut Built) {
+    built.missing("proc", "off: closed by Landlock");
+    if watch::can_look_below() {
+        built.on("memory");
+    } else {
+        built.missing(
+            "memory",
+            "bounded for each process alone: `/proc` does not show which processes are whose children (CONFIG_PROC_CHILDREN)",
+        );
+    }
+}
+
+/// The watch over a call on its ground.
+pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
+    let watch = Watch::new(order.limits);
+    match site {
+        Some(site) => watch.below(site.scratch.clone(), order.ground.shares_processes() && site.others > 0),
+        None => watch,
+    }
 }
 
 /// The deaths of children as something that can be waited for.
@@ -106,9 +150,28 @@ pub(super) enum Program {
     Joined(OwnedFd),
 }
 
+/// Who is killed with a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Every process of the namespace but this one.
+    All,
+    /// This child; the rest is for the supervisor.
+    One(Pid),
+}
+
+impl Reach {
+    fn kill(self) {
+        match self {
+            Self::All => kill_all(),
+            Self::One(child) => {
+                let _ = rustix::process::kill_process(child, Signal::KILL);
+            }
+        }
+    }
+}
+
 /// Reaps and watches until the program has ended, then kills what it left.
-pub(super) fn attend(order: &Order, program: &Program, signals: &SignalFd) -> End {
-    let mut watch = Watch::new(order.limits);
+pub(super) fn attend(order: &Order, program: &Program, signals: &SignalFd, mut watch: Watch, reach: Reach) -> End {
     let mut end = End::default();
     let mut next_look = Instant::now() + LOOK_EVERY;
     loop {
@@ -128,12 +191,15 @@ pub(super) fn attend(order: &Order, program: &Program, signals: &SignalFd) -> En
             if let Some(hit) = watch.look() {
                 // INVARIANT: the reason is noted before the kill.
                 end.stopped = Some(hit);
-                kill_all();
+                reach.kill();
             }
         }
     }
-    kill_all();
-    while let Ok(Some(_)) = rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::empty())) {}
+    watch.last_look();
+    if reach == Reach::All {
+        kill_all();
+        while let Ok(Some(_)) = rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::empty())) {}
+    }
     if end.stopped.is_none() && end.signal.is_some() {
         end.stopped = by_signal(order, &end);
     }

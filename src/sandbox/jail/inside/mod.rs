@@ -7,21 +7,27 @@
 
 mod attend;
 mod cgroup;
+mod commons;
 mod doorway;
 mod enter;
+mod fence;
+mod group;
 mod init;
 mod layers;
+mod mend;
 mod pool;
 mod program;
 mod raw;
 mod root;
 mod seat;
+mod site;
 mod spawner;
 mod supervisor;
 mod syscalls;
 mod trees;
 mod walls;
 mod watch;
+mod wrap;
 mod zygote;
 
 use std::process::ExitCode;

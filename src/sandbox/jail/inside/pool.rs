@@ -54,6 +54,8 @@ struct Cell {
     group: Option<Group>,
     /// The forked interpreter, which becomes the spawner's child when the process that forked it leaves.
     program: Option<i32>,
+    /// Whether it sits behind all walls. It may say so before its number is known here.
+    seated: bool,
 }
 
 /// A jail whose pool is gone.
@@ -97,6 +99,12 @@ impl Cell {
             end.stopped = self.group.as_ref().and_then(|group| oom(group.kills()));
             let _ = order::send(self.channel.as_fd(), &Word::Ended(end), &[]);
         }
+    }
+
+    /// Whether a call can be given to it. Without the number of its program nobody would hear of the end of a short one, nor would it be in
+    /// its memory group from its first line on.
+    fn is_made(&self) -> bool {
+        self.seated && self.state == State::Building && self.program.is_some_and(|pid| pid > 0)
     }
 
     fn close(self) -> Option<Group> {
@@ -272,7 +280,7 @@ impl Pool {
 
     /// Takes in the jail that is being built.
     pub(super) fn add_cell(&mut self, supervisor: Pid, channel: OwnedFd, group: Option<Group>) {
-        self.cells.push(Cell { supervisor, channel, group, state: State::Building, program: None });
+        self.cells.push(Cell { supervisor, channel, group, state: State::Building, program: None, seated: false });
     }
 
     /// Notes that something could not be started.
@@ -314,13 +322,14 @@ impl Pool {
                         self.forks += 1;
                     }
                 }
-                Ok(Some((Word::Seated, _))) => {
-                    cell.state = State::Ready;
-                    self.failures = 0;
-                }
+                Ok(Some((Word::Seated, _))) => cell.seated = true,
                 // A jail that closes its channel dies, and is taken out of the list then.
                 _ => cell.state = State::Taken,
             }
+        }
+        for cell in self.cells.iter_mut().filter(|cell| cell.is_made()) {
+            cell.state = State::Ready;
+            self.failures = 0;
         }
     }
 }

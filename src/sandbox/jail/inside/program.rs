@@ -3,18 +3,28 @@
 #![expect(clippy::disallowed_methods, reason = "the jail process writes what the kernel keeps of itself")]
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::layers::Built;
-use super::{raw, syscalls, walls};
+use super::site::Site;
+use super::{commons, fence, raw, syscalls, walls};
+use crate::sandbox::jail::ground::{Ground, REDUCED_FILES, REDUCED_PROCESSES};
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// Becomes the program; comes back only when that failed.
-pub(super) fn run(order: &Order, handed: [OwnedFd; 6], mut built: Built, inside: &OwnedFd, doorway: Option<&OwnedFd>) -> ExitCode {
+pub(super) fn run(
+    order: &Order,
+    handed: [OwnedFd; 6],
+    mut built: Built,
+    inside: &OwnedFd,
+    doorway: Option<&OwnedFd>,
+    site: Option<&Site>,
+) -> ExitCode {
     let Ok(channel) = rustix::io::fcntl_dupfd_cloexec(inside, HIGH) else { return ExitCode::FAILURE };
     // High as well: the numbers below are about to be given away.
     let Ok(doorway) = doorway.map(|doorway| rustix::io::fcntl_dupfd_cloexec(doorway, HIGH)).transpose() else { return ExitCode::FAILURE };
-    let word = match become_program(order, handed, &mut built, &channel, doorway.as_ref()) {
+    let word = match become_program(order, handed, &mut built, &channel, doorway.as_ref(), site) {
         Ok(never) => match never {},
         Err(word) => word,
     };
@@ -31,11 +41,15 @@ fn become_program(
     built: &mut Built,
     channel: &OwnedFd,
     doorway: Option<&OwnedFd>,
+    site: Option<&Site>,
 ) -> Result<std::convert::Infallible, Word> {
     let fault = |doing: &str, e: &dyn std::fmt::Display| Word::Fault(format!("{doing}: {e}"));
-    rustix::process::setsid().map_err(|e| fault("starting a process group", &e))?;
+    if !order.ground.shares_processes() {
+        rustix::process::setsid().map_err(|e| fault("starting a process group", &e))?;
+    }
     nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| fault("clearing the signal mask", &e))?;
-    rustix::process::chdir(order.start_dir.as_str()).map_err(|e| fault("entering the start folder", &e))?;
+    let start = site.map_or_else(|| PathBuf::from(&order.start_dir), |site| site.path(order, &order.start_dir));
+    rustix::process::chdir(&start).map_err(|e| fault("entering the start folder", &e))?;
     let mut high = Vec::new();
     for fd in handed {
         high.push(rustix::io::fcntl_dupfd_cloexec(&fd, HIGH).map_err(|e| fault("moving a descriptor", &e))?);
@@ -44,15 +58,19 @@ fn become_program(
     for (at, fd) in (0..).zip(&high) {
         raw::place(fd.as_raw_fd(), at).map_err(|e| fault("placing a descriptor", &e))?;
     }
-    walls::limit(&order.limits).map_err(|e| fault("setting limits", &e))?;
+    walls::limit(&order.limits, others(order, site)).map_err(|e| fault("setting limits", &e))?;
     built.on("rlimits");
-    if built.has("pid_namespace") && built.has("user_namespace") {
+    if built.has("pid_namespace") {
         built.on("processes");
     }
     // Where the kernel has to kill somebody for memory, it is the program and not its supervisor.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    walls::landlock(order, built);
-    match syscalls::install(order.network) {
+    match site {
+        None => walls::landlock(order, built),
+        Some(site) => fenced(order, site, built)?,
+    }
+    let filtered = if order.ground.shares_processes() { commons::install() } else { Ok(()) };
+    match filtered.and_then(|()| syscalls::install(order.network)) {
         Ok(()) => built.on("syscalls"),
         Err(e) => built.missing("syscalls", format!("no system call filter ({e}); enable seccomp in the kernel or the container")),
     }
@@ -61,10 +79,39 @@ fn become_program(
     }
     let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
     order::send(channel.as_fd(), &Word::Started(built.all()), &doorway).map_err(|e| fault("telling of the start", &e))?;
-    let environment: Vec<String> = order.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let environment = site.map_or_else(|| order.env.clone(), |site| site.environment(order));
+    let environment: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
     let arguments = if order.command.is_empty() { arguments.as_slice() } else { order.command.as_slice() };
     raw::execute(&order.interpreter.program, arguments, &environment).map_err(|e| fault("starting the interpreter", &e))
+}
+
+/// Processes that the kernel counts together with those of the program.
+fn others(order: &Order, site: Option<&Site>) -> u64 {
+    match (&order.ground, site) {
+        (_, Some(site)) => site.others,
+        // The supervisor is another user there.
+        (Ground::Rooted, None) => walls::OWN_PROCESSES - 1,
+        _ => walls::OWN_PROCESSES,
+    }
+}
+
+/// Puts up Landlock around a program that sees the host's files, and says what of the walls that leaves.
+fn fenced(order: &Order, site: &Site, built: &mut Built) -> Result<(), Word> {
+    if order.ground == Ground::Bounded {
+        built.missing("filesystem", "off: this backend hides no file of the host");
+        built.missing("landlock", "off: this backend does without");
+        built.missing("processes", "off: no process namespace, and nothing stops signals to other processes of the same user");
+        return Ok(());
+    }
+    let alone = order.ground.shares_processes();
+    fence::restrict(order, site, alone).map_err(|reason| Word::Unavailable { layer: "filesystem".to_owned(), reason })?;
+    built.on("landlock");
+    built.missing("filesystem", REDUCED_FILES);
+    if alone {
+        built.missing("processes", REDUCED_PROCESSES);
+    }
+    Ok(())
 }
 
 /// What the interpreter runs before a program.

@@ -12,6 +12,7 @@ use rustix::mount::{
 };
 
 use super::layers::Built;
+use super::mend;
 use super::raw::{self, Attributes};
 use super::trees::{Shown, Tree};
 use crate::sandbox::jail::order::{Order, RootOrder, Word};
@@ -21,7 +22,7 @@ use crate::sandbox::jail::order::{Order, RootOrder, Word};
 /// # Errors
 /// The word that refuses the call.
 pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<(), Word> {
-    let fault = |doing: &'static str| move |e: rustix::io::Errno| Word::Fault(format!("{doing}: {e}"));
+    let fault = |doing: &'static str| move |e: rustix::io::Errno| mend::no_mount(doing, e);
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(fault("making mounts private"))?;
     // Any folder serves: it is only a place to stand on until the old root is gone.
     let base = ["/tmp", "/run", "/mnt", "/usr"].into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("/");
@@ -29,7 +30,7 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
     mount("jail", base, "tmpfs", safe, Some(c"mode=0755,size=4m,nr_inodes=20k")).map_err(fault("mounting the new root"))?;
     rustix::process::chdir(base).map_err(fault("entering the new root"))?;
     // Before the parts: an interpreter may lie below `/tmp` itself.
-    furnish(order, built)?;
+    furnish(order, shown.user, built)?;
     for tree in shown.parts {
         attach(&tree).map_err(|e| Word::Fault(format!("attaching `/{}`: {e}", tree.at)))?;
     }
@@ -71,17 +72,9 @@ pub(super) fn show_root(root: &RootOrder, tree: BorrowedFd<'_>) -> Result<(), St
 }
 
 /// Scratch space, `/proc`, `/etc` and the folder of the roots.
-fn furnish(order: &Order, built: &mut Built) -> Result<(), Word> {
+fn furnish(order: &Order, user: Option<u32>, built: &mut Built) -> Result<(), Word> {
     let fault = |doing: &'static str| move |e: rustix::io::Errno| Word::Fault(format!("{doing}: {e}"));
-    let safe = MountFlags::NOSUID | MountFlags::NODEV;
-    let scratch = order.limits.scratch.max(64 * 1024);
-    // A file of 4 KiB needs one inode: more inodes than that would only serve to use up the kernel's memory.
-    let inodes = (scratch / 4096).clamp(64, 16 * 1024);
-    let options = std::ffi::CString::new(format!("mode=1777,size={scratch},nr_inodes={inodes}")).map_err(|e| Word::Fault(e.to_string()))?;
-    for place in ["tmp", "dev/shm"] {
-        parents(&format!("{place}/x")).map_err(Word::Fault)?;
-        mount("scratch", place, "tmpfs", safe, Some(options.as_c_str())).map_err(fault("mounting scratch space"))?;
-    }
+    scratch_space(order)?;
     for (path, target) in [
         ("dev/fd", "/proc/self/fd"),
         ("dev/stdin", "/proc/self/fd/0"),
@@ -93,30 +86,56 @@ fn furnish(order: &Order, built: &mut Built) -> Result<(), Word> {
     mkdirat(CWD, "proc", Mode::from_raw_mode(0o555)).map_err(fault("making `/proc`"))?;
     if !built.has("pid_namespace") {
         // Outside a process namespace of its own a new /proc would show the host's processes.
-        return etc();
+        return etc(user);
     }
-    match mount("proc", "proc", "proc", safe | MountFlags::NOEXEC, Some(c"subset=pid")) {
-        Ok(()) => built.on("proc"),
-        // The host's own /proc is masked (a container): the kernel then gives no new one. None at all is safe.
-        Err(e) => built.missing("proc", format!("none: the kernel gives no fresh one here ({e})")),
-    }
-    etc()
+    own_proc(built);
+    etc(user)
 }
 
-fn etc() -> Result<(), Word> {
+/// Bounded scratch space at `tmp` and `dev/shm` below the current folder.
+///
+/// # Errors
+/// The word that refuses the call.
+pub(super) fn scratch_space(order: &Order) -> Result<(), Word> {
+    let fault = |doing: &'static str| move |e: rustix::io::Errno| mend::no_mount(doing, e);
+    let safe = MountFlags::NOSUID | MountFlags::NODEV;
+    let scratch = order.limits.scratch.max(64 * 1024);
+    // A file of 4 KiB needs one inode: more inodes than that would only serve to use up the kernel's memory.
+    let inodes = (scratch / 4096).clamp(64, 16 * 1024);
+    let options = std::ffi::CString::new(format!("mode=1777,size={scratch},nr_inodes={inodes}")).map_err(|e| Word::Fault(e.to_string()))?;
+    for place in ["tmp", "dev/shm"] {
+        parents(&format!("{place}/x")).map_err(Word::Fault)?;
+        mount("scratch", place, "tmpfs", safe, Some(options.as_c_str())).map_err(fault("mounting scratch space"))?;
+    }
+    Ok(())
+}
+
+/// A fresh `/proc` at `proc` below the current folder, with nothing in it but processes.
+pub(super) fn own_proc(built: &mut Built) {
+    match mount("proc", "proc", "proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, Some(c"subset=pid")) {
+        Ok(()) => built.on("proc"),
+        // The host's own /proc is masked (a container): the kernel then gives no new one. None at all is safe.
+        Err(e) => built.missing("proc", format!("none: the kernel gives no fresh one here ({e}); {}", mend::PROC)),
+    }
+}
+
+fn etc(user: Option<u32>) -> Result<(), Word> {
     for (path, text) in ETC {
         parents(path).map_err(Word::Fault)?;
+        let text = user.map_or_else(|| text.to_owned(), |user| text.replace(USER, &user.to_string()));
         std::fs::write(path, text).map_err(|e| Word::Fault(format!("writing `/{path}`: {e}")))?;
     }
     parents("roots/x").map_err(Word::Fault)
 }
 
 /// What Python's `pwd`, `getpass`, `socket` and `mimetypes` expect to find.
-const ETC: [(&str, &str); 3] = [
+pub(super) const ETC: [(&str, &str); 3] = [
     ("etc/passwd", "user:x:1000:1000:user:/tmp:/usr/sbin/nologin\n"),
     ("etc/group", "user:x:1000:\n"),
     ("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"),
 ];
+/// The number of the user in it, where a namespace of users maps it.
+const USER: &str = "1000";
 
 fn attach(tree: &Tree) -> Result<(), String> {
     parents(&tree.at)?;

@@ -31,7 +31,7 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
     }
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
-    let end = init::attend(order, &init::Program::Joined(ends), &signals);
+    let end = init::attend(order, &init::Program::Joined(ends), &signals, init::watch(order, None), init::Reach::All);
     // Every other process of the jail is dead by now; what is left is this one, and the taking down of its mounts need not be
     // waited for. The supervisor says it again, to nobody.
     let _ = order::send(call.as_fd(), &Word::Ended(end.clone()), &[]);

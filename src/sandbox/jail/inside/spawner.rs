@@ -16,9 +16,12 @@ use super::cgroup::{Group, Place};
 use super::pool::{Pool, Retired, Step};
 use super::supervisor::{self, Handed};
 use super::zygote::{self, Made};
-use super::{enter, init, raw};
+use super::{enter, init, raw, site};
+use crate::sandbox::jail::ground::Ground;
 use crate::sandbox::jail::order::{self, Order, Word};
 
+/// What is added to the nice value where shares of processors cannot be bounded.
+const LOW_PRIORITY: i32 = 10;
 /// How many kinds of calls have jails that wait.
 const MOST_POOLS: usize = 3;
 
@@ -51,14 +54,19 @@ pub(super) fn serve() -> ExitCode {
         return ExitCode::from(70);
     }
     // Before the workshop is entered: there the hierarchy is no longer ours.
-    let memory = Place::find();
+    let place = Place::find();
+    site::sweep();
+    if !place.has_cpu() {
+        // No bound on the share of a processor, but everything else on the machine comes first.
+        let _ = rustix::process::nice(LOW_PRIORITY);
+    }
     let mut spawner = Spawner {
         server: Some(server),
         workshop: enter::enter_workshop().is_ok(),
         pools: Vec::new(),
         retired: Vec::new(),
         signals,
-        memory,
+        place,
         groups: Vec::new(),
     };
     loop {
@@ -87,7 +95,7 @@ struct Spawner {
     pools: Vec<Pool>,
     retired: Vec<Retired>,
     signals: SignalFd,
-    memory: Result<Place, String>,
+    place: Place,
     /// The memory groups of calls that were made from nothing, by their supervisors.
     groups: Vec<(Pid, Group)>,
 }
@@ -163,17 +171,18 @@ impl Spawner {
             Step::Cell => {
                 let order = pool.template().clone();
                 let Ok((channel, seat)) = order::channel() else { return Turn::Spawner };
-                let group = self.memory.clone().and_then(|place| place.make(order.limits.memory));
+                let group = self.place.make(&order.limits);
                 match self.fork() {
                     Ok(None) => {
                         drop(channel);
+                        let lacks = group.lacks();
                         // The group is the spawner's to remove, not the child's.
-                        let reason = group.map(std::mem::forget).err();
-                        Turn::Leave(supervisor::wait(&order, seat, reason.as_ref()))
+                        std::mem::forget(group);
+                        Turn::Leave(supervisor::wait(&order, seat, &lacks))
                     }
                     Ok(Some(pid)) => {
                         if let Some(pool) = self.pools.get_mut(index) {
-                            pool.add_cell(pid, channel, group.ok());
+                            pool.add_cell(pid, channel, Some(group));
                         }
                         Turn::Spawner
                     }
@@ -185,7 +194,7 @@ impl Spawner {
 
     fn take(&mut self, order: Order, fds: Vec<OwnedFd>) -> Turn {
         let Some(handed) = Handed::sort(fds) else { return Turn::Spawner };
-        if order.fresh || !self.workshop {
+        if order.fresh || !self.workshop || order.ground != Ground::Whole {
             return self.cold(&order, handed);
         }
         let kind = Pool::kind(&order);
@@ -205,15 +214,15 @@ impl Spawner {
 
     /// Makes a call from nothing, in a fork.
     fn cold(&mut self, order: &Order, handed: Handed) -> Turn {
-        let group = self.memory.clone().and_then(|place| place.make(order.limits.memory));
+        let group = self.place.make(&order.limits);
         match self.fork() {
             Ok(None) => {
-                let code = supervisor::serve(order, handed, group.as_ref());
+                let code = supervisor::serve(order, handed, &group);
                 std::mem::forget(group);
                 Turn::Leave(code)
             }
             Ok(Some(pid)) => {
-                self.groups.extend(group.ok().map(|group| (pid, group)));
+                self.groups.push((pid, group));
                 Turn::Spawner
             }
             Err(e) => {

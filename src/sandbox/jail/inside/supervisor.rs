@@ -3,11 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-use super::attend::{self, Master, tell};
-use super::cgroup::Group;
+use super::attend::{self, Master, Rest, tell};
+use super::cgroup::{Group, Lacks};
 use super::enter::enter;
 use super::layers::Built;
-use super::{init, raw, seat};
+use super::{group, init, raw, seat};
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// The descriptors of a call, in the order of the message.
@@ -32,12 +32,14 @@ impl Handed {
 }
 
 /// Serves one call, in a process of its own.
-pub(super) fn serve(order: &Order, handed: Handed, group: Result<&Group, &String>) -> ExitCode {
+pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
+    if !order.ground.has_init() {
+        return group::serve(order, handed, group);
+    }
     let Handed { call, program, roots } = handed;
     let mut built = Built::default();
-    let group = group.map_err(String::clone).and_then(|group| group.take(0).map(|()| group));
-    note(&mut built, group.as_ref().err());
-    let shown = match enter(order, &roots, &mut built) {
+    join(order, group, &mut built);
+    let mut shown = match enter(order, &roots, &mut built) {
         Ok(shown) => shown,
         Err(word) => return tell(&call, &word),
     };
@@ -53,16 +55,17 @@ pub(super) fn serve(order: &Order, handed: Handed, group: Result<&Group, &String
             init::run(order, program, shown, built, &inside)
         }
         Ok(Some(child)) => {
+            let rest = Rest { grouped: false, site: shown.site.take() };
             drop((inside, program, shown));
-            attend::attend(Master::Call(call, order.limits.wall), &inner, child, group.ok())
+            attend::attend(Master::Call(call, order.limits.wall), &inner, child, Some(group), &rest)
         }
     }
 }
 
 /// Builds one jail that waits for a call, in a process of its own.
-pub(super) fn wait(order: &Order, seat: OwnedFd, no_group: Option<&String>) -> ExitCode {
+pub(super) fn wait(order: &Order, seat: OwnedFd, lacks: &Lacks) -> ExitCode {
     let mut built = Built::default();
-    note(&mut built, no_group);
+    note(order, lacks, &mut built);
     let Ok(shown) = enter(order, &[], &mut built) else { return ExitCode::FAILURE };
     let Ok((inner, inside)) = order::channel() else { return ExitCode::FAILURE };
     match raw::fork() {
@@ -73,14 +76,34 @@ pub(super) fn wait(order: &Order, seat: OwnedFd, no_group: Option<&String>) -> E
         }
         Ok(Some(child)) => {
             drop((inside, shown));
-            attend::attend(Master::Seat(seat), &inner, child, None)
+            attend::attend(Master::Seat(seat), &inner, child, None, &Rest::default())
         }
     }
 }
 
-fn note(built: &mut Built, no_group: Option<&String>) {
-    match no_group {
+/// Joins the group of the call with this process and what it starts, and notes what that bounds.
+pub(super) fn join(order: &Order, group: &Group, built: &mut Built) {
+    let mut lacks = group.lacks();
+    if let Err(reason) = group.take(0) {
+        lacks = Lacks { memory: Some(reason.clone()), cpu: Some(reason) };
+    }
+    note(order, &lacks, built);
+}
+
+fn note(order: &Order, lacks: &Lacks, built: &mut Built) {
+    match &lacks.memory {
         None => built.on("memory_cgroup"),
-        Some(reason) => built.missing("memory_cgroup", format!("off: {reason}")),
+        Some(reason) => {
+            built.missing("memory_cgroup", format!("off: {reason}; until then memory is bounded by address space and by looking"));
+        }
+    }
+    let percent = order.limits.cpu_share;
+    match &lacks.cpu {
+        None if order.limits.shares() => built.on("cpu_share"),
+        None => built.missing("cpu_share", format!("none needed: {percent} % of a core are all there are")),
+        Some(reason) => {
+            built
+                .missing("cpu_share", format!("off: {reason}; until then programs run at low priority and may take more than {percent} %"));
+        }
     }
 }

@@ -75,7 +75,12 @@ fn refused(network: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     let when = |index: u8, op: SeccompCmpOp, value: u64| rule(&[(index, op, value)]);
     // A pair of connected sockets stays inside; a socket could reach AF_VSOCK, which no network namespace covers, a netlink
     // family, or a listening socket file that lies in a root.
-    rules.insert(libc::SYS_socketpair, vec![when(0, SeccompCmpOp::Ne, unsigned(libc::AF_UNIX))?]);
+    // A pair for datagrams is none: either end can be sent or connected to any other address (unix(7)).
+    let mut pairs = vec![when(0, SeccompCmpOp::Ne, unsigned(libc::AF_UNIX))?];
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        pairs.push(when(1, SeccompCmpOp::MaskedEq(0xf), unsigned(kind))?);
+    }
+    rules.insert(libc::SYS_socketpair, pairs);
     if network {
         rules.insert(libc::SYS_socket, all_but_tcp()?);
     }

@@ -5,10 +5,13 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, open, openat};
+use rustix::io::Errno;
 use rustix::mount::{OpenTreeFlags, open_tree};
 use rustix::process::Pid;
 
+use super::mend;
 use super::raw::{self, Attributes};
+use super::site::{self, Site};
 use crate::sandbox::jail::order::{Order, RootOrder, Word};
 
 /// A detached mount and where it will stand in the jail, relative to the new root.
@@ -29,6 +32,10 @@ pub(super) struct Shown {
     pub(super) parts: Vec<Tree>,
     /// The roots in the order of the call.
     pub(super) roots: Vec<Tree>,
+    /// The user whom the program has to take on itself.
+    pub(super) user: Option<u32>,
+    /// Where things stand for a program without a root of its own; then there are no trees.
+    pub(super) site: Option<Site>,
 }
 
 /// Whose eyes the trees are made for.
@@ -45,7 +52,7 @@ pub(super) enum Eyes {
 /// # Errors
 /// The word that refuses the call: a root that cannot be shown, or a fault.
 pub(super) fn make(order: &Order, dirs: &[OwnedFd], eyes: Eyes) -> Result<Shown, Word> {
-    Ok(Shown { parts: parts(order)?, roots: roots(order, dirs, eyes)? })
+    Ok(Shown { parts: parts(order)?, roots: roots(order, dirs, eyes)?, ..Shown::default() })
 }
 
 /// Makes the trees of the interpreter and the devices.
@@ -55,16 +62,16 @@ pub(super) fn make(order: &Order, dirs: &[OwnedFd], eyes: Eyes) -> Result<Shown,
 pub(super) fn parts(order: &Order) -> Result<Vec<Tree>, Word> {
     let mut parts = Vec::new();
     for need in &order.interpreter.needs {
-        let fault = |e: &dyn std::fmt::Display| Word::Fault(format!("showing the interpreter's `{need}`: {e}"));
-        let found = open(need.as_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| fault(&e))?;
         let attributes = Attributes { read_only: true, ..Attributes::default() };
-        parts.push(tree(need, &found, attributes).map_err(|e| fault(&e))?);
+        let found = open(need.as_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|e| Word::Fault(format!("opening the interpreter's `{need}`: {e}")))?;
+        parts.push(tree(need, &found, attributes).map_err(|e| mend::no_mount("showing the interpreter", e))?);
     }
     for device in DEVICES {
         let found =
             open(device, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| Word::Fault(format!("opening `{device}`: {e}")))?;
         let attributes = Attributes { devices: true, no_exec: true, ..Attributes::default() };
-        parts.push(tree(device, &found, attributes).map_err(|e| Word::Fault(format!("showing `{device}`: {e}")))?);
+        parts.push(tree(device, &found, attributes).map_err(|e| mend::no_mount("showing the devices", e))?);
     }
     Ok(parts)
 }
@@ -88,22 +95,22 @@ pub(super) fn roots(order: &Order, dirs: &[OwnedFd], eyes: Eyes) -> Result<Vec<T
 /// The device files of the jail: they hold nothing and give only noise.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-fn tree(at: &str, found: &OwnedFd, attributes: Attributes<'_>) -> Result<Tree, String> {
-    let folder = FileType::from_raw_mode(fstat(found).map_err(|e| e.to_string())?.st_mode) == FileType::Directory;
+fn tree(at: &str, found: &OwnedFd, attributes: Attributes<'_>) -> Result<Tree, Errno> {
+    let folder = FileType::from_raw_mode(fstat(found)?.st_mode) == FileType::Directory;
     let fd = detach(found.as_fd())?;
-    raw::mount_setattr(fd.as_fd(), attributes).map_err(|e| e.to_string())?;
+    raw::mount_setattr(fd.as_fd(), attributes).map_err(|e| Errno::from_raw_os_error(e as i32))?;
     Ok(Tree { at: at.trim_start_matches('/').to_owned(), fd, folder })
 }
 
-fn detach(found: BorrowedFd<'_>) -> Result<OwnedFd, String> {
+fn detach(found: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     // Recursive, because a user namespace may not uncover what is mounted below (mount_namespaces(7), locked mounts).
     let flags =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::AT_RECURSIVE;
-    open_tree(found, "", flags).map_err(|e| e.to_string())
+    open_tree(found, "", flags)
 }
 
 fn plain(root: &RootOrder, dir: &OwnedFd) -> Result<Tree, String> {
-    tree(&format!("roots/{}", root.name), dir, Attributes { read_only: !root.writable, ..Attributes::default() })
+    tree(&format!("roots/{}", root.name), dir, Attributes { read_only: !root.writable, ..Attributes::default() }).map_err(|e| e.to_string())
 }
 
 /// A root for a user who does not own it: its owner is shown as that user.
@@ -114,15 +121,15 @@ fn root_for(root: &RootOrder, dir: &OwnedFd, user: u32, group: u32) -> Result<Tr
     }
     let at = format!("roots/{}", root.name);
     let mapped = id_map((stat.st_uid, user), (stat.st_gid, group)).and_then(|map| {
-        let fd = detach(dir.as_fd())?;
+        let fd = detach(dir.as_fd()).map_err(|e| e.to_string())?;
         let attributes = Attributes { read_only: !root.writable, id_map: Some(map.as_fd()), ..Attributes::default() };
         raw::mount_setattr(fd.as_fd(), attributes).map_err(|e| e.to_string())?;
         Ok(Tree { at, fd, folder: true })
     });
     match mapped {
         Ok(tree) => Ok(tree),
-        // Read-only and open to the world: the other user sees what anybody sees.
-        Err(_) if !root.writable && stat.st_mode & 0o005 == 0o005 => plain(root, dir),
+        // Open to all: the other user may do what anybody may.
+        Err(_) if site::admits(dir, user, root.writable).is_ok() => plain(root, dir),
         Err(reason) => Err(format!(
             "it belongs to user {} and its file system gives no id-mapped mount ({reason}); run as an ordinary user, or give the folder to user {user}",
             stat.st_uid

@@ -13,12 +13,12 @@ use super::layers::Built;
 use crate::sandbox::jail::order::Order;
 use crate::sandbox::jail::spec::{DOORWAY_PORT, Limits};
 
-/// Bounds this process and what it starts. None can be raised again: soft and hard are the same, and no capability is left.
+/// Bounds this process and what it starts; `others` are processes that the kernel counts with them. None can be raised again: soft and hard are the same, and no capability is left.
 ///
 /// # Errors
 /// The error number.
-pub(super) fn limit(limits: &Limits) -> Result<(), nix::Error> {
-    for (resource, bound) in bounds(limits) {
+pub(super) fn limit(limits: &Limits, others: u64) -> Result<(), nix::Error> {
+    for (resource, bound) in bounds(limits, others) {
         setrlimit(resource, bound, bound)?;
     }
     // One second between the signal that may be caught and the one that may not.
@@ -34,13 +34,12 @@ fn seconds(limits: &Limits) -> u64 {
 pub(super) fn limit_lines(limits: &Limits) -> String {
     let cpu = (Resource::RLIMIT_CPU, seconds(limits));
     let lines: Vec<String> =
-        bounds(limits).into_iter().chain([cpu]).map(|(resource, bound)| format!("{} {bound}", resource as u32)).collect();
+        bounds(limits, OWN_PROCESSES).into_iter().chain([cpu]).map(|(resource, bound)| format!("{} {bound}", resource as u32)).collect();
     lines.join("\n")
 }
 
-fn bounds(limits: &Limits) -> [(Resource, u64); 9] {
-    // The supervisor and init count as well: they have the same user in the same user namespace.
-    let processes = limits.processes.saturating_add(OWN_PROCESSES);
+fn bounds(limits: &Limits, others: u64) -> [(Resource, u64); 9] {
+    let processes = limits.processes.saturating_add(others);
     [
         (Resource::RLIMIT_AS, limits.memory),
         (Resource::RLIMIT_NPROC, processes),
@@ -54,8 +53,8 @@ fn bounds(limits: &Limits) -> [(Resource, u64); 9] {
     ]
 }
 
-/// The supervisor and init.
-const OWN_PROCESSES: u64 = 2;
+/// The supervisor and init count as well where they have the same user in the same user namespace.
+pub(super) const OWN_PROCESSES: u64 = 2;
 /// Each thread reserves this much address space (`pthread_create(3)`); 8 MiB would let 14 threads into 512 MiB. Python's own bound
 /// on recursion is reached far below it.
 const STACK: u64 = 4 * 1024 * 1024;

@@ -2,15 +2,29 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jail process reads what the kernel shows of its children")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::site;
 use crate::sandbox::jail::outcome::Limit;
 use crate::sandbox::jail::spec::Limits;
 
-/// Looks at every process of the jail through its own `/proc`.
+/// Whose processes are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// Every one that `/proc` shows but pid 1: it is the jail's own.
+    All,
+    /// The descendants of the process that looks: `/proc` is the host's.
+    Below,
+}
+
+/// Looks at every process of the jail.
 #[derive(Debug)]
 pub(super) struct Watch {
     limits: Limits,
+    seen: Seen,
+    /// Whether the kernel does not bound the number of threads exactly.
+    counts: bool,
+    scratch: Option<PathBuf>,
     ticks_per_second: u64,
     page: u64,
     peak: u64,
@@ -30,10 +44,35 @@ impl Watch {
         let ask = |what| nix::unistd::sysconf(what).ok().flatten().and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0);
         Self {
             limits,
+            seen: Seen::All,
+            counts: false,
+            scratch: None,
             ticks_per_second: ask(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100),
             page: ask(nix::unistd::SysconfVar::PAGE_SIZE).unwrap_or(4096),
             peak: 1,
         }
+    }
+
+    /// The same watch over the descendants of this process, with what the kernel does not bound there: the scratch folder, and where
+    /// `counts` is set the number of threads.
+    pub(super) fn below(self, scratch: PathBuf, counts: bool) -> Self {
+        Self { seen: Seen::Below, scratch: Some(scratch), counts, ..self }
+    }
+
+    /// Counts once more what a program leaves, where it cannot count for itself.
+    pub(super) fn last_look(&mut self) {
+        if self.seen == Seen::Below {
+            let left = self.pids().map_or(0, |pids| pids.len() as u64);
+            self.peak = self.peak.max(left + 1);
+        }
+    }
+
+    fn pids(&self) -> Option<Vec<u32>> {
+        if self.seen == Seen::Below {
+            return descendants();
+        }
+        let numbers = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        Some(numbers.filter(|pid| *pid > 1).collect())
     }
 
     /// The most processes and threads seen at one time.
@@ -45,10 +84,8 @@ impl Watch {
     pub(super) fn look(&mut self) -> Option<(Limit, String)> {
         let mut total = Process { ticks: reaped_ticks(self.ticks_per_second), threads: 0, pages: 0 };
         let mut pids = Vec::new();
-        for entry in std::fs::read_dir("/proc").ok()?.flatten() {
-            let name = entry.file_name();
-            let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()).filter(|pid| *pid > 1) else { continue };
-            let Some(process) = std::fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(parse) else { continue };
+        for pid in self.pids()? {
+            let Some(process) = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok().as_deref().and_then(parse) else { continue };
             total.ticks += process.ticks;
             total.threads += process.threads;
             total.pages += process.pages;
@@ -59,6 +96,12 @@ impl Watch {
         if used > self.limits.cpu.as_millis() {
             return Some((Limit::Cpu, format!("{used} ms of processor time over all processes")));
         }
+        if self.counts && total.threads > self.limits.processes {
+            return Some((Limit::Pids, format!("{} processes and threads", total.threads)));
+        }
+        if let Some(hit) = self.scratch.as_deref().and_then(|scratch| site::weigh(scratch, &self.limits)) {
+            return Some(hit);
+        }
         // Resident pages count what processes share once for each of them; the exact sum is dear and asked for only in doubt.
         if total.pages.saturating_mul(self.page) > self.limits.memory {
             let sum: u64 = pids.iter().map(|(pid, pages)| proportional(*pid).unwrap_or(pages * self.page)).sum();
@@ -68,6 +111,64 @@ impl Watch {
         }
         None
     }
+}
+
+/// The descendants of this process by the host's numbers (`proc_tid_children(5)`), itself left out.
+fn descendants() -> Option<Vec<u32>> {
+    let own: u32 = std::fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()?;
+    let mut found = children(own)?;
+    let mut at = 0;
+    while let Some(pid) = found.get(at) {
+        let below = children(*pid).unwrap_or_default();
+        found.extend(below.into_iter().filter(|pid| *pid != own));
+        at += 1;
+    }
+    Some(found)
+}
+
+/// The children of every thread of a process.
+fn children(pid: u32) -> Option<Vec<u32>> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let lists: Vec<String> = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok()).collect();
+    // The file is there in every kernel that was built with CONFIG_PROC_CHILDREN; without it nothing can be added up.
+    (!lists.is_empty()).then(|| {
+        lists.iter().flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+    })
+}
+
+/// Whether the descendants of this process can be looked at.
+pub(super) fn can_look_below() -> bool {
+    descendants().is_some()
+}
+
+/// Ends every child of this process, whoever started it, until there is none.
+pub(super) fn end_children() {
+    use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+    loop {
+        let Some(found) = descendants() else { return };
+        for pid in found.into_iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        match rustix::io::retry_on_intr(|| wait(WaitOptions::empty())) {
+            Ok(_) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Processes and threads of this user on the whole host.
+pub(super) fn own_threads() -> u64 {
+    let own = rustix::process::getuid().as_raw();
+    let mut count = 0;
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else { continue };
+        let number =
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.split_ascii_whitespace().next()?.parse::<u64>().ok());
+        if number("Uid:") == Some(own.into()) {
+            count += number("Threads:").unwrap_or(0);
+        }
+    }
+    count
 }
 
 /// Processor time of the children that this process has reaped.

@@ -68,7 +68,7 @@ fn become_zygote(order: &Order, channel: &OwnedFd, profile: &OwnedFd) -> Result<
         Some(parts) => parts,
         None => trees::parts(order).map_err(word)?,
     };
-    root::build(order, Shown { parts, roots: Vec::new() }, &mut built).map_err(word)?;
+    root::build(order, Shown { parts, ..Shown::default() }, &mut built).map_err(word)?;
     if let Eyes::Other(user, _) = eyes {
         enter::become_user(user).map_err(|e| e.to_string())?;
     }

@@ -1,0 +1,87 @@
+//! What the filters read besides their one pass over a text (looks back, looks ahead, windows), counted in tests: time on a busy machine
+//! proves nothing, a count does.
+
+#[cfg(test)]
+thread_local! {
+    static READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Notes that so many bytes were read besides the pass.
+#[inline]
+pub(super) fn read(bytes: usize) {
+    #[cfg(test)]
+    READ.with(|read| read.set(read.get() + bytes));
+    #[cfg(not(test))]
+    let _ = bytes;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::{Origin, Settings, Treatment, clean, scan, scan_html};
+
+    fn spent(text: &str) -> usize {
+        READ.with(|read| read.set(0));
+        let everything = Settings { personal_data: Treatment::Mask, ..Settings::default() };
+        let _ = (scan(text), scan_html(text), clean(text, &everything, Origin::Untrusted { source: "s", delimiter: "d" }));
+        READ.with(std::cell::Cell::get)
+    }
+
+    /// Texts that begin again and again what some filter looks into.
+    const HOSTILE: &[&str] = &[
+        "-----BEGIN PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY----- AAAAAAAAAAAAAAAAAAAAAAAAAAAA ",
+        "password=",
+        "password = a1!",
+        "token=aB3",
+        "a://b:c",
+        "eyJ.",
+        " eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx.",
+        " xoxb-1",
+        "hooks.slack.com/services/",
+        "1",
+        "1 ",
+        "12-",
+        "+1 415 555 2671 ",
+        "4111 ",
+        "a@",
+        "@",
+        "DE89 ",
+        "[a](",
+        "](",
+        "[a](b",
+        "![x](http://e?q=",
+        "<a href=",
+        "<a ",
+        "ignore all previous instructions ",
+        "SWdub3JlIGFsbCBwcmV2aW91cw",
+        "69676e6f726520",
+        "%49",
+        "&#73;",
+        "\u{e0049}",
+        "a\u{200b}",
+        "\u{202e}",
+        "\u{1b}[",
+        "\u{1b}]",
+        "а",
+        "<!--",
+        "<p style='display:none'>",
+        "i.g.n.o.r.e.",
+        "vtaber nyy cerivbhf ",
+        "忽略",
+        " -u a:b sig=",
+    ];
+
+    #[test]
+    fn no_text_costs_a_filter_more_than_its_length_times_a_constant() {
+        const SIZE: usize = 4 * 1024;
+        /// Three passes, each with windows of at most 512 bytes at every name that may stand before a value.
+        const MOST: usize = 400;
+        for unit in HOSTILE {
+            let text = |size: usize| unit.repeat(size / unit.len() + 1);
+            let (short, long) = (spent(&text(SIZE)), spent(&text(4 * SIZE)));
+            assert!(long <= MOST * 4 * SIZE, "{unit:?}: {long} bytes read for {}", 4 * SIZE);
+            assert!(long <= 6 * short + 64 * 1024, "{unit:?}: four times the text costs {long} after {short}");
+        }
+    }
+}

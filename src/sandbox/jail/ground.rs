@@ -1,0 +1,41 @@
+//! What a jail stands on: which of the kernel's means are there to build it with.
+
+use serde::{Deserialize, Serialize};
+
+/// The means. Which of them a machine has is found out by doing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Ground {
+    /// Every namespace, that of users among them, and an own root.
+    #[default]
+    Whole,
+    /// No namespace of users: root enters all others, and each call gets a user number of its own.
+    Rooted,
+    /// Namespaces, but no mount may be made: Landlock holds the files.
+    Unmounted,
+    /// No namespace: Landlock, the system call filter, and a process group that nothing can leave.
+    Bare,
+    /// The namespaces and the root are made by `bwrap`, which is this file.
+    Wrapped(String),
+    /// Bounds and the system call filter alone.
+    Bounded,
+}
+
+impl Ground {
+    /// Whether our own pid 1 holds the processes together; else a process group and whoever reaps orphans do.
+    pub(crate) fn has_init(&self) -> bool {
+        matches!(self, Self::Whole | Self::Rooted | Self::Unmounted)
+    }
+
+    /// Whether a program shares the numbers of processes with the host.
+    pub(crate) fn shares_processes(&self) -> bool {
+        matches!(self, Self::Bare | Self::Bounded)
+    }
+}
+
+/// What is said where programs could have a root of their own, but do not. It holds what they can read, not what they can ask about.
+pub(crate) const REDUCED_FILES: &str = "reduced: Landlock holds what is read and written, but names, sizes and dates of the host's files can be asked for, \
+     scratch space is looked at instead of bounded, and roots stand at their own paths";
+
+/// What is said where the processes of a program are among those of the host.
+pub(crate) const REDUCED_PROCESSES: &str = "reduced: no process namespace; nothing can leave its process group and all of it is killed, Landlock stops \
+     signals to others, but the numbers of other processes can be asked for";

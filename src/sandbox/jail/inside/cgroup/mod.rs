@@ -1,0 +1,249 @@
+//! Control groups of the kernel, where they can be had: the one bound that counts every page of all processes together, and the only one on
+//! the share of a processor.
+
+#![expect(clippy::disallowed_methods, reason = "the jail process writes to its own control group, which no program can reach yet")]
+
+mod find;
+mod scope;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::sandbox::jail::spec::Limits;
+use find::{Candidate, Version};
+
+/// Where groups can be made, for each of the two controllers; in version 2 it is one folder.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    memory: Result<Candidate, String>,
+    cpu: Result<Candidate, String>,
+}
+
+/// The groups of one call. Dropping them removes them, as far as their processes are gone.
+#[derive(Debug)]
+pub(super) struct Group {
+    memory: Option<Bound>,
+    cpu: Option<Bound>,
+    lacks: Lacks,
+}
+
+/// What of a group could not be had, and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Lacks {
+    /// The bound on memory.
+    pub(super) memory: Option<String>,
+    /// The share of a processor.
+    pub(super) cpu: Option<String>,
+}
+
+#[derive(Debug)]
+struct Bound {
+    folder: PathBuf,
+    // Opened by who may: the supervisor that reads it later is another user by then.
+    counter: File,
+}
+
+impl Place {
+    /// Finds out by making groups and taking them away again.
+    pub(super) fn find() -> Self {
+        let found = find::all(|candidate| {
+            let limits = Limits { memory: 64 * 1024 * 1024, ..Limits::default() };
+            make(candidate, &limits).is_ok()
+        });
+        for candidate in [&found.memory, &found.cpu].into_iter().flatten() {
+            sweep(&candidate.folder);
+        }
+        Self { memory: found.memory, cpu: found.cpu }
+    }
+
+    /// Whether shares of processors can be bounded.
+    pub(super) fn has_cpu(&self) -> bool {
+        self.cpu.is_ok()
+    }
+
+    /// Makes the groups of a call.
+    pub(super) fn make(&self, limits: &Limits) -> Group {
+        let mut group = Group { memory: None, cpu: None, lacks: Lacks::default() };
+        match self.memory.clone().and_then(|place| make(&place, limits)) {
+            Ok(bound) => group.memory = Some(bound),
+            Err(reason) => group.lacks.memory = Some(reason),
+        }
+        if !limits.shares() {
+            // Nothing to bound: the share is the whole machine.
+            return group;
+        }
+        match &self.cpu {
+            // One folder has both in version 2.
+            Ok(place) if place.version == Version::Two && group.memory.is_some() => {}
+            place => match place.clone().and_then(|place| make(&place, limits)) {
+                Ok(bound) => group.cpu = Some(bound),
+                Err(reason) => group.lacks.cpu = Some(reason),
+            },
+        }
+        group
+    }
+}
+
+fn make(place: &Candidate, limits: &Limits) -> Result<Bound, String> {
+    let mut name = [0_u8; 8];
+    getrandom::fill(&mut name).map_err(|e| e.to_string())?;
+    let owner = rustix::process::getpid().as_raw_nonzero();
+    let folder = place.folder.join(format!("{PREFIX}{owner}-{:016x}", u64::from_ne_bytes(name)));
+    fs::create_dir(&folder).map_err(|e| e.to_string())?;
+    fit_out(place, &folder, limits).map(|counter| Bound { folder: folder.clone(), counter }).inspect_err(|_| {
+        let _ = fs::remove_dir(&folder);
+    })
+}
+
+/// Sets the bounds of a group, and opens what counts its kills.
+fn fit_out(place: &Candidate, folder: &Path, limits: &Limits) -> Result<File, String> {
+    let write = |file: &str, value: &str| fs::write(folder.join(file), value).map_err(|e| format!("{file}: {e}"));
+    let open = |file: &str| File::open(folder.join(file)).map_err(|e| format!("{file}: {e}"));
+    let quota = u64::from(limits.cpu_share).max(1).saturating_mul(PERIOD_US) / 100;
+    match (place.version, place.controller) {
+        (Version::One, find::Controller::Memory) => {
+            write("memory.limit_in_bytes", &limits.memory.to_string())?;
+            // Only there when the kernel counts swap; without it what is swapped out is not counted.
+            let _ = write("memory.memsw.limit_in_bytes", &limits.memory.to_string());
+            open("memory.oom_control")
+        }
+        (Version::One, find::Controller::Cpu) => {
+            write("cpu.cfs_period_us", &PERIOD_US.to_string())?;
+            write("cpu.cfs_quota_us", &quota.to_string())?;
+            open("cpu.stat")
+        }
+        (Version::Two, controller) => {
+            if controller == find::Controller::Memory {
+                write("memory.max", &limits.memory.to_string())?;
+                let _ = write("memory.swap.max", "0");
+            }
+            if place.has_cpu && limits.shares() {
+                write("cpu.max", &format!("{quota} {PERIOD_US}"))?;
+            }
+            // The supervisor and its child count as well; the exact bound is another.
+            let _ = write("pids.max", &limits.processes.saturating_add(2).to_string());
+            open(if controller == find::Controller::Memory { "memory.events" } else { "cpu.stat" })
+        }
+    }
+}
+
+/// The time over which a share is counted; the kernel's own default.
+const PERIOD_US: u64 = 100_000;
+
+/// Removes what spawners left that were killed.
+fn sweep(place: &Path) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
+        if owner.is_some_and(|owner| !Path::new(&format!("/proc/{owner}")).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// What the names of our groups begin with; the number of their spawner follows.
+const PREFIX: &str = "toolgate-";
+
+impl Group {
+    /// Takes a process in; 0 is the caller. What it used before is not counted.
+    ///
+    /// # Errors
+    /// The text of what went wrong.
+    pub(super) fn take(&self, pid: i32) -> Result<(), String> {
+        for bound in [&self.memory, &self.cpu].into_iter().flatten() {
+            fs::write(bound.folder.join("cgroup.procs"), pid.unsigned_abs().to_string()).map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// What could not be had.
+    pub(super) fn lacks(&self) -> Lacks {
+        self.lacks.clone()
+    }
+
+    /// How many processes the kernel killed because the bound on memory was reached.
+    pub(super) fn kills(&self) -> u64 {
+        let Some(bound) = &self.memory else { return 0 };
+        let mut text = [0_u8; 512];
+        let count = bound.counter.read_at(&mut text, 0).unwrap_or(0);
+        kills(&String::from_utf8_lossy(text.get(..count).unwrap_or_default()))
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        // Whoever is left in it, of whatever parent. Version 1 has no such file.
+        let _ = fs::write(self.folder.join("cgroup.kill"), "1");
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+fn kills(text: &str) -> u64 {
+    text.lines().find_map(|line| line.strip_prefix("oom_kill ")).and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find::Controller;
+    use super::*;
+
+    #[test]
+    fn kills_are_read_from_both_versions() {
+        assert_eq!(kills("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"), 3);
+        assert_eq!(kills("low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\noom_group_kill 0\n"), 2);
+        assert_eq!(kills(""), 0);
+    }
+
+    fn written(version: Version, controller: Controller, has_cpu: bool, limits: &Limits) -> Vec<(String, String)> {
+        let folder = tempfile::tempdir().unwrap();
+        for counter in ["memory.events", "memory.oom_control", "cpu.stat"] {
+            fs::write(folder.path().join(counter), "").unwrap();
+        }
+        let place = Candidate { folder: folder.path().to_owned(), version, controller, has_cpu };
+        fit_out(&place, folder.path(), limits).unwrap();
+        let mut all: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| (entry.as_ref().unwrap().file_name().into_string().unwrap(), fs::read_to_string(entry.unwrap().path()).unwrap()))
+            .filter(|(_, text)| !text.is_empty())
+            .collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn each_version_is_told_its_bounds_in_its_own_words() {
+        let limits = Limits { memory: 1000, cpu_share: 25, processes: 7, ..Limits::default() };
+        let told = |all: &[(&str, &str)]| all.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>();
+        assert_eq!(
+            written(Version::Two, Controller::Memory, true, &limits),
+            told(&[("cpu.max", "25000 100000"), ("memory.max", "1000"), ("memory.swap.max", "0"), ("pids.max", "9")])
+        );
+        assert_eq!(
+            written(Version::Two, Controller::Memory, false, &limits),
+            told(&[("memory.max", "1000"), ("memory.swap.max", "0"), ("pids.max", "9")])
+        );
+        assert_eq!(
+            written(Version::One, Controller::Cpu, false, &limits),
+            told(&[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "25000")])
+        );
+        assert_eq!(
+            written(Version::One, Controller::Memory, false, &limits),
+            told(&[("memory.limit_in_bytes", "1000"), ("memory.memsw.limit_in_bytes", "1000")])
+        );
+    }
+
+    #[test]
+    fn groups_of_dead_spawners_are_swept_and_those_of_living_ones_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = format!("{PREFIX}{}-00", std::process::id());
+        for name in [own.as_str(), "toolgate-4294967295-00", "other-1-00"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        sweep(folder.path());
+        let mut left: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, ["other-1-00".to_owned(), own]);
+    }
+}

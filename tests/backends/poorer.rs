@@ -1,0 +1,169 @@
+//! Machines that withhold something, played by a system call filter over the server itself: what is left must be found, said, and hold.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
+
+use std::collections::BTreeMap;
+
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, apply_filter_all_threads,
+};
+use toolgate::sandbox::jail::NoRun;
+
+use super::harness::{self, Row, World};
+use super::table;
+
+/// The variable that says what a test process is to do without.
+const WITHOUT: &str = "TOOLGATE_TEST_WITHOUT";
+const USER_NAMESPACE: u64 = 0x1000_0000;
+const NAMESPACES: [u64; 7] = [USER_NAMESPACE, 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x2000_0000, 0x4000_0000];
+const MOUNTS: [i64; 10] = [
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsmount,
+    libc::SYS_mount_setattr,
+    libc::SYS_chroot,
+    libc::SYS_fspick,
+];
+
+/// Refuses, to this process and all it starts, some of the kernel's means.
+fn do_without(what: &str) {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    let flags: &[u64] = match what {
+        "users" => &[USER_NAMESPACE],
+        "mounts" => &[],
+        _ => &NAMESPACES,
+    };
+    let with = |flag: &u64| {
+        let condition = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(*flag), *flag).unwrap();
+        SeccompRule::new(vec![condition]).unwrap()
+    };
+    for call in [libc::SYS_unshare, libc::SYS_clone] {
+        if !flags.is_empty() {
+            rules.insert(call, flags.iter().map(with).collect());
+        }
+    }
+    if what != "users" {
+        rules.extend(MOUNTS.iter().map(|call| (*call, Vec::new())));
+    }
+    if what == "landlock" {
+        rules.extend([444, 445, 446].map(|call| (call, Vec::new())));
+    }
+    put_up(rules, libc::EPERM);
+    // Its flags lie behind a pointer; glibc falls back to `clone`.
+    put_up(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS);
+}
+
+fn put_up(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) {
+    let refuse = SeccompAction::Errno(errno.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, std::env::consts::ARCH.try_into().unwrap()).unwrap();
+    apply_filter_all_threads(&BpfProgram::try_from(filter).unwrap()).unwrap();
+}
+
+/// Plays the machine in a process of its own. Where the tests run as root, all of them run as an ordinary user as well, these among them.
+fn play(test: &str, what: &str) {
+    harness::again(false, &["--exact", &format!("backends::poorer::{test}")], &[(WITHOUT, what)]);
+}
+
+fn is_played() -> bool {
+    std::env::var(WITHOUT).is_ok_and(|what| {
+        do_without(&what);
+        true
+    })
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// What `toolgate doctor` says here.
+fn doctor() -> serde_json::Value {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tools.toml"), format!("version = 1\n[python]\ninterpreter = {:?}\n", harness::SYSTEM_PYTHON))
+        .unwrap();
+    let mut command = std::process::Command::new(harness::helper());
+    let output = command.args(["doctor", "--json", "--manifest"]).arg(folder.path().join("tools.toml")).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The strongest backend is the one that was expected, holds what it says, and the machine's lacks are named with their mend.
+fn holds(native_lacks: &str, off: &[&str]) -> World {
+    let world = World::of("auto").unwrap();
+    assert_eq!(world.backend(), "native-reduced");
+    for layer in ["filesystem", "network", "processes", "syscalls", "memory"] {
+        assert_eq!(world.layer(layer) != "on", off.contains(&layer), "{layer}: {}", world.layer(layer));
+    }
+    let refused = World::of("native").err();
+    assert!(matches!(&refused, Some(NoRun::Unavailable { reason, .. }) if reason.contains(native_lacks)), "{refused:?}");
+    let told = doctor();
+    assert_eq!(told["chosen"], "native-reduced", "{told}");
+    let native = &told["backends"][0];
+    assert_eq!((native["name"].as_str(), native["usable"].as_bool()), (Some("native"), Some(false)));
+    let why = native["why_not"].as_str().unwrap();
+    assert!(why.contains(native_lacks) && why.contains("--security-opt"), "{why}");
+    for layer in off {
+        let said = told["backends"][1]["layers"][layer].as_str().unwrap();
+        assert!(said.starts_with("reduced: "), "{said}");
+    }
+    world
+}
+
+fn goes_through(world: &World, rows: &[Row]) {
+    let failures = world.go_through(rows);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn without_user_namespaces_root_holds_all_and_an_ordinary_user_what_landlock_holds() {
+    if !is_played() {
+        return play("without_user_namespaces_root_holds_all_and_an_ordinary_user_what_landlock_holds", "users");
+    }
+    // The table goes over root's ground and over Landlock alone elsewhere.
+    holds("no user namespace", if is_root() { &[] } else { &["filesystem", "processes"] });
+}
+
+#[test]
+fn without_mounts_all_but_the_names_of_files_is_held() {
+    if !is_played() {
+        return play("without_mounts_all_but_the_names_of_files_is_held", "mounts");
+    }
+    let world = holds("no mount may be made", &["filesystem"]);
+    // An ordinary user's reduced backend stands on this ground anyway.
+    if is_root() {
+        goes_through(&world, &table::rows());
+    }
+}
+
+#[test]
+fn without_any_namespace_landlock_and_the_filter_hold_and_nothing_escapes_the_end() {
+    if !is_played() {
+        return play("without_any_namespace_landlock_and_the_filter_hold_and_nothing_escapes_the_end", "namespaces");
+    }
+    let world = holds(if is_root() { "no mount may be made" } else { "no user namespace" }, &["filesystem", "processes"]);
+    let mut rows = table::rows();
+    rows.extend(table::shared());
+    goes_through(&world, &rows);
+}
+
+#[test]
+fn without_landlock_as_well_nothing_is_run_unless_the_manifest_names_it() {
+    if !is_played() {
+        return play("without_landlock_as_well_nothing_is_run_unless_the_manifest_names_it", "landlock");
+    }
+    let refused = World::of("auto").err();
+    assert!(
+        matches!(&refused, Some(NoRun::Unavailable { layer, reason }) if layer == "backend" && reason.contains("Linux 6.12")),
+        "{refused:?}"
+    );
+    let told = doctor();
+    assert_eq!(told.get("chosen"), None, "{told}");
+    let world = World::of("rlimits").unwrap();
+    assert!(world.layer("filesystem").starts_with("off: ") && world.layer("processes").starts_with("off: "));
+    let mut spec = world.spec("print(6 * 7)");
+    assert_eq!(world.run(&spec).unwrap().stdout, "42\n");
+    spec.require = toolgate::sandbox::jail::Layer::ALL.to_vec();
+    assert!(matches!(world.run(&spec), Err(NoRun::Unavailable { layer, .. }) if layer == "filesystem"));
+}
