@@ -45,7 +45,7 @@ pub use fault::Fault;
 pub use filter::{Filter, FilterFault};
 pub use follow::Follower;
 pub use log::{Clock, Log, keyed};
-pub use network::{Network, Request as NetworkRequest, bare as bare_url};
+pub use network::{Network, Request as NetworkRequest, bare as bare_url, connection};
 pub use operator::{Answered, Ask, Checked, Kind, Operator, Place, Say, is_id};
 pub use read::{Records, Stored};
 pub use record::{Client, Event, Record};

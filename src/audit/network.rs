@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::read::Stored;
 
-/// Counts over requests. One request is one call of `fetch`, its redirects included.
+/// Counts over requests. One request is one call of `fetch`, its redirects included, or one connection of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Network {
     /// All of them.
@@ -28,7 +28,7 @@ pub struct Network {
 pub struct Request {
     /// When (RFC 3339).
     pub ts: String,
-    /// The method.
+    /// The method; for a connection of a program `TUNNEL` (TLS, of which nothing more is seen) or `PLAIN`.
     pub method: String,
     /// Scheme, host and path; what a query says is nobody's business here.
     pub url: String,
@@ -55,8 +55,11 @@ impl Network {
     /// Counts the requests that records tell of.
     pub fn of(records: impl Iterator<Item = Stored>) -> Self {
         let (mut network, mut under_way) = (Self::default(), HashMap::new());
-        for record in records.filter(|record| record.text("tool") == "fetch") {
+        for record in records {
             match record.text("ev") {
+                "network.closed" => network.note(of_program(&record)),
+                "network.contact" if record.text("decision") == "deny" => network.note(of_program(&record)),
+                _ if record.text("tool") != "fetch" => {}
                 "call.started" => drop(under_way.insert(record.text("call").to_owned(), begun(&record))),
                 "call.finished" => {
                     let mut request = under_way.remove(record.text("call")).unwrap_or_else(|| begun(&record));
@@ -139,6 +142,19 @@ const LAST: usize = 10;
 /// Names that are counted by themselves.
 const MOST_NAMES: usize = 1000;
 
+/// A connection of a program, as a request: `how` it was made, and `ok` or the code of what went wrong.
+pub fn connection(ts: String, how: &str, host: &str, port: u64, status: &str) -> Request {
+    let (scheme, usual) = if how == "tunnel" { ("https", 443) } else { ("http", 80) };
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let port = if port == usual { String::new() } else { format!(":{port}") };
+    Request { ts, method: how.to_ascii_uppercase(), url: format!("{scheme}://{host}{port}"), status: status.to_owned(), ms: None }
+}
+
+fn of_program(record: &Stored) -> Request {
+    let port = record.fields.get("port").and_then(Value::as_u64).unwrap_or_default();
+    connection(record.text("ts").to_owned(), record.text("how"), record.text("host"), port, record.text("reason"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,5 +186,13 @@ mod tests {
         for (url, told) in rows {
             assert_eq!(bare(url), told);
         }
+    }
+
+    #[test]
+    fn a_connection_of_a_program_reads_like_a_request() {
+        let shown = |how, host, port| connection("t".to_owned(), how, host, port, "ok").url;
+        assert_eq!(shown("tunnel", "a.example", 443), "https://a.example");
+        assert_eq!(shown("plain", "a.example", 80), "http://a.example");
+        assert_eq!(shown("plain", "::1", 8080), "http://[::1]:8080");
     }
 }

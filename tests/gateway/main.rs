@@ -132,6 +132,8 @@ fn each_connection_of_a_program_is_recorded_before_it_is_made() {
         [started, contacts[0], closed[0], contacts[1], finished].iter().map(|record| record["seq"].as_u64().unwrap()).collect();
     assert!(order.is_sorted(), "{order:?}");
     house.verify();
+    let report = house.toolgate(&["audit", "report", "--network"]);
+    assert!(report.starts_with("2 requests") && report.contains("http://elsewhere.example"), "{report}");
 }
 
 #[test]

@@ -34,6 +34,15 @@ impl Journal {
         Entry { journal: self, principal: request.principal.clone(), request: request_of, begun: Instant::now() }
     }
 
+    /// Counts one request of a caller, or one connection of its program.
+    pub(super) fn note(&self, principal: &str, request: NetworkRequest) {
+        let mut callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if callers.len() >= MOST_CALLERS && !callers.contains_key(principal) {
+            callers.pop_first();
+        }
+        callers.entry(principal.to_owned()).or_default().note(request);
+    }
+
     pub(super) fn of(&self, principal: &str) -> Network {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(principal).cloned().unwrap_or_default()
     }
@@ -50,12 +59,8 @@ impl Entry<'_> {
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        let mut callers = self.journal.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if callers.len() >= MOST_CALLERS && !callers.contains_key(&self.principal) {
-            callers.pop_first();
-        }
         self.request.ms = u64::try_from(self.begun.elapsed().as_millis()).ok();
-        callers.entry(self.principal.clone()).or_default().note(std::mem::take(&mut self.request));
+        self.journal.note(&self.principal, std::mem::take(&mut self.request));
     }
 }
 

@@ -80,7 +80,7 @@ pub struct Egress {
     connections: Semaphore,
     robots: robots::Cache,
     stored: stored::Stored,
-    journal: journal::Journal,
+    journal: Arc<journal::Journal>,
     watch: Option<Watch>,
 }
 
@@ -91,6 +91,8 @@ pub struct Watch {
     pub log: Arc<Log>,
     /// The counts that all servers of the state folder share.
     pub meter: Meter,
+    /// What each caller has asked for, in numbers.
+    journal: Arc<journal::Journal>,
 }
 
 /// Why a request gave no page: policy said no, or the world did.
@@ -150,7 +152,7 @@ impl Egress {
             connections,
             robots: robots::Cache::default(),
             stored: stored::Stored::default(),
-            journal: journal::Journal::default(),
+            journal: Arc::default(),
             watch: None,
         }
     }
@@ -158,7 +160,8 @@ impl Egress {
     /// The same connector, which counts what each caller asks of each host, and writes what programs do with it into the log.
     #[must_use]
     pub fn watched(self, log: Arc<Log>, meter: Meter) -> Self {
-        Self { watch: Some(Watch { log, meter }), ..self }
+        let journal = Arc::clone(&self.journal);
+        Self { watch: Some(Watch { log, meter, journal }), ..self }
     }
 
     /// What counts and records, where there is something.

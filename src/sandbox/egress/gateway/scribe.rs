@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, json};
 
 use super::{Contact, How, Scribe};
-use crate::audit::{Event, Record, Sync};
+use crate::audit::{Event, Record, Sync, connection};
 use crate::gate::Terms;
 use crate::model::{Code, Refusal};
 use crate::sandbox::egress::Watch;
@@ -21,6 +21,13 @@ impl LogScribe {
     /// A scribe for the call of these terms.
     pub fn new(watch: Watch, terms: Arc<Terms>) -> Self {
         Self { watch, terms }
+    }
+
+    /// Counts it beside the requests of `fetch`.
+    fn note(&self, contact: &Contact, how: How) {
+        let (ts, Contact { host, port, verdict, .. }) = (jiff::Timestamp::now().to_string(), contact);
+        let request = connection(ts, how.as_str(), host, u64::from(*port), verdict.as_str());
+        self.watch.journal.note(&self.terms.principal, request);
     }
 
     fn record(&self, event: Event, contact: &Contact, how: How) -> Record<'_> {
@@ -51,6 +58,9 @@ impl Scribe for LogScribe {
         record.decision = Some(if refusal.is_some() { "deny" } else { "allow" });
         record.reason = Some(contact.verdict.as_str());
         record.rule = refusal.and_then(|refusal| refusal.rule.as_deref());
+        if refusal.is_some() {
+            self.note(contact, how);
+        }
         self.watch.log.append(&record, Sync::Handed).map(drop).map_err(|fault| {
             tracing::error!(%fault, call_id = self.terms.call, "a connection could not be recorded");
             Refusal::new(Code::AuditUnavailable, "the connection cannot be recorded, so it is not made")
@@ -58,6 +68,7 @@ impl Scribe for LogScribe {
     }
 
     fn closes(&self, contact: &Contact, how: How) {
+        self.note(contact, how);
         let mut record = self.record(Event::NetworkClosed, contact, how);
         record.reason = Some(contact.verdict.as_str());
         record.extra.extend([("bytes_sent".to_owned(), json!(contact.sent)), ("bytes_received".to_owned(), json!(contact.received))]);
