@@ -1,7 +1,8 @@
 //! `fetch` of a page of 10 KB from this machine: time and processor time of a call, beside `mcp-server-fetch`.
 //!
 //! `cargo bench --bench fetch`. The peer is `mcp-server-fetch` on the search path, or the program that `TOOLGATE_BENCH_FETCH` names; with `node` on the
-//! search path it extracts as it is meant to. What is missing is named and left out. The ratios are what the run is for.
+//! search path it extracts as it is meant to. What is missing is named and left out; `TOOLGATE_BENCH_CALLS` sets the calls
+//! (default 300, of the peer a twentieth). The ratios are what the run is for.
 
 #![expect(
     clippy::expect_used,
@@ -24,6 +25,7 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
+    let calls: usize = std::env::var("TOOLGATE_BENCH_CALLS").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
     let port = serve();
     let url = format!("http://127.0.0.1:{port}/page");
     let scratch = tempfile::tempdir().expect("a scratch folder");
@@ -35,13 +37,16 @@ fn main() {
     std::fs::write(&manifest, text).expect("a manifest");
     let mut ours = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     ours.args(["serve", "--manifest"]).arg(&manifest).env("TOOLGATE_STATE_DIR", scratch.path().join("state"));
-    let (wall, cpu) = Peer::start(ours).expect("toolgate starts").measure(&url, 300);
+    let (wall, cpu) = Peer::start(ours).expect("toolgate starts").measure(&url, calls);
     println!("toolgate          {wall:>9.3} ms a call  {cpu:>9.3} ms of CPU (server and reader)");
     let named = std::env::var("TOOLGATE_BENCH_FETCH").unwrap_or_else(|_| "mcp-server-fetch".to_owned());
-    match Peer::start(Command::new(&named)) {
+    let mut theirs = Command::new(&named);
+    // It has a guard of its own by now, and the page is on this machine.
+    theirs.arg("--allow-private-ips");
+    match Peer::start(theirs) {
         None => println!("mcp-server-fetch  is not installed (pip install mcp-server-fetch), so there is nothing to compare with"),
         Some(mut peer) => {
-            let (theirs, their_cpu) = peer.measure(&url, 15);
+            let (theirs, their_cpu) = peer.measure(&url, (calls / 20).max(3));
             println!("mcp-server-fetch  {theirs:>9.3} ms a call  {their_cpu:>9.3} ms of CPU");
             println!("ratio             {:>9.1}              {:>9.1}", theirs / wall, their_cpu / cpu);
         }

@@ -54,7 +54,7 @@ fn main() {
     });
     let window = [Window { most: 120, span: 60_000 }];
     let counted = measure(|| drop(counts.call("p\0standard\0", &window).unwrap()));
-    let account = measure(|| drop(counts.reserve("p", &Ask::default()).unwrap()));
+    let account = measure(|| assert!(!counts.reserve("p", &Ask::default()).unwrap().suspended));
     let reserved = measure(|| {
         let standing = counts.reserve("q", &Ask { exactly: [1, 0, 0], budget: [u64::MAX; 3], ..Ask::default() }).unwrap();
         counts.settle("q", standing.reserved, [0; 3]).unwrap();

@@ -41,3 +41,18 @@ fn an_ordinary_user_has_the_same_walls() {
         harness::again(true, &["--skip", "an_ordinary_user_has_the_same_walls"], &[]);
     }
 }
+
+#[test]
+fn a_manifest_may_name_every_backend_and_no_other() {
+    let all: Vec<_> = std::iter::once("auto").chain(BACKENDS.iter().map(|listed| listed.name)).collect();
+    assert_eq!(toolgate::manifest::BACKENDS, all);
+    let read = |name: &str| {
+        toolgate::manifest::parse(&format!("version = 1\n[python]\nbackend = {name:?}\n"), toolgate::tools::specs())
+            .map_err(|faults| format!("{faults:?}"))
+    };
+    for name in all {
+        assert!(read(name).is_ok(), "{name}");
+    }
+    let refused = read("bubblewarp").map(drop).unwrap_err();
+    assert!(refused.contains("bubblewarp") && refused.contains("bubblewrap"), "{refused}");
+}

@@ -30,6 +30,33 @@ fn the_structures_of_a_page_come_out_as_markdown() {
         ("<p>  a\n b <b> c </b><del>d</del></p>", "a b **c** ~~d~~\n"),
         ("<ul><li><input type=checkbox checked> done<li><input type=checkbox> to do</ul>", "- [x] done\n- [ ] to do\n"),
         ("<ol><li><p>a</p><pre>x\ny</pre></li></ol>", "1. a\n\n   ```\n   x\n   y\n   ```\n"),
+        ("<ul><li>a</li><ul><li>b</li></ul><li>c</li></ul>", "- a\n  - b\n- c\n"),
+        ("<ul><li><p>a</p><p>b</p></li><li>c</li></ul>", "- a\n\n  b\n\n- c\n"),
+        ("<blockquote><p>a</p><ul><li>b</li></ul></blockquote>", "> a\n>\n> - b\n"),
+        ("<table><caption>C</caption><tr><td>1</td><td>2</td></tr></table>", "*C*\n\n| 1 | 2 |\n| --- | --- |\n"),
+        (
+            "<table><tr><th colspan=2>A</th></tr><tr><td>1<br>2</td><td><code>y|z</code></td></tr></table>",
+            "| A | |\n| --- | --- |\n| 1 2 | `y\\|z` |\n",
+        ),
+        (
+            "<p><a href=/x title=T>a</a> <a href=//b.example/y>b</a> <a href='/x_(y)'>c</a>",
+            "[a](https://a.example/x \"T\") [b](https://b.example/y) [c](https://a.example/x_(y))\n",
+        ),
+        ("<p>t <a href=/x><img src=/i.png alt=Alt title=Ti></a></p>", "t [![Alt](https://a.example/i.png \"Ti\")](https://a.example/x)\n"),
+        ("<a href=/x><h3>Title</h3><p>text</p></a>", "[Title text](https://a.example/x)\n"),
+        ("<p><strong>a <em>b</em></strong> <kbd>Ctrl</kbd> <q>c</q> H<sub>2</sub>O</p>", "**a *b*** `Ctrl` \"c\" H2O\n"),
+        ("<pre><code>```\ninner\n```</code></pre>", "````\n```\ninner\n```\n````\n"),
+        ("<details><summary>S</summary><p>body</p></details>", "**S**\n\nbody\n"),
+        ("<p>&amp; &copy; a_b_c 2 * 3 [1] x &lt; y</p>", "& © a_b_c 2 * 3 [1] x < y\n"),
+        (
+            "<p>*a* _b_ `c` &lt;b&gt; ~~d~~</p><p>1. e</p><p># f</p><p>- g</p>",
+            "\\*a\\* \\_b\\_ \\`c\\` \\<b> \\~\\~d\\~\\~\n\n1\\. e\n\n\\# f\n\n\\- g\n",
+        ),
+        ("<p>a <code>*b* &lt;c&gt; _d_</code></p>", "a `*b* <c> _d_`\n"),
+        ("<dl><dt>T</dt><dd>D</dd><dt>U</dt><dd>E</dd></dl>", "T\n: D\n\nU\n: E\n"),
+        ("<div>a<div>b</div>c</div>", "a\n\nb\n\nc\n"),
+        ("<ol><li>a<ul><li>b<ol><li>c</li></ol></li></ul></li><li>d</li></ol>", "1. a\n   - b\n     1. c\n2. d\n"),
+        ("<h2>A <em>b</em> <code>c</code></h2>", "## A *b* `c`\n"),
     ];
     for (html, expected) in rows {
         assert_eq!(markdown(html), expected, "{html}");
@@ -54,6 +81,31 @@ fn links_are_resolved_and_lead_only_to_the_web_or_a_mailbox() {
     }
     let relative = read_html("<p><a href='/a b'>x</a><base href=javascript:x>", None, Mode::Article);
     assert_eq!(relative.markdown, "[x](/a%20b)\n");
+}
+
+#[test]
+fn what_a_page_spells_out_never_becomes_a_live_link() {
+    let live = |markdown: &str| {
+        let bare: String = markdown.to_ascii_lowercase();
+        bare.contains("](javascript") || bare.contains("]: javascript") || bare.contains("](&#") || bare.contains("](java") || {
+            bare.match_indices('<').any(|(at, _)| !bare[..at].ends_with('\\') && bare[at..].starts_with("<javascript"))
+        }
+    };
+    for body in [
+        "<p>[x](javascript:alert(1))</p>",
+        "<p>[x](JavaScript:alert(1)) and ![y](javascript:z)</p>",
+        "<p>[x]<b>(javascript:alert(1))</b></p>",
+        "<p>[x](&amp;#106;avascript:alert(1))</p>",
+        "<p>[x](java\\script:alert(1))</p>",
+        "<p>[x]: javascript:alert(1)</p><p>[x]</p>",
+        "<p>&lt;javascript:alert(1)&gt;</p>",
+        "<ul><li>[x](vbscript:y) [z](data:text/html,w)</li></ul>",
+        "<p>[x&#x10fffc;](&#x10fffd;javascript:alert(1))</p>",
+    ] {
+        let markdown = markdown(body);
+        assert!(!live(&markdown) && !markdown.contains("](vbscript") && !markdown.contains("](data"), "{body} gave {markdown}");
+    }
+    assert_eq!(markdown("<p>see [x](https://b.example/) and [y]: z</p>"), "see [x](https://b.example/) and [y]: z\n");
 }
 
 #[test]

@@ -172,6 +172,9 @@ pub enum Command {
         /// What to read.
         #[command(flatten)]
         input: Input,
+        /// Look for what `[filters.rules]` of this manifest look for, too.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
     },
     /// Run the reader alone: HTML to Markdown.
     Extract {

@@ -95,7 +95,7 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, fr
             Door::Tcp(listener) => writeln!(log, "toolgate: serving MCP at {scheme}://{}/mcp", listener.local_addr()?)?,
             Door::Unix(_) => writeln!(log, "toolgate: serving MCP at {}, path /mcp", address.shown())?,
         }
-        let options = Options { door, sse: choice.sse, tls, source: source(Arc::clone(&house), base), reload: Box::new(|| {}) };
+        let options = Options { door, sse: choice.sse, tls, source: source(Arc::clone(&house), base) };
         let outcome = crate::server::serve_http(Arc::clone(&house), options).await;
         if let Address::Unix(path) = address {
             let _ = std::fs::remove_file(path);

@@ -116,7 +116,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
             };
             packages::sync(&found, reach, out)
         }
-        Command::Scan { input } => run_scan(&input, out),
+        Command::Scan { input, manifest } => run_scan(&input, manifest, out),
         Command::Extract { input } => run_extract(&input, out),
     }
 }
@@ -190,23 +190,32 @@ fn run_lint(input: &Input, imports: Option<&str>, manifest: Option<PathBuf>, out
     if input.json {
         writeln!(out, "{}", lint::json(report))?;
     } else {
-        write!(out, "{}", lint::pretty(&report, &name, lint::Colour::Off))?;
+        let coloured = io::IsTerminal::is_terminal(&io::stdout()) && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+        let colour = if coloured { lint::Colour::On } else { lint::Colour::Off };
+        write!(out, "{}", lint::pretty(&report, &name, colour))?;
     }
     Ok(if clean { End::Done } else { End::Negative })
 }
 
-fn run_scan(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
+fn run_scan(input: &Input, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
+    let rules = match manifest {
+        Some(file) => {
+            let choice = ManifestChoice { manifest: Some(file), profile: None, roots: Vec::new() };
+            setup::find(&choice)?.manifest.filters.rules
+        }
+        None => crate::filter::ContentRules::default(),
+    };
     if let Some(lines) = &input.jsonl {
-        let summary = scan::scan_jsonl(reader(lines)?, out)?;
+        let summary = scan::scan_jsonl(reader(lines)?, out, &rules)?;
         return Ok(if summary.faulty == 0 { End::Done } else { End::Negative });
     }
     let (name, bytes) = whole(input)?;
     let text = String::from_utf8_lossy(&bytes);
     let is_html = Path::new(&name).extension().is_some_and(|kind| kind.eq_ignore_ascii_case("html") || kind.eq_ignore_ascii_case("htm"));
     if input.json {
-        writeln!(out, "{}", scan::scan_json(&text, is_html))?;
+        writeln!(out, "{}", scan::scan_json(&text, is_html, &rules))?;
     } else {
-        write!(out, "{}", scan::scan_pretty(&name, &text, is_html))?;
+        write!(out, "{}", scan::scan_pretty(&name, &text, is_html, &rules))?;
     }
     Ok(End::Done)
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::jsonl;
-use crate::filter::{self, Finding, Kind};
+use crate::filter::{self, ContentRules, Finding, Kind};
 
 /// What a run over many texts amounts to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,10 +30,10 @@ pub const MAX_LINE: u64 = 64 * 1024 * 1024;
 ///
 /// # Errors
 /// What reading or writing fails with.
-pub fn scan_jsonl(input: impl BufRead, output: impl Write) -> std::io::Result<Summary> {
+pub fn scan_jsonl(input: impl BufRead, output: impl Write, rules: &ContentRules) -> std::io::Result<Summary> {
     let mut summary = Summary::default();
     let faulty = jsonl::each(input, output, MAX_LINE, "{\"id\",\"text\" or \"html\"}", |case: Case| {
-        let findings = findings(&case.text, case.is_html);
+        let findings = findings(&case.text, case.is_html, rules);
         summary.texts += 1;
         summary.marked += usize::from(!findings.is_empty());
         Answer { id: case.id, findings: in_points(&case.text, &findings) }
@@ -42,13 +42,13 @@ pub fn scan_jsonl(input: impl BufRead, output: impl Write) -> std::io::Result<Su
 }
 
 /// What a file holds: `--json` gives the findings as one object, spans in code points, with the closer name as `sub`.
-pub fn scan_json(text: &str, is_html: bool) -> Value {
-    let findings = findings(text, is_html);
+pub fn scan_json(text: &str, is_html: bool, rules: &ContentRules) -> Value {
+    let findings = findings(text, is_html, rules);
     let points = in_points(text, &findings);
     let rows: Vec<Value> = points
         .iter()
         .zip(&findings)
-        .map(|(row, finding)| {
+        .map(|(row, Found { finding, .. })| {
             let mut value = serde_json::to_value(row).unwrap_or_default();
             if let (Some(object), false) = (value.as_object_mut(), finding.sub.is_empty()) {
                 object.insert("sub".to_owned(), finding.sub.into());
@@ -62,8 +62,8 @@ pub fn scan_json(text: &str, is_html: bool) -> Value {
 /// What a file holds, for a person: one line per finding with its place and the start of it, escaped; then a count.
 ///
 /// The value of a secret is never shown, only its first four characters.
-pub fn scan_pretty(name: &str, text: &str, is_html: bool) -> String {
-    let findings = findings(text, is_html);
+pub fn scan_pretty(name: &str, text: &str, is_html: bool, rules: &ContentRules) -> String {
+    let findings = findings(text, is_html, rules);
     let name = filter::escape_line(name);
     if findings.is_empty() {
         return format!("{name}: nothing found\n");
@@ -72,7 +72,7 @@ pub fn scan_pretty(name: &str, text: &str, is_html: bool) -> String {
     let mut line = 1;
     let mut line_start = 0;
     let mut read = 0;
-    for finding in &findings {
+    for Found { finding, type_ } in &findings {
         let before = text.get(read..finding.start).unwrap_or_default();
         line += before.matches('\n').count();
         if let Some(at) = before.rfind('\n') {
@@ -89,16 +89,18 @@ pub fn scan_pretty(name: &str, text: &str, is_html: bool) -> String {
             out,
             "{name}:{line}:{column}: {} {}{sub} {:.2}: {}{more}",
             finding.kind.as_str(),
-            finding.type_,
+            type_,
             finding.score,
             filter::escape_line(&shown)
         );
     }
     let counts: Vec<String> = Kind::ALL
         .iter()
-        .map(|kind| (kind, findings.iter().filter(|finding| finding.kind == *kind).count()))
+        .map(|kind| kind.as_str())
+        .chain(["rule"])
+        .map(|kind| (kind, findings.iter().filter(|found| found.finding.kind.as_str() == kind).count()))
         .filter(|(_, count)| *count > 0)
-        .map(|(kind, count)| format!("{count} {}", kind.as_str()))
+        .map(|(kind, count)| format!("{count} {kind}"))
         .collect();
     let _ = writeln!(out, "{name}: {}", counts.join(", "));
     out
@@ -143,19 +145,29 @@ struct Answer {
 struct Row {
     kind: Kind,
     #[serde(rename = "type")]
-    type_: &'static str,
+    type_: String,
     start: usize,
     end: usize,
     score: f64,
 }
 
-fn findings(text: &str, is_html: bool) -> Vec<Finding> {
-    if is_html { filter::scan_html(text) } else { filter::scan(text) }
+/// A finding and its type, or the name of the rule that found it.
+struct Found<'r> {
+    finding: Finding,
+    type_: &'r str,
+}
+
+fn findings<'r>(text: &str, is_html: bool, rules: &'r ContentRules) -> Vec<Found<'r>> {
+    let own = if is_html { filter::scan_html(text) } else { filter::scan(text) };
+    let mut all: Vec<Found<'r>> = own.into_iter().map(|finding| Found { finding, type_: finding.type_ }).collect();
+    all.extend(filter::scan_rules(text, rules).into_iter().map(|(type_, finding)| Found { finding, type_ }));
+    all.sort_by_key(|found| (found.finding.start, found.finding.end, found.finding.kind));
+    all
 }
 
 /// Byte offsets as counts of code points, in one pass over the text.
-fn in_points(text: &str, findings: &[Finding]) -> Vec<Row> {
-    let mut offsets: Vec<usize> = findings.iter().flat_map(|finding| [finding.start, finding.end]).collect();
+fn in_points(text: &str, findings: &[Found<'_>]) -> Vec<Row> {
+    let mut offsets: Vec<usize> = findings.iter().flat_map(|found| [found.finding.start, found.finding.end]).collect();
     offsets.sort_unstable();
     offsets.dedup();
     let mut points = Vec::with_capacity(offsets.len());
@@ -168,9 +180,9 @@ fn in_points(text: &str, findings: &[Finding]) -> Vec<Row> {
     let point = |offset: usize| offsets.binary_search(&offset).ok().and_then(|place| points.get(place)).copied().unwrap_or(0);
     findings
         .iter()
-        .map(|finding| Row {
+        .map(|Found { finding, type_ }| Row {
             kind: finding.kind,
-            type_: finding.type_,
+            type_: (*type_).to_owned(),
             start: point(finding.start),
             end: point(finding.end),
             // Two places: more would pretend to a precision the score does not have.
@@ -185,7 +197,7 @@ mod tests {
 
     fn run(input: &str) -> (String, Summary) {
         let mut output = Vec::new();
-        let summary = scan_jsonl(input.as_bytes(), &mut output).unwrap();
+        let summary = scan_jsonl(input.as_bytes(), &mut output, &ContentRules::default()).unwrap();
         (String::from_utf8(output).unwrap(), summary)
     }
 
@@ -215,10 +227,17 @@ mod tests {
     fn a_person_sees_places_but_no_secret() {
         let text = "first\nkey = AKIAQ7ZT3N5WXK2VPLMR\n";
         assert_eq!(
-            scan_pretty("a\u{1b}.txt", text, false),
+            scan_pretty("a\u{1b}.txt", text, false, &ContentRules::default()),
             "a\\u{1b}.txt:2:7: secret SECRET (aws-access-key) 0.97: AKIA…\na\\u{1b}.txt: 1 secret\n"
         );
-        assert_eq!(scan_pretty("b", "plain", false), "b: nothing found\n");
-        assert_eq!(scan_json(text, false)["findings"][0]["sub"], "aws-access-key");
+        assert_eq!(scan_pretty("b", "plain", false, &ContentRules::default()), "b: nothing found\n");
+        assert_eq!(scan_json(text, false, &ContentRules::default())["findings"][0]["sub"], "aws-access-key");
+    }
+
+    #[test]
+    fn rules_of_the_operator_are_found_by_their_name() {
+        let rules: ContentRules = serde_json::from_str(r#"{"names":{"words":["Aurora"],"action":"mask"}}"#).unwrap();
+        assert_eq!(scan_pretty("a", "about aurora", false, &rules), "a:1:7: rule names 1.00: aurora\na: 1 rule\n");
+        assert_eq!(scan_json("aurora", false, &rules)["findings"][0]["type"], "names");
     }
 }

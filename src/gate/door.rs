@@ -31,7 +31,7 @@ pub struct Gate {
 pub(super) struct Shared {
     pub(super) state: Arc<StateDir>,
     pub(super) counts: Arc<Counts>,
-    pub(super) grants: Mutex<Grants>,
+    pub(super) grants: Grants,
     pub(super) crowd: Crowd,
     pub(super) taint: Mutex<Taint>,
     slots: Mutex<HashMap<String, Arc<Semaphore>>>,
@@ -51,10 +51,11 @@ impl Gate {
     /// A gate that judges by this manifest and keeps its marks in this state folder.
     /// # Errors  When the counts that the folder's servers share cannot be opened.
     pub fn new(manifest: Manifest, state: Arc<StateDir>) -> std::io::Result<Self> {
+        let counts = Arc::new(Counts::open(&state)?);
         let shared = Shared {
-            counts: Arc::new(Counts::open(&state)?),
+            grants: Grants::new(Arc::clone(&counts)),
+            counts,
             state,
-            grants: Mutex::default(),
             crowd: Crowd::default(),
             taint: Mutex::default(),
             slots: Mutex::default(),
@@ -87,7 +88,7 @@ impl Gate {
 
     /// Forgets what hangs on a session.
     pub fn end_session(&self, session: &str) {
-        lock(&self.shared.grants).end_session(session);
+        self.shared.grants.end_session(session);
         lock(&self.shared.taint).end_session(session);
         lock(&self.shared.slots).retain(|key, _| key.split_once('\0').is_none_or(|(_, owner)| owner != session));
     }

@@ -40,7 +40,7 @@ impl Door {
         case: &Case<'_>,
         entry: &Entry,
         brought: Option<Pending>,
-        asked: Asked<'_>,
+        wanted: Asked<'_>,
         mut state: State,
         asker: &dyn Asker,
     ) -> Result<Settled, Refusal> {
@@ -52,7 +52,7 @@ impl Door {
         }
         let pending = match brought {
             Some(pending) => pending,
-            None => self.queue(case, entry, &asked, &state, waits)?,
+            None => self.queue(case, entry, &wanted, &state, waits)?,
         };
         let began = Instant::now();
         // The first sign of life at once, then one every few seconds.
@@ -62,7 +62,7 @@ impl Door {
             let over = wall_seconds() >= pending.expires && answers.is_empty();
             if answers.len() != seen || over {
                 seen = answers.len();
-                state.answer = Some(self.operators_answer(&pending, &answers, asked.binding.clone())?);
+                state.answer = Some(self.operators_answer(&pending, &answers, wanted.binding.clone())?);
                 let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
                 match verdict.decision {
                     Decision::Allow => {
@@ -82,7 +82,7 @@ impl Door {
                 return Err(Refusal::new(Code::ApprovalExpired, "no operator answered in time, or one was still lacking"));
             }
             if waits == Waits::Repeated && (!repeated || began.elapsed() >= self.hold()) {
-                return self.come_back(case, &asked, &pending, asker);
+                return self.come_back(case, &wanted, &pending, asker);
             }
             if began.elapsed() >= HEARTBEAT * beats {
                 asker.beat(began.elapsed());
@@ -106,17 +106,17 @@ impl Door {
     }
 
     /// The question of this very call in the queue: the one that waits already, or a new one.
-    fn queue(&self, case: &Case<'_>, entry: &Entry, asked: &Asked<'_>, state: &State, waits: Waits) -> Result<Pending, Refusal> {
+    fn queue(&self, case: &Case<'_>, entry: &Entry, wanted: &Asked<'_>, state: &State, waits: Waits) -> Result<Pending, Refusal> {
         let now = wall_seconds();
         let queue = &self.shared.state;
         let mut waiting = queue.asks().map_err(|_| nobody())?;
         waiting.retain(|ask| ask.expires > now || queue.answers(&ask.id).is_ok_and(|answers| !answers.is_empty()));
         let principal = &case.call.caller.principal;
-        let mut pending = Pending { operator: true, code: None, ..self.new_pending(case, asked.binding.clone(), asked.level)? };
+        let mut pending = Pending { operator: true, code: None, ..self.new_pending(case, wanted.binding.clone(), wanted.level)? };
         pending.reviews.clone_from(&state.reviews);
         // A used one is on its way out of the queue: what it was given for has begun.
         let is_open = |ask: &&Ask| !queue.was_used(&ask.id).unwrap_or(true);
-        if let Some(same) = waiting.iter().filter(|ask| ask.binding == asked.binding && ask.principal == *principal).find(is_open) {
+        if let Some(same) = waiting.iter().filter(|ask| ask.binding == wanted.binding && ask.principal == *principal).find(is_open) {
             queue.ask_again(&same.id);
             return Ok(Pending { id: same.id.clone(), expires: same.expires, ..pending });
         }
@@ -127,20 +127,25 @@ impl Door {
         let needed = self.manifest.approvals.two_persons.iter().any(|tool| tool == case.capability.spec.name);
         let ask = Ask {
             id: pending.id.clone(),
-            binding: asked.binding.clone(),
+            binding: wanted.binding.clone(),
             call: entry.id().to_owned(),
             tool: case.capability.spec.name.to_owned(),
             principal: principal.clone(),
             session: case.call.caller.session.clone(),
             profile: case.capability.profile.clone(),
-            level: asked.level.into(),
-            code: asked.verdict.code.as_str().to_owned(),
-            text: self.text(case, asked.preview, asked.level, None),
+            level: wanted.level.into(),
+            code: wanted.verdict.code.as_str().to_owned(),
+            text: self.text(case, wanted.preview, wanted.level, None),
             asked: now,
             expires: pending.expires,
             needed: 1 + u8::from(needed),
         };
-        note(entry, Event::ApprovalRequested, &pending, json!({"level": asked.level, "channel": "operator", "reason": asked.verdict.code}));
+        note(
+            entry,
+            Event::ApprovalRequested,
+            &pending,
+            json!({"level": wanted.level, "channel": "operator", "reason": wanted.verdict.code}),
+        );
         queue.put_ask(&ask).map_err(|fault| {
             tracing::error!(%fault, "a question could not be put into the operator's queue");
             nobody()
@@ -198,8 +203,8 @@ impl Door {
         }
     }
 
-    fn come_back(&self, case: &Case<'_>, asked: &Asked<'_>, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
-        let text = self.text(case, asked.preview, asked.level, None);
+    fn come_back(&self, case: &Case<'_>, wanted: &Asked<'_>, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
+        let text = self.text(case, wanted.preview, wanted.level, None);
         let wait = Duration::from_secs(pending.expires.saturating_sub(wall_seconds()));
         let question = Question { id: pending.id.clone(), text, code: None, wait, by_operator: true };
         self.sealed(question, pending, asker)

@@ -59,8 +59,8 @@ impl Door {
         asker: &dyn Asker,
     ) -> Vec<Review> {
         let input = subject(case, level, text).to_string();
-        let asked = self.manifest.review.reviewers.iter().map(|reviewer| one(reviewer, &input, reviewers, asker));
-        let said = futures::future::join_all(asked).await;
+        let questions = self.manifest.review.reviewers.iter().map(|reviewer| one(reviewer, &input, reviewers, asker));
+        let said = futures::future::join_all(questions).await;
         let mut verdicts = Vec::new();
         for (index, (verdict, why)) in said.into_iter().enumerate() {
             let mut facts = json!({"reviewer": index, "why": why, "level": u8::from(level)});

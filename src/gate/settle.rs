@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::asker::{Asker, Waits};
 use super::crowd::Found;
-use super::door::{Door, lock, wall_seconds};
+use super::door::{Door, wall_seconds};
 use super::grants::GrantKey;
 use super::operator::Asked;
 use super::pending::{Bound, Pending, code};
@@ -120,8 +120,8 @@ impl Door {
             {
                 return Ok(Settled::Doomed(failure));
             }
-            let asked = Asked { verdict, level, binding, preview: &preview };
-            return self.settle_with_operator(case, entry, pending, asked, state, asker).await;
+            let wanted = Asked { verdict, level, binding, preview: &preview };
+            return self.settle_with_operator(case, entry, pending, wanted, state, asker).await;
         }
         let brought = case.call.repeat.as_ref().and_then(|repeat| repeat.answer.as_ref());
         if let (Some(pending), Some(response)) = (&pending, brought) {
@@ -221,7 +221,7 @@ impl Door {
             }
         }
         if lasting && let Some(key) = self.grant_key(case, verdict) {
-            lock(&self.shared.grants).keep(key, identities(case.opened));
+            self.shared.grants.keep(key, &identities(case.opened));
         }
         Ok(self.grant(case, entry, verdict, Some(pending.id.clone())))
     }
@@ -238,7 +238,7 @@ impl Door {
 
     /// Renews the grants on a target after our own change of it.
     pub fn renew(&self, key: &GrantKey, before: &[Opened], after: &[Opened]) {
-        lock(&self.shared.grants).renew(key, &identities(before), &identities(after));
+        self.shared.grants.renew(key, &identities(before), &identities(after));
     }
 
     fn state(&self, case: &Case<'_>, asker: &dyn Asker) -> State {
@@ -263,7 +263,7 @@ impl Door {
             return verdict;
         }
         let Some(key) = self.grant_key(case, &verdict) else { return verdict };
-        if !lock(&self.shared.grants).fits(&key, &identities(case.opened)) {
+        if !self.shared.grants.fits(&key, &identities(case.opened)) {
             return verdict;
         }
         let GrantKey { principal, session, tool, target, manifest } = key;

@@ -152,6 +152,9 @@ pub enum Check {
     Off,
 }
 
+/// What `[python] backend` may name.
+pub const BACKENDS: &[&str] = &["auto", "native", "native-reduced", "bubblewrap", "rlimits"];
+
 /// `[python]`
 #[derive(Debug, Clone)]
 pub struct Python {

@@ -23,9 +23,9 @@ pub(super) async fn sample(asker: &ClientAsker, instructions: &str, text: &str, 
         "maxTokens": TOKENS,
     }))
     .ok()?;
-    let asked = asker.context.peer.create_message(params);
+    let request = asker.context.peer.create_message(params);
     let said = tokio::select! {
-        said = tokio::time::timeout(wait, asked) => said.ok()?,
+        said = tokio::time::timeout(wait, request) => said.ok()?,
         () = asker.context.ct.cancelled() => return None,
         () = asker.gone.cancelled() => return None,
     };

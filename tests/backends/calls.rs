@@ -222,6 +222,26 @@ fn a_session_ends_when_what_is_denied_in_its_folders_changes() {
 }
 
 #[test]
+fn every_backend_keeps_a_session() {
+    for backend in BACKENDS.iter().map(|listed| listed.name) {
+        let world = match World::of(backend) {
+            Ok(world) => world,
+            Err(why) => {
+                println!("not run here: {backend}: {why}");
+                continue;
+            }
+        };
+        let mut spec = world.spec("x = 41");
+        spec.session = Some(Session::New);
+        let begun = world.run(&spec).unwrap();
+        let handle = begun.session.clone().unwrap_or_else(|| panic!("{backend}: {begun:?}"));
+        let mut spec = world.spec("print(x + 1)");
+        spec.session = Some(Session::Known(handle));
+        assert_eq!(world.run(&spec).unwrap().stdout, "42\n", "{backend}");
+    }
+}
+
+#[test]
 fn a_limit_ends_the_session_and_says_so() {
     let world = World::new();
     let mut spec = world.spec("y = 1\nimport time\nprint('on')\ntime.sleep(60)");

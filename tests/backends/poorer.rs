@@ -133,6 +133,15 @@ fn without_mounts_all_but_the_names_of_files_is_held() {
     let world = holds("no mount may be made", &["filesystem"]);
     // An ordinary user's reduced backend stands on this ground anyway.
     if is_root() {
+        // No owner can be shown as another here, and nothing is ever run as root instead.
+        let spec = world.spec("print(1)");
+        std::fs::set_permissions(world.work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        let refused = world.run(&spec);
+        assert!(
+            matches!(&refused, Err(NoRun::Root { root, reason }) if root == "work" && reason.contains("belongs to user 0")),
+            "{refused:?}"
+        );
+        std::fs::set_permissions(world.work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
         goes_through(&world, &table::rows());
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Client {
 
 const PYTHON_2: &str = ".venv-mcp2/bin/python";
 const PYTHON_1: &str = ".venv-mcp1/bin/python";
+const FASTMCP: &str = ".venv-fastmcp/bin/python";
+const LANGCHAIN: &str = ".venv-langchain/bin/python";
 const NODE: &str = "node";
 const HANDSHAKE: &str = "2025-11-25";
 const STATELESS: &str = "2026-07-28";
@@ -63,6 +65,13 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("python_1_sse", PYTHON_1, &["driver.py"], "legacy", HANDSHAKE, Sse),
     client("typescript_2_sse", NODE, &["driver.mjs", "client"], "legacy", HANDSHAKE, Sse),
     client("typescript_1_sse", NODE, &["driver.mjs", "sdk"], "legacy", HANDSHAKE, Sse),
+    client("fastmcp_auto", FASTMCP, &["driver_more.py", "fastmcp"], "auto", STATELESS, Pipe),
+    client("fastmcp_auto_http", FASTMCP, &["driver_more.py", "fastmcp"], "auto", STATELESS, Http),
+    client("fastmcp_legacy_http", FASTMCP, &["driver_more.py", "fastmcp"], "legacy", HANDSHAKE, Http),
+    client("fastmcp_sse", FASTMCP, &["driver_more.py", "fastmcp"], "legacy", HANDSHAKE, Sse),
+    client("langchain", LANGCHAIN, &["driver_more.py", "langchain"], "legacy", HANDSHAKE, Pipe),
+    client("langchain_http", LANGCHAIN, &["driver_more.py", "langchain"], "legacy", HANDSHAKE, Http),
+    client("langchain_sse", LANGCHAIN, &["driver_more.py", "langchain"], "legacy", HANDSHAKE, Sse),
     client("inspector_sse", NODE, &["inspector.mjs"], "legacy", HANDSHAKE, Sse),
 ];
 

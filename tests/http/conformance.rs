@@ -65,7 +65,6 @@ fn fixtures() -> String {
                 sse: false,
                 tls: None,
                 source: Arc::new(|_| Box::pin(async { Err("none".to_owned()) })),
-                reload: Box::new(|| {}),
             };
             let fixtures = Fixtures::new();
             serve_other(house(&home), options, move |_| fixtures.clone()).await.unwrap();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a server that does not answer as it must fails the test")]
 
 mod approvals;
+mod attacks;
 mod commands;
 mod cpython;
 mod crash;

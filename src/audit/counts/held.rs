@@ -110,6 +110,14 @@ fn lock(file: &OwnedFd) -> io::Result<()> {
     }
 }
 
+/// Removes a file, if it is there.
+pub(super) fn remove(folder: &OwnedFd, name: &str) -> io::Result<()> {
+    match fs::unlinkat(folder, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
 /// Removes files that were not written for so long, each under its lock.
 pub(super) fn sweep(folder: &OwnedFd, stale: Duration) {
     let Ok(entries) = Dir::read_from(folder) else { return };

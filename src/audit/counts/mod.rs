@@ -7,6 +7,7 @@
 mod account;
 mod held;
 mod ring;
+mod shelf;
 #[cfg(test)]
 mod tests;
 mod ticks;
@@ -22,6 +23,7 @@ use super::hex;
 use account::Account;
 pub use account::{Ask, BUDGETS, Standing};
 use ring::Ring;
+use shelf::Shelf;
 pub use ticks::{Tick, Ticks};
 
 /// Milliseconds.
@@ -41,9 +43,11 @@ pub struct Window {
 pub struct Counts {
     rings: OwnedFd,
     accounts: OwnedFd,
+    grants: OwnedFd,
     ticks: Ticks,
     open_rings: Mutex<HashMap<String, Arc<Ring>>>,
     open_accounts: Mutex<HashMap<String, Arc<Account>>>,
+    open_grants: Mutex<HashMap<String, Arc<Shelf>>>,
 }
 
 /// Files that are kept open; beyond that all are closed and opened again as they are needed.
@@ -61,10 +65,10 @@ impl Counts {
     /// The same by another clock.
     /// # Errors  As [`open`](Self::open).
     pub fn with_ticks(state: &StateDir, ticks: Ticks) -> io::Result<Self> {
-        let (rings, accounts) = (state.subfolder("rates")?, state.subfolder("accounts")?);
-        held::sweep(&rings, STALE);
-        held::sweep(&accounts, STALE);
-        Ok(Self { rings, accounts, ticks, open_rings: Mutex::default(), open_accounts: Mutex::default() })
+        let [rings, accounts, grants] = [state.subfolder("rates")?, state.subfolder("accounts")?, state.subfolder("grants")?];
+        [&rings, &accounts, &grants].into_iter().for_each(|folder| held::sweep(folder, STALE));
+        let (open_rings, open_accounts, open_grants) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { rings, accounts, grants, ticks, open_rings, open_accounts, open_grants })
     }
 
     /// Counts a call under a key and gives how long ago earlier calls were, where they fill one of the windows; nothing where the call
@@ -96,6 +100,21 @@ impl Counts {
     /// # Errors  When it cannot be kept.
     pub fn resume(&self, principal: &str) -> io::Result<bool> {
         self.account(principal)?.resume(&self.ticks)
+    }
+
+    /// Changes what is kept for a session, a text of at most 1 MiB; `None` leaves it as it is. What cannot be read is empty.
+    /// # Errors  When it can neither be read nor kept.
+    pub fn kept<R>(&self, session: &str, change: impl FnOnce(&[u8], Tick) -> (R, Option<Vec<u8>>)) -> io::Result<R> {
+        let now = self.ticks.now();
+        cached(&self.open_grants, session, |session| Shelf::open(&self.grants, &name(session)))?.change(|text| change(text, now))
+    }
+
+    /// Removes what is kept for a session; whoever has it open sees that it is gone.
+    pub fn forget(&self, session: &str) {
+        self.open_grants.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+        if let Err(fault) = held::remove(&self.grants, &name(session)) {
+            tracing::warn!(%fault, "what was kept for a session could not be removed");
+        }
     }
 
     fn account(&self, principal: &str) -> io::Result<Arc<Account>> {

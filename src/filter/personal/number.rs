@@ -85,7 +85,9 @@ fn classify(text: &str, run: &[Group], out: &mut Vec<Finding>) {
         for count in (1..=GROUPS.min(run.len() - first)).rev() {
             let Some(groups) = run.get(first..first + count) else { continue };
             let total: usize = groups.iter().map(|group| group.end - group.start).sum();
-            if !(7..=DIGITS).contains(&total) || !stands_alone(bytes, run, first, count) {
+            // Single digits with signs between are a count or a drawing, and would be read nine times each.
+            let single = count >= 6 && total == count;
+            if single || !(7..=DIGITS).contains(&total) || !stands_alone(bytes, run, first, count) {
                 continue;
             }
             crate::filter::work::read(total);

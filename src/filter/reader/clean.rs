@@ -24,6 +24,7 @@ pub(super) fn clean(dom: &mut Dom) -> String {
         dom.detach(id);
     }
     settle_noscript(dom);
+    adopt_lists(dom);
     hidden
 }
 
@@ -38,6 +39,26 @@ fn settle_noscript(dom: &mut Dom) {
             dom.rename(id, "div");
         } else {
             dom.detach(id);
+        }
+    }
+}
+
+/// A list that stands straight in a list belongs to the item before it, as browsers show it.
+fn adopt_lists(dom: &mut Dom) {
+    let is = |dom: &Dom, id: Id, names: &[&str]| dom.element(id).is_some_and(|element| names.contains(&element.name()));
+    let lists: Vec<(Id, Id)> = dom
+        .walk()
+        .filter(|(id, _)| is(dom, *id, &["ul", "ol"]))
+        .filter_map(|(id, _)| dom.ancestors(id).next().filter(|parent| is(dom, *parent, &["ul", "ol"])).map(|parent| (id, parent)))
+        .take(MOST_ADOPTED)
+        .collect();
+    for (list, parent) in lists {
+        let siblings = dom.children(parent);
+        let at = siblings.iter().position(|child| *child == list);
+        let item = at.and_then(|at| siblings.get(..at)?.iter().rev().copied().find(|child| is(dom, *child, &["li"])));
+        if let Some(item) = item {
+            dom.detach(list);
+            dom.attach(list, item);
         }
     }
 }
@@ -99,6 +120,9 @@ const SILENT: &[&str] = &[
 ];
 
 const MAX_HIDDEN: usize = 16 * 1024;
+
+/// Lists of one page that are put where they belong.
+const MOST_ADOPTED: usize = 500;
 
 /// Words below which a hidden part is hidden, however small the page is.
 const REVEALED: usize = 150;

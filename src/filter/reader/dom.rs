@@ -5,6 +5,7 @@ use html5ever::tree_builder::{NodeOrText, TreeBuilderOpts};
 use html5ever::{Attribute, LocalName, ParseOpts, QualName, parse_document};
 
 use super::caps::capped;
+use super::choose::is_mark;
 use super::sink::Sink;
 
 /// A node's place in its tree.
@@ -110,6 +111,16 @@ impl Dom {
         Walk { dom: self, pending: vec![(0, 0)] }
     }
 
+    /// Puts a detached node at the end of `parent`.
+    pub(super) fn attach(&mut self, id: Id, parent: Id) {
+        if let Some(node) = self.nodes.get_mut(id) {
+            node.parent = Some(parent);
+        }
+        if let Some(node) = self.nodes.get_mut(parent) {
+            node.children.push(id);
+        }
+    }
+
     /// Takes a node out of the page.
     pub(super) fn detach(&mut self, id: Id) {
         let Some(parent) = self.nodes.get_mut(id).and_then(|node| node.parent.take()) else { return };
@@ -142,12 +153,14 @@ impl Dom {
                 child
             }
             NodeOrText::AppendText(text) => {
+                // Written as numbers, our own marks would come in by the parser.
+                let text: String = text.chars().filter(|c| !is_mark(*c)).collect();
                 let before = position.checked_sub(1).and_then(|before| self.children(parent).get(before)).copied();
                 if let Some(Node { kind: Kind::Text(known), .. }) = before.and_then(|before| self.nodes.get_mut(before)) {
                     known.push_str(&text);
                     return;
                 }
-                self.add(Kind::Text(text.to_string()))
+                self.add(Kind::Text(text))
             }
         };
         if let Some(node) = self.nodes.get_mut(child) {

@@ -2,11 +2,11 @@
 
 use html_to_markdown_rs::ConversionOptions;
 
-use super::write::DEFINES;
+use super::write::{DEFINES, LITERAL};
 
 /// Converts markup that this floor wrote itself: no scripts, hidden parts or unsafe links are left in it.
 pub(super) fn convert(html: &str) -> String {
-    tidy(&definitions(&converted(html)))
+    safe(&tidy(&definitions(&converted(html).replace(LITERAL, "\\"))))
 }
 
 /// Markdown of this floor as plain text: no marks, link targets or separators; cells are parted by tabs.
@@ -127,6 +127,47 @@ fn converted(html: &str) -> String {
     };
     options.preprocessing.enabled = false;
     html_to_markdown_rs::convert(html, options).ok().and_then(|found| found.content).unwrap_or_default()
+}
+
+/// Takes the life out of links that the page's own words spell: `[x](javascript:y)` as text of a page is no link of ours, and becomes none.
+fn safe(markdown: &str) -> String {
+    if !markdown.contains(':') && !markdown.contains('&') {
+        return markdown.to_owned();
+    }
+    let mut out = String::with_capacity(markdown.len());
+    let mut in_code = false;
+    for line in markdown.split_inclusive('\n') {
+        let fence = line.trim_start_matches(['>', ' ', '-']).starts_with("```");
+        in_code ^= fence;
+        if in_code || fence {
+            out.push_str(line);
+            continue;
+        }
+        let mut rest = line;
+        while let Some(at) = rest.find(']') {
+            let (before, after) = rest.split_at_checked(at + 1).unwrap_or((rest, ""));
+            out.push_str(before);
+            let target = after.strip_prefix('(').or_else(|| after.strip_prefix(':'));
+            if target.is_some_and(|target| !is_harmless(target)) {
+                out.push('\\');
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+    }
+    out
+}
+
+/// Whether a link's target leads to the web, a mailbox or a telephone, or has no scheme at all. What could be one in disguise (by an entity or a
+/// backslash) is none of these.
+fn is_harmless(target: &str) -> bool {
+    let target = target.trim_start_matches(|c: char| c.is_whitespace() || c.is_control() || c == '<');
+    let scheme = target.split(['/', '?', ')', ' ', '>']).next().unwrap_or_default();
+    if scheme.contains(['\\', '&']) {
+        return !scheme.contains(':') && !scheme.contains("&#") && !scheme.to_ascii_lowercase().contains("&colon");
+    }
+    let Some((scheme, _)) = scheme.split('#').next().and_then(|scheme| scheme.split_once(':')) else { return true };
+    ["http", "https", "mailto", "tel"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
 /// Definitions stand under their term, as in `term`, newline, `: definition`; the converter only knows paragraphs.

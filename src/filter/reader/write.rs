@@ -3,6 +3,7 @@
 use url::Url;
 
 use super::caps::MAX_DEPTH;
+use super::choose::is_mark;
 use super::code::{code_block, is_line_number};
 use super::dom::{Dom, Element, Id, Kind};
 
@@ -74,7 +75,8 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
             continue;
         }
         match dom.node(id).map(|node| &node.kind) {
-            Some(Kind::Text(text)) => escape(&mut out, &flowing(text)),
+            Some(Kind::Text(text)) if is_code(dom, id) => escape(&mut out, &flowing(text)),
+            Some(Kind::Text(text)) => escape(&mut out, &literal(&flowing(text))),
             Some(Kind::Element(element)) => {
                 if matches!(element.name(), "head" | "script" | "title") || is_gutter(element) {
                     continue;
@@ -204,6 +206,35 @@ fn flowing(text: &str) -> String {
     flowing
 }
 
+/// A text whose characters are no marks of Markdown: where one would be, [`LITERAL`] stands before it and becomes a backslash when all is
+/// converted. Only where it would be one: `a_b`, `2 * 3` and `[1]` stay as they are.
+fn literal(text: &str) -> String {
+    let mut literal = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let after = chars.peek().copied().unwrap_or(' ');
+        let marks = match c {
+            '`' => true,
+            '*' => !(before.is_whitespace() && after.is_whitespace()),
+            '_' => before.is_alphanumeric() != after.is_alphanumeric(),
+            '<' => after.is_ascii_alphabetic() || matches!(after, '/' | '!' | '?'),
+            '~' => after == '~' || before == '~',
+            _ => false,
+        };
+        literal.extend(marks.then_some(LITERAL));
+        literal.push(c);
+        before = c;
+    }
+    literal
+}
+
+/// True inside an element whose content Markdown shows as code.
+fn is_code(dom: &Dom, id: Id) -> bool {
+    let code = |above| dom.element(above).is_some_and(|element| matches!(element.name(), "code" | "kbd" | "samp" | "tt" | "pre"));
+    dom.ancestors(id).take(8).any(code)
+}
+
 fn is_script(dom: &Dom, id: Id) -> bool {
     dom.ancestors(id).next().and_then(|parent| dom.element(parent)).is_some_and(|element| element.name() == "script")
 }
@@ -226,7 +257,7 @@ pub(super) fn attribute(out: &mut String, name: &str, value: &str) {
     out.push(' ');
     out.push_str(name);
     out.push_str("=\"");
-    for c in value.chars() {
+    for c in value.chars().filter(|c| !is_mark(*c)) {
         match c {
             '"' => out.push_str("&quot;"),
             '&' => out.push_str("&amp;"),
@@ -250,6 +281,9 @@ pub(super) fn escape(out: &mut String, text: &str) {
 
 /// Stands before a definition; no page can hold it (see `is_mark`).
 pub(super) const DEFINES: char = '\u{10fffd}';
+
+/// Stands before a character that is no mark; no page can hold it either.
+pub(super) const LITERAL: char = '\u{10fffc}';
 
 const TABLE: &[&str] = &["table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup", "col"];
 

@@ -90,16 +90,33 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// Longest value that is looked at, in bytes.
 const LONGEST: usize = 512;
 
-/// The secret that the name with this number assigns, where it does. A value is read at most once per name that stands before it; names do
-/// not nest, so the work stays linear.
-pub(super) fn finding(text: &str, number: usize, start: usize, end: usize) -> Option<Finding> {
+/// How far values were read, and how many names stood inside them.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    to: usize,
+    inside: usize,
+}
+
+impl Reach {
+    /// Names that are looked into inside the value of another: `secret: token=…`. A value of nothing but names is not read once for each.
+    const MOST_INSIDE: usize = 4;
+
+    /// Whether the name at `start` is looked into.
+    pub(super) fn takes(&mut self, start: usize) -> bool {
+        self.inside = if start < self.to { self.inside + 1 } else { 0 };
+        self.inside <= Self::MOST_INSIDE
+    }
+}
+
+/// The secret that the name with this number assigns, where it does.
+pub(super) fn finding(text: &str, number: usize, start: usize, end: usize, reach: &mut Reach) -> Option<Finding> {
     let (_, promise) = NAMES.get(number)?;
     match promise {
         Promise::Url => userinfo(text, start, end),
         Promise::Header => header(text, start, end),
         Promise::User => user(text, end),
         Promise::Signature => signature(text, start, end),
-        Promise::Password | Promise::Key => assignment(text, start, end, *promise),
+        Promise::Password | Promise::Key => assignment(text, start, end, *promise, reach),
     }
 }
 
@@ -169,10 +186,11 @@ fn header(text: &str, start: usize, end: usize) -> Option<Finding> {
 }
 
 /// `name = value`, `"name": "value"`, `name is value`, `名:值`.
-fn assignment(text: &str, start: usize, end: usize, promise: Promise) -> Option<Finding> {
+fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
     let name_start = name_start(text, start);
     let (value_at_, quoted_by_sign) = after_sign(text, end)?;
     let value = value_at(text, value_at_, promise == Promise::Password)?;
+    reach.to = reach.to.max(value.1);
     let token = text.get(value.0..value.1)?;
     if is_stand_in(token) {
         return None;

@@ -30,11 +30,14 @@ static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
     let Some(automaton) = AUTOMATON.as_ref() else { return };
     let mut read_to = 0;
+    let mut reach = assigned::Reach::default();
     for hit in automaton.find_overlapping_iter(text) {
         let number = hit.pattern().as_usize();
         let exactly = |start: &str| text.get(hit.range()) == Some(start);
         if let Some(name) = number.checked_sub(TOKENS.len() + 3) {
-            out.extend(assigned::finding(text, name, hit.start(), hit.end()));
+            if reach.takes(hit.start()) {
+                out.extend(assigned::finding(text, name, hit.start(), hit.end(), &mut reach));
+            }
             continue;
         }
         let finding = match TOKENS.get(number) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use super::super::{AllowPattern, Check, DenyPattern, Files, Place, Python, Quota, Root, RootMode, Symlinks, raw, units};
+use super::super::{AllowPattern, BACKENDS, Check, DenyPattern, Files, Place, Python, Quota, Root, RootMode, Symlinks, raw, units};
 use super::Reader;
 use crate::manifest::roots::segments_of;
 use crate::model::Scheme;
@@ -152,6 +152,10 @@ impl Reader<'_, '_> {
                 self.fault(&format!("python.{key}"), "with 0 no program could start");
             }
         }
+        let backend = written.backend.filter(|text| !text.is_empty()).unwrap_or(defaults.backend);
+        if !BACKENDS.contains(&backend.as_str()) {
+            self.unknown("python.backend", "backend", &backend, BACKENDS.iter().copied());
+        }
         Python {
             interpreter: written.interpreter.filter(|text| !text.is_empty()).unwrap_or(defaults.interpreter),
             packages: self.list("python.packages", &written.packages.unwrap_or_default(), crate::manifest::requirement),
@@ -182,7 +186,7 @@ impl Reader<'_, '_> {
             max_sessions: sessions.max.unwrap_or(defaults.max_sessions),
             idle: self.time("python.sessions.idle", sessions.idle.as_ref()).unwrap_or(defaults.idle),
             env,
-            backend: written.backend.filter(|text| !text.is_empty()).unwrap_or(defaults.backend),
+            backend,
             require: match written.require {
                 Some(layers) => layers.into_iter().map(|layer| layer.as_str().to_owned()).collect(),
                 None => defaults.require,

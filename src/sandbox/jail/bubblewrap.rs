@@ -1,5 +1,5 @@
 //! The backend that has `bwrap` make the namespaces and the root, for machines where it may and our own program may not
-//! (an AppArmor profile that names it). Our own walls, bounds and clocks stand inside.
+//! (a profile of `AppArmor` that names it). Our own walls, bounds and clocks stand inside.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -34,7 +34,7 @@ impl Ground {
 
 /// What is said where programs could have a root of their own, but do not. It holds what they can read, not what they can ask about.
 pub(crate) const REDUCED_FILES: &str = "reduced: Landlock holds what is read and written, but names, sizes and dates of the host's files can be asked for, \
-     scratch space is looked at instead of bounded, and roots stand at their own paths";
+     modes, owners and dates cannot be set, scratch space is looked at instead of bounded, and roots stand at their own paths";
 
 /// What is said where the processes of a program are among those of the host.
 pub(crate) const REDUCED_PROCESSES: &str = "reduced: no process namespace; nothing can leave its process group and all of it is killed, Landlock stops \

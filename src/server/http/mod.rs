@@ -53,8 +53,6 @@ pub struct Options {
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// Reads the keys of token issuers.
     pub source: Source,
-    /// Called at SIGHUP.
-    pub reload: Box<dyn Fn() + Send + Sync>,
 }
 
 impl std::fmt::Debug for Options {
@@ -142,7 +140,7 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
     };
     let reaper = tokio::spawn(reap(Arc::clone(&sessions), http.session_idle));
     let mut listening = tokio::spawn(listen::serve(options.door, terms));
-    watch(&house, &*options.reload).await;
+    watch(&house).await;
     draining.cancel();
     // What runs may finish; streams that only wait end with the bound.
     let finished = async {
@@ -191,7 +189,7 @@ async fn reap(sessions: Arc<Sessions>, idle: Duration) {
 }
 
 /// Waits for the signal to stop; answers the others meanwhile.
-async fn watch(house: &Arc<House>, reload: &(dyn Fn() + Send + Sync)) {
+async fn watch(house: &Arc<House>) {
     let signals =
         [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2(), SignalKind::hangup()].map(|kind| signal(kind).ok());
     let [Some(mut terminate), Some(mut interrupt), Some(mut kill), Some(mut hangup)] = signals else {
@@ -204,10 +202,7 @@ async fn watch(house: &Arc<House>, reload: &(dyn Fn() + Send + Sync)) {
             _ = terminate.recv() => return,
             _ = interrupt.recv() => return,
             _ = kill.recv() => house.kill("SIGUSR2").await,
-            _ = hangup.recv() => {
-                reload();
-                house.refresh().await;
-            }
+            _ = hangup.recv() => house.refresh().await,
             _ = look.tick() => house.refresh().await,
         }
     }

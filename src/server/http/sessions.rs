@@ -72,6 +72,8 @@ impl Sessions {
             // The manifest gives the caller another profile now; grants of the old one end with the manifest they were given under.
             *seat = Arc::new(Seat::new(peer.clone()));
         }
+        // Before the lock is let go: what is asked for now must not be found idle.
+        seat.touch();
         Arc::clone(seat)
     }
 

@@ -126,7 +126,7 @@ pub(super) fn files() -> Vec<Row> {
         ),
         row(
             "set-user-id bits do nothing",
-            "import os, shutil, sys\nshutil.copy(os.path.realpath(sys.executable), '/tmp/p')\nos.chmod('/tmp/p', 0o6755)\nimport subprocess\nprint(subprocess.run(['/tmp/p', '-I', '-S', '-c', 'import os; print(os.geteuid() == os.getuid() != 0)'], capture_output=True, text=True, env={'LD_LIBRARY_PATH': ':'.join(p for p in (sys.prefix + '/lib',))}).stdout.strip() or 'no run')",
+            "import os, shutil, sys\ntry:\n    shutil.copyfile(os.path.realpath(sys.executable), '/tmp/p')\n    os.chmod('/tmp/p', 0o6755)\nexcept PermissionError:\n    print('held')\n    sys.exit(0)\nimport subprocess\nprint(subprocess.run(['/tmp/p', '-I', '-S', '-c', 'import os; print(os.geteuid() == os.getuid() != 0)'], capture_output=True, text=True, env={'LD_LIBRARY_PATH': ':'.join(p for p in (sys.prefix + '/lib',))}).stdout.strip() or 'no run')",
             Has(""),
             "import os\nprint(os.getuid() == os.geteuid())",
             Out("True"),

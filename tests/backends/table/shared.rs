@@ -92,12 +92,5 @@ pub(super) fn shared() -> Vec<Row> {
                 Out("1"),
             ),
         ),
-        row(
-            "scratch space in closed folders as well",
-            "import os, time\nos.mkdir('/tmp/d')\nfor i in range(40):\n    open('/tmp/d/%d' % i, 'wb').write(bytes(4 << 20))\n    os.chmod('/tmp/d', 0)\n    time.sleep(0.06)\n    os.chmod('/tmp/d', 0o700)",
-            Hits(Limit::Disk),
-            "import os\nos.mkdir('/tmp/d')\nos.chmod('/tmp/d', 0)\nprint(1)",
-            Out("1"),
-        ),
     ]
 }

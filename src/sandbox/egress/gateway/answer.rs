@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
@@ -44,7 +44,6 @@ pub(super) fn refuse(denied: &Denied) -> Response<Body> {
     }
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(CONNECTION, HeaderValue::from_static("close"));
     let error = if matches!(denied, Denied::Refused(_)) { "http_request_denied" } else { "destination_unavailable" };
     if let Ok(value) = HeaderValue::from_str(&format!("toolgate; error={error}; details=\"{}\"", refusal.code)) {
         headers.insert("proxy-status", value);

@@ -19,7 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use http::{Method, Request, Response};
+use http::header::CONNECTION;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -105,7 +106,6 @@ impl Gateway {
             async move { Ok::<_, std::convert::Infallible>(gateway.answer(request, &granted).await) }
         });
         let served = http1::Builder::new()
-            .keep_alive(false)
             .max_headers(MOST_HEADERS)
             .max_buf_size(HEAD)
             .header_read_timeout(self.egress.settings.headers)
@@ -120,7 +120,8 @@ impl Gateway {
     }
 
     async fn answer(&self, request: Request<Incoming>, granted: &Granted) -> Response<Body> {
-        let answered = if request.method() == Method::CONNECT {
+        let tunnel = request.method() == Method::CONNECT;
+        let answered = if tunnel {
             self.tunnel(request).await.map(|tunnel| {
                 *granted.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
                 Response::new(answer::empty())
@@ -128,7 +129,12 @@ impl Gateway {
         } else {
             self.forward(request).await
         };
-        answered.unwrap_or_else(|denied| answer::refuse(&denied))
+        let mut response = answered.unwrap_or_else(|denied| answer::refuse(&denied));
+        if !tunnel || response.status() != StatusCode::OK {
+            // INVARIANT: one request a connection; what follows it is closed on, unread. A tunnel that stands is no request any more.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
     }
 }
 

@@ -10,7 +10,7 @@ use landlock::{
 use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, openat};
 
 use super::site::Site;
-use crate::sandbox::jail::order::{Order, RootOrder};
+use crate::sandbox::jail::order::Order;
 
 /// Most entries that are let through one by one around what is denied.
 const MOST_RULES: usize = 8192;
@@ -62,7 +62,7 @@ impl Fence {
         for (root, (_, dir)) in order.roots.iter().zip(&site.roots) {
             let access = if root.writable { write } else { read };
             let masked: Vec<&str> = root.masked.iter().map(String::as_str).collect();
-            self.folder(root, dir, &masked, access)?;
+            self.folder(dir, &masked, access)?;
         }
         Ok(self.rules)
     }
@@ -84,7 +84,7 @@ impl Fence {
 
     /// Allows a folder but for what is masked below it. A rule cannot take away what one above it gives (landlock(7)), so a folder with
     /// something masked in it is not allowed itself, and cannot be listed: its other entries are, one by one.
-    fn folder(&mut self, root: &RootOrder, dir: &OwnedFd, masked: &[&str], access: BitFlags<AccessFs>) -> Result<(), String> {
+    fn folder(&mut self, dir: &OwnedFd, masked: &[&str], access: BitFlags<AccessFs>) -> Result<(), String> {
         if masked.is_empty() {
             return self.allow(dir, access);
         }
@@ -101,7 +101,7 @@ impl Fence {
             match kind {
                 // A link opens nothing: what it leads to has a rule of its own, or none.
                 FileType::Symlink => {}
-                FileType::Directory if !below.is_empty() => self.folder(root, &found, &below, access)?,
+                FileType::Directory if !below.is_empty() => self.folder(&found, &below, access)?,
                 _ => self.allow(&found, access)?,
             }
         }

@@ -92,7 +92,9 @@ impl Keeper<'_> {
                 let watch = init::watch(self.order, self.site);
                 let end = init::attend(self.order, &init::Program::Child(child), &signals, watch, Reach::One(child));
                 // Those that the program left in the namespaces are dead with their init.
-                wrapped.map(wrap::Wrapped::end);
+                if let Some(wrapped) = wrapped {
+                    wrapped.end();
+                }
                 say(&Word::Ended(end))
             }
         }

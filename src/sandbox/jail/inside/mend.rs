@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::sandbox::jail::order::Word;
 
 /// What a machine says of itself.
+#[expect(clippy::struct_excessive_bools, reason = "each is one setting of the machine, on or off")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Facts {
     /// `kernel.apparmor_restrict_unprivileged_userns` is set (Ubuntu).

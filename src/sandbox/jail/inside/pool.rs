@@ -241,6 +241,11 @@ impl Pool {
         self.cells.into_iter().map(Retired)
     }
 
+    /// Whether calls wait for a jail of it; giving it up would drop them.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     /// Whether nothing good comes of it any more.
     pub(super) fn is_broken(&self) -> bool {
         self.failures >= FAILURES && self.queue.is_empty()

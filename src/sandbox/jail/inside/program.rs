@@ -69,8 +69,7 @@ fn become_program(
         None => walls::landlock(order, built),
         Some(site) => fenced(order, site, built)?,
     }
-    let filtered = if order.ground.shares_processes() { commons::install() } else { Ok(()) };
-    match filtered.and_then(|()| syscalls::install(order.network)) {
+    match share(order).and_then(|()| syscalls::install(order.network)) {
         Ok(()) => built.on("syscalls"),
         Err(e) => built.missing("syscalls", format!("no system call filter ({e}); enable seccomp in the kernel or the container")),
     }
@@ -94,6 +93,14 @@ fn others(order: &Order, site: Option<&Site>) -> u64 {
         (Ground::Rooted, None) => walls::OWN_PROCESSES - 1,
         _ => walls::OWN_PROCESSES,
     }
+}
+
+/// Refuses what a program could do to what it shares with the host.
+fn share(order: &Order) -> Result<(), String> {
+    if matches!(order.ground, Ground::Unmounted | Ground::Bare) {
+        commons::close_attributes()?;
+    }
+    if order.ground.shares_processes() { commons::close_processes() } else { Ok(()) }
 }
 
 /// Puts up Landlock around a program that sees the host's files, and says what of the walls that leaves.

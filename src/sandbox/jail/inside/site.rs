@@ -191,7 +191,7 @@ pub(super) fn weigh(scratch: &Path, limits: &Limits) -> Option<(Limit, String)> 
     let mut open = vec![Dir::read_from(rustix::fs::open(scratch, FOLDER, Mode::empty()).ok()?).ok()?];
     loop {
         let depth = open.len();
-        let Some(folder) = open.last_mut() else { return None };
+        let folder = open.last_mut()?;
         let Some(entry) = folder.next() else {
             open.pop();
             continue;
@@ -236,7 +236,7 @@ mod tests {
         std::os::unix::fs::symlink(folder.path(), top.join("link")).unwrap();
         std::fs::create_dir(top.join("closed")).unwrap();
         std::fs::write(top.join("closed/file"), "x").unwrap();
-        std::fs::set_permissions(top.join("closed"), std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(top.join("closed"), std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
         remove(&top);
         assert!(!top.exists() && folder.path().join("kept").exists());
     }
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(weigh(folder.path(), &limits), None);
         std::fs::create_dir(folder.path().join("closed")).unwrap();
         std::fs::write(folder.path().join("closed/big"), vec![1; 2 << 20]).unwrap();
-        std::fs::set_permissions(folder.path().join("closed"), std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(folder.path().join("closed"), std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
         assert!(matches!(weigh(folder.path(), &limits), Some((Limit::Disk, _))));
     }
 

@@ -199,13 +199,17 @@ impl Spawner {
         }
         let kind = Pool::kind(&order);
         let found = self.pools.iter().position(|pool| pool.is_for(&kind));
-        let index = found.unwrap_or_else(|| {
+        let index = if let Some(found) = found {
+            found
+        } else {
             if self.pools.len() >= MOST_POOLS {
-                self.retired.extend(self.pools.remove(0).retire());
+                // The oldest makes room, unless calls wait for it.
+                let Some(oldest) = self.pools.iter().position(|pool| !pool.is_waited_for()) else { return self.cold(&order, handed) };
+                self.retired.extend(self.pools.remove(oldest).retire());
             }
             self.pools.push(Pool::new(&order, kind));
             self.pools.len() - 1
-        });
+        };
         match self.pools.get_mut(index).map(|pool| pool.call(order, handed)) {
             Some(Some((order, handed))) => self.cold(&order, handed),
             _ => Turn::Spawner,

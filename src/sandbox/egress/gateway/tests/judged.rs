@@ -130,7 +130,8 @@ async fn a_tunnel_carries_tls_under_its_own_name_and_nothing_else() {
     let through = async |bytes: &[u8]| {
         let mut stream = world.connect().await;
         stream.write_all(connect(&target).as_bytes()).await.unwrap();
-        assert!(read_head(&mut stream).await.starts_with("HTTP/1.1 200 "));
+        let head = read_head(&mut stream).await;
+        assert!(head.starts_with("HTTP/1.1 200 ") && !head.contains("close"), "some clients take a tunnel that closes for none: {head}");
         let _ = stream.write_all(bytes).await;
         let _ = stream.shutdown().await;
         read_all(&mut stream).await

@@ -48,16 +48,16 @@ pub(super) struct Found {
 
 /// Finds the places that pass the trial: our own groups, then a scope that systemd delegates, then the group above ours.
 pub(super) fn all(works: impl Fn(&Candidate) -> bool) -> Found {
-    let hierarchy = || Hierarchy::read(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?);
+    let hierarchy = || Hierarchy::read(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
     let mut found = Found { memory: Err(String::new()), cpu: Err(String::new()) };
-    let hierarchy_now = hierarchy().unwrap_or_default();
+    let hierarchy_now = hierarchy();
     for controller in [Controller::Memory, Controller::Cpu] {
         let mut place = hierarchy_now.find(controller, &works);
         if place.is_none() && hierarchy_now.unified.is_some() && scope::ask() {
             // The move is done some time after it was asked for.
             let deadline = Instant::now() + Duration::from_millis(500);
             while place.is_none() && Instant::now() < deadline {
-                let moved = hierarchy().unwrap_or_default();
+                let moved = hierarchy();
                 place = (moved != hierarchy_now).then(|| moved.find(controller, &works)).flatten();
                 let _ = rustix::event::poll(&mut [], Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 5_000_000 }));
             }
@@ -84,7 +84,7 @@ struct Hierarchy {
 
 impl Hierarchy {
     /// Reads what `/proc/self/mountinfo` and `/proc/self/cgroup` say.
-    fn read(mounts: &str, own: &str) -> Result<Self, String> {
+    fn read(mounts: &str, own: &str) -> Self {
         let mut found = Self::default();
         for line in mounts.lines() {
             let Some((left, right)) = line.split_once(" - ") else { continue };
@@ -114,7 +114,7 @@ impl Hierarchy {
                 found.top = PathBuf::from(point);
             }
         }
-        Ok(found)
+        found
     }
 
     fn find(&self, controller: Controller, works: &impl Fn(&Candidate) -> bool) -> Option<Candidate> {
@@ -200,8 +200,9 @@ fn pids(folder: &Path) -> Option<Vec<u32>> {
     text.lines().map(|line| line.parse().ok()).collect()
 }
 
-fn read(path: &str) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|e| e.to_string())
+/// A file of `/proc`; what cannot be read names no group.
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -220,8 +221,8 @@ mod tests {
             unified: Some(PathBuf::from("/sys/fs/cgroup/unified/user.slice/x.scope")),
             top: PathBuf::from("/sys/fs/cgroup/unified"),
         };
-        assert_eq!(Hierarchy::read(mounts, own), Ok(expected));
-        assert_eq!(Hierarchy::read("", own), Ok(Hierarchy::default()));
+        assert_eq!(Hierarchy::read(mounts, own), expected);
+        assert_eq!(Hierarchy::read("", own), Hierarchy::default());
         assert!(Hierarchy::default().lack(Controller::Cpu).contains("is not mounted"));
     }
 
