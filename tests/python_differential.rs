@@ -71,7 +71,7 @@ impl<'a> SourceOrderVisitor<'a> for Dump<'_> {
         let start = node.range().start().to_usize();
         let line = self.starts.partition_point(|known| *known <= start);
         let at = if self.inside > 0 { String::new() } else { format!("{line}:{}", start - self.starts.get(line - 1).unwrap()) };
-        let optional = |name: &Option<ruff_python_ast::Identifier>| name.as_ref().map_or("-".to_owned(), |name| name.to_string());
+        let optional = |name: &Option<ruff_python_ast::Identifier>| name.as_ref().map_or("-".to_owned(), std::string::ToString::to_string);
         let context = |ctx: ExprContext| match ctx {
             ExprContext::Load => "Load",
             ExprContext::Store => "Store",
@@ -89,7 +89,7 @@ impl<'a> SourceOrderVisitor<'a> for Dump<'_> {
             AnyNodeRef::StmtFunctionDef(def) => self.lines.push(format!("D {}", def.name)),
             AnyNodeRef::StmtClassDef(class) => self.lines.push(format!("K {}", class.name)),
             AnyNodeRef::Parameter(parameter) => {
-                self.lines.push(format!("P {} {}", parameter.name, self.place(parameter.name.range(), &at)))
+                self.lines.push(format!("P {} {}", parameter.name, self.place(parameter.name.range(), &at)));
             }
             AnyNodeRef::Keyword(keyword) => {
                 let name = keyword.arg.as_ref().map_or("**".to_owned(), ToString::to_string);

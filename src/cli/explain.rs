@@ -118,8 +118,8 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
             .iter()
             .map(|count| format!("{} {} ×{}", count.kind.as_str(), count.type_, count.count))
             .collect();
-        let carries = if carried.is_empty() { String::new() } else { format!("; the filters mark in them: {}", carried.join(", ")) };
-        pass(7, listed, format!("every argument is known and within what is allowed{carries}"));
+        let told = if carried.is_empty() { String::new() } else { format!("; the filters mark in them: {}", carried.join(", ")) };
+        pass(7, listed, format!("every argument is known and within what is allowed{told}"));
     }
     if let (Some(action), Some(screened)) = (&decided.action, &decided.screened) {
         for target in &screened.targets {
@@ -133,7 +133,7 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
         }
         if matches!(action, Action::RunPython(_)) {
             let warnings = screened.program.as_ref().map_or(&[] as &[String], |program| &program.warnings);
-            let warned: String = warnings.iter().map(|warning| format!("\n{warning}")).collect();
+            let warned = warnings.iter().fold(String::new(), |told, warning| told + "\n" + warning);
             let what = if warned.is_empty() {
                 "the static check has nothing against the program"
             } else {
@@ -176,7 +176,8 @@ fn filters(manifest: &Manifest, call: &Call<'_>, decided: &Decided) -> String {
     if strange {
         return format!("the answer of `{}` is untrusted and marks the session; {}", call.tool, manifest.filters.in_words());
     }
-    let rules: String = manifest.filters.rules.iter().map(|(name, rule)| format!(", rules.{name} {}", rule.action.as_str())).collect();
+    let told = |told: String, name: &str, what: &str| told + ", rules." + name + " " + what;
+    let rules = manifest.filters.rules.iter().fold(String::new(), |so_far, (name, rule)| told(so_far, name, rule.action.as_str()));
     format!("the answer of `{}` counts as the caller's own; secrets {}{rules}", call.tool, manifest.filters.secrets.as_str())
 }
 

@@ -140,7 +140,7 @@ impl Source for ManifestFile {
         }
         let Some(mark) = mark else {
             // An editor takes a file away for a moment; one that stays away is told once.
-            let told = std::mem::replace(&mut seen.mark, None).is_none();
+            let told = seen.mark.take().is_none();
             return if told { Look::Same } else { Look::Faulty(format!("`{}` is gone", self.path.display())) };
         };
         if mark.is_fresh() {

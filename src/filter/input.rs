@@ -137,7 +137,9 @@ mod tests {
 
     use super::*;
 
-    fn judged(settings: &str, arguments: Value) -> (Vec<(String, usize)>, Option<(Code, String)>) {
+    type Told = (Vec<(String, usize)>, Option<(Code, String)>);
+
+    fn judged(settings: &str, arguments: Value) -> Told {
         let settings: Settings = serde_json::from_str(settings).unwrap();
         let Value::Object(arguments) = arguments else { panic!("an object") };
         let carried = carried(&arguments, &settings);

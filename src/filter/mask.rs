@@ -20,14 +20,14 @@ pub(super) fn apply(text: &str, findings: Vec<Finding>, rules: &ContentRules) ->
     for finding in disjoint(findings) {
         out.push_str(text.get(from..finding.start).unwrap_or_default());
         let value = text.get(finding.start..finding.end).unwrap_or_default();
-        let named = match finding.kind {
+        let label = match finding.kind {
             Kind::Secret => Some(("SECRET", finding.sub)),
             Kind::Rule(place) => Some(("RULE", rules.at(place).map_or("", |(name, _)| name))),
             Kind::Injection => Some(("INSTRUCTION", finding.type_)),
             Kind::Link => Some(("LINK", finding.type_)),
             Kind::PersonalData | Kind::HiddenText => None,
         };
-        if let Some((what, name)) = named {
+        if let Some((what, name)) = label {
             // Writing to a String cannot fail.
             let _ = write!(out, "[{what}:{name}]");
         } else {

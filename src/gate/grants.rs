@@ -54,7 +54,7 @@ impl Grants {
 
     /// Keeps a grant on objects as they are now.
     pub fn keep(&self, key: GrantKey, objects: &[Option<Identity>]) {
-        let objects = objects.iter().map(object).collect();
+        let objects = objects.iter().map(Option::as_ref).map(object).collect();
         let done = self.change(&key.session.clone(), |all, now| {
             all.retain(|kept| kept.key != key);
             all.push(Kept { key, objects, up: now.up, boot: now.boot });
@@ -71,7 +71,7 @@ impl Grants {
 
     /// Whether a live grant fits the objects. One that somebody else's change has overtaken dies here.
     pub fn fits(&self, key: &GrantKey, objects: &[Option<Identity>]) -> bool {
-        let objects: Vec<Object> = objects.iter().map(object).collect();
+        let objects: Vec<Object> = objects.iter().map(Option::as_ref).map(object).collect();
         let done = self.change(&key.session, |all, now| {
             let Some(at) = all.iter().position(|kept| kept.key == *key) else { return (false, false) };
             let mut kept = all.remove(at);
@@ -91,7 +91,8 @@ impl Grants {
     /// Renews the session's grants on a target after our own change, by whichever tool, so that the next call on it still fits. One that
     /// did not fit `before` was overtaken by somebody else and stays as it is.
     pub fn renew(&self, key: &GrantKey, before: &[Option<Identity>], after: &[Option<Identity>]) {
-        let (before, after): (Vec<Object>, Vec<Object>) = (before.iter().map(object).collect(), after.iter().map(object).collect());
+        let (before, after): (Vec<Object>, Vec<Object>) =
+            (before.iter().map(Option::as_ref).map(object).collect(), after.iter().map(Option::as_ref).map(object).collect());
         let is_same = |other: &GrantKey| GrantKey { tool: key.tool.clone(), ..other.clone() } == *key;
         let done = self.change(&key.session, |all, _| {
             let mut renewed = false;
@@ -122,8 +123,8 @@ impl Grants {
     }
 }
 
-fn object(identity: &Option<Identity>) -> Object {
-    identity.map(|Identity { device, inode, mtime_ns }| (device, inode, mtime_ns.to_string()))
+fn object(identity: Option<&Identity>) -> Object {
+    identity.map(|identity| (identity.device, identity.inode, identity.mtime_ns.to_string()))
 }
 
 #[cfg(test)]

@@ -207,6 +207,6 @@ impl Door {
         let text = self.text(case, wanted.preview, wanted.level, None);
         let wait = Duration::from_secs(pending.expires.saturating_sub(wall_seconds()));
         let question = Question { id: pending.id.clone(), text, code: None, wait, by_operator: true };
-        self.sealed(question, pending, asker)
+        Self::sealed(question, pending, asker)
     }
 }

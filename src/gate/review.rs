@@ -63,14 +63,13 @@ impl Door {
         let said = futures::future::join_all(questions).await;
         let mut verdicts = Vec::new();
         for (index, (verdict, why)) in said.into_iter().enumerate() {
-            let mut facts = json!({"reviewer": index, "why": why, "level": u8::from(level)});
             let word = match verdict {
                 Review::Allow => "allow",
                 Review::Deny => "deny",
                 Review::Doubt => "doubt",
                 Review::Level(_) => "ask",
             };
-            facts["decision"] = json!(word);
+            let facts = json!({"reviewer": index, "why": why, "level": u8::from(level), "decision": word});
             if let Value::Object(facts) = facts
                 && let Err(fault) = entry.note(Event::ReviewVerdict, facts)
             {

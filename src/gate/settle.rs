@@ -140,7 +140,7 @@ impl Door {
             Found::Sealed(pending) => {
                 let wait = Duration::from_secs(pending.expires.saturating_sub(wall_seconds()));
                 let question = Question { wait, ..self.question(case, &preview, level, &pending) };
-                return self.sealed(question, &pending, asker);
+                return Self::sealed(question, &pending, asker);
             }
         };
         let mut pending = self.new_pending(case, binding.clone(), level)?;
@@ -148,7 +148,7 @@ impl Door {
         let question = self.question(case, &preview, level, &pending);
         note(entry, Event::ApprovalRequested, &pending, json!({"level": level, "channel": channel_name(case)}));
         if case.call.caller.channel == Channel::Repeat {
-            let settled = self.sealed(question, &pending, asker)?;
+            let settled = Self::sealed(question, &pending, asker)?;
             seat.seal(pending);
             return Ok(settled);
         }
@@ -173,7 +173,7 @@ impl Door {
         })
     }
 
-    pub(super) fn sealed(&self, question: Question, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
+    pub(super) fn sealed(question: Question, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
         let state = serde_json::to_vec(pending).unwrap_or_default();
         // The state outlives the question, so that a late answer is told as late and not as foreign.
         let sealed = asker.seal(&state, question.wait + LATE).ok_or_else(nobody)?;

@@ -114,7 +114,9 @@ impl Door {
         let mut taint = lock(&self.shared.taint);
         match (action, screened.targets.as_slice()) {
             (Action::Fetch(fetch), targets) if fetch.save_to.is_some() => {
-                targets.iter().for_each(|target| taint.add(self.place(session, target)));
+                for target in targets {
+                    taint.add(self.place(session, target));
+                }
             }
             (Action::MoveFile(_), [from, to]) => {
                 let (from, to) = (self.place(session, from), self.place(session, to));
@@ -123,7 +125,9 @@ impl Door {
                 }
                 let below = |file: &Target| Some(Target { root: to.root.clone(), path: file.path.rebased(&from.path, &to.path)? });
                 let moved: Vec<Target> = taint.files.iter().filter(|file| file.root == from.root).filter_map(below).collect();
-                moved.into_iter().for_each(|target| taint.add(target));
+                for target in moved {
+                    taint.add(target);
+                }
             }
             _ => {}
         }

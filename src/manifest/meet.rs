@@ -38,7 +38,6 @@ impl Manifest {
             review: ReviewRules {
                 from_level: self.review.from_level.min(new.review.from_level),
                 reviewers: joined(&self.review.reviewers, &new.review.reviewers),
-                ..self.review.clone()
             },
             tests: Vec::new(),
             sha256: Sha256::new().chain_update(self.sha256).chain_update(new.sha256).finalize().into(),
@@ -75,7 +74,6 @@ fn clients(old: &Clients, new: &Clients) -> Clients {
         http: alike(&old.http, &new.http),
         tokens: old.tokens.iter().filter(|token| new.tokens.contains(token)).cloned().collect(),
         oauth: oauth.collect(),
-        ..old.clone()
     }
 }
 

@@ -13,7 +13,7 @@ impl ArgumentRule {
             (Self::Range { min, max }, Self::Range { min: low, max: high }) => {
                 let above = min.as_ref().is_none_or(|min| low.as_ref().is_some_and(|low| !less(low, min)));
                 let below = max.as_ref().is_none_or(|max| high.as_ref().is_some_and(|high| !less(max, high)));
-                above && below && (!is_whole(min, max) || is_whole(low, high))
+                above && below && (!is_whole(min.as_ref(), max.as_ref()) || is_whole(low.as_ref(), high.as_ref()))
             }
             (Self::Length { min, max }, Self::Length { min: low, max: high }) => {
                 let above = min.is_none_or(|min| low.is_some_and(|low| low >= min));
@@ -26,7 +26,7 @@ impl ArgumentRule {
 }
 
 /// Whole bounds ask for whole numbers.
-fn is_whole(min: &Option<Number>, max: &Option<Number>) -> bool {
+fn is_whole(min: Option<&Number>, max: Option<&Number>) -> bool {
     [min, max].into_iter().flatten().all(|bound| !bound.is_f64())
 }
 
@@ -43,7 +43,9 @@ pub(super) fn meet(old: &ArgumentRule, new: &ArgumentRule) -> Option<ArgumentRul
             let both: Vec<_> = old.iter().filter(|value| new.contains(value)).cloned().collect();
             (!both.is_empty()).then_some(ArgumentRule::Listed(both))
         }
-        (ArgumentRule::Range { min, max }, ArgumentRule::Range { min: low, max: high }) if is_whole(min, max) == is_whole(low, high) => {
+        (ArgumentRule::Range { min, max }, ArgumentRule::Range { min: low, max: high })
+            if is_whole(min.as_ref(), max.as_ref()) == is_whole(low.as_ref(), high.as_ref()) =>
+        {
             let pick = |one: &Option<Number>, two: &Option<Number>, takes_two: fn(&Number, &Number) -> bool| match (one, two) {
                 (Some(one), Some(two)) => Some(if takes_two(one, two) { two.clone() } else { one.clone() }),
                 (one, two) => one.clone().or_else(|| two.clone()),

@@ -123,7 +123,7 @@ impl ServerHandler for Handler {
                 tokio::select! {
                     () = gone.cancelled() => return,
                     () = tokio::time::sleep(STILL_THERE) => continue,
-                    changed = changes.changed() => if changed.is_err() { return },
+                    news = changes.changed() => if news.is_err() { return },
                 }
                 let now = names(&house);
                 if now != known {

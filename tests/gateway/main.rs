@@ -33,10 +33,9 @@ print(ask("https://elsewhere.example/"))
 print("CERTIFICATE_VERIFY_FAILED" in ask("https://localhost:{tls}/", context=ssl.create_default_context(cadata=open("/roots/shelf/other.pem").read())))
 "#
     ));
-    let wanted = format!(
-        "hello over http\nhello over tls\n403 ip_literal\nsome data\n403 domain_not_allowed\n\
+    let wanted = "hello over http\nhello over tls\n403 ip_literal\nsome data\n403 domain_not_allowed\n\
          Tunnel connection failed: 403 domain_not_allowed: the host `elsewhere.example` is not listed\nTrue\n"
-    );
+        .to_string();
     assert_eq!(answer["stdout"], wanted, "{answer}");
     let refused: Vec<_> = answer["network"].as_array().unwrap().iter().filter(|contact| contact["verdict"] != "ok").collect();
     assert_eq!(refused.len(), 3, "{refused:?}");

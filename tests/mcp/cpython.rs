@@ -1,4 +1,4 @@
-//! CPython's own tests, run in the jail: what fails there must fail at a wall that is stated, or outside the jail as well.
+//! `CPython`'s own tests, run in the jail: what fails there must fail at a wall that is stated, or outside the jail as well.
 
 use std::process::{Command, Stdio};
 

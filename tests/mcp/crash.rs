@@ -84,9 +84,9 @@ fn a_server_killed_at_any_moment_under_load_leaves_no_effect_without_its_record(
         random ^= random << 17;
         let promised = crash(&home, round, Duration::from_micros(random % 120_000));
         if promised.0.len() < 60 {
-            killed_early += 1
+            killed_early += 1;
         } else {
-            killed_late += 1
+            killed_late += 1;
         }
         // The next start recovers what the killed one left.
         Server::start(&home).close();

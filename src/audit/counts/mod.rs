@@ -66,7 +66,9 @@ impl Counts {
     /// # Errors  As [`open`](Self::open).
     pub fn with_ticks(state: &StateDir, ticks: Ticks) -> io::Result<Self> {
         let [rings, accounts, grants] = [state.subfolder("rates")?, state.subfolder("accounts")?, state.subfolder("grants")?];
-        [&rings, &accounts, &grants].into_iter().for_each(|folder| held::sweep(folder, STALE));
+        for folder in [&rings, &accounts, &grants] {
+            held::sweep(folder, STALE);
+        }
         let (open_rings, open_accounts, open_grants) = (Mutex::default(), Mutex::default(), Mutex::default());
         Ok(Self { rings, accounts, grants, ticks, open_rings, open_accounts, open_grants })
     }

@@ -45,7 +45,7 @@ impl<'a> Failures<'a> {
     /// # Errors  When it cannot be kept: then no secret may be right either.
     pub(super) fn add(mut self, now: u64) -> io::Result<()> {
         self.times.push(now);
-        let text: String = self.times.iter().map(|at| format!("{at}\n")).collect();
+        let text: String = self.times.iter().flat_map(|at| [at.to_string(), "\n".to_owned()]).collect();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(self.folder, &self.name, flags, Mode::RUSR | Mode::WUSR)?;
         let written = rustix::io::write(&file, text.as_bytes())?;

@@ -35,7 +35,7 @@ impl StateDir {
     /// # Errors  `NotFound` when no server lives.
     pub fn reach_server(&self) -> io::Result<UnixStream> {
         let folder = self.existing(FOLDER)?;
-        for name in names(&folder)?.into_iter().filter(|name| name.ends_with(".sock")) {
+        for name in names(&folder)?.into_iter().filter(|name| name.strip_suffix(".sock").is_some()) {
             match UnixStream::connect(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd())) {
                 Ok(stream) => return Ok(stream),
                 Err(fault) if fault.kind() == io::ErrorKind::ConnectionRefused => remove(&folder, &name)?,

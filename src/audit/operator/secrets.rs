@@ -66,7 +66,7 @@ impl StateDir {
     pub fn operators(&self) -> io::Result<Vec<Operator>> {
         let folder = self.subfolder(FOLDER)?;
         let mut found = Vec::new();
-        for name in names(&folder)?.iter().filter(|name| name.ends_with(".json")) {
+        for name in names(&folder)?.iter().filter(|name| name.strip_suffix(".json").is_some()) {
             let stored = read(&folder, name)?.and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
             found.extend(stored.map(|stored| Operator { name: stored.name, kind: stored.kind }));
         }

@@ -143,8 +143,8 @@ fn answer(server: &mut Server, id: &str, say: &str, who: Option<&str>, reason: O
     let secret = if say == "deny" { None } else { secret("passphrase or code: ")? };
     let mut request = json!({"do": "answer", "id": text(&question, "id"), "say": say, "binding": text(&question, "binding")});
     for (name, value) in [("operator", who), ("secret", secret.as_deref()), ("reason", reason)] {
-        if let Some(value) = value {
-            request[name] = json!(value);
+        if let (Some(value), Some(fields)) = (value, request.as_object_mut()) {
+            fields.insert(name.to_owned(), json!(value));
         }
     }
     let said = server.ask(&request)?;
@@ -209,10 +209,10 @@ fn one_line(question: &Value) -> String {
         plain(first)
     );
     if number("needed") > 1 {
-        line.push_str(&format!("  ({agreed} of {} operators agreed)", number("needed")));
+        line = format!("{line}  ({agreed} of {} operators agreed)", number("needed"));
     }
     if number("times") > 1 {
-        line.push_str(&format!("  (asked {} times)", number("times")));
+        line = format!("{line}  (asked {} times)", number("times"));
     }
     line
 }

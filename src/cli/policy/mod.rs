@@ -1,7 +1,5 @@
 //! `toolgate policy`: what a change of the manifest means, the operator's word on one that waits, and lines that the log suggests.
 
-#![expect(clippy::disallowed_methods, reason = "the operator names manifests by their paths")]
-
 mod replay;
 mod suggest;
 
@@ -33,7 +31,7 @@ pub(super) fn run(command: PolicyCommand, out: &mut dyn Write) -> Result<End, Fa
         PolicyCommand::Diff { old, .. } => waiting(old.as_deref(), out),
         PolicyCommand::Apply { file, yes } => apply(file.as_deref(), yes, out),
         PolicyCommand::Suggest { manifest, calls, denied, tighten } => {
-            suggest::suggest(manifest.as_deref(), calls, &suggest::Wanted { denied, tighten }, out)
+            suggest::suggest(manifest.as_deref(), calls, suggest::Wanted { denied, tighten }, out)
         }
     }
 }

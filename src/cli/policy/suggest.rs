@@ -40,7 +40,7 @@ struct Proposal {
 type Proposals = BTreeMap<String, Proposal>;
 
 /// Prints what the last calls suggest.
-pub(super) fn suggest(file: Option<&Path>, most: usize, wanted: &Wanted, out: &mut dyn Write) -> Result<End, Fault> {
+pub(super) fn suggest(file: Option<&Path>, most: usize, wanted: Wanted, out: &mut dyn Write) -> Result<End, Fault> {
     let mut found = setup::find(&super::choice(file, &[]))?;
     let state = setup::state_path(&found.manifest, found.file.as_deref())?;
     let calls = recorded(&state, most)?;
@@ -93,17 +93,17 @@ pub(super) fn suggest(file: Option<&Path>, most: usize, wanted: &Wanted, out: &m
 /// Proposes what would let a refused call through, where lines of the manifest would.
 fn allow(proposals: &mut Proposals, manifest: &Arc<Manifest>, roots: Option<&crate::sandbox::root::Roots>, call: &Recorded, why: &str) {
     let mut changed = Arc::clone(manifest);
-    let mut changes = Vec::new();
+    let mut steps = Vec::new();
     let mut decided = judged(&changed, roots, call);
-    while decided.verdict.decision == Decision::Deny && changes.len() < 6 {
+    while decided.verdict.decision == Decision::Deny && steps.len() < 6 {
         let Some(change) = lift(Arc::make_mut(&mut changed), &call.profile, &call.tool, &decided) else { return };
-        changes.push(change);
+        steps.push(change);
         decided = judged(&changed, roots, call);
     }
     if decided.verdict.decision == Decision::Deny {
         return;
     }
-    for change in changes {
+    for change in steps {
         let key = change.key.split('[').next().unwrap_or_default().to_owned();
         let words = quoted(&change.what);
         let proposal = proposals.entry(key).or_default();
@@ -227,13 +227,12 @@ fn print(manifest: &Manifest, title: &str, proposals: &Proposals, out: &mut dyn 
             writeln!(out, "# and {} more", proposal.why.len() - MOST_REASONS)?;
         }
         let at = manifest.spans.locate(key).map(|place| format!("  # line {}", place.line)).unwrap_or_default();
-        match &proposal.value {
-            Some(value) => writeln!(out, "# {name}: {value}{at}")?,
-            None => {
-                let mut all: Vec<String> = now(manifest, key).into_iter().filter(|word| !proposal.removed.contains(word)).collect();
-                all.extend(proposal.added.iter().filter(|word| !all.contains(word)).cloned().collect::<Vec<_>>());
-                writeln!(out, "{name} = [{}]{at}", all.join(", "))?;
-            }
+        if let Some(value) = &proposal.value {
+            writeln!(out, "# {name}: {value}{at}")?;
+        } else {
+            let mut all: Vec<String> = now(manifest, key).into_iter().filter(|word| !proposal.removed.contains(word)).collect();
+            all.extend(proposal.added.iter().filter(|word| !all.contains(word)).cloned().collect::<Vec<_>>());
+            writeln!(out, "{name} = [{}]{at}", all.join(", "))?;
         }
     }
     Ok(())

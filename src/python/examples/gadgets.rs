@@ -350,23 +350,23 @@ X = TypedDict('X', {'a=print("PWNED")': int})
 @dataclass
 class Y(X): pass
 "#,
-    r#"class A: pass
+    r"class A: pass
 y = A.__class__
 y('X', (), {'a': 1})
-"#,
-    r#"k = lambda o: type(o)
+",
+    r"k = lambda o: type(o)
 t = k(k(1))
 X = t('X', (), {'__getattr__': 1})
-"#,
-    r#"def kind(o): return o.__class__
+",
+    r"def kind(o): return o.__class__
 kind(kind(1))('X', (), dict(__reduce_ex__=1))
-"#,
+",
     r#"t = b"{0.__class__}".decode()
 print(t.format(1))
 "#,
-    r#"t = str(b'{0.__glob' b'als__}', 'ascii')
+    r"t = str(b'{0.__glob' b'als__}', 'ascii')
 t.format(print)
-"#,
+",
     r"def f(o, n):
     name = 'visit_' + n
     name = n

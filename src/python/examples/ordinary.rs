@@ -432,13 +432,13 @@ quit()
         return getattr(self, name, self.generic)(node)
     def generic(self, n): return None
 "#,
-    r#"class Shell:
+    r"class Shell:
     def run(self, word):
         method = 'do_' + word.lower()
         if word.startswith('un'):
             method = 'undo_%s' % word[2:]
         return getattr(self, method, None)
-"#,
+",
     r#"class Shell:
     def run(self, word):
         return getattr(self, "handle_{}".format(word))()
