@@ -1,6 +1,10 @@
 //! Properties of the judge, over invented manifests, calls and worlds: order never matters; what tightens never loosens.
 //! `PROPTEST_CASES=1000000` runs as many.
-#![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "helpers of tests take cases as they are written, and may stop at what should not be")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests take cases as they are written, and may stop at what should not be"
+)]
 
 use std::sync::Arc;
 

@@ -81,7 +81,7 @@ fn read(report: &str) -> (u64, Vec<Failed>) {
 /// Runs a suite in the jail, and what fails at no wall outside of it.
 fn run(suite: &str, at_least: u64) {
     let Some(python) = with_tests(suite) else { return };
-    let walls = "timeout = \"15m\"\ncpu = \"15m\"\nmemory = \"1 GiB\"\nprocesses = 64\nopen_files = 1024\noutput = \"8 MiB\"\n";
+    let walls = "timeout = \"15m\"\ncpu = \"15m\"\nmemory = \"4 GiB\"\nprocesses = 64\nopen_files = 1024\noutput = \"8 MiB\"\n";
     let home = open_home(&format!("interpreter = {}\n{walls}", Value::from(python.as_str())));
     let manifest = std::fs::read_to_string(home.manifest())
         .unwrap()

@@ -162,6 +162,7 @@ impl Native {
             roots: roots.collect(),
             start_dir: spec.start(),
             preload: self.preload.clone(),
+            prelude: spec.prelude.clone(),
             fresh: spec.fresh,
             network: spec.network.is_some(),
             command: spec.command.clone(),

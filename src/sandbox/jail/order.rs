@@ -35,6 +35,8 @@ pub(crate) struct Order {
     pub(crate) start_dir: String,
     /// Modules that a waiting interpreter has imported.
     pub(crate) preload: Vec<String>,
+    /// What runs before the program; a waiting interpreter has compiled it.
+    pub(crate) prelude: Option<String>,
     /// Start from nothing.
     pub(crate) fresh: bool,
     /// Whether the program has a doorway to the server's gateway.

@@ -1,5 +1,5 @@
 # Runs the program that comes over descriptor 3 as a notebook would, and reports over descriptor 4.
-def _toolgate(leave=None, wait=None):
+def _toolgate(leave=None, wait=None, compiled={}):
     # In a process that was forked from a waiting interpreter, `wait` returns when the call has come, and `leave` ends the process;
     # without them the program is there already, and the interpreter ends by itself.
     import builtins
@@ -138,7 +138,7 @@ def _toolgate(leave=None, wait=None):
         sys.path[:] = path.split("\n")
         if prelude:
             own = {"__name__": "__prelude__", "__builtins__": builtins}
-            exec(compile(prelude, "<prelude>", "exec", 0, True), own)
+            exec(compiled.get(prelude) or compile(prelude, "<prelude>", "exec", 0, True), own)
             guard = own.get("guard")
             if guard is not None:
                 guard(names, lambda event, detail: report(b"event", (event + " " + detail).encode("utf-8", "replace")))

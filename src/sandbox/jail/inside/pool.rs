@@ -303,12 +303,6 @@ impl Pool {
                     let supervisor = self.forking.pop_front();
                     if let Some(cell) = self.cells.iter_mut().find(|cell| Some(cell.supervisor) == supervisor) {
                         cell.program = Some(pid);
-                        if let Some(group) = cell.group.as_ref().filter(|_| pid > 0) {
-                            // A program outside its group would be bounded by the other means alone; that is not what was said.
-                            if group.take(pid).is_err() {
-                                cell.end();
-                            }
-                        }
                     }
                 }
                 _ => {}
@@ -320,9 +314,15 @@ impl Pool {
             }
             match order::receive::<Word>(cell.channel.as_fd()) {
                 Ok(Some((Word::Built, fds))) => {
+                    // A program outside its group would be bounded by the other means alone; that is not what was said.
+                    let Ok(doors) = cell.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else {
+                        cell.end();
+                        continue;
+                    };
                     if let Some(zygote) = &self.zygote {
-                        let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
-                        let _ = order::send_bytes(zygote.channel.as_fd(), b"fork", &fds);
+                        let word = format!("fork {}", doors.len());
+                        let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).chain(doors.iter().map(AsFd::as_fd)).collect();
+                        let _ = order::send_bytes(zygote.channel.as_fd(), word.as_bytes(), &fds);
                         self.forking.push_back(cell.supervisor);
                         self.forks += 1;
                     }

@@ -84,7 +84,7 @@ pub(super) fn wait(order: &Order, seat: OwnedFd, lacks: &Lacks) -> ExitCode {
 /// Joins the group of the call with this process and what it starts, and notes what that bounds.
 pub(super) fn join(order: &Order, group: &Group, built: &mut Built) {
     let mut lacks = group.lacks();
-    if let Err(reason) = group.take(0) {
+    if let Err(reason) = group.enter() {
         lacks = Lacks { memory: Some(reason.clone()), cpu: Some(reason) };
     }
     note(order, &lacks, built);

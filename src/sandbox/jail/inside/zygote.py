@@ -15,8 +15,8 @@ def _zygote():
             break
         parts.append(part)
     posix.close(4)
-    # Lines: the module path, the modules to import, the limits as `number bound`, the filters in hexadecimal.
-    path, preload, limits, filters = b"".join(parts).decode().split("\n\n")
+    # Lines: the module path, the modules to import, the limits as `number bound`, the filters in hexadecimal; then the prelude.
+    path, preload, limits, filters, prelude = b"".join(parts).decode("utf-8", "surrogatepass").split("\n\n", 4)
     sys.path[:] = path.split("\n")
     limits = [tuple(int(n) for n in line.split()) for line in limits.split("\n")]
     filters = [bytes.fromhex(line) for line in filters.split("\n")]
@@ -25,6 +25,8 @@ def _zygote():
             __import__(name)
         except Exception:
             pass
+    # Compiling it takes as long as the rest of a short program.
+    compiled = {prelude: compile(prelude, "<prelude>", "exec", 0, True)} if prelude else {}
     libc = ctypes.CDLL(None, use_errno=True)
 
     class Program(ctypes.Structure):
@@ -67,7 +69,9 @@ def _zygote():
                 pass
         posix._exit(status)
 
-    def program(channel_fd, rules):
+    def program(channel_fd, rules, groups):
+        for fd in groups:
+            posix.write(fd, b"0")
         posix.dup2(channel_fd, 3, False)
         if rules is not None:
             posix.dup2(rules, 4, False)
@@ -116,15 +120,15 @@ def _zygote():
             posix.closerange(5, 16)
             posix.chdir(start)
 
-        _toolgate(leave, wait)
+        _toolgate(leave, wait, compiled)
 
-    def enter(fds):
+    def enter(fds, groups):
         *namespaces, channel_fd = fds[:8]
         for fd in namespaces:
             must(libc.setns(fd, 0))
         pid = posix.fork()
         if pid == 0:
-            program(channel_fd, fds[8] if len(fds) > 8 else None)
+            program(channel_fd, fds[8] if len(fds) > 8 else None, groups)
         control.send(b'{"Forked":%d}' % pid)
         posix._exit(0)
 
@@ -133,13 +137,15 @@ def _zygote():
     gc.freeze()
     control.send(b'"Seated"')
     while True:
-        order, fds = received(control, 9)
+        order, fds = received(control, 11)
         if not order:
             posix._exit(0)
         child = posix.fork()
         if child == 0:
             try:
-                enter(fds)
+                # The last ones are the doors of the groups: their number follows `fork`.
+                walls = len(fds) - int(order[5:])
+                enter(fds[:walls], fds[walls:])
             finally:
                 posix._exit(1)
         for fd in fds:

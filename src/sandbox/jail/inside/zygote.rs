@@ -43,6 +43,7 @@ pub(super) fn start(order: &Order) -> Result<Made, String> {
         order.preload.join(" "),
         walls::limit_lines(&order.limits),
         syscalls::filter_lines(order.network)?,
+        order.prelude.clone().unwrap_or_default(),
     ];
     let profile = sealed(&[profile.join("\n\n").as_bytes()]).map_err(|e| e.to_string())?;
     if let Some(pid) = raw::fork()? {

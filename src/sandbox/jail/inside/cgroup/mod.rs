@@ -7,6 +7,7 @@ mod find;
 mod scope;
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -146,15 +147,27 @@ fn sweep(place: &Path) {
 const PREFIX: &str = "toolgate-";
 
 impl Group {
-    /// Takes a process in; 0 is the caller. What it used before is not counted.
+    /// The files of its groups: a process of one thread that writes `0` to each is in. What it used before is not counted.
+    ///
+    /// In version 1 that is `tasks`. A thread that moves itself there moves at once; who moves others, or writes to `cgroup.procs`, stops
+    /// every fork and every end of a process until all processors have passed a quiet state, some ten milliseconds
+    /// (`cgroup_threadgroup_rwsem`).
     ///
     /// # Errors
     /// The text of what went wrong.
-    pub(super) fn take(&self, pid: i32) -> Result<(), String> {
-        for bound in [&self.memory, &self.cpu].into_iter().flatten() {
-            fs::write(bound.folder.join("cgroup.procs"), pid.unsigned_abs().to_string()).map_err(|e| e.to_string())?;
-        }
-        Ok(())
+    pub(super) fn doors(&self) -> Result<Vec<File>, String> {
+        let open = |path| fs::OpenOptions::new().write(true).open(path);
+        let groups = [&self.memory, &self.cpu].into_iter().flatten();
+        let doors = groups.map(|bound| open(bound.folder.join("tasks")).or_else(|_| open(bound.folder.join("cgroup.procs"))));
+        doors.collect::<Result<_, _>>().map_err(|e| e.to_string())
+    }
+
+    /// Takes the caller in, which has one thread.
+    ///
+    /// # Errors
+    /// The text of what went wrong.
+    pub(super) fn enter(&self) -> Result<(), String> {
+        self.doors()?.iter_mut().try_for_each(|door| door.write_all(b"0")).map_err(|e| e.to_string())
     }
 
     /// What could not be had.
