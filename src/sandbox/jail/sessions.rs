@@ -243,10 +243,13 @@ async fn one(
             () = late => {}
         }
     });
-    // Between two calls nobody has allowed anything: what a program goes on doing then reaches nothing.
-    state.words.doorway().close().await;
     let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
     let alive = ended.is_none();
+    if alive && state.layers.is_empty() {
+        state.words.catch_up().await?;
+    }
+    // Between two calls nobody has allowed anything: what a program goes on doing then reaches nothing.
+    state.words.doorway().close().await;
     let end = match ended {
         None => report.done.clone().unwrap_or_default(),
         Some(told) => {

@@ -41,6 +41,20 @@ impl Words {
         std::mem::take(&mut self.layers)
     }
 
+    /// Hears what was said before the program began. A short program is done before that was listened to.
+    ///
+    /// # Errors
+    /// [`NoRun`] when the channel fails or closes first.
+    pub(super) async fn catch_up(&mut self) -> Result<(), NoRun> {
+        while self.layers.is_empty() {
+            if let (Word::Started(all), fds) = hear(&self.socket).await? {
+                self.layers = all;
+                self.doorway.open(fds.into_iter().next());
+            }
+        }
+        Ok(())
+    }
+
     /// Listens until the jail process has said its last word.
     ///
     /// # Errors
