@@ -3,7 +3,12 @@
 //! `cargo run --release --example http_load`, with the binary built beside it. `TOOLGATE_LOAD_MINUTES` (1) sets how long,
 //! `TOOLGATE_LOAD_SESSIONS` (1000) and `TOOLGATE_LOAD_CALLERS` (64) how many. It ends with 1 where a call failed or something grew.
 
-#![expect(clippy::print_stdout, clippy::expect_used, reason = "a load generator prints, and what does not start ends it")]
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a load generator prints, and what does not start ends it"
+)]
 
 #[path = "../benches/http/client.rs"]
 mod client;

@@ -111,10 +111,10 @@ fn timed(command: &mut Command) -> Duration {
     took
 }
 
-fn series(rounds: usize, pause: Duration, mut once: impl FnMut() -> Duration) -> Vec<Duration> {
+fn series(rounds: usize, pause: Duration, mut measure: impl FnMut() -> Duration) -> Vec<Duration> {
     let one = |_| {
         std::thread::sleep(pause);
-        once()
+        measure()
     };
     let mut times: Vec<Duration> = (0..rounds).map(one).collect();
     times.sort_unstable();

@@ -1,5 +1,4 @@
 //! What one call gives and takes, apart from attacks.
-#![expect(clippy::print_stdout, reason = "a backend that is not run says why")]
 
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};

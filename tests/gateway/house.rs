@@ -1,4 +1,9 @@
 //! A manifest that opens the servers of the test to programs, and nothing else.
+#![expect(
+    clippy::panic,
+    clippy::unnecessary_debug_formatting,
+    reason = "a test that cannot be set up fails loudly; a path is quoted for TOML"
+)]
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Programs that use the network as they always do, through the built binary, against servers of this machine that the manifest opens:
 //! plain HTTP, and TLS under an authority made for the test.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, clippy::indexing_slicing, reason = "a test that cannot be set up fails loudly")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot be set up fails loudly")]
 
 mod house;
 mod servers;

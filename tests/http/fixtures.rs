@@ -166,7 +166,7 @@ impl Fixtures {
         Ok(text(&format!("Elicitation completed: action={}, content={}", action.as_str().unwrap_or_default(), json!(answer.content))))
     }
 
-    async fn repeated(
+    fn repeated(
         &self,
         params: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
@@ -244,7 +244,7 @@ impl ServerHandler for Fixtures {
     }
 
     async fn call_tool(&self, params: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
-        if let Some(answer) = self.repeated(&params, &context).await? {
+        if let Some(answer) = self.repeated(&params, &context)? {
             return Ok(answer);
         }
         let argument =

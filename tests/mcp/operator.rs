@@ -21,7 +21,7 @@ pub(crate) fn approvals(home: &Home, arguments: &[&str], lines: &[&str]) -> Outp
     let mut command = home.toolgate(&["approvals"]);
     let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // One that needs no secret may have ended already.
-    let _ = child.stdin.take().unwrap().write_all(lines.iter().map(|line| format!("{line}\n")).collect::<String>().as_bytes());
+    let _ = child.stdin.take().unwrap().write_all(lines.iter().fold(String::new(), |all, line| all + line + "\n").as_bytes());
     child.wait_with_output().unwrap()
 }
 

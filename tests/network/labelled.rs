@@ -1,4 +1,5 @@
 //! Every labelled request, made by the built server over a network: by real names, connections, redirects and TLS.
+#![expect(clippy::large_stack_arrays, clippy::format_collect, reason = "a hostile server of a test, and its short manifest")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! What comes back, by its kind, through the built server over a network.
+#![expect(clippy::format_collect, reason = "the text of one test")]
 
 use std::process::Command;
 

@@ -28,7 +28,9 @@ impl Place {
         std::thread::spawn(move || {
             let entered = unshare(flags).map(|()| gettid().as_raw()).map_err(|fault| format!("no namespace of its own: {fault}"));
             let _ = ready.send(entered);
-            todo.iter().for_each(|work| work());
+            for work in &todo {
+                work();
+            }
         });
         let thread = made.recv().map_err(|_| "the thread ended".to_owned())??;
         Ok(Self { work, thread })
