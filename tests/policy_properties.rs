@@ -169,7 +169,11 @@ fn tightened(policy: &Value, how: usize, pattern: &str, tool: &str) -> Value {
         4 => policy["network"]["denied_ports"] = json!([443]),
         5 => policy["roots"]["data"]["mode"] = json!("ro"),
         6 => policy["files"]["max_file_size"] = json!("50"),
-        7 => policy["profiles"]["p"]["rate_limit_per_minute"] = json!(2),
+        // What was 0 stays 0: 2 would be more.
+        7 => {
+            policy["profiles"]["p"]["rate_limit_per_minute"] =
+                json!(policy["profiles"]["p"]["rate_limit_per_minute"].as_u64().unwrap_or(10).min(2))
+        }
         8 => policy["profiles"]["p"]["roots"] = json!(["lib"]),
         9 => policy["profiles"]["p"]["permissions"] = json!(["READ_FILE"]),
         10 => policy["limits"] = json!({"rate_limit_per_minute": 1}),
