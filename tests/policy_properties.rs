@@ -172,7 +172,7 @@ fn tightened(policy: &Value, how: usize, pattern: &str, tool: &str) -> Value {
         // What was 0 stays 0: 2 would be more.
         7 => {
             policy["profiles"]["p"]["rate_limit_per_minute"] =
-                json!(policy["profiles"]["p"]["rate_limit_per_minute"].as_u64().unwrap_or(10).min(2))
+                json!(policy["profiles"]["p"]["rate_limit_per_minute"].as_u64().unwrap_or(10).min(2));
         }
         8 => policy["profiles"]["p"]["roots"] = json!(["lib"]),
         9 => policy["profiles"]["p"]["permissions"] = json!(["READ_FILE"]),
