@@ -139,8 +139,10 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
         http: http.clone(),
     };
     let reaper = tokio::spawn(reap(Arc::clone(&sessions), http.session_idle));
+    // Before the first caller can be answered: a signal that comes right after would end the server as it stands.
+    let told_to_stop = watch(&house);
     let mut listening = tokio::spawn(listen::serve(options.door, terms));
-    watch(&house).await;
+    told_to_stop.await;
     draining.cancel();
     // What runs may finish; streams that only wait end with the bound.
     let finished = async {
@@ -188,22 +190,24 @@ async fn reap(sessions: Arc<Sessions>, idle: Duration) {
     }
 }
 
-/// Waits for the signal to stop; answers the others meanwhile.
-async fn watch(house: &Arc<House>) {
+/// Takes signals from now on; the future waits for the one to stop, and answers the others meanwhile.
+fn watch(house: &Arc<House>) -> impl Future<Output = ()> {
     let signals =
         [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2(), SignalKind::hangup()].map(|kind| signal(kind).ok());
-    let [Some(mut terminate), Some(mut interrupt), Some(mut kill), Some(mut hangup)] = signals else {
-        tracing::warn!("signals cannot be watched; the server ends when it is killed");
-        return std::future::pending().await;
-    };
-    let mut look = tokio::time::interval(crate::server::LOOK);
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => return,
-            _ = interrupt.recv() => return,
-            _ = kill.recv() => house.kill("SIGUSR2").await,
-            _ = hangup.recv() => house.refresh().await,
-            _ = look.tick() => house.refresh().await,
+    async move {
+        let [Some(mut terminate), Some(mut interrupt), Some(mut kill), Some(mut hangup)] = signals else {
+            tracing::warn!("signals cannot be watched; the server ends when it is killed");
+            return std::future::pending().await;
+        };
+        let mut look = tokio::time::interval(crate::server::LOOK);
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => return,
+                _ = interrupt.recv() => return,
+                _ = kill.recv() => house.kill("SIGUSR2").await,
+                _ = hangup.recv() => house.refresh().await,
+                _ = look.tick() => house.refresh().await,
+            }
         }
     }
 }
