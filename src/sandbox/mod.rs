@@ -6,6 +6,7 @@ mod python;
 pub mod reading;
 mod review;
 pub mod root;
+mod tick;
 mod view;
 
 use std::net::IpAddr;

@@ -3,17 +3,18 @@
 use std::time::Instant;
 
 use super::collect::Kept;
-use super::harvest::{self, Harvest};
+use super::harvest::{self, Before, Harvest};
 use super::order::End;
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::spec::JailSpec;
 use super::verdict::{self, Report, Stop};
+use crate::sandbox::tick;
 
 /// Everything that was seen of a call.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) began: Instant,
-    pub(super) since: (i64, i64),
+    pub(super) before: Before,
     pub(super) end: End,
     pub(super) stop: Option<Stop>,
     pub(super) report: Report,
@@ -32,9 +33,10 @@ impl Ending {
         let verdict = verdict::judge(&self.end, self.stop.as_ref(), &self.report, &spec.limits);
         let mut found = Harvest::default();
         if let Some(root) = spec.first_writable().cloned() {
-            let since = self.since;
-            let gathered = tokio::task::spawn_blocking(move || harvest::gather(&root.name, &root.dir, since)).await;
+            let before = self.before;
+            let gathered = tokio::task::spawn_blocking(move || before.gather(&root.name, &root.dir)).await;
             found = gathered.map_err(|e| NoRun::fault("looking at files", e))?;
+            tick::touched();
         }
         let ((stdout, cut_output), (stderr, cut_error)) = (self.output.text(), self.error.text());
         let events = self.report.events;

@@ -72,7 +72,7 @@ impl Native {
     }
 
     async fn make(&self, spec: &JailSpec, order: Order, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
-        let (began, since) = (Instant::now(), harvest::now());
+        let (began, before) = (Instant::now(), harvest::Before::look(spec.first_writable()));
         let (mut pipes, ends) = Pipes::new()?;
         let stdin = sealed(&[&spec.stdin])?;
         let program = program_file(&self.interpreter, spec)?;
@@ -91,7 +91,7 @@ impl Native {
         let (end, layers) = told?;
         let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
         let report = verdict::read_report(&report);
-        Ending { began, since, end, stop, report, output, error, isolation: Isolation { backend: self.name().to_owned(), layers } }
+        Ending { began, before, end, stop, report, output, error, isolation: Isolation { backend: self.name().to_owned(), layers } }
             .outcome(spec)
             .await
     }

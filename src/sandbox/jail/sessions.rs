@@ -197,7 +197,7 @@ async fn one(
     cancel: &CancellationToken,
     progress: Progress,
 ) -> Result<(Outcome, bool), NoRun> {
-    let (began, since) = (Instant::now(), harvest::now());
+    let (began, before) = (Instant::now(), harvest::Before::look(spec.first_writable()));
     state.words.doorway().open_again(spec.network.clone());
     let (mut pipes, ends) = Pipes::new()?;
     let stdin = sealed(&[&spec.stdin])?;
@@ -265,7 +265,7 @@ async fn one(
     }
     let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
     let isolation = Isolation { backend: super::backend::Backend::name(native).to_owned(), layers: state.layers.clone() };
-    let outcome = Ending { began, since, end, stop, report, output, error, isolation }.outcome(spec).await?;
+    let outcome = Ending { began, before, end, stop, report, output, error, isolation }.outcome(spec).await?;
     Ok((outcome, alive))
 }
 

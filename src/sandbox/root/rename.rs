@@ -17,6 +17,7 @@ use super::seen::Seen;
 use super::write::{make_room, place, unplaced};
 use crate::gate::{Permit, Terms};
 use crate::model::{Code, DeleteFile, Failure, Kind, MoveFile, Opened, RelPath, Target};
+use crate::sandbox::tick;
 
 /// What was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +60,7 @@ impl Roots {
             Err(Stuck::Errno(Errno::EXIST) | Stuck::Changed) => return Err(changed(&from.target)),
             Err(Stuck::Errno(errno)) => return Err(fault(errno, &from.target, "moved")),
         }
+        tick::touched();
         for (root, folder) in [(&old_root, old_folder), (&new_root, new_folder)] {
             if !root.scratch {
                 // The move has happened; that it is not on disk yet is no reason to report it as failed.

@@ -15,6 +15,7 @@ use super::resolve::open_folder;
 use super::seen::Seen;
 use super::session::random_name;
 use crate::model::{Identity, Kind, PathFact};
+use crate::sandbox::tick;
 
 /// Why a content was not put in place. Nothing was changed then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,7 @@ fn attempt(
     } else {
         temporary.place(name)?;
     }
+    tick::touched();
     if durable {
         fsync(open_folder(folder)?)?;
     }
