@@ -31,6 +31,9 @@ fn every_attack_fails_and_its_ordinary_counterpart_works() {
             world.warm_up();
         }
         failures.extend(world.go_through(&rows).into_iter().map(|failure| format!("{}: {failure}", listed.name)));
+        if listed.name == "native" {
+            failures.extend(world.go_through_alone(&rows).into_iter().map(|failure| format!("native, alone: {failure}")));
+        }
     }
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), rows.len(), failures.join("\n"));
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use toolgate::sandbox::jail::{BACKENDS, JailRoot, Layer, Limit, NoRun, Session, SessionBounds, Status};
+use toolgate::sandbox::jail::{BACKENDS, JailRoot, JailSpec, Layer, Limit, NoRun, Session, SessionBounds, Status};
 
 use super::harness::{World, open};
 
@@ -276,7 +276,25 @@ fn calls_are_served_by_jails_that_wait_and_fresh_ones_are_not() {
     let mut spec = world.spec("print('_zygote' in open('/proc/self/cmdline').read())");
     assert_eq!(world.run(&spec).unwrap().stdout, "True\n");
     spec.fresh = true;
-    assert_eq!(world.run(&spec).unwrap().stdout, "False\n");
+    // From nothing, then in jails that stand already, as far as there are some.
+    for outcome in (0..12).map(|_| world.run(&spec).unwrap()) {
+        assert_eq!(
+            (outcome.stdout.as_str(), &outcome.isolation.layers),
+            ("False\n", &world.run(&world.spec("")).unwrap().isolation.layers)
+        );
+    }
+    let alone = |program: &str| JailSpec { fresh: true, ..world.spec(program) };
+    let mut all: Vec<JailSpec> = (0..12).map(|n| alone(&format!("print({n})"))).collect();
+    all.push(alone("import os\nos.kill(os.getpid(), 9)"));
+    all.push(alone("while True: pass"));
+    all[13].limits.wall = Duration::from_millis(300);
+    let got: Vec<_> = world.run_all(&all).into_iter().map(|outcome| outcome.map(|o| (o.status, o.limit, o.stdout)).unwrap()).collect();
+    let mut expected: Vec<_> = (0..12).map(|n| (Status::Ok, None, format!("{n}\n"))).collect();
+    expected.push((Status::Killed, None, String::new()));
+    expected.push((Status::Limit, Some(Limit::Wall), String::new()));
+    assert_eq!(got, expected);
+    let ended = world.run_cancelled(&alone("while True: pass"), Duration::from_millis(100)).unwrap();
+    assert_eq!(ended.status, Status::Killed);
 }
 
 #[test]

@@ -79,6 +79,21 @@ impl Interpreter {
         Ok(Self::plan(told))
     }
 
+    /// Has it compile a text of ours for other processes of its own; `None` where it cannot.
+    pub(super) fn compile(&self, source: &str) -> Option<Vec<u8>> {
+        let mut child = Command::new(&self.program)
+            .args(["-I", "-S", "-c", COMPILE])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        // It reads everything before it writes, so neither side waits for the other.
+        let sent = child.stdin.take().map(|mut stdin| std::io::Write::write_all(&mut stdin, source.as_bytes()));
+        let output = child.wait_with_output().ok()?;
+        (matches!(sent, Some(Ok(()))) && output.status.success() && !output.stdout.is_empty()).then_some(output.stdout)
+    }
+
     /// The same interpreter, where it also sees which authorities to trust.
     pub(super) fn with_certificates(&self) -> Self {
         let mut all = self.certificates.needs.clone();
@@ -221,6 +236,10 @@ const SHARED: [&str; 3] = ["/", "/usr", "/usr/local"];
 const PLAIN_LIBRARIES: [&str; 4] = ["/lib", "/usr/lib", "/usr/local/lib", "/usr/bin"];
 /// Shown where they exist: the loader's folder and index, and the time zones.
 const EXTRAS: [&str; 4] = ["/lib64", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo"];
+
+/// Compiles its input.
+const COMPILE: &str = "import marshal, sys; \
+    sys.stdout.buffer.write(marshal.dumps(compile(sys.stdin.buffer.read(), '<prelude>', 'exec', 0, True)))";
 
 /// Asks where things are. Modules with foreign libraries are loaded so that their libraries show up in the memory map.
 const PROBE: &str = r#"

@@ -14,6 +14,7 @@ mod link;
 mod native;
 mod order;
 mod outcome;
+mod preludes;
 mod reduced;
 mod rlimits;
 mod sessions;

@@ -20,6 +20,7 @@ use super::interpreter::Interpreter;
 use super::link::{self, Link};
 use super::order::{self, Order, RootOrder};
 use super::outcome::{Isolation, NoRun, Outcome};
+use super::preludes::Preludes;
 use super::sessions::Sessions;
 use super::spec::{JailSpec, Layers, Settings};
 use super::verdict;
@@ -34,6 +35,7 @@ pub(super) struct Native {
     proven: OnceLock<Ground>,
     spawner: Link,
     code: OnceLock<OwnedFd>,
+    preludes: Preludes,
     preload: Vec<String>,
     pub(super) interpreter: Arc<Interpreter>,
     sessions: Arc<Sessions>,
@@ -53,6 +55,7 @@ impl Native {
             proven: OnceLock::new(),
             spawner: Link::new(settings.helper.clone()),
             code: OnceLock::new(),
+            preludes: Preludes::default(),
             preload: settings.preload.clone(),
             interpreter: Arc::clone(interpreter),
             sessions: Sessions::new(settings.sessions),
@@ -75,7 +78,7 @@ impl Native {
         let (began, before) = (Instant::now(), harvest::Before::look(spec.first_writable()));
         let (mut pipes, ends) = Pipes::new()?;
         let stdin = sealed(&[&spec.stdin])?;
-        let program = program_file(&self.interpreter, spec)?;
+        let program = program_file(self, spec)?;
         let mut words =
             self.start(spec, order, [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()]).await?;
         drop((ends, stdin, program));
@@ -239,15 +242,18 @@ impl Pipes {
     }
 }
 
-/// What the bootstrap reads: three lengths, then the module path, the prelude and the program.
+/// What the bootstrap reads: four lengths, then the module path, the prelude, the prelude compiled where it was, and the program.
 ///
 /// # Errors
 /// [`NoRun::Fault`].
-pub(super) fn program_file(interpreter: &Interpreter, spec: &JailSpec) -> Result<OwnedFd, NoRun> {
-    let path = interpreter.module_path.join("\n");
+pub(super) fn program_file(native: &Native, spec: &JailSpec) -> Result<OwnedFd, NoRun> {
+    let path = native.interpreter.module_path.join("\n");
     let prelude = spec.prelude.as_deref().unwrap_or_default();
-    let head = format!("{} {} {}\n", path.len(), prelude.len(), spec.program.len());
-    sealed(&[head.as_bytes(), path.as_bytes(), prelude.as_bytes(), spec.program.as_bytes()])
+    // A waiting interpreter has compiled it.
+    let code =
+        if spec.fresh || native.ground() != Ground::Whole { native.preludes.get(&native.interpreter, prelude) } else { Arc::default() };
+    let head = format!("{} {} {} {}\n", path.len(), prelude.len(), code.len(), spec.program.len());
+    sealed(&[head.as_bytes(), path.as_bytes(), prelude.as_bytes(), &code, spec.program.as_bytes()])
 }
 
 /// The whole environment of the program: nothing of the server's.

@@ -54,6 +54,17 @@ pub(crate) struct Go {
     pub(crate) wall: std::time::Duration,
     /// For each root what must not be seen in it.
     pub(crate) masked: Vec<Vec<String>>,
+    /// There is no interpreter in the jail, and the call starts one. What its groups need comes after the roots.
+    pub(crate) new_program: Option<Groups>,
+}
+
+/// What is there of the control groups of a call.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Groups {
+    /// So many files to write `0` to, in order to be in.
+    pub(crate) doors: usize,
+    /// Whether the file comes last that counts the processes killed for memory.
+    pub(crate) counted: bool,
 }
 
 /// One root of an order.

@@ -201,7 +201,7 @@ async fn one(
     state.words.doorway().open_again(spec.network.clone());
     let (mut pipes, ends) = Pipes::new()?;
     let stdin = sealed(&[&spec.stdin])?;
-    let program = program_file(&native.interpreter, spec)?;
+    let program = program_file(native, spec)?;
     {
         let fds: [BorrowedFd<'_>; 5] = [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()];
         let sent = state.talk.async_io(Interest::WRITABLE, || order::send_bytes(state.talk.as_fd(), b"run", &fds)).await;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal};
 
+use super::cell::oom;
 use super::cgroup::Group;
-use super::pool::oom;
 use super::site::Site;
 use super::watch;
 use crate::sandbox::jail::order::{self, End, Word};
@@ -205,7 +205,7 @@ impl Master {
 }
 
 /// What all dead descendants used.
-fn used() -> Usage {
+pub(super) fn used() -> Usage {
     let Ok(usage) = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN) else { return Usage::default() };
     let micros = |time: nix::sys::time::TimeVal| {
         use nix::sys::time::TimeValLike;

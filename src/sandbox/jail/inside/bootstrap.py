@@ -1,8 +1,8 @@
 # Runs the program that comes over descriptor 3 as a notebook would, and reports over descriptor 4.
-def _toolgate(leave=None, wait=None, compiled={}):
-    # In a process that was forked from a waiting interpreter, `wait` returns when the call has come, and `leave` ends the process;
-    # without them the program is there already, and the interpreter ends by itself.
+def _toolgate(wait=None, compiled={}):
+    # In a process that was forked from a waiting interpreter, `wait` returns when the call has come; without it the program is there already.
     import builtins
+    import gc
     import posix
     import sys
 
@@ -19,14 +19,16 @@ def _toolgate(leave=None, wait=None, compiled={}):
         return b"".join(parts)
 
     def read_program():
-        # Three numbers on the first line, then the module path, the prelude and the program, each that many bytes long.
+        # Four numbers on the first line, then the module path, the prelude, the prelude compiled (it may be missing) and the program,
+        # each that many bytes long.
         head, _, body = read_all(3).partition(b"\n")
-        texts = []
+        parts = []
         at = 0
         for size in head.split():
-            texts.append(body[at : at + int(size)].decode("utf-8", "surrogatepass"))
+            parts.append(body[at : at + int(size)])
             at += int(size)
-        return texts
+        path, prelude, code, source = parts
+        return path.decode("utf-8", "surrogatepass"), prelude.decode("utf-8", "surrogatepass"), code, source.decode("utf-8", "surrogatepass")
 
     sys.argv[:] = ["<program>"]
 
@@ -134,10 +136,14 @@ def _toolgate(leave=None, wait=None, compiled={}):
     sys.modules["__main__"] = module
     names = module.__dict__
 
-    def begin(path, prelude):
+    def begin(path, prelude, code):
         sys.path[:] = path.split("\n")
         if prelude:
             own = {"__name__": "__prelude__", "__builtins__": builtins}
+            if code:
+                import marshal
+
+                compiled[prelude] = marshal.loads(code)
             exec(compiled.get(prelude) or compile(prelude, "<prelude>", "exec", 0, True), own)
             guard = own.get("guard")
             if guard is not None:
@@ -179,6 +185,27 @@ def _toolgate(leave=None, wait=None, compiled={}):
         figures()
         return 0
 
+    def leave(status):
+        # As the interpreter's own end: threads, exit functions, then the objects, so that open files are written out. What was there before
+        # the program is not taken down.
+        try:
+            threading = sys.modules.get("threading")
+            if threading is not None:
+                threading._shutdown()
+            import atexit
+
+            atexit._run_exitfuncs()
+            names.clear()
+            gc.collect()
+        except BaseException:
+            pass
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BaseException:
+                pass
+        posix._exit(status)
+
     def used():
         times = posix.times()
         return int(sum(times[:4]) * 1000)
@@ -199,9 +226,9 @@ def _toolgate(leave=None, wait=None, compiled={}):
             for at, fd in enumerate(fds):
                 posix.dup2(fd, at, at < 3)
                 posix.close(fd)
-            path, prelude, source = read_program()
+            path, prelude, code, source = read_program()
             if not begun:
-                begin(path, prelude)
+                begin(path, prelude, code)
                 begun = True
             elif sys.modules.get("__main__") is not module:
                 sys.modules["__main__"] = module
@@ -227,14 +254,14 @@ def _toolgate(leave=None, wait=None, compiled={}):
         # The first run of a path through the interpreter costs page faults: take them now.
         run("None")
         wait()
+    else:
+        # What is there by now is not looked at by the collections to come.
+        gc.freeze()
     posix.set_inheritable(4, False)
     posix.set_inheritable(3, False)
     # A socket in the place of the program: a session, in which programs come over it one after the other.
     if posix.fstat(3).st_mode & 0o170000 == 0o140000:
         serve()
-    path, prelude, source = read_program()
-    begin(path, prelude)
-    status = run(source)
-    if leave is not None:
-        leave(status, names)
-    raise SystemExit(status)
+    path, prelude, code, source = read_program()
+    begin(path, prelude, code)
+    leave(run(source))

@@ -6,6 +6,7 @@
 //! the kernel kills whatever else is in the namespace (`pid_namespaces(7)`).
 
 mod attend;
+mod cell;
 mod cgroup;
 mod commons;
 mod doorway;

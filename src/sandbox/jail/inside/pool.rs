@@ -4,21 +4,21 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
-use super::attend::tell;
+use super::cell::{Cell, State, has_words};
 use super::cgroup::Group;
 use super::supervisor::Handed;
 use super::zygote::Zygote;
-use super::{enter, trees};
-use crate::sandbox::jail::order::{self, End, Go, Order, Word};
-use crate::sandbox::jail::outcome::Limit;
+use crate::sandbox::jail::order::{self, End, Order, Word};
 
-/// Jails that wait, at most. Each takes about 1.5 MiB of its own.
+/// Jails in which an interpreter waits, at most. Each takes about 1.5 MiB of its own.
 const READY: usize = 3;
-/// Jails under construction at one time: building takes processor time from the programs that run.
-const BUILDING: usize = 2;
+/// Jails that stand empty beside them: for calls that start an interpreter of their own, and for when all the others are taken. Each has the
+/// few hundred KiB of its init and its supervisor.
+const EMPTY: usize = 2;
+/// Jails under construction at one time, and as many into which an interpreter comes: that takes processor time from the programs that run.
+const AT_ONCE: usize = 2;
 /// Calls that wait for a jail; more of them are made from nothing at once.
 const WAITING: usize = 64;
 /// So long after a call no jail is built, unless one is waited for: the call itself gets the processor.
@@ -33,6 +33,8 @@ const FAILURES: u32 = 3;
 pub(super) struct Pool {
     kind: String,
     template: Order,
+    /// Whether calls come that an interpreter may wait for.
+    warm: bool,
     zygote: Option<Zygote>,
     zygote_ready: bool,
     forks: u32,
@@ -42,20 +44,6 @@ pub(super) struct Pool {
     /// The jails for which the interpreter was told to fork, in the order in which it will answer.
     forking: VecDeque<Pid>,
     last_call: Instant,
-}
-
-/// One jail of a pool.
-#[derive(Debug)]
-struct Cell {
-    supervisor: Pid,
-    channel: OwnedFd,
-    state: State,
-    /// The bound of its memory, where there is one.
-    group: Option<Group>,
-    /// The forked interpreter, which becomes the spawner's child when the process that forked it leaves.
-    program: Option<i32>,
-    /// Whether it sits behind all walls. It may say so before its number is known here.
-    seated: bool,
 }
 
 /// A jail whose pool is gone.
@@ -76,53 +64,24 @@ impl Retired {
     /// Whether this was its last process.
     pub(super) fn died(&self, pid: Pid, end: &End) -> bool {
         self.0.ended(pid, end);
-        self.0.supervisor == pid
+        self.0.is_of(pid)
     }
 }
 
-/// What the kernel's count of kills says.
-pub(super) fn oom(kills: u64) -> Option<(Limit, String)> {
-    (kills > 0).then(|| (Limit::Memory, format!("oom_kill {kills}: the kernel stopped {kills} of its processes at the memory limit")))
-}
-
-impl Cell {
-    /// Ends the jail with everything in it.
-    fn end(&self) {
-        // Its supervisor takes it down in order then; killed itself, it would leave processes behind for a moment.
-        let _ = rustix::net::shutdown(&self.channel, rustix::net::Shutdown::Both);
-    }
-
-    /// Tells init of the end of its program.
-    fn ended(&self, pid: Pid, end: &End) {
-        if self.program == Some(pid.as_raw_nonzero().get()) {
-            let mut end = end.clone();
-            end.stopped = self.group.as_ref().and_then(|group| oom(group.kills()));
-            let _ = order::send(self.channel.as_fd(), &Word::Ended(end), &[]);
-        }
-    }
-
-    /// Whether a call can be given to it. Without the number of its program nobody would hear of the end of a short one, nor would it be in
-    /// its memory group from its first line on.
-    fn is_made(&self) -> bool {
-        self.seated && self.state == State::Building && self.program.is_some_and(|pid| pid > 0)
-    }
-
-    fn close(self) -> Option<Group> {
-        self.end();
-        self.group
-    }
-
-    /// In a forked process: closes what belongs to the spawner, and leaves alone what is the spawner's to remove.
-    fn forget(self) {
-        std::mem::forget(self.group);
-    }
-}
-
+/// What a pool wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Building,
-    Ready,
-    Taken,
+enum Want {
+    Nothing,
+    /// A call made from nothing: no interpreter will come for it.
+    Cold,
+    /// Start an interpreter.
+    Zygote,
+    /// Let go of the one there is.
+    Renewal,
+    /// Have the interpreter fork into an empty jail.
+    Seat,
+    /// Build a jail.
+    Cell,
 }
 
 /// What the spawner is to do for a pool.
@@ -134,7 +93,7 @@ pub(super) enum Step {
     Zygote,
     /// Build a jail.
     Cell,
-    /// Make a call from nothing: no jail will come for it.
+    /// Make a call from nothing.
     Cold(Box<Order>, Handed),
 }
 
@@ -144,6 +103,7 @@ impl Pool {
         Self {
             kind,
             template: order.clone(),
+            warm: false,
             zygote: None,
             zygote_ready: false,
             forks: 0,
@@ -155,12 +115,14 @@ impl Pool {
         }
     }
 
-    /// What must be the same for a waiting jail to serve a call: all but the time, the start folder and the masks.
+    /// What must be the same for a waiting jail to serve a call: all but the time, the start folder, the masks, and whether an interpreter
+    /// may wait for it.
     pub(super) fn kind(order: &Order) -> String {
         let mut order = order.clone();
         order.limits.wall = Duration::ZERO;
         order.start_dir.clear();
         order.roots.iter_mut().for_each(|root| root.masked.clear());
+        order.fresh = false;
         serde_json::to_string(&order).unwrap_or_default()
     }
 
@@ -177,30 +139,61 @@ impl Pool {
     /// Everything that may speak: the interpreter, then the jails.
     pub(super) fn channels(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let zygote = self.zygote.iter().map(|zygote| zygote.channel.as_fd());
-        zygote.chain(self.cells.iter().filter(|cell| cell.state != State::Taken).map(|cell| cell.channel.as_fd()))
+        zygote.chain(self.cells.iter().filter_map(Cell::channel))
     }
 
     /// When something is to be done without anything being said.
     pub(super) fn due(&self) -> Option<Instant> {
-        let building = self.count(State::Building);
-        if !self.queue.is_empty() {
-            // A call waits: at once, unless enough is being built already, which says itself when it is done.
-            return (!self.zygote_ready || building < BUILDING.min(self.queue.len())).then(Instant::now);
-        }
-        let short = self.zygote_ready && self.count(State::Ready) + building < READY && building < BUILDING;
-        (short || self.zygote.is_none()).then(|| self.last_call + QUIET)
+        let late = self.cells.iter().filter_map(Cell::late).min();
+        let next = match self.want() {
+            Want::Nothing => None,
+            // A call waits: at once.
+            _ if !self.queue.is_empty() => Some(Instant::now()),
+            _ => Some(self.last_call + QUIET),
+        };
+        next.into_iter().chain(late).min()
     }
 
     fn count(&self, state: State) -> usize {
-        self.cells.iter().filter(|cell| cell.state == state).count()
+        self.cells.iter().filter(|cell| cell.state() == state).count()
+    }
+
+    fn want(&self) -> Want {
+        let [building, empty, seating, ready] =
+            [State::Building, State::Empty, State::Seating, State::Ready].map(|state| self.count(state));
+        if !self.queue.is_empty() {
+            if !self.zygote_ready || self.failures >= FAILURES {
+                return Want::Cold;
+            }
+            let waiting = self.queue.len().saturating_sub(seating);
+            return match (waiting.min(AT_ONCE.saturating_sub(seating)), empty) {
+                (1.., 1..) => Want::Seat,
+                _ if waiting > empty + building && building < AT_ONCE => Want::Cell,
+                _ => Want::Nothing,
+            };
+        }
+        if self.failures >= FAILURES {
+            return Want::Nothing;
+        }
+        if self.warm && self.zygote.is_none() {
+            return Want::Zygote;
+        }
+        if self.forks >= FORKS && building + seating == 0 {
+            return Want::Renewal;
+        }
+        let missing = if self.zygote_ready { READY.saturating_sub(ready + seating) } else { 0 };
+        if missing > 0 && empty > 0 && seating < AT_ONCE {
+            return Want::Seat;
+        }
+        if empty + building < missing + EMPTY && building < AT_ONCE { Want::Cell } else { Want::Nothing }
     }
 
     /// Takes a call: gives it to a jail, or has it wait for one, or gives it back.
     pub(super) fn call(&mut self, order: Order, handed: Handed) -> Option<(Order, Handed)> {
         self.last_call = Instant::now();
-        if let Some(cell) = self.cells.iter_mut().find(|cell| cell.state == State::Ready) {
-            cell.state = State::Taken;
-            give(cell, &order, &handed);
+        self.warm = true;
+        if let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
+            cell.give(&order, &handed);
             return None;
         }
         if self.zygote_ready && self.queue.len() < WAITING {
@@ -210,18 +203,30 @@ impl Pool {
         Some((order, handed))
     }
 
+    /// Gives a call that starts its own interpreter to an empty jail; false where there is none.
+    pub(super) fn call_alone(&mut self, order: &Order, handed: &Handed) -> bool {
+        self.last_call = Instant::now();
+        self.cells.iter_mut().find(|cell| cell.state() == State::Empty).is_some_and(|cell| cell.give_to_new(order, handed))
+    }
+
     /// Takes note of a dead child.
     pub(super) fn died(&mut self, pid: Pid, end: &End) {
         self.cells.iter().for_each(|cell| cell.ended(pid, end));
         if self.zygote.as_ref().is_some_and(|zygote| zygote.pid == pid) {
             self.failures += u32::from(!self.zygote_ready);
-            (self.zygote, self.zygote_ready) = (None, false);
-            self.forking.clear();
+            self.let_go();
         }
-        if self.cells.iter().any(|cell| cell.supervisor == pid && cell.state == State::Building) {
+        if self.cells.iter().any(|cell| cell.is_of(pid) && !matches!(cell.state(), State::Taken | State::Ready)) {
             self.failures += 1;
         }
-        self.cells.retain(|cell| cell.supervisor != pid);
+        self.cells.retain(|cell| !cell.is_of(pid));
+    }
+
+    /// Does without the interpreter from now on. It leaves when its channel closes; the jails in which a fork of it waits stay good.
+    fn let_go(&mut self) {
+        (self.zygote, self.zygote_ready, self.forks) = (None, false, 0);
+        self.forking.clear();
+        self.cells.iter_mut().filter(|cell| cell.state() == State::Seating).for_each(Cell::end);
     }
 
     /// Ends the pool and every jail of it; what is left are the memory groups, to be removed when all are dead.
@@ -236,8 +241,8 @@ impl Pool {
 
     /// Gives the pool up. What it leaves must be kept until the supervisors are dead: closing the channel of a jail that has just
     /// been given a call would end the call.
-    pub(super) fn retire(self) -> impl Iterator<Item = Retired> {
-        self.cells.iter().filter(|cell| cell.state != State::Taken).for_each(Cell::end);
+    pub(super) fn retire(mut self) -> impl Iterator<Item = Retired> {
+        self.cells.iter_mut().filter(|cell| cell.state() != State::Taken).for_each(Cell::end);
         self.cells.into_iter().map(Retired)
     }
 
@@ -254,28 +259,38 @@ impl Pool {
     /// Hears what was said, and says what is to be done.
     pub(super) fn step(&mut self) -> Step {
         self.hear();
-        while let Some(cell) = self.cells.iter_mut().find(|cell| cell.state == State::Ready) {
+        let now = Instant::now();
+        for cell in self.cells.iter_mut().filter(|cell| cell.late().is_some_and(|late| late <= now)) {
+            cell.end();
+            self.failures += 1;
+        }
+        while let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
             let Some((order, handed)) = self.queue.pop_front() else { break };
-            cell.state = State::Taken;
-            give(cell, &order, &handed);
+            cell.give(&order, &handed);
         }
-        if self.failures >= FAILURES || (!self.zygote_ready && !self.queue.is_empty()) {
-            return self.queue.pop_front().map_or(Step::None, |(order, handed)| Step::Cold(Box::new(order), handed));
+        loop {
+            let want = self.want();
+            if self.queue.is_empty() && self.last_call.elapsed() < QUIET {
+                return Step::None;
+            }
+            match want {
+                Want::Nothing => return Step::None,
+                Want::Cold => return self.queue.pop_front().map_or(Step::None, |(order, handed)| Step::Cold(Box::new(order), handed)),
+                Want::Zygote => return Step::Zygote,
+                Want::Cell => return Step::Cell,
+                Want::Renewal => self.let_go(),
+                Want::Seat => self.seat(),
+            }
         }
-        let quiet = self.last_call.elapsed() >= QUIET;
-        if self.zygote.is_none() {
-            return if quiet { Step::Zygote } else { Step::None };
+    }
+
+    fn seat(&mut self) {
+        let (Some(zygote), Some(cell)) = (&self.zygote, self.cells.iter_mut().find(|cell| cell.state() == State::Empty)) else { return };
+        cell.seat(zygote.channel.as_fd());
+        if cell.state() == State::Seating {
+            self.forking.push_back(cell.supervisor());
+            self.forks += 1;
         }
-        if self.forks >= FORKS && self.queue.is_empty() && self.count(State::Building) == 0 {
-            // Its channel is closed with it, and it leaves; the jails that wait stay good.
-            (self.zygote, self.zygote_ready, self.forks) = (None, false, 0);
-            self.forking.clear();
-            return Step::None;
-        }
-        let (ready, building) = (self.count(State::Ready), self.count(State::Building));
-        let wanted =
-            if self.queue.is_empty() { usize::from(quiet && ready + building < READY) } else { self.queue.len().saturating_sub(building) };
-        if self.zygote_ready && wanted > 0 && building < BUILDING { Step::Cell } else { Step::None }
     }
 
     /// Takes in the interpreter that was started.
@@ -285,7 +300,7 @@ impl Pool {
 
     /// Takes in the jail that is being built.
     pub(super) fn add_cell(&mut self, supervisor: Pid, channel: OwnedFd, group: Option<Group>) {
-        self.cells.push(Cell { supervisor, channel, group, state: State::Building, program: None, seated: false });
+        self.cells.push(Cell::new(supervisor, channel, group));
     }
 
     /// Notes that something could not be started.
@@ -301,65 +316,21 @@ impl Pool {
                 Ok(Some((Word::Seated, _))) => self.zygote_ready = true,
                 Ok(Some((Word::Forked(pid), _))) => {
                     let supervisor = self.forking.pop_front();
-                    if let Some(cell) = self.cells.iter_mut().find(|cell| Some(cell.supervisor) == supervisor) {
-                        cell.program = Some(pid);
+                    match self.cells.iter_mut().find(|cell| Some(cell.supervisor()) == supervisor) {
+                        Some(cell) if pid > 0 => cell.has_program(pid),
+                        Some(cell) => {
+                            cell.end();
+                            self.failures += 1;
+                        }
+                        None => {}
                     }
                 }
                 _ => {}
             }
         }
-        for cell in &mut self.cells {
-            if cell.state == State::Taken || !has_words(&cell.channel) {
-                continue;
-            }
-            match order::receive::<Word>(cell.channel.as_fd()) {
-                Ok(Some((Word::Built, fds))) => {
-                    // A program outside its group would be bounded by the other means alone; that is not what was said.
-                    let Ok(doors) = cell.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else {
-                        cell.end();
-                        continue;
-                    };
-                    if let Some(zygote) = &self.zygote {
-                        let word = format!("fork {}", doors.len());
-                        let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).chain(doors.iter().map(AsFd::as_fd)).collect();
-                        let _ = order::send_bytes(zygote.channel.as_fd(), word.as_bytes(), &fds);
-                        self.forking.push_back(cell.supervisor);
-                        self.forks += 1;
-                    }
-                }
-                Ok(Some((Word::Seated, _))) => cell.seated = true,
-                // A jail that closes its channel dies, and is taken out of the list then.
-                _ => cell.state = State::Taken,
-            }
-        }
-        for cell in self.cells.iter_mut().filter(|cell| cell.is_made()) {
-            cell.state = State::Ready;
+        self.cells.iter_mut().for_each(Cell::hear);
+        if self.cells.iter().any(|cell| cell.state() == State::Ready) {
             self.failures = 0;
         }
-    }
-}
-
-fn has_words(channel: &OwnedFd) -> bool {
-    let mut fds = [PollFd::new(channel, PollFlags::IN)];
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(1)
-}
-
-/// Hands a call to a jail that waits, with its roots as detached mounts.
-fn give(cell: &Cell, order: &Order, handed: &Handed) {
-    let roots = match trees::roots(order, &handed.roots, enter::eyes()) {
-        Ok(roots) => roots,
-        Err(word) => {
-            tell(&handed.call, &word);
-            cell.end();
-            return;
-        }
-    };
-    let mut fds = vec![handed.call.as_fd()];
-    fds.extend(handed.program.iter().map(AsFd::as_fd));
-    fds.extend(roots.iter().map(|tree| tree.fd.as_fd()));
-    let masked = order.roots.iter().map(|root| root.masked.clone()).collect();
-    let go = Go { start_dir: order.start_dir.clone(), wall: order.limits.wall, masked };
-    if let Err(e) = order::send(cell.channel.as_fd(), &go, &fds) {
-        tell(&handed.call, &Word::Fault(format!("handing over a call: {e}")));
     }
 }

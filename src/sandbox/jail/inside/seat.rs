@@ -1,15 +1,17 @@
 //! Pid 1 of a jail that waits: builds it, lets a forked interpreter in, and gives it a call when one comes.
 
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::layers::Built;
 use super::supervisor::Handed;
-use super::{init, root, trees, walls};
-use crate::sandbox::jail::order::{self, Go, Order, RootOrder, Word};
+use super::{attend, cell, cgroup, init, program, raw, root, trees, walls};
+use crate::sandbox::jail::order::{self, End, Go, Order, RootOrder, Word};
+use crate::sandbox::jail::spec::Limits;
 
 /// Builds, waits, runs one call.
 pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: &OwnedFd, seat: &OwnedFd) -> ExitCode {
@@ -17,7 +19,14 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
         return ExitCode::FAILURE;
     }
     // A jail that cannot be made ready is not explained: the call is then made from nothing, and explains itself.
-    let Ok(Prepared { signals, program, doorway }) = prepare(order, shown, &mut built, seat) else { return ExitCode::FAILURE };
+    let Ok(jail) = build(order, shown, &mut built, seat) else { return ExitCode::FAILURE };
+    if speaks_first(&jail.program, seat) {
+        return alone(order, &mut built, jail, inside, seat);
+    }
+    if take_in(&jail, &mut built, seat).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let Jail { signals, program, doorway } = jail;
     let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
     let Some(Handed { call, program: streams, roots }) = Handed::sort(fds) else { return ExitCode::FAILURE };
     let started = start(order, &go, &call, &roots, &mut built, inside, doorway.as_ref()).and_then(|()| {
@@ -32,8 +41,12 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
     let end = init::attend(order, &init::Program::Joined(ends), &signals, init::watch(order, None), init::Reach::All);
-    // Every other process of the jail is dead by now; what is left is this one, and the taking down of its mounts need not be
-    // waited for. The supervisor says it again, to nobody.
+    tell_twice(&call, inside, end)
+}
+
+/// Every other process of the jail is dead by now; what is left is this one, and the taking down of its mounts need not be waited for. The
+/// supervisor says it again, to nobody.
+fn tell_twice(call: &OwnedFd, inside: &OwnedFd, end: End) -> ExitCode {
     let _ = order::send(call.as_fd(), &Word::Ended(end.clone()), &[]);
     order::send(inside.as_fd(), &Word::Ended(end), &[]).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
@@ -41,27 +54,39 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
 /// In the order in which they are entered: the user namespace first, it gives the right to enter the others.
 const NAMESPACES: [&str; 7] = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
 
-/// A finished jail: the deaths of its processes, the way to its program, and the program's way out, where it has one.
-struct Prepared {
+/// A jail that stands: the deaths of its processes, the way to its program, and the program's way out, where it has one.
+struct Jail {
     signals: nix::sys::signalfd::SignalFd,
     program: OwnedFd,
     doorway: Option<OwnedFd>,
 }
 
-fn prepare(order: &Order, shown: trees::Shown, built: &mut Built, seat: &OwnedFd) -> Result<Prepared, String> {
-    let mut namespaces = Vec::new();
+/// Builds it, and hands the ways into it to the spawner.
+fn build(order: &Order, shown: trees::Shown, built: &mut Built, seat: &OwnedFd) -> Result<Jail, String> {
+    let mut ways = Vec::new();
     for name in NAMESPACES {
-        namespaces.push(open(format!("/proc/self/ns/{name}"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?);
+        ways.push(open(format!("/proc/self/ns/{name}"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?);
     }
     let doorway = init::furnish(order, shown, built).map_err(|word| format!("{word:?}"))?;
     let signals = init::listen().map_err(|word| format!("{word:?}"))?;
     let (program, channel) = order::channel()?;
-    namespaces.push(channel);
-    namespaces.extend(walls::landlock_rules(order, built));
-    let fds: Vec<BorrowedFd<'_>> = namespaces.iter().map(AsFd::as_fd).collect();
+    ways.push(channel);
+    ways.extend(walls::landlock_rules(order, built));
+    let fds: Vec<BorrowedFd<'_>> = ways.iter().map(AsFd::as_fd).collect();
     order::send(seat.as_fd(), &Word::Built, &fds).map_err(|e| e.to_string())?;
-    drop(namespaces);
-    if !answers(&program) || !matches!(order::receive::<Word>(program.as_fd()), Ok(Some((Word::Seated, _)))) {
+    Ok(Jail { signals, program, doorway })
+}
+
+/// Waits for an interpreter or for a call, whichever comes first; whether it is the call (or the end).
+fn speaks_first(program: &OwnedFd, seat: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(seat, PollFlags::IN), PollFd::new(program, PollFlags::IN)];
+    let _ = rustix::io::retry_on_intr(|| poll(&mut fds, None));
+    fds.first().is_some_and(|fd| !fd.revents().is_empty())
+}
+
+/// Takes the interpreter in that has come.
+fn take_in(jail: &Jail, built: &mut Built, seat: &OwnedFd) -> Result<(), String> {
+    if !matches!(order::receive::<Word>(jail.program.as_fd()), Ok(Some((Word::Seated, _)))) {
         return Err("no interpreter came".to_owned());
     }
     // It has told so only after the last of them.
@@ -70,14 +95,59 @@ fn prepare(order: &Order, shown: trees::Shown, built: &mut Built, seat: &OwnedFd
     }
     walls::drop_bounding_set()?;
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-    order::send(seat.as_fd(), &Word::Seated, &[]).map_err(|e| e.to_string())?;
-    Ok(Prepared { signals, program, doorway })
+    order::send(seat.as_fd(), &Word::Seated, &[]).map_err(|e| e.to_string())
 }
 
-/// Whether something comes within a few seconds.
-fn answers(channel: &OwnedFd) -> bool {
-    let mut fds = [PollFd::new(channel, PollFlags::IN)];
-    poll(&mut fds, Some(&Timespec { tv_sec: 10, tv_nsec: 0 })) == Ok(1)
+/// Runs a call that starts an interpreter of its own.
+fn alone(order: &Order, built: &mut Built, jail: Jail, inside: &OwnedFd, seat: &OwnedFd) -> ExitCode {
+    let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
+    let (Some(groups), Some(Handed { call, program, mut roots })) = (go.new_program, Handed::sort(fds)) else { return ExitCode::FAILURE };
+    let mut files: Vec<File> = roots.split_off(order.roots.len().min(roots.len())).into_iter().map(File::from).collect();
+    let counter = files.split_off(groups.doors.min(files.len())).pop();
+    let order = Order {
+        start_dir: go.start_dir.clone(),
+        limits: Limits { wall: go.wall, ..order.limits },
+        roots: order.roots.iter().zip(&go.masked).map(|(root, masked)| RootOrder { masked: masked.clone(), ..root.clone() }).collect(),
+        ..order.clone()
+    };
+    let Jail { signals, program: unused, doorway } = jail;
+    drop(unused);
+    let prepared = show_roots(&order, &roots)
+        .and_then(|()| walls::drop_privileges(built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}"))))
+        .and_then(|()| order::send(inside.as_fd(), &Word::Taken(go.wall), &[call.as_fd()]).map_err(|e| Word::Fault(e.to_string())))
+        .and_then(|()| raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}"))));
+    match prepared {
+        Err(word) => {
+            let _ = order::send(call.as_fd(), &word, &[]);
+            ExitCode::FAILURE
+        }
+        Ok(None) => {
+            if let Err(reason) = cgroup::go_through(files) {
+                let _ = order::send(call.as_fd(), &Word::Fault(format!("entering its group: {reason}")), &[]);
+                return ExitCode::FAILURE;
+            }
+            // What it has to say before it is the program goes to the server.
+            program::run(&order, program, built.clone(), &call, doorway.as_ref(), None)
+        }
+        Ok(Some(child)) => {
+            drop((program, roots, files, doorway));
+            let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+            let mut end = init::attend(&order, &init::Program::Child(child), &signals, init::watch(&order, None), init::Reach::All);
+            end.stopped = end.stopped.or_else(|| counter.as_ref().and_then(|counter| cell::oom(cgroup::counted(counter))));
+            let used = attend::used();
+            end.usage.cpu_ms += used.cpu_ms;
+            end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss_bytes);
+            tell_twice(&call, inside, end)
+        }
+    }
+}
+
+/// Shows the roots of a call.
+fn show_roots(order: &Order, mounts: &[OwnedFd]) -> Result<(), Word> {
+    for (root, fd) in order.roots.iter().zip(mounts) {
+        root::show_root(root, fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
+    }
+    Ok(())
 }
 
 /// Shows the roots, gives up the last privileges, and has the supervisor keep the time.

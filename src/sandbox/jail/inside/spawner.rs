@@ -68,6 +68,7 @@ pub(super) fn serve() -> ExitCode {
         signals,
         place,
         groups: Vec::new(),
+        last_fresh: String::new(),
     };
     loop {
         match spawner.turn() {
@@ -98,6 +99,8 @@ struct Spawner {
     place: Place,
     /// The memory groups of calls that were made from nothing, by their supervisors.
     groups: Vec<(Pid, Group)>,
+    /// The kind of the last call that was to start its own interpreter and found no pool.
+    last_fresh: String,
 }
 
 impl Spawner {
@@ -159,6 +162,10 @@ impl Spawner {
         let Some(pool) = self.pools.get_mut(index) else { return Turn::Spawner };
         match pool.step() {
             Step::None => Turn::Spawner,
+            Step::Cold(order, handed) if pool.call_alone(&order, &handed) => {
+                drop(order);
+                Turn::Spawner
+            }
             Step::Cold(order, handed) => self.cold(&order, handed),
             Step::Zygote => {
                 match zygote::start(pool.template()) {
@@ -194,11 +201,16 @@ impl Spawner {
 
     fn take(&mut self, order: Order, fds: Vec<OwnedFd>) -> Turn {
         let Some(handed) = Handed::sort(fds) else { return Turn::Spawner };
-        if order.fresh || !self.workshop || order.ground != Ground::Whole {
+        if !order.command.is_empty() || !self.workshop || order.ground != Ground::Whole {
             return self.cold(&order, handed);
         }
         let kind = Pool::kind(&order);
         let found = self.pools.iter().position(|pool| pool.is_for(&kind));
+        if order.fresh && found.is_none() && self.last_fresh != kind {
+            // One such call may be the only one, as those are that find out what this machine can do.
+            self.last_fresh = kind;
+            return self.cold(&order, handed);
+        }
         let index = if let Some(found) = found {
             found
         } else {
@@ -210,8 +222,10 @@ impl Spawner {
             self.pools.push(Pool::new(&order, kind));
             self.pools.len() - 1
         };
-        match self.pools.get_mut(index).map(|pool| pool.call(order, handed)) {
-            Some(Some((order, handed))) => self.cold(&order, handed),
+        let Some(pool) = self.pools.get_mut(index) else { return Turn::Spawner };
+        let back = if order.fresh { Some((order, handed)) } else { pool.call(order, handed) };
+        match back {
+            Some((order, handed)) if !pool.call_alone(&order, &handed) => self.cold(&order, handed),
             _ => Turn::Spawner,
         }
     }

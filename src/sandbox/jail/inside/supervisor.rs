@@ -85,7 +85,7 @@ pub(super) fn wait(order: &Order, seat: OwnedFd, lacks: &Lacks) -> ExitCode {
 pub(super) fn join(order: &Order, group: &Group, built: &mut Built) {
     let mut lacks = group.lacks();
     if let Err(reason) = group.enter() {
-        lacks = Lacks { memory: Some(reason.clone()), cpu: Some(reason) };
+        lacks = Lacks { memory: Some(reason.clone()), cpu: Some(reason), all_cpu: false };
     }
     note(order, &lacks, built);
 }
@@ -99,7 +99,7 @@ fn note(order: &Order, lacks: &Lacks, built: &mut Built) {
     }
     let percent = order.limits.cpu_share;
     match &lacks.cpu {
-        None if order.limits.shares() => built.on("cpu_share"),
+        None if !lacks.all_cpu => built.on("cpu_share"),
         None => built.missing("cpu_share", format!("none needed: {percent} % of a core are all there are")),
         Some(reason) => {
             built

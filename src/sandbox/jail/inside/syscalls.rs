@@ -23,32 +23,66 @@ pub(super) fn install(network: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The filters as lines of hexadecimal instructions, for a process that is to take them on itself.
+/// Puts on this process what an interpreter that waits, and each of its children, can do without from the start. It is most of the
+/// filter, and the kernel tries every call number on a filter that is new to a process, which takes longer than a fork.
 ///
 /// # Errors
 /// The text of what went wrong.
-pub(super) fn filter_lines(network: bool) -> Result<String, String> {
-    let line = |program: &BpfProgram| {
-        program.iter().fold(String::new(), |mut line, step| {
-            let [c0, c1] = step.code.to_ne_bytes();
-            for byte in [c0, c1, step.jt, step.jf].into_iter().chain(step.k.to_ne_bytes()) {
-                let _ = write!(line, "{byte:02x}");
-            }
-            line
-        })
-    };
-    Ok(programs(network)?.iter().map(line).collect::<Vec<_>>().join("\n"))
+pub(super) fn install_waiting() -> Result<(), String> {
+    for program in waiting()? {
+        apply_filter(&program).map_err(|e| e.to_string())?;
+    }
+    Ok(())
 }
+
+/// The rest of the filter as one line of hexadecimal instructions, for a child of such an interpreter, once it sits in its jail.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn seated_line(network: bool) -> Result<String, String> {
+    Ok(seated(network)?.iter().fold(String::new(), |mut line, step| {
+        let [c0, c1] = step.code.to_ne_bytes();
+        for byte in [c0, c1, step.jt, step.jf].into_iter().chain(step.k.to_ne_bytes()) {
+            let _ = write!(line, "{byte:02x}");
+        }
+        line
+    }))
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The filters in the order of their installation; the kernel asks all of them and takes the strictest answer (seccomp(2)).
 fn programs(network: bool) -> Result<Vec<BpfProgram>, String> {
+    with_the_rest(compile(refused(network)?, libc::EPERM)?)
+}
+
+/// Those for an interpreter that waits.
+fn waiting() -> Result<Vec<BpfProgram>, String> {
+    with_the_rest(compile(early().map(|call| (call, Vec::new())).collect(), libc::EPERM)?)
+}
+
+/// What [`waiting`] leaves out of [`refused`].
+fn seated(network: bool) -> Result<BpfProgram, String> {
+    let mut rules = refused(network)?;
+    early().for_each(|call| drop(rules.remove(&call)));
+    compile(rules, libc::EPERM)
+}
+
+/// What a process can do without before it sits in its jail: it enters that by `setns`, and which sockets it may have is for its call to say.
+fn early() -> impl Iterator<Item = i64> {
+    REFUSED.iter().copied().filter(|call| ![libc::SYS_setns, libc::SYS_socket].contains(call))
+}
+
+fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| e.to_string())?;
-    let compile = |rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32| -> Result<BpfProgram, String> {
-        let errno = SeccompAction::Errno(errno.unsigned_abs());
-        SeccompFilter::new(rules, SeccompAction::Allow, errno, arch).and_then(BpfProgram::try_from).map_err(|e| e.to_string())
-    };
+    let errno = SeccompAction::Errno(errno.unsigned_abs());
+    SeccompFilter::new(rules, SeccompAction::Allow, errno, arch).and_then(BpfProgram::try_from).map_err(|e| e.to_string())
+}
+
+/// The same whatever else is refused: calls that the kernel is not to have, and numbers that pass every list.
+fn with_the_rest(refused: BpfProgram) -> Result<Vec<BpfProgram>, String> {
     let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
-    let mut programs = vec![compile(refused(network)?, libc::EPERM)?, compile(absent, libc::ENOSYS)?];
+    let mut programs = vec![refused, compile(absent, libc::ENOSYS)?];
     if cfg!(target_arch = "x86_64") {
         programs.push(no_x32());
     }
@@ -70,8 +104,8 @@ fn no_x32() -> BpfProgram {
     ]
 }
 
-fn refused(network: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+fn refused(network: bool) -> Result<Rules, String> {
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let when = |index: u8, op: SeccompCmpOp, value: u64| rule(&[(index, op, value)]);
     // A pair of connected sockets stays inside; a socket could reach AF_VSOCK, which no network namespace covers, a netlink
     // family, or a listening socket file that lies in a root.
@@ -228,6 +262,19 @@ mod tests {
             let programs = programs(network).unwrap();
             assert_eq!(programs.len(), 3);
             assert!(programs.iter().all(|program| program.len() < 4096), "BPF_MAXINSNS");
+        }
+    }
+
+    #[test]
+    fn what_a_waiting_interpreter_is_refused_early_and_late_is_together_what_a_new_one_is_refused() {
+        let early: BTreeMap<i64, Vec<SeccompRule>> = early().map(|call| (call, Vec::new())).collect();
+        for network in [false, true] {
+            let mut late = refused(network).unwrap();
+            let all = late.clone();
+            early.keys().for_each(|call| drop(late.remove(call)));
+            assert!(late.contains_key(&libc::SYS_setns) && late.contains_key(&libc::SYS_socket));
+            let together: Rules = early.clone().into_iter().chain(late).collect();
+            assert_eq!(together, all);
         }
     }
 

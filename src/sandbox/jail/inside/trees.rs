@@ -2,7 +2,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jail process looks at trees that no program can change yet")]
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, open, openat};
 use rustix::io::Errno;
@@ -137,8 +139,30 @@ fn root_for(root: &RootOrder, dir: &OwnedFd, user: u32, group: u32) -> Result<Tr
     }
 }
 
+/// From whom to whom: users, groups.
+type Owners = ((u32, u32), (u32, u32));
+
 /// A user namespace that shows one user and one group as another.
-fn id_map(users: (u32, u32), groups: (u32, u32)) -> Result<OwnedFd, String> {
+///
+/// It holds no process and nothing but the two numbers, so one serves every call of this process: making one takes a millisecond.
+fn id_map(users: (u32, u32), groups: (u32, u32)) -> Result<Arc<OwnedFd>, String> {
+    static MADE: Mutex<BTreeMap<Owners, Arc<OwnedFd>>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(map) = made.get(&(users, groups)) {
+        return Ok(Arc::clone(map));
+    }
+    let map = Arc::new(new_id_map(users, groups)?);
+    if made.len() >= MOST_MAPS {
+        made.clear();
+    }
+    made.insert((users, groups), Arc::clone(&map));
+    Ok(map)
+}
+
+/// Owners of roots that are remembered.
+const MOST_MAPS: usize = 16;
+
+fn new_id_map(users: (u32, u32), groups: (u32, u32)) -> Result<OwnedFd, String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
     let (wait, hold) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| text(&e))?;
     let (ready, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| text(&e))?;

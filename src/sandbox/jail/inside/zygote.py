@@ -15,11 +15,10 @@ def _zygote():
             break
         parts.append(part)
     posix.close(4)
-    # Lines: the module path, the modules to import, the limits as `number bound`, the filters in hexadecimal; then the prelude.
-    path, preload, limits, filters, prelude = b"".join(parts).decode("utf-8", "surrogatepass").split("\n\n", 4)
+    # Lines: the module path, the modules to import, the limits as `number bound`, the filter in hexadecimal; then the prelude.
+    path, preload, limits, refusals, prelude = b"".join(parts).decode("utf-8", "surrogatepass").split("\n\n", 4)
     sys.path[:] = path.split("\n")
     limits = [tuple(int(n) for n in line.split()) for line in limits.split("\n")]
-    filters = [bytes.fromhex(line) for line in filters.split("\n")]
     for name in preload.split() + ["_sitebuiltins", "_ast", "atexit", "linecache", "traceback"]:
         try:
             __import__(name)
@@ -32,7 +31,8 @@ def _zygote():
     class Program(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ushort), ("lines", ctypes.c_char_p)]
 
-    filters = [Program(len(text) // 8, text) for text in filters]
+    refusals = bytes.fromhex(refusals)
+    refusals = Program(len(refusals) // 8, refusals)
     nothing = ctypes.create_string_buffer(24)
     header = ctypes.create_string_buffer((0x20080522).to_bytes(4, sys.byteorder) + bytes(4), 8)
     # What only the zygote needed is not there for programs, as in an interpreter that starts anew.
@@ -48,26 +48,6 @@ def _zygote():
         for _, _, payload in control_data:
             fds += [int.from_bytes(payload[i : i + 4], sys.byteorder) for i in range(0, len(payload) // 4 * 4, 4)]
         return data, fds
-
-    def leave(status, names):
-        # As the interpreter's own end: threads, exit functions, then the objects, so that open files are written out.
-        try:
-            threading = sys.modules.get("threading")
-            if threading is not None:
-                threading._shutdown()
-            import atexit
-
-            atexit._run_exitfuncs()
-            names.clear()
-            gc.collect()
-        except BaseException:
-            pass
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except BaseException:
-                pass
-        posix._exit(status)
 
     def program(channel_fd, rules, groups):
         for fd in groups:
@@ -97,8 +77,8 @@ def _zygote():
         if rules is not None:
             must(libc.syscall(446, 4, 0))
             posix.close(4)
-        for line in filters:
-            must(libc.prctl(22, 2, ctypes.byref(line), 0, 0))
+        # The rest of it; what was put up around the zygote is around this process already.
+        must(libc.prctl(22, 2, ctypes.byref(refusals), 0, 0))
         for name in hidden:
             sys.modules.pop(name, None)
         numpy_random = sys.modules.get("numpy.random")
@@ -120,7 +100,7 @@ def _zygote():
             posix.closerange(5, 16)
             posix.chdir(start)
 
-        _toolgate(leave, wait, compiled)
+        _toolgate(wait, compiled)
 
     def enter(fds, groups):
         *namespaces, channel_fd = fds[:8]

@@ -42,7 +42,7 @@ pub(super) fn start(order: &Order) -> Result<Made, String> {
         order.interpreter.module_path.join("\n"),
         order.preload.join(" "),
         walls::limit_lines(&order.limits),
-        syscalls::filter_lines(order.network)?,
+        syscalls::seated_line(order.network)?,
         order.prelude.clone().unwrap_or_default(),
     ];
     let profile = sealed(&[profile.join("\n\n").as_bytes()]).map_err(|e| e.to_string())?;
@@ -75,6 +75,7 @@ fn become_zygote(order: &Order, channel: &OwnedFd, profile: &OwnedFd) -> Result<
     }
     walls::drop_privileges(&mut built)?;
     nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| e.to_string())?;
+    syscalls::install_waiting()?;
     // After the last change of user, which would clear it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| e.to_string())?;
     rustix::process::setsid().map_err(|e| e.to_string())?;

@@ -36,6 +36,8 @@ pub(super) struct Lacks {
     pub(super) memory: Option<String>,
     /// The share of a processor.
     pub(super) cpu: Option<String>,
+    /// Whether no share needs a bound: it is the whole machine. Who is in a group sees no more of the machine than its share.
+    pub(super) all_cpu: bool,
 }
 
 #[derive(Debug)]
@@ -71,7 +73,7 @@ impl Place {
             Err(reason) => group.lacks.memory = Some(reason),
         }
         if !limits.shares() {
-            // Nothing to bound: the share is the whole machine.
+            group.lacks.all_cpu = true;
             return group;
         }
         match &self.cpu {
@@ -167,7 +169,7 @@ impl Group {
     /// # Errors
     /// The text of what went wrong.
     pub(super) fn enter(&self) -> Result<(), String> {
-        self.doors()?.iter_mut().try_for_each(|door| door.write_all(b"0")).map_err(|e| e.to_string())
+        go_through(self.doors()?)
     }
 
     /// What could not be had.
@@ -177,11 +179,24 @@ impl Group {
 
     /// How many processes the kernel killed because the bound on memory was reached.
     pub(super) fn kills(&self) -> u64 {
-        let Some(bound) = &self.memory else { return 0 };
-        let mut text = [0_u8; 512];
-        let count = bound.counter.read_at(&mut text, 0).unwrap_or(0);
-        kills(&String::from_utf8_lossy(text.get(..count).unwrap_or_default()))
+        self.memory.as_ref().map_or(0, |bound| counted(&bound.counter))
     }
+
+    /// The file that counts them, for [`counted`] in another process.
+    ///
+    /// # Errors
+    /// The text of what went wrong.
+    pub(super) fn counter(&self) -> Result<Option<File>, String> {
+        self.memory.as_ref().map(|bound| bound.counter.try_clone()).transpose().map_err(|e| e.to_string())
+    }
+}
+
+/// Takes the caller in, which has one thread, by the files of [`Group::doors`].
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn go_through(doors: impl IntoIterator<Item = File>) -> Result<(), String> {
+    doors.into_iter().try_for_each(|mut door| door.write_all(b"0")).map_err(|e| e.to_string())
 }
 
 impl Drop for Bound {
@@ -190,6 +205,13 @@ impl Drop for Bound {
         let _ = fs::write(self.folder.join("cgroup.kill"), "1");
         let _ = fs::remove_dir(&self.folder);
     }
+}
+
+/// How many kills such a file tells of.
+pub(super) fn counted(counter: &File) -> u64 {
+    let mut text = [0_u8; 512];
+    let count = counter.read_at(&mut text, 0).unwrap_or(0);
+    kills(&String::from_utf8_lossy(text.get(..count).unwrap_or_default()))
 }
 
 fn kills(text: &str) -> u64 {

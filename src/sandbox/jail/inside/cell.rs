@@ -1,0 +1,202 @@
+//! One jail that waits: built ahead, later with an interpreter in it, or given a call that starts one of its own.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
+
+use super::attend::tell;
+use super::cgroup::Group;
+use super::supervisor::Handed;
+use super::{enter, trees};
+use crate::sandbox::jail::order::{self, End, Go, Groups, Order, Word};
+use crate::sandbox::jail::outcome::Limit;
+
+/// One jail of a pool.
+#[derive(Debug)]
+pub(super) struct Cell {
+    supervisor: Pid,
+    channel: OwnedFd,
+    state: State,
+    /// The bound of its memory, where there is one.
+    group: Option<Group>,
+    /// Its namespaces and what else an interpreter needs to come in, until one was asked to.
+    ways: Vec<OwnedFd>,
+    /// The forked interpreter, which becomes the spawner's child when the process that forked it leaves.
+    program: Option<i32>,
+    /// Whether it sits behind all walls. It may say so before its number is known here.
+    seated: bool,
+    /// When an interpreter was asked to come in.
+    asked: Instant,
+}
+
+/// How far a jail is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It is being built.
+    Building,
+    /// It stands, with nothing in it but its init.
+    Empty,
+    /// An interpreter is coming in.
+    Seating,
+    /// An interpreter waits in it.
+    Ready,
+    /// It has a call, or comes to its end.
+    Taken,
+}
+
+/// So long an interpreter may take to come in.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the kernel's count of kills says.
+pub(super) fn oom(kills: u64) -> Option<(Limit, String)> {
+    (kills > 0).then(|| (Limit::Memory, format!("oom_kill {kills}: the kernel stopped {kills} of its processes at the memory limit")))
+}
+
+impl Cell {
+    /// A jail that is being built by `supervisor`.
+    pub(super) fn new(supervisor: Pid, channel: OwnedFd, group: Option<Group>) -> Self {
+        let state = State::Building;
+        Self { supervisor, channel, state, group, ways: Vec::new(), program: None, seated: false, asked: Instant::now() }
+    }
+
+    /// How far it is.
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether this is its supervisor.
+    pub(super) fn is_of(&self, supervisor: Pid) -> bool {
+        self.supervisor == supervisor
+    }
+
+    /// The number of its supervisor.
+    pub(super) fn supervisor(&self) -> Pid {
+        self.supervisor
+    }
+
+    /// Its channel, as long as anything is to be heard on it.
+    pub(super) fn channel(&self) -> Option<BorrowedFd<'_>> {
+        (self.state != State::Taken).then(|| self.channel.as_fd())
+    }
+
+    /// Ends the jail with everything in it.
+    pub(super) fn end(&mut self) {
+        self.state = State::Taken;
+        // Its supervisor takes it down in order then; killed itself, it would leave processes behind for a moment.
+        let _ = rustix::net::shutdown(&self.channel, rustix::net::Shutdown::Both);
+    }
+
+    /// Ends the jail; its group is to be removed when it is dead.
+    pub(super) fn close(mut self) -> Option<Group> {
+        self.end();
+        self.group
+    }
+
+    /// In a forked process: closes what belongs to the spawner, and leaves alone what is the spawner's to remove.
+    pub(super) fn forget(self) {
+        std::mem::forget(self.group);
+    }
+
+    /// Tells init of the end of its program.
+    pub(super) fn ended(&self, pid: Pid, end: &End) {
+        if self.program == Some(pid.as_raw_nonzero().get()) {
+            let mut end = end.clone();
+            end.stopped = self.group.as_ref().and_then(|group| oom(group.kills()));
+            let _ = order::send(self.channel.as_fd(), &Word::Ended(end), &[]);
+        }
+    }
+
+    /// Hears what it says, if it says something.
+    pub(super) fn hear(&mut self) {
+        if self.state == State::Taken || !has_words(&self.channel) {
+            return;
+        }
+        match order::receive::<Word>(self.channel.as_fd()) {
+            Ok(Some((Word::Built, ways))) => (self.state, self.ways) = (State::Empty, ways),
+            Ok(Some((Word::Seated, _))) => self.seated = true,
+            // A jail that closes its channel dies, and is taken out of the list then.
+            _ => self.state = State::Taken,
+        }
+        self.settle();
+    }
+
+    /// Takes note of the number of its program: without it nobody would hear of the end of a short one.
+    pub(super) fn has_program(&mut self, pid: i32) {
+        self.program = Some(pid);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        if self.state == State::Seating && self.seated && self.program.is_some() {
+            self.state = State::Ready;
+        }
+    }
+
+    /// Asks an interpreter to fork a program into it, on its channel.
+    pub(super) fn seat(&mut self, interpreter: BorrowedFd<'_>) {
+        let ways = std::mem::take(&mut self.ways);
+        // A program outside its group would be bounded by the other means alone; that is not what was said.
+        let Ok(doors) = self.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else { return self.end() };
+        let fds: Vec<BorrowedFd<'_>> = ways.iter().map(AsFd::as_fd).chain(doors.iter().map(AsFd::as_fd)).collect();
+        let _ = order::send_bytes(interpreter, format!("fork {}", doors.len()).as_bytes(), &fds);
+        (self.state, self.asked) = (State::Seating, Instant::now());
+    }
+
+    /// When it will have waited too long for an interpreter.
+    pub(super) fn late(&self) -> Option<Instant> {
+        (self.state == State::Seating).then(|| self.asked + PATIENCE)
+    }
+
+    /// Hands a call to the interpreter that waits in it.
+    pub(super) fn give(&mut self, order: &Order, handed: &Handed) {
+        self.hand_over(order, handed, None, &[]);
+    }
+
+    /// Hands over a call that starts an interpreter of its own; false where it cannot be bounded here.
+    pub(super) fn give_to_new(&mut self, order: &Order, handed: &Handed) -> bool {
+        let Ok(doors) = self.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else {
+            self.end();
+            return false;
+        };
+        let Ok(counter) = self.group.as_ref().map_or(Ok(None), Group::counter) else {
+            self.end();
+            return false;
+        };
+        let groups = Groups { doors: doors.len(), counted: counter.is_some() };
+        let more: Vec<BorrowedFd<'_>> = doors.iter().map(AsFd::as_fd).chain(counter.iter().map(AsFd::as_fd)).collect();
+        self.hand_over(order, handed, Some(groups), &more);
+        // Not before: init would take it for the end of an interpreter that was about to come.
+        self.ways.clear();
+        true
+    }
+
+    /// Hands a call over, with its roots as detached mounts.
+    fn hand_over(&mut self, order: &Order, handed: &Handed, new_program: Option<Groups>, more: &[BorrowedFd<'_>]) {
+        self.state = State::Taken;
+        let roots = match trees::roots(order, &handed.roots, enter::eyes()) {
+            Ok(roots) => roots,
+            Err(word) => {
+                tell(&handed.call, &word);
+                self.end();
+                return;
+            }
+        };
+        let mut fds = vec![handed.call.as_fd()];
+        fds.extend(handed.program.iter().map(AsFd::as_fd));
+        fds.extend(roots.iter().map(|tree| tree.fd.as_fd()));
+        fds.extend(more);
+        let masked = order.roots.iter().map(|root| root.masked.clone()).collect();
+        let go = Go { start_dir: order.start_dir.clone(), wall: order.limits.wall, masked, new_program };
+        if let Err(e) = order::send(self.channel.as_fd(), &go, &fds) {
+            tell(&handed.call, &Word::Fault(format!("handing over a call: {e}")));
+        }
+    }
+}
+
+/// Whether there is something to read, or the other end is closed.
+pub(super) fn has_words(channel: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(channel, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(1)
+}
