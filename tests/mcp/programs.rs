@@ -44,6 +44,27 @@ fn files_a_program_leaves_come_back_with_size_digest_and_type() {
 }
 
 #[test]
+fn the_files_of_one_call_are_not_taken_for_those_of_the_next() {
+    let (home, mut server) = served();
+    // Many in a row: the clock that files are stamped with ticks slower than such programs run.
+    for round in 0..40 {
+        let code = format!("open('{round}.txt', 'w').write('text')\nif {round}: open('0.txt', 'a').write('more')\nNone");
+        let left = server.call("run_python", &json!({"code": code}));
+        let mut paths: Vec<String> = vec![format!("work/{round}.txt")];
+        if round > 0 {
+            paths.insert(0, "work/0.txt".to_owned());
+        }
+        let told: Vec<&str> = facts(&left)["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+        assert_eq!(told, paths, "{left}");
+        let written = server.call("write_file", &json!({"path": "work/tool.txt", "content": round.to_string()}));
+        assert_eq!(written["result"]["isError"], json!(false), "{written}");
+        let none = server.call("run_python", &json!({"code": "None"}));
+        assert_eq!(facts(&none)["files"], json!([]), "{none}");
+    }
+    drop(home);
+}
+
+#[test]
 fn long_output_keeps_its_beginning_and_its_end() {
     let (_home, mut server) = served();
     let code = "import sys\nfor stream in (sys.stdout, sys.stderr):\n    print('begin', 'x' * 300_000, 'end', file=stream)";

@@ -104,15 +104,10 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, inside: &OwnedFd, seat: &
     let (Some(groups), Some(Handed { call, program, mut roots })) = (go.new_program, Handed::sort(fds)) else { return ExitCode::FAILURE };
     let mut files: Vec<File> = roots.split_off(order.roots.len().min(roots.len())).into_iter().map(File::from).collect();
     let counter = files.split_off(groups.doors.min(files.len())).pop();
-    let order = Order {
-        start_dir: go.start_dir.clone(),
-        limits: Limits { wall: go.wall, ..order.limits },
-        roots: order.roots.iter().zip(&go.masked).map(|(root, masked)| RootOrder { masked: masked.clone(), ..root.clone() }).collect(),
-        ..order.clone()
-    };
+    let order = Order { start_dir: go.start_dir.clone(), limits: Limits { wall: go.wall, ..order.limits }, ..order.clone() };
     let Jail { signals, program: unused, doorway } = jail;
     drop(unused);
-    let prepared = show_roots(&order, &roots)
+    let prepared = show_roots(&order, &go, &roots)
         .and_then(|()| walls::drop_privileges(built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}"))))
         .and_then(|()| order::send(inside.as_fd(), &Word::Taken(go.wall), &[call.as_fd()]).map_err(|e| Word::Fault(e.to_string())))
         .and_then(|()| raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}"))));
@@ -143,9 +138,10 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, inside: &OwnedFd, seat: &
 }
 
 /// Shows the roots of a call.
-fn show_roots(order: &Order, mounts: &[OwnedFd]) -> Result<(), Word> {
-    for (root, fd) in order.roots.iter().zip(mounts) {
-        root::show_root(root, fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
+fn show_roots(order: &Order, go: &Go, mounts: &[OwnedFd]) -> Result<(), Word> {
+    for ((root, masked), fd) in order.roots.iter().zip(&go.masked).zip(mounts) {
+        let root = RootOrder { masked: masked.clone(), ..root.clone() };
+        root::show_root(&root, fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
     }
     Ok(())
 }
@@ -163,10 +159,7 @@ fn start(
     if let Some(word) = built.shortage(&order.require) {
         return Err(word);
     }
-    for ((root, masked), fd) in order.roots.iter().zip(&go.masked).zip(mounts) {
-        let root = RootOrder { masked: masked.clone(), ..root.clone() };
-        root::show_root(&root, fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
-    }
+    show_roots(order, go, mounts)?;
     walls::drop_capabilities().map_err(Word::Fault)?;
     let fault = |e: std::io::Error| Word::Fault(format!("starting a program that waits: {e}"));
     let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
