@@ -5,6 +5,7 @@ mod asker;
 mod crowd;
 mod door;
 mod grants;
+mod marks;
 mod operator;
 mod pending;
 mod permit;
