@@ -2,12 +2,14 @@
 
 pub mod egress;
 pub mod jail;
+mod pool;
 mod python;
 pub mod reading;
 mod review;
 pub mod root;
 mod view;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,6 +115,11 @@ impl Sandbox {
     /// # Errors  `sandbox_unavailable`, `root_not_enforceable`, `session_unknown`, `internal`.
     pub async fn run_python(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         self.python.run(permit, stage).await
+    }
+
+    /// Interpreters by profile and what they do: `running`, `ready`, `building`, `waiting` (calls for one), `kept` (sessions).
+    pub async fn python_pool(&self) -> BTreeMap<(String, &'static str), u64> {
+        self.python.pool().await
     }
 
     /// The web requests of a caller since this server started.

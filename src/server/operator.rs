@@ -252,6 +252,6 @@ fn record(house: &House, event: Event, ask: Option<&Ask>, facts: Value) -> std::
     house.log().append(&record, Sync::Durable).map(drop).map_err(std::io::Error::other)
 }
 
-fn wall_seconds() -> u64 {
+pub(super) fn wall_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

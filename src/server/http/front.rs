@@ -10,7 +10,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -191,6 +191,8 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         let manifest = self.manifest();
         let (mut parts, body) = request.into_parts();
         let caller = self.admit(&manifest, &parts).await?;
+        // It has done its work: no part of the stack behind this door, nor a log line of it, can hold it.
+        parts.headers.remove(AUTHORIZATION);
         if !matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
             let mut response = refused(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes GET, POST and DELETE");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
