@@ -47,10 +47,10 @@ impl HttpServer {
             }
             if let Some((_, rest)) = line.split_once("\"address\":\"") {
                 // One JSON object a line, if it was asked for.
-                errors.lock().unwrap().push_str(&format!("{line}\n"));
+                *errors.lock().unwrap() += &(line.clone() + "\n");
                 break rest.split('"').next().unwrap().trim_end_matches("/mcp").to_owned();
             }
-            errors.lock().unwrap().push_str(&format!("{line}\n"));
+            *errors.lock().unwrap() += &(line + "\n");
         };
         let told = Arc::clone(&errors);
         std::thread::spawn(move || {

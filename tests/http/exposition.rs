@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The series of a page: the name with its labels as they stand, and the value.
-pub(crate) fn read(page: &str) -> BTreeMap<String, f64> {
+pub(crate) fn read(page: &str) -> BTreeMap<String, String> {
     assert!(page.ends_with('\n') && !page.contains('\r'), "lines end with a line feed, the last one too");
     let (mut series, mut families) = (BTreeMap::new(), BTreeSet::new());
     let mut family: Option<(String, String)> = None;
@@ -28,8 +28,8 @@ pub(crate) fn read(page: &str) -> BTreeMap<String, f64> {
                 name == base || kind == "histogram" && ["_bucket", "_sum", "_count"].iter().any(|end| *name == format!("{base}{end}"));
             assert!(is_name(name) && own, "{name} stands among the lines of {base}");
             labels(id.strip_prefix(name).unwrap());
-            let value = value.parse().unwrap_or_else(|_| panic!("{line}"));
-            assert!(series.insert(id.to_owned(), value).is_none(), "{id} stands twice");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            assert!(series.insert(id.to_owned(), value.to_owned()).is_none(), "{id} stands twice");
         }
     }
     histograms(&series);
@@ -58,7 +58,7 @@ fn labels(text: &str) {
                 _ => {}
             }
         };
-        rest = &after[end + 1..];
+        rest = after.get(end + 1..).unwrap();
         match rest.strip_prefix(',') {
             Some(more) => rest = more,
             None => break,
@@ -68,20 +68,20 @@ fn labels(text: &str) {
 }
 
 /// Buckets rise, and the last of them is the count.
-fn histograms(series: &BTreeMap<String, f64>) {
-    let mut buckets: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+fn histograms(series: &BTreeMap<String, String>) {
+    let mut buckets: BTreeMap<String, Vec<(f64, u64)>> = BTreeMap::new();
     for (id, value) in series.iter().filter(|(id, _)| id.contains("_bucket{")) {
         let (head, bound) = id.split_once(",le=\"").unwrap_or_else(|| panic!("{id}"));
         let bound = bound.trim_end_matches("\"}");
         let bound = if bound == "+Inf" { f64::INFINITY } else { bound.parse().unwrap() };
-        buckets.entry(head.to_owned()).or_default().push((bound, *value));
+        buckets.entry(head.to_owned()).or_default().push((bound, value.parse().unwrap()));
     }
     for (head, mut rows) in buckets {
         rows.sort_by(|one, other| one.0.total_cmp(&other.0));
         assert!(rows.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{head}: {rows:?}");
         let last = rows.last().unwrap();
         let count = format!("{}}}", head.replace("_bucket{", "_count{"));
-        assert!(last.0.is_infinite() && Some(&last.1) == series.get(&count), "{head}: {rows:?}");
+        assert!(last.0.is_infinite() && Some(&last.1.to_string()) == series.get(&count), "{head}: {rows:?}");
         assert!(series.contains_key(&count.replace("_count{", "_sum{")), "{head}");
     }
 }

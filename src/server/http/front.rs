@@ -176,8 +176,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
 
     /// The session of a caller from 2026-07-28 on: the same at every process on this state folder, so that any of them can finish what another asked.
     fn principal_seat(&self, caller: Identity) -> Arc<Seat> {
-        let session = super::session_of(&self.session_key, &caller.principal);
-        self.sessions.seat_of(&Peer { principal: caller.principal, session, profile: Some(caller.profile) })
+        self.sessions.seat_of(caller, |principal| super::session_of(&self.session_key, principal))
     }
 }
 
