@@ -93,8 +93,8 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
             Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
             Settled::Doomed(failure) => return Err(failure.into()),
             // Each time round, the same question was ended in another call.
-            Settled::Again(state) => {
-                pending = state;
+            Settled::Again(brought) => {
+                pending = brought;
                 (opened, facts) = look(house, door, &call.caller.session, &action, &screened).await?;
             }
         }

@@ -164,7 +164,7 @@ mod tests {
     fn a_change_in_anything_is_another_approval() {
         let arguments = |content: &str| Map::from_iter([("path".to_owned(), json!("w/a")), ("content".to_owned(), json!(content))]);
         let (args, other_args) = (arguments("x"), arguments("y"));
-        let more_args = Map::from_iter(args.clone().into_iter().chain([("mode".to_owned(), json!("append"))]));
+        let more_args = args.clone().into_iter().chain([("mode".to_owned(), json!("append"))]).collect();
         let same = opened(|_| ());
         let first = plain(&args, &same).digest();
         assert_eq!(first, plain(&args, &opened(|_| ())).digest(), "the same is the same");
