@@ -51,6 +51,6 @@ pub use read::{Records, Stored};
 pub use record::{Client, Event, Record};
 pub use redact::Redacted;
 pub use settings::{Durability, Reach, Settings, Sync};
-pub use state::{StateDir, StateFault, random, token};
+pub use state::{Kept, StateDir, StateFault, random, token};
 pub use tally::{Approvals, Tally};
 pub use verify::{Broken, FileReport, Report, verify};

@@ -479,5 +479,10 @@ mod tests {
         assert!(
             matches!(read.command, Command::Explain { arguments, choice, .. } if arguments == "--profile=full" && choice.profile.is_none())
         );
+        let read = Arguments::try_parse_from(["toolgate", "serve", "--profile=--manifest=/tmp/x", "--root=a=--profile=full"]).unwrap();
+        assert!(
+            matches!(&read.command, Command::Serve { choice, .. } if choice.profile.as_deref() == Some("--manifest=/tmp/x") && choice.manifest.is_none()),
+            "{read:?}"
+        );
     }
 }

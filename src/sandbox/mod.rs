@@ -3,6 +3,7 @@
 pub mod egress;
 pub mod jail;
 mod pool;
+pub mod processes;
 mod python;
 pub mod reading;
 mod review;
@@ -145,10 +146,9 @@ impl Sandbox {
         self.readers.close().await;
     }
 
-    /// Kills everything that is kept running between calls; a later call begins anew.
+    /// Kills everything that is kept running between calls, and readers also with the page they have; a later call begins anew.
     pub async fn stop(&self) {
-        self.python.close().await;
-        self.reviewers.close().await;
+        tokio::join!(self.readers.stop(), self.python.close(), self.reviewers.close());
     }
 
     /// Wipes what hangs on a session.

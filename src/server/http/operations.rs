@@ -14,7 +14,6 @@ use super::front::Endpoint;
 use super::identity::{Unknown, brings};
 use crate::house::House;
 use crate::server::metrics::Now;
-use crate::server::operator::wall_seconds;
 
 /// Where RFC 9728 puts the metadata, before the resource's own path.
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
@@ -71,7 +70,7 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(State(endpoint): 
 /// Questions that wait for an operator, of every server on the state folder. They are files: a thread for such work reads them.
 async fn waiting_for_operators(house: &Arc<House>) -> usize {
     let house = Arc::clone(house);
-    let asks = tokio::task::spawn_blocking(move || house.state().unsettled(wall_seconds()));
+    let asks = tokio::task::spawn_blocking(move || house.state().unsettled(house.gate().tick()));
     match asks.await.map_err(std::io::Error::other).and_then(|asks| asks) {
         Ok(waiting) => waiting,
         Err(fault) => {
