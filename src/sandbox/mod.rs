@@ -2,12 +2,15 @@
 
 pub mod egress;
 pub mod jail;
+mod pool;
+pub mod processes;
 mod python;
 pub mod reading;
 mod review;
 pub mod root;
 mod view;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,6 +119,11 @@ impl Sandbox {
         self.python.run(permit, stage).await
     }
 
+    /// Interpreters by profile and what they do: `running`, `ready`, `building`, `waiting` (calls for one), `kept` (sessions).
+    pub async fn python_pool(&self) -> BTreeMap<(String, &'static str), u64> {
+        self.python.pool().await
+    }
+
     /// The web requests of a caller since this server started.
     pub fn requests_of(&self, principal: &str) -> Network {
         self.egress.requests_of(principal)
@@ -139,10 +147,9 @@ impl Sandbox {
         self.readers.close().await;
     }
 
-    /// Kills everything that is kept running between calls; a later call begins anew.
+    /// Kills everything that is kept running between calls, and readers also with the page they have; a later call begins anew.
     pub async fn stop(&self) {
-        self.python.close().await;
-        self.reviewers.close().await;
+        tokio::join!(self.readers.stop(), self.python.close(), self.reviewers.close());
     }
 
     /// Wipes what hangs on a session.
