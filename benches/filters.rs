@@ -2,7 +2,7 @@
 //! defaults set it. Without a file the text is made here: prose, code, numbers, addresses and other scripts. Then each
 //! kind of ordinary text alone, and texts made to cost the most, with their share of the first rate: none may fall away without a bound.
 
-#![expect(clippy::print_stdout, clippy::cast_precision_loss, clippy::indexing_slicing, reason = "a measuring program prints its numbers")]
+#![expect(clippy::print_stdout, clippy::cast_precision_loss, reason = "a measuring program prints its numbers")]
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,8 +1,6 @@
 //! The injection filter over texts written for it alone, in styles and tongues of their own: shares, not single texts, since no list of words
 //! knows every way to say a thing. What it may not mark weighs more than what it finds.
 
-#![expect(clippy::print_stdout, reason = "a measuring test prints its numbers")]
-
 use toolgate::filter::{self, Kind};
 
 fn marked(text: &str) -> bool {
