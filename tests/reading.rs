@@ -107,7 +107,8 @@ async fn the_emergency_stop_ends_readers_with_and_without_a_page() {
     // It is held, so that it has its page when the stop comes.
     signal(busy, "-STOP");
     let stop = async {
-        until("the page to be with its reader", || readers.waiting() == [idle]).await;
+        until("the page to be with its reader", || !readers.waiting().contains(&busy)).await;
+        assert_eq!(readers.waiting(), [idle], "of {busy} and {idle}; dead: {} {}", is_dead(busy), is_dead(idle));
         readers.stop().await;
     };
     let (read, ()) = tokio::join!(read(&readers, Source::Html, b"<p>y"), stop);
