@@ -105,6 +105,11 @@ impl House {
         self.tools.iter().copied().filter(usable).collect()
     }
 
+    /// Whether a profile could ever use a tool.
+    pub fn could_use(&self, profile: Option<&str>, tool: &dyn Tool) -> bool {
+        profile.is_some_and(|profile| policy::could_use(&self.gate.manifest(), profile, tool.spec()))
+    }
+
     /// Gets ready what the manifest wants ready before the first call of this profile.
     pub async fn prepare(&self, profile: Option<&str>) {
         let manifest = self.gate.manifest();

@@ -1,6 +1,8 @@
 //! Floor 6: the way of one call, top to bottom. Each stage hands the next a value that only it can make.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use tracing::Instrument;
 
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known, holds_mask};
@@ -8,6 +10,7 @@ use crate::gate::{Admitted, Asker, Case, Door, Granted, Settled};
 use crate::house::House;
 use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
 use crate::policy::{self, Capability, Screened};
+use crate::told;
 use crate::tool::{Stage, Tool};
 
 /// Answers one call.
@@ -21,10 +24,18 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
         Ok(entry) => entry,
         Err(refusal) => return Entry::impossible(refusal),
     };
-    match walk(house, &door, &mut entry, &call, asker, stage).await {
-        Ok(Turn::Answer(filtered, status)) => entry.close(filtered, status),
-        Ok(Turn::Ask(question, sealed)) => entry.ask(question, sealed),
+    let (span, begun) = (told::span(house, &entry, &call), Instant::now());
+    match walk(house, &door, &mut entry, &call, asker, stage).instrument(span.clone()).await {
+        Ok(Turn::Answer(filtered, status)) => {
+            told::answered(&span, &filtered, status, begun.elapsed());
+            entry.close(filtered, status)
+        }
+        Ok(Turn::Ask(question, sealed)) => {
+            told::asked(&span, begun.elapsed());
+            entry.ask(question, sealed)
+        }
         Err(End { refusal, status }) => {
+            told::refused(&span, &refusal, status, begun.elapsed());
             door.learn(&entry, &call, &refusal, status);
             entry.refuse(refusal, status)
         }
@@ -139,8 +150,8 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let content = house.content_of(door, &output);
     let known = content.as_ref().map_or(Known::No, |content| house.is_known(content));
     let session = &call.caller.session;
-    door.keeps(session, &action, &screened);
     let strange = door.strange(session, &action, &screened, &capability.profile, &output);
+    door.keeps(session, &action, &screened, &output, &strange);
     let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known, strange)?;
     if let (Some(content), true) = (content, filtered.is_clean()) {
         house.remember_clean(content);

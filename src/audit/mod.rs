@@ -15,7 +15,7 @@ mod filter;
 mod folder;
 mod follow;
 mod heads;
-mod hex;
+pub(crate) mod hex;
 mod keeper;
 mod line;
 mod log;

@@ -243,13 +243,9 @@ pub fn random(bytes: &mut [u8]) -> io::Result<()> {
 /// An unguessable name of `bytes` random bytes in hex.
 /// # Errors  When the kernel has no random bytes.
 pub fn token(bytes: usize) -> io::Result<String> {
-    use std::fmt::Write;
     let mut raw = vec![0; bytes];
     random(&mut raw)?;
-    Ok(raw.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(super::hex::long(&raw))
 }
 
 #[cfg(test)]

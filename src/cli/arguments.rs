@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::http::Address;
+use super::logs::LogFormat;
 
 /// Real tools for language models behind one gate.
 #[derive(Debug, Parser)]
@@ -99,6 +100,9 @@ pub enum Command {
         /// Whether and how over HTTP.
         #[command(flatten)]
         http: HttpChoice,
+        /// The form of log lines on standard error. Default: `$TOOLGATE_LOG_FORMAT`, else text.
+        #[arg(long, value_enum, value_name = "text|json")]
+        log_format: Option<LogFormat>,
     },
     /// Show the main job end to end, with no client and no set-up.
     Demo,

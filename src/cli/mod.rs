@@ -18,6 +18,7 @@ pub mod install;
 pub mod jsonl;
 mod judging;
 pub mod lint;
+pub mod logs;
 mod nearest;
 mod packages;
 mod policy;

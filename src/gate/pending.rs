@@ -1,6 +1,5 @@
 //! An approval between question and answer: what it is bound to, and the state a 2026-07-28 client carries back.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -117,10 +116,7 @@ fn target(opened: &Opened) -> Value {
 
 /// Bytes as lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    crate::audit::hex::long(bytes)
 }
 
 /// A code a person can read and type: four letters and digits that cannot be taken for one another.

@@ -2,6 +2,7 @@
 
 pub mod egress;
 pub mod jail;
+mod pool;
 pub mod processes;
 mod python;
 pub mod reading;
@@ -9,6 +10,7 @@ mod review;
 pub mod root;
 mod view;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,6 +104,7 @@ impl Sandbox {
             deadline: tokio::time::Instant::now() + DOCUMENT_TIME,
             max_response: DOCUMENT,
             overflow: Overflow::Refuse,
+            hosts: None,
         };
         let page = self.egress.fetch(request, &CancellationToken::new()).await?;
         if page.status != 200 {
@@ -114,6 +117,11 @@ impl Sandbox {
     /// # Errors  `sandbox_unavailable`, `root_not_enforceable`, `session_unknown`, `internal`.
     pub async fn run_python(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         self.python.run(permit, stage).await
+    }
+
+    /// Interpreters by profile and what they do: `running`, `ready`, `building`, `waiting` (calls for one), `kept` (sessions).
+    pub async fn python_pool(&self) -> BTreeMap<(String, &'static str), u64> {
+        self.python.pool().await
     }
 
     /// The web requests of a caller since this server started.

@@ -14,7 +14,7 @@ const SLOW: &str = "import time\nfor n in range(1200):\n    with open('/roots/sc
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", python: "" };
 
 /// The next event with a message of a stream.
-fn event(reader: &mut impl std::io::BufRead) -> Value {
+pub(crate) fn event(reader: &mut impl std::io::BufRead) -> Value {
     loop {
         let text = String::from_utf8(chunk(reader).expect("the stream goes on")).unwrap();
         if let Some(message) = text.lines().filter_map(|line| line.strip_prefix("data: ")).find_map(|data| serde_json::from_str(data).ok())
@@ -25,7 +25,7 @@ fn event(reader: &mut impl std::io::BufRead) -> Value {
 }
 
 /// Posts a call in a session and gives the stream of its answer.
-fn open_call(address: &str, session: &str, tool: &str, arguments: &Value) -> BufReader<std::net::TcpStream> {
+pub(crate) fn open_call(address: &str, session: &str, tool: &str, arguments: &Value) -> BufReader<std::net::TcpStream> {
     let body = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}).to_string();
     let headers = [("content-type", "application/json"), ("accept", "application/json, text/event-stream"), ("mcp-session-id", session)];
     let mut stream = connect(address);

@@ -9,12 +9,15 @@
 )]
 
 mod conformance;
+mod exposition;
 mod fixtures;
 #[path = "../home/mod.rs"]
 mod home;
 mod identity;
 mod lifetime;
 mod limits;
+mod logs;
+mod numbers;
 mod operations;
 mod origin;
 mod packaging;

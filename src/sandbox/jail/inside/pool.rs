@@ -14,6 +14,7 @@ use super::zygote::Zygote;
 use super::{enter, trees};
 use crate::sandbox::jail::order::{self, End, Go, Order, Word};
 use crate::sandbox::jail::outcome::Limit;
+use crate::sandbox::jail::tally::Pooled;
 
 /// Jails that wait, at most. Each takes about 1.5 MiB of its own.
 const READY: usize = 3;
@@ -155,11 +156,12 @@ impl Pool {
         }
     }
 
-    /// What must be the same for a waiting jail to serve a call: all but the time, the start folder and the masks.
+    /// What must be the same for a waiting jail to serve a call: all but the time, the start folder, the masks and whose it is.
     pub(super) fn kind(order: &Order) -> String {
         let mut order = order.clone();
         order.limits.wall = Duration::ZERO;
         order.start_dir.clear();
+        order.profile.clear();
         order.roots.iter_mut().for_each(|root| root.masked.clear());
         serde_json::to_string(&order).unwrap_or_default()
     }
@@ -189,6 +191,17 @@ impl Pool {
         }
         let short = self.zygote_ready && self.count(State::Ready) + building < READY && building < BUILDING;
         (short || self.zygote.is_none()).then(|| self.last_call + QUIET)
+    }
+
+    /// What waits in it.
+    pub(super) fn tally(&self) -> Pooled {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Pooled {
+            profile: self.template.profile.clone(),
+            ready: number(self.count(State::Ready)),
+            building: number(self.count(State::Building)),
+            waiting: number(self.queue.len()),
+        }
     }
 
     fn count(&self, state: State) -> usize {
