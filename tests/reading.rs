@@ -104,11 +104,11 @@ async fn the_emergency_stop_ends_readers_with_and_without_a_page() {
         readers.read(owner, &job(Source::Html), b"<p>x", LONG).await.unwrap();
     }
     let [busy, idle] = readers.waiting()[..] else { panic!("two readers wait") };
-    // It is held, so that it has its page when the stop comes.
+    // It is held, in all its threads, so that it still has its page when the stop comes.
     signal(busy, "-STOP");
+    until("the reader to be held", || status(busy, "State:").iter().all(|state| state.starts_with('T'))).await;
     let stop = async {
-        until("the page to be with its reader", || !readers.waiting().contains(&busy)).await;
-        assert_eq!(readers.waiting(), [idle], "of {busy} and {idle}; dead: {} {}", is_dead(busy), is_dead(idle));
+        until("the page to be with its reader", || readers.waiting() == [idle]).await;
         readers.stop().await;
     };
     let (read, ()) = tokio::join!(read(&readers, Source::Html, b"<p>y"), stop);

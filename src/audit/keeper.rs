@@ -65,6 +65,7 @@ impl<'a> Keeper<'a> {
     }
 
     fn sync(&mut self) -> Result<(), Fault> {
+        self.shared.commit.gather();
         let (medium, end, is_whole): (Arc<dyn Medium>, End, bool) = self.shared.with_writer(|writer| {
             let chain = &writer.chain;
             let is_whole = chain.medium.is_whole(&self.shared.folder, &chain.id, chain.size);
