@@ -131,6 +131,7 @@ async fn many(address: &str, greeted: bool, callers: usize, calls: usize) -> f64
             for _ in 0..calls / callers {
                 caller.call("read_file", &json!({"path": "project/small.txt"})).await.expect("an answer");
             }
+            caller.end().await.expect("an end");
         }
     });
     futures::future::join_all(all).await;
