@@ -18,12 +18,14 @@ mod page;
 mod state;
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use client::{Caller, Server, house};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use state::State;
 
 fn number(name: &str, default: usize) -> usize {
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
     let binary: PathBuf = here.ancestors().nth(2).expect("the folder of the build").join("toolgate");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let failed = runtime.block_on(run(&binary, folder.path()));
-    for fault in &failed {
+    for fault in failed.iter().take(20) {
         println!("FAULT {fault}");
     }
     println!("{}", if failed.is_empty() { "held" } else { "did not hold" });
@@ -51,11 +53,12 @@ async fn run(binary: &Path, folder: &Path) -> Vec<String> {
     let manifest =
         std::fs::read_to_string(folder.join("tools.toml")).expect("a manifest").replace("level_2 = \"none\"", "level_2 = \"every\"");
     let network = format!("[network]\ninternal = [\"{page}\"]\nallowed_schemes = [\"http\"]\nrobots = \"ignore\"\n");
-    std::fs::write(folder.join("tools.toml"), manifest + &network).expect("a manifest");
+    let tokens: String = (0..number("TOOLGATE_LOAD_CALLERS", 64)).map(token).collect();
+    std::fs::write(folder.join("tools.toml"), manifest + &network + &tokens).expect("a manifest");
     let server = Server::start(binary, folder).expect("a server");
     let mut idle = Vec::new();
     for _ in 0..number("TOOLGATE_LOAD_SESSIONS", 1000) {
-        idle.push(Caller::greeted(&server.address).await.expect("a session"));
+        idle.push(Caller::modern(&server.address).await.expect("a connection").greet().await.expect("a session"));
     }
     // What is made once (threads, interpreters, readers) is made before the first look.
     let work = Work { address: server.address.clone(), page };
@@ -96,6 +99,19 @@ async fn run(binary: &Path, folder: &Path) -> Vec<String> {
 /// Processes end and folders are wiped a moment after their calls.
 async fn settle() {
     tokio::time::sleep(Duration::from_secs(3)).await;
+}
+
+/// A caller's entry in the manifest: each is a principal of its own, as the callers of a team are.
+fn token(n: usize) -> String {
+    let digest = Sha256::digest(secret(n).as_bytes()).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    format!("[[clients.token]]\nname = \"caller{n}\"\nsha256 = \"{digest}\"\nprofile = \"all\"\n")
+}
+
+fn secret(n: usize) -> String {
+    format!("a token of caller {n}").replace(' ', "-")
 }
 
 /// Where the callers work.
@@ -158,15 +174,24 @@ pub(crate) async fn load(work: &Work, time: Duration) -> Done {
 async fn one(work: Work, n: usize, until: Instant) -> Done {
     let mut done = Done::default();
     let pause = Duration::from_millis(number("TOOLGATE_LOAD_PAUSE_MS", 0) as u64);
-    let greeted = if n.is_multiple_of(2) { Caller::greeted(&work.address).await } else { Caller::modern(&work.address).await };
-    let mut caller = match greeted {
+    let entering = async {
+        let caller = Caller::modern(&work.address).await?.known_by(&secret(n));
+        if n.is_multiple_of(2) { caller.greet().await } else { Ok(caller) }
+    };
+    let mut caller = match entering.await {
         Ok(caller) => caller,
         Err(fault) => return Done { faults: vec![format!("caller {n}: {fault}")], ..done },
     };
-    let mut turn = n * 7;
+    let (mut turn, mut asked) = (n * 7, 0);
     while Instant::now() < until && done.faults.len() < 5 {
         turn += 1;
-        let (what, tool, arguments) = call(&work, n, turn);
+        let (mut what, mut tool, mut arguments) = call(&work, n, turn);
+        if what == ASKED {
+            asked += 1;
+            if asked > QUESTIONS {
+                (what, tool, arguments) = call(&work, n, 9);
+            }
+        }
         let began = Instant::now();
         match caller.call(tool, &arguments).await {
             Ok(result) if result["isError"] != true => done.times.entry(what).or_default().push(began.elapsed()),
@@ -181,13 +206,18 @@ async fn one(work: Work, n: usize, until: Instant) -> Done {
     done
 }
 
+/// A write that a person is asked for.
+const ASKED: &str = "asked write";
+/// Questions of one caller in one load; a principal may put sixty to people in an hour.
+const QUESTIONS: usize = 12;
+
 /// The mix: mostly reads, some writes (one of them asked for), searches and pages, now and then a program.
 fn call(work: &Work, n: usize, turn: usize) -> (&'static str, &'static str, Value) {
     let (what, arguments) = match turn % 200 {
         0 => ("run_python", json!({"code": "print(sum(range(1000)))"})),
         at if at % 50 == 1 => {
             let arguments = json!({"path": format!("project/own{n}.txt"), "content": format!("{turn}\n")});
-            return ("asked write", "write_file", arguments);
+            return (ASKED, "write_file", arguments);
         }
         at if at % 20 == 3 => ("write_file", json!({"path": format!("work/own{n}.txt"), "content": format!("{turn}\n")})),
         at if at % 50 == 2 => ("fetch", json!({"url": format!("http://{}/", work.page)})),
