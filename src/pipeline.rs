@@ -150,8 +150,8 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let content = house.content_of(door, &output);
     let known = content.as_ref().map_or(Known::No, |content| house.is_known(content));
     let session = &call.caller.session;
-    door.keeps(session, &action, &screened);
     let strange = door.strange(session, &action, &screened, &capability.profile, &output);
+    door.keeps(session, &action, &screened, &output, &strange);
     let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known, strange)?;
     if let (Some(content), true) = (content, filtered.is_clean()) {
         house.remember_clean(content);

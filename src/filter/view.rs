@@ -36,6 +36,11 @@ impl View {
         view
     }
 
+    /// Whether it is of something decoded.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole.is_some()
+    }
+
     /// Appends a character that came from `length` bytes at `at` in the source.
     pub(crate) fn push(&mut self, character: char, at: usize, length: usize) {
         let view = self.text.len();

@@ -7,6 +7,7 @@ mod asking;
 mod crowd;
 mod door;
 mod grants;
+mod marks;
 mod operator;
 mod pending;
 mod permit;

@@ -241,6 +241,7 @@ impl Door {
             max_answer: capability.max_answer,
             timeout: capability.timeout,
             cpu: capability.cpu,
+            hosts: self.hosts(case),
         };
         let permit = Permit::new(case.action.clone(), case.opened.to_vec(), case.facts.addresses.clone(), terms.into());
         let decision = audit::Decision {

@@ -111,6 +111,7 @@ impl Sandbox {
             deadline: tokio::time::Instant::now() + DOCUMENT_TIME,
             max_response: DOCUMENT,
             overflow: Overflow::Refuse,
+            hosts: None,
         };
         let page = self.egress.fetch(request, &CancellationToken::new()).await?;
         if page.status != 200 {

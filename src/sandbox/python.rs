@@ -99,6 +99,7 @@ impl Room {
             max_answer: manifest.files.max_answer,
             timeout: manifest.python.timeout,
             cpu: manifest.python.cpu,
+            hosts: None,
             manifest,
         });
         let nothing = RunPython { code: "pass".to_owned(), session: None, stdin: String::new(), timeout_s: None, fresh: false };

@@ -44,6 +44,7 @@ pub struct Counts {
     rings: OwnedFd,
     accounts: OwnedFd,
     grants: OwnedFd,
+    strange: Shelf,
     ticks: Ticks,
     open_rings: Mutex<HashMap<String, Arc<Ring>>>,
     open_accounts: Mutex<HashMap<String, Arc<Account>>>,
@@ -67,7 +68,9 @@ impl Counts {
     pub fn with_ticks(state: &StateDir, ticks: Ticks) -> io::Result<Self> {
         let [rings, accounts, grants] = [state.subfolder("rates")?, state.subfolder("accounts")?, state.subfolder("grants")?];
         let (open_rings, open_accounts, open_grants) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let counts = Self { rings, accounts, grants, ticks, open_rings, open_accounts, open_grants };
+        // Files stay where they are however long nobody asks for them, and so do the marks on them.
+        let strange = Shelf::open(&state.subfolder("taint")?, "files")?;
+        let counts = Self { rings, accounts, grants, strange, ticks, open_rings, open_accounts, open_grants };
         counts.sweep();
         Ok(counts)
     }
@@ -121,6 +124,13 @@ impl Counts {
     pub fn kept<R>(&self, session: &str, change: impl FnOnce(&[u8], Tick) -> (R, Option<Vec<u8>>)) -> io::Result<R> {
         let now = self.ticks.now();
         cached(&self.open_grants, session, |session| Shelf::open(&self.grants, &name(session)))?.change(|text| change(text, now))
+    }
+
+    /// Changes what is known of files with strangers' words in them, a text of at most 1 MiB that all servers of the folder share; `None` leaves it
+    /// as it is.
+    /// # Errors  When it can neither be read nor kept.
+    pub fn strange<R>(&self, change: impl FnOnce(&[u8]) -> (R, Option<Vec<u8>>)) -> io::Result<R> {
+        self.strange.change(change)
     }
 
     /// Removes what is kept for a session; whoever has it open sees that it is gone.
