@@ -104,8 +104,9 @@ async fn the_emergency_stop_ends_readers_with_and_without_a_page() {
         readers.read(owner, &job(Source::Html), b"<p>x", LONG).await.unwrap();
     }
     let [busy, idle] = readers.waiting()[..] else { panic!("two readers wait") };
-    // It is held, so that it has its page when the stop comes.
+    // It is held, in all its threads, so that it still has its page when the stop comes.
     signal(busy, "-STOP");
+    until("the reader to be held", || status(busy, "State:").iter().all(|state| state.starts_with('T'))).await;
     let stop = async {
         until("the page to be with its reader", || readers.waiting() == [idle]).await;
         readers.stop().await;

@@ -26,8 +26,8 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let server = Server::start(Path::new(BINARY), folder.path()).expect("a server");
     let rows = runtime.block_on(async {
-        let mut old = Caller::greeted(&server.address).await.expect("a session");
-        let mut new = Caller::modern(&server.address).await.expect("a connection");
+        let mut old = caller(&server.address, true).await;
+        let mut new = caller(&server.address, false).await;
         let (mut old_times, mut new_times) = (Vec::new(), Vec::new());
         one_by_one(&mut old, WARM_UP).await;
         one_by_one(&mut new, WARM_UP).await;
@@ -121,16 +121,23 @@ async fn one_by_one(caller: &mut Caller, calls: usize) -> Vec<Duration> {
     times
 }
 
+/// A caller with a token, as callers of a team have one.
+async fn caller(address: &str, greeted: bool) -> Caller {
+    let caller = Caller::modern(address).await.expect("a connection").known_by("bench");
+    if greeted { caller.greet().await.expect("a session") } else { caller }
+}
+
 /// Calls a second of so many callers at once.
 async fn many(address: &str, greeted: bool, callers: usize, calls: usize) -> f64 {
     let began = Instant::now();
     let all = (0..callers).map(|_| {
         let address = address.to_owned();
         async move {
-            let mut caller = if greeted { Caller::greeted(&address).await } else { Caller::modern(&address).await }.expect("a caller");
+            let mut caller = caller(&address, greeted).await;
             for _ in 0..calls / callers {
                 caller.call("read_file", &json!({"path": "project/small.txt"})).await.expect("an answer");
             }
+            caller.end().await.expect("an end");
         }
     });
     futures::future::join_all(all).await;

@@ -28,6 +28,7 @@ pub mod schema;
 pub mod setup;
 pub mod simulate;
 pub mod strict_json;
+mod text_file;
 pub mod watch;
 pub mod world;
 pub mod world_state;

@@ -21,8 +21,8 @@ use crate::audit::Network;
 use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
-use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, HttpUrl, Opened, RunPython, Stage, Target};
-use crate::policy::network::{NetworkRules, Robots};
+use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, Opened, RunPython, Stage, Target};
+use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
 use egress::{Denied, Egress, EgressRequest, Overflow, Page};
 use jail::Outcome;
@@ -82,7 +82,14 @@ impl Sandbox {
     /// a public address or one that `internal` opens.
     /// # Errors  What the network's rules or the world said no with.
     pub async fn fetch_document(&self, url: &HttpUrl, network: &NetworkRules) -> Result<Vec<u8>, Denied> {
+        // The manifest names it: a listed name is the operator's own word, also one that a private network alone knows. What it resolves to is
+        // judged as any address.
+        let host = match url.host() {
+            Host::Name(name) => DomainPattern::parse(name).ok(),
+            Host::Address(_) => None,
+        };
         let rules = NetworkRules {
+            allowed_domains: host.into_iter().collect(),
             any_public: true,
             allowed_ports: vec![url.port()],
             denied_ports: Vec::new(),

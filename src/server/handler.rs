@@ -166,18 +166,19 @@ impl ServerHandler for Handler {
         // Cancelled by the client, by the end of the connection, or by the end of the server; a time-out of ours ends only this call.
         let cancel = context.ct.child_token();
         let asker = ClientAsker {
-            context: context.clone(),
+            is_modern: is_modern(&context),
+            // Not a copy: it holds the head of the request.
+            context,
             seals: self.seals.clone(),
             progress: progress.clone(),
             gone: self.eof.clone(),
-            is_modern: is_modern(&context),
             pending: self.metrics.as_ref().map(|metrics| metrics.pending.clone()),
         };
         let answer = pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }).await.into_answer();
         if let Some(metrics) = &self.metrics {
             metrics.answered(tool, &answer, begun.elapsed());
         }
-        respond(answer, &context)
+        respond(answer, &asker.context)
     }
 
     async fn list_resources(

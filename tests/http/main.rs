@@ -14,6 +14,7 @@ mod fixtures;
 #[path = "../home/mod.rs"]
 mod home;
 mod identity;
+mod issuer;
 mod lifetime;
 mod limits;
 mod logs;

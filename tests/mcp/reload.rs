@@ -286,3 +286,19 @@ fn a_hang_up_signal_looks_at_once_and_ends_nothing() {
     let id = server.ask("tools/call", &with_meta(&read("project/src/apples.csv"), STATELESS));
     assert_eq!(code(&server.answer(&id)), "path_denied");
 }
+
+#[test]
+fn a_pipe_in_the_place_of_the_manifest_keeps_nobody_waiting() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    let read = json!({"name": "read_file", "arguments": {"path": "project/notes.txt"}});
+    assert!(went_well(&server.stateless("tools/call", &read)));
+    std::fs::rename(home.manifest(), home.path("away.toml")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(home.manifest()).status().unwrap().success());
+    assert!(went_well(&server.stateless("tools/call", &read)), "the one in force holds on");
+    let out = home.toolgate(&["check", home.manifest().to_str().unwrap()]).output().unwrap();
+    assert!(String::from_utf8_lossy(&out.stderr).contains("no regular file"), "{out:?}");
+    assert!(server.close().status.success());
+    assert!(home.records().iter().any(|record| record["ev"] == "manifest.refused"), "and it is told");
+    home.verify();
+}
