@@ -1,7 +1,13 @@
-//! What a record costs: `cargo bench --bench audit`. Prints µs per handed record, durable records/s of 64 callers, verified records/s.
+//! What a record costs: `cargo bench --bench audit`. Prints µs per handed record, durable records/s of up to 64 callers, verified records/s.
+//!
+//! Durable records are the disk's doing: a caller waits for one sync, whoever asked for it. So the same disk's own syncs are measured in between, and
+//! the rate is told in parts of what as many callers could have if each of them waited for exactly one. In memory (`BENCH_DIR=/dev/shm`) there is no disk,
+//! and the rate is that of the log itself.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement stops at the first surprise and prints what it saw")]
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,13 +48,36 @@ fn main() {
                 }
             });
         });
-        println!("durable, {callers:>2} callers:      {:>9.0} records/s", rate(append(&log, Sync::Durable) - before, took));
+        let records = rate(append(&log, Sync::Durable) - before, took);
+        let syncs = syncs(state.path(), callers);
+        println!(
+            "durable, {callers:>2} callers:      {records:>9.0} records/s   {:.2} of {callers} a sync ({syncs:.0} syncs/s)",
+            records / (syncs * f64::from(callers))
+        );
     }
     log.close().unwrap();
     let begun = Instant::now();
     let report = verify(state.path(), None).unwrap();
     assert_eq!(report.broken(), None);
     println!("verify:                   {:>9.0} records/s over {} records", rate(report.records, begun.elapsed()), report.records);
+}
+
+/// How often this disk syncs a file to which as many records were appended, in a second.
+fn syncs(folder: &Path, records: u32) -> f64 {
+    let path = folder.join("baseline");
+    let mut file = File::options().append(true).create(true).open(&path).unwrap();
+    let bytes = vec![b'x'; records as usize * 800];
+    let mut count = 0;
+    let took = timed(|| {
+        let end = Instant::now() + Duration::from_secs(1);
+        while Instant::now() < end {
+            file.write_all(&bytes).unwrap();
+            file.sync_data().unwrap();
+            count += 1;
+        }
+    });
+    std::fs::remove_file(path).unwrap();
+    rate(count, took)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate for a person")]

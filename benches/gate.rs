@@ -1,9 +1,10 @@
 //! What the gate itself costs per allowed call: `cargo bench --bench gate`. From the manifest to the permit, with the counts on disk, and from
 //! there to the record of the start, in a house as `serve` builds it (`durability = "effects"`, a read, level 0). Prints p50 and p99, and each
-//! part as a share of the whole. Also what one explanation costs.
+//! part as a share of the whole. Also what one explanation costs, by the library and by a process of its own beside one that only tells its version.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement stops at the first surprise and prints what it saw")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -81,7 +82,33 @@ fn main() {
         let (half, most) = measure_rounds(2_000, || drop(explain(tools::all(), &manifest, call, &judged, &|_, _| Ok(facts.clone()))));
         println!("explain, {name:<22}      p50 {half:>6.1} µs  p99 {most:>7.1} µs  ({:.4} of 5 ms)", half / 5000.0);
     }
+    explain_in_a_process(folder.path(), text);
     log.close().unwrap();
+}
+
+/// `toolgate explain` as a person runs it, from the start of the process to its end.
+fn explain_in_a_process(folder: &Path, text: &str) {
+    let file = folder.join("tools.toml");
+    let root = folder.join("project");
+    std::fs::create_dir(&root).unwrap();
+    let text = text.replace("/srv", root.to_str().unwrap()).replacen("[roots", "[clients]\nstdio = \"p\"\n[roots", 1);
+    std::fs::write(&file, text).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+        let out = command.args(arguments).env("TOOLGATE_MANIFEST", &file).env("TOOLGATE_STATE_DIR", folder.join("state")).output().unwrap();
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let explain = ["explain", "read_file", r#"{"path": "project/.env"}"#];
+    assert!(run(&explain).contains("path_denied"), "{}", run(&explain));
+    let bare = measure_rounds(200, || drop(run(&["--version"])));
+    let whole = measure_rounds(200, || drop(run(&explain)));
+    println!(
+        "explain, as a process                p50 {:>6.0} µs  p99 {:>7.0} µs  ({:.2} of 5 ms, {:.1} of a bare start)",
+        whole.0,
+        whole.1,
+        whole.0 / 5000.0,
+        whole.0 / bare.0
+    );
 }
 
 fn call() -> ToolCall {

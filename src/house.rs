@@ -1,6 +1,6 @@
 //! Floor 6: what every call of one server shares, built once by the command line and handed down.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
@@ -23,6 +23,8 @@ pub struct House {
     tools: &'static [&'static dyn Tool],
     /// Contents that the filter found nothing in: models read the same files again and again.
     clean: Mutex<HashSet<Content>>,
+    /// What clients are told of each tool, as digests; made when a tool is first called.
+    definitions: Mutex<BTreeMap<&'static str, Arc<str>>>,
     reload: Reload,
 }
 
@@ -39,7 +41,7 @@ const REMEMBERED: usize = 2048;
 impl House {
     /// A house of these parts.
     pub fn new(log: Arc<Log>, gate: Gate, sandbox: Sandbox, tools: &'static [&'static dyn Tool]) -> Self {
-        Self { log, gate, sandbox, tools, clean: Mutex::default(), reload: Reload::default() }
+        Self { log, gate, sandbox, tools, clean: Mutex::default(), definitions: Mutex::default(), reload: Reload::default() }
     }
 
     /// The same, with a manifest that may change while it is served.
@@ -78,9 +80,22 @@ impl House {
         self.gate.state()
     }
 
+    /// Clears away what is over: questions, marks of used approvals, keys, counts that say nothing any more.
+    /// # Errors  When a folder of the state cannot be listed.
+    pub(crate) fn sweep(&self) -> std::io::Result<()> {
+        self.state().keep_spare()?;
+        self.gate.sweep()
+    }
+
     /// The tool of this name.
     pub fn tool(&self, name: &str) -> Option<&'static dyn Tool> {
         self.tools.iter().copied().find(|tool| tool.spec().name == name)
+    }
+
+    /// Digest of what clients are told of a tool: an approval is one of this very definition.
+    pub fn definition(&self, tool: &dyn Tool) -> Arc<str> {
+        let mut known = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(known.entry(tool.spec().name).or_insert_with(|| tool.card().digest(tool.spec().name).into()))
     }
 
     /// The tools a profile could ever use, by name.
@@ -88,6 +103,11 @@ impl House {
         let manifest = self.gate.manifest();
         let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| policy::could_use(&manifest, profile, tool.spec()));
         self.tools.iter().copied().filter(usable).collect()
+    }
+
+    /// Whether a profile could ever use a tool.
+    pub fn could_use(&self, profile: Option<&str>, tool: &dyn Tool) -> bool {
+        profile.is_some_and(|profile| policy::could_use(&self.gate.manifest(), profile, tool.spec()))
     }
 
     /// Gets ready what the manifest wants ready before the first call of this profile.

@@ -15,5 +15,6 @@ pub mod python;
 pub mod reload;
 pub mod sandbox;
 pub mod server;
+mod told;
 pub mod tool;
 pub mod tools;

@@ -1,6 +1,8 @@
 //! Floor 6: the way of one call, top to bottom. Each stage hands the next a value that only it can make.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use tracing::Instrument;
 
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known, holds_mask};
@@ -8,6 +10,7 @@ use crate::gate::{Admitted, Asker, Case, Door, Granted, Settled};
 use crate::house::House;
 use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
 use crate::policy::{self, Capability, Screened};
+use crate::told;
 use crate::tool::{Stage, Tool};
 
 /// Answers one call.
@@ -21,10 +24,18 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
         Ok(entry) => entry,
         Err(refusal) => return Entry::impossible(refusal),
     };
-    match walk(house, &door, &mut entry, &call, asker, stage).await {
-        Ok(Turn::Answer(filtered, status)) => entry.close(filtered, status),
-        Ok(Turn::Ask(question, sealed)) => entry.ask(question, sealed),
+    let (span, begun) = (told::span(house, &entry, &call), Instant::now());
+    match walk(house, &door, &mut entry, &call, asker, stage).instrument(span.clone()).await {
+        Ok(Turn::Answer(filtered, status)) => {
+            told::answered(&span, &filtered, status, begun.elapsed());
+            entry.close(filtered, status)
+        }
+        Ok(Turn::Ask(question, sealed)) => {
+            told::asked(&span, begun.elapsed());
+            entry.ask(question, sealed)
+        }
         Err(End { refusal, status }) => {
+            told::refused(&span, &refusal, status, begun.elapsed());
             door.learn(&entry, &call, &refusal, status);
             entry.refuse(refusal, status)
         }
@@ -63,7 +74,7 @@ impl From<Failure> for End {
 async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, asker: &dyn Asker, stage: Stage) -> Result<Turn, End> {
     // 3, 4. Which tool, and may this caller use it now? The call is counted, whatever it holds, unless it repeats one that was.
     let tool = house.tool(&call.tool);
-    let pending = door.pending(call, asker);
+    let mut pending = door.pending(call, asker);
     let awaited = door.is_awaited(pending.as_ref(), &call.caller);
     let Admitted { capability, mut reservation } = door.admit(call, tool.map(Tool::spec), awaited)?;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
@@ -74,14 +85,33 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
     let screened = capability.screen(&action)?;
     let action = screened.as_judged(action);
-    let (opened, facts) = look(house, door, &call.caller.session, &action, &screened).await?;
-    let case = Case { call, capability: &capability, action: &action, screened: &screened, facts: &facts, opened: &opened };
-    let preview = || house.sandbox().preview(&action, &opened);
-    let granted = match door.settle(&case, entry, pending, &preview, house.sandbox(), asker).await? {
-        Settled::Granted(granted) => *granted,
-        Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
-        Settled::Doomed(failure) => return Err(failure.into()),
+    let definition = house.definition(tool);
+    let (mut opened, mut facts) = look(house, door, &call.caller.session, &action, &screened).await?;
+    let mut granted = loop {
+        let (opened_now, facts_now) = (&opened, &facts);
+        let case = Case {
+            call,
+            capability: &capability,
+            action: &action,
+            screened: &screened,
+            facts: facts_now,
+            opened: opened_now,
+            definition: &definition,
+        };
+        let preview = || house.sandbox().preview(&action, opened_now);
+        match door.settle(&case, entry, pending.clone(), &preview, house.sandbox(), asker).await? {
+            Settled::Granted(granted) => break *granted,
+            Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
+            Settled::Doomed(failure) => return Err(failure.into()),
+            // Each time round, the same question was ended in another call.
+            Settled::Again(brought) => {
+                pending = brought;
+                (opened, facts) = look(house, door, &call.caller.session, &action, &screened).await?;
+            }
+        }
     };
+    // Given up when this call has ended, whichever way: those who asked the same look then at what it left.
+    let _seat = granted.seat.take();
 
     // Further calls of the session wait here for their turn, within the time of a call; who waited for a person waited outside it.
     let _slot = turn(door, &capability, &stage).await?;
@@ -120,8 +150,8 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let content = house.content_of(door, &output);
     let known = content.as_ref().map_or(Known::No, |content| house.is_known(content));
     let session = &call.caller.session;
-    door.keeps(session, &action, &screened);
     let strange = door.strange(session, &action, &screened, &capability.profile, &output);
+    door.keeps(session, &action, &screened, &output, &strange);
     let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known, strange)?;
     if let (Some(content), true) = (content, filtered.is_clean()) {
         house.remember_clean(content);

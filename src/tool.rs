@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::gate::Permit;
 use crate::model::{Action, Failure, Output, Refusal, ToolSpec};
@@ -31,6 +32,21 @@ pub struct Card {
     pub input_schema: Map<String, Value>,
     /// JSON Schema of the structured answer, success and refusal alike; none where the answer is the text itself.
     pub output_schema: Option<Map<String, Value>>,
+}
+
+impl Card {
+    /// SHA-256 over all of it with the tool's name, in hex.
+    pub fn digest(&self, name: &str) -> String {
+        let told = json!({
+            "name": name,
+            "title": self.title,
+            "description": self.description,
+            "hints": [self.read_only, self.destructive, self.idempotent, self.open_world],
+            "input": self.input_schema,
+            "output": self.output_schema,
+        });
+        crate::gate::hex(&Sha256::digest(told.to_string().as_bytes()))
+    }
 }
 
 /// One tool. It knows no other tool and nothing of MCP.

@@ -1,19 +1,26 @@
 //! Properties of the judge, over invented manifests, calls and worlds: order never matters; what tightens never loosens.
-//! `PROPTEST_CASES=1000000` runs as many.
+//!
+//! A case is one call in one world under one manifest; a manifest is read once for eight calls. Each property is tried with 2048 cases, or with
+//! as many as `PROPTEST_CASES` says, and tells how many they were. A million of each take some minutes:
+//! `PROPTEST_CASES=1000000 cargo test --release --test policy_properties -- --nocapture`
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
     reason = "helpers of tests take cases as they are written, and may stop at what should not be"
 )]
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
 use toolgate::cli::simulate::{judge_case, judge_request};
 use toolgate::manifest::{Manifest, Mode};
-use toolgate::model::{Code, Level};
+use toolgate::model::{Code, Level, Refusal};
 use toolgate::policy::{Decision, Verdict};
 use toolgate::tools;
 
@@ -24,8 +31,59 @@ const TOOLS: [&str; 8] = ["*", "read_*", "*_file", "fetch", "run_python", "delet
 const HOSTS: [&str; 5] = ["a.example.org", "b.example.org", "example.org", "x.a.example.org", "10.0.0.1"];
 const MODES: [&str; 5] = ["none", "first", "every", "operator", "deny"];
 
-fn judged(case: &Value) -> Verdict {
-    judge_case(tools::all(), case, &[])
+/// Calls that are judged under one manifest.
+const CALLS: usize = 8;
+/// Cases of each property, where nobody says otherwise.
+const CASES: u32 = 2048;
+
+/// Tries a property with as many cases as are wanted, and tells how many it judged.
+fn hold<S: Strategy>(name: &str, strategy: S, property: impl Fn(S::Value, &Cell<u64>) -> Result<(), TestCaseError>)
+where
+    S::Value: std::fmt::Debug,
+{
+    let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES);
+    let cases = wanted.div_ceil(u32::try_from(CALLS).unwrap());
+    // A fault is told with its smallest case; no file of seeds is kept.
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let judged = Cell::new(0);
+    if let Err(fault) = TestRunner::new(config).run(&strategy, |value| property(value, &judged)) {
+        panic!("{name}: {fault}");
+    }
+    println!("{name}: {} cases hold", judged.get());
+}
+
+/// A manifest, and calls in worlds of their own.
+type Cases = (Value, Vec<(Value, Value)>);
+
+/// A manifest as the server would read it; none: it is refused, and with it every call.
+struct Read(Option<Arc<Manifest>>);
+
+impl Read {
+    fn of(policy: &Value) -> Self {
+        let read = toolgate::manifest::parse_json(policy, tools::specs()).ok().and_then(|mut manifest| {
+            manifest.resolve_roots("/").ok()?;
+            Some(Arc::new(manifest))
+        });
+        Self(read)
+    }
+
+    fn judged(&self, (request, state): &(Value, Value)) -> Verdict {
+        match &self.0 {
+            Some(manifest) => judge_request(tools::all(), manifest, request.as_object().unwrap(), state.as_object().unwrap(), None),
+            None => Verdict::deny(Refusal::new(Code::PolicyInvalid, "no manifest"), None),
+        }
+    }
+}
+
+/// Whether no call is judged laxer by the second manifest than by the first.
+fn never_laxer(before: &Value, after: &Value, calls: &[(Value, Value)], judged: &Cell<u64>) -> Result<(), TestCaseError> {
+    let (before, after) = (Read::of(before), Read::of(after));
+    for call in calls {
+        let (one, two) = (before.judged(call), after.judged(call));
+        prop_assert!(rank(&two) >= rank(&one), "{call:?}: {one:?} became {two:?}");
+        judged.set(judged.get() + 1);
+    }
+    Ok(())
 }
 
 /// How strict a verdict is.
@@ -139,10 +197,8 @@ prop_compose! {
     }
 }
 
-prop_compose! {
-    fn case()(policy in policy(), request in request(), state in state()) -> Value {
-        json!({"id": "x", "policy": policy, "request": request, "state": state})
-    }
+fn cases() -> impl Strategy<Value = Cases> {
+    (policy(), prop::collection::vec((request(), state()), CALLS))
 }
 
 /// Turns every list and table of a policy around; lists whose order has a meaning are none of it.
@@ -198,77 +254,125 @@ fn tightened(policy: &Value, how: usize, pattern: &str, tool: &str) -> Value {
     policy
 }
 
-proptest! {
-    #[test]
-    fn the_order_of_lists_and_tables_never_matters(case in case()) {
-        let mut other = case.clone();
-        other["policy"] = turned(&case["policy"]);
-        let (one, two) = (judged(&case), judged(&other));
-        prop_assert_eq!((one.decision, one.code, one.level), (two.decision, two.code, two.level));
-    }
+fn a_line() -> impl Strategy<Value = (usize, &'static str, &'static str)> {
+    (0_usize..25, select(PATTERNS.to_vec()), select(TOOLS.to_vec()))
+}
 
-    #[test]
-    fn a_tighter_line_never_loosens(case in case(), how in 0_usize..25, pattern in select(PATTERNS.to_vec()), tool in select(TOOLS.to_vec())) {
-        let mut tighter = case.clone();
-        tighter["policy"] = tightened(&case["policy"], how, pattern, tool);
-        let (before, after) = (judged(&case), judged(&tighter));
-        prop_assert!(rank(&after) >= rank(&before), "{how}: {before:?} became {after:?}");
-    }
+#[test]
+fn the_order_of_lists_and_tables_never_matters() {
+    hold("the order of lists and tables never matters", cases(), |(policy, calls), judged| {
+        let other = turned(&policy);
+        let (one, two) = (Read::of(&policy), Read::of(&other));
+        for call in &calls {
+            let (one, two) = (one.judged(call), two.judged(call));
+            prop_assert_eq!((one.decision, one.code, one.level), (two.decision, two.code, two.level));
+            judged.set(judged.get() + 1);
+        }
+        // What is judged here is what `simulate` says of the whole case.
+        let (request, state) = &calls[0];
+        let whole = judge_case(tools::all(), &json!({"id": "x", "policy": policy, "request": request, "state": state}), &[]);
+        let read = one.judged(&calls[0]);
+        prop_assert_eq!((whole.decision, whole.code, whole.level), (read.decision, read.code, read.level));
+        Ok(())
+    });
+}
 
-    #[test]
-    fn a_raised_level_never_loosens(case in case(), low in 0_u64..5, more in 0_u64..5) {
-        let tool = case["request"]["tool"].as_str().unwrap().to_owned();
+#[test]
+fn a_tighter_line_never_loosens() {
+    hold("a tighter line never loosens", (cases(), a_line()), |((policy, calls), (how, pattern, tool)), judged| {
+        never_laxer(&policy, &tightened(&policy, how, pattern, tool), &calls, judged)
+    });
+}
+
+#[test]
+fn a_raised_level_never_loosens() {
+    hold("a raised level never loosens", (cases(), 0_u64..5, 0_u64..5), |((policy, calls), low, more), judged| {
         let at = |level: u64| {
-            let mut case = case.clone();
-            case["policy"]["tools"][&tool]["level"] = json!(level.min(4));
-            judged(&case)
+            let mut policy = policy.clone();
+            for (request, _) in &calls {
+                policy["tools"][request["tool"].as_str().unwrap()]["level"] = json!(level.min(4));
+            }
+            policy
         };
         let (before, after) = (at(low), at(low + more));
-        prop_assert!(rank(&after) >= rank(&before), "{before:?} became {after:?}");
-        prop_assert!(after.level >= before.level || after.decision == Decision::Deny);
-    }
+        never_laxer(&before, &after, &calls, judged)?;
+        let (before, after) = (Read::of(&before), Read::of(&after));
+        for call in &calls {
+            let (before, after) = (before.judged(call), after.judged(call));
+            prop_assert!(after.level >= before.level || after.decision == Decision::Deny);
+        }
+        Ok(())
+    });
+}
 
-    #[test]
-    fn a_stricter_mode_never_loosens(case in case(), level in 0_usize..5, low in 0_usize..5, more in 0_usize..5) {
+#[test]
+fn a_stricter_mode_never_loosens() {
+    let strategy = (cases(), 0_usize..5, 0_usize..5, 0_usize..5);
+    hold("a stricter mode never loosens", strategy, |((policy, calls), level, low, more), judged| {
         let with = |mode: usize| {
-            let mut case = case.clone();
-            case["policy"]["approvals"][format!("level_{level}")] = json!(MODES[mode.min(4)]);
-            judged(&case)
+            let mut policy = policy.clone();
+            policy["approvals"][format!("level_{level}")] = json!(MODES[mode.min(4)]);
+            policy
         };
-        let (before, after) = (with(low), with(low + more));
-        prop_assert!(rank(&after) >= rank(&before), "{before:?} became {after:?}");
-    }
+        never_laxer(&with(low), &with(low + more), &calls, judged)
+    });
+}
 
-    #[test]
-    fn more_reviewers_never_loosen(case in case(), word in select(vec!["ok", "deny", "error"])) {
-        let mut more = case.clone();
-        more["policy"]["review"] = json!({"from_level": 0});
-        let mut fewer = more.clone();
-        fewer["state"]["review"] = json!(["ok"]);
-        more["state"]["review"] = json!(["ok", word]);
-        prop_assert!(rank(&judged(&more)) >= rank(&judged(&fewer)));
-    }
+#[test]
+fn more_reviewers_never_loosen() {
+    let strategy = (cases(), select(vec!["ok", "deny", "error"]));
+    hold("more reviewers never loosen", strategy, |((mut policy, calls), word), judged| {
+        policy["review"] = json!({"from_level": 0});
+        let read = Read::of(&policy);
+        for (request, state) in &calls {
+            let with = |said: Value| {
+                let mut state = state.clone();
+                state["review"] = said;
+                read.judged(&(request.clone(), state))
+            };
+            prop_assert!(rank(&with(json!(["ok", word]))) >= rank(&with(json!(["ok"]))));
+            judged.set(judged.get() + 1);
+        }
+        Ok(())
+    });
+}
 
-    #[test]
-    fn a_bigger_input_is_never_judged_laxer(case in case(), path in select(PATHS.to_vec()), small in 0_u64..2000, more in 0_u64..3_000_000) {
-        let with = |length: u64| {
-            let mut case = case.clone();
-            case["request"] = json!({"profile": "p", "tool": "write_file", "args": {"path": path, "content": {"len": length}}});
-            judged(&case)
-        };
-        prop_assert!(rank(&with(small + more)) >= rank(&with(small)));
-    }
+#[test]
+fn a_bigger_input_is_never_judged_laxer() {
+    // Around the limits of these manifests, and once far beyond all of them.
+    let lengths = prop::collection::vec((select(PATHS.to_vec()), 0_u64..2000, 0_u64..2000), CALLS);
+    hold("a bigger input is never judged laxer", (cases(), lengths, 0_u64..3_000_000), |((policy, calls), lengths, most), judged| {
+        let read = Read::of(&policy);
+        for (at, ((_, state), (path, small, more))) in calls.iter().zip(lengths).enumerate() {
+            let with = |length: u64| {
+                let args = json!({"path": path, "content": {"len": length}});
+                read.judged(&(json!({"profile": "p", "tool": "write_file", "args": args}), state.clone()))
+            };
+            let more = if at == 0 { most } else { more };
+            prop_assert!(rank(&with(small + more)) >= rank(&with(small)));
+            judged.set(judged.get() + 1);
+        }
+        Ok(())
+    });
+}
 
-    #[test]
-    fn a_repeated_path_segment_never_escapes(parts in prop::collection::vec(select(vec!["..", ".", "a", "etc", "", "data", "%2e%2e", "\u{2024}\u{2024}"]), 1..6), absolute in any::<bool>()) {
-        let path = format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"));
-        let case = json!({"policy": {"version": 1, "roots": {"data": {"path": "/srv/data", "mode": "rw", "allowed_paths": ["**"]}},
-            "profiles": {"p": {"permissions": ["FULL"], "allowed_tools": ["*"]}}},
-            "request": {"profile": "p", "tool": "read_file", "args": {"path": path}}});
-        let verdict = judged(&case);
-        let plain = !absolute && parts[0] == "data" && parts.iter().all(|part| !matches!(*part, "." | ".."));
-        prop_assert!(verdict.decision == Decision::Deny || plain, "{} {:?}", path, verdict);
-    }
+#[test]
+fn a_repeated_path_segment_never_escapes() {
+    let words = select(vec!["..", ".", "a", "etc", "", "data", "%2e%2e", "\u{2024}\u{2024}"]);
+    let paths = prop::collection::vec((prop::collection::vec(words, 1..6), any::<bool>()), CALLS);
+    let policy = json!({"version": 1, "roots": {"data": {"path": "/srv/data", "mode": "rw", "allowed_paths": ["**"]}},
+        "profiles": {"p": {"permissions": ["FULL"], "allowed_tools": ["*"]}}});
+    let read = Read::of(&policy);
+    hold("a repeated path segment never escapes", paths, |paths, judged| {
+        for (parts, absolute) in paths {
+            let path = format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"));
+            let verdict = read.judged(&(json!({"profile": "p", "tool": "read_file", "args": {"path": path}}), json!({})));
+            let plain = !absolute && parts[0] == "data" && parts.iter().all(|part| !matches!(*part, "." | ".."));
+            prop_assert!(verdict.decision == Decision::Deny || plain, "{} {:?}", path, verdict);
+            judged.set(judged.get() + 1);
+        }
+        Ok(())
+    });
 }
 
 #[test]
@@ -282,54 +386,51 @@ fn a_higher_level_is_never_laxer_than_a_lower() {
     }
 }
 
-/// The manifest of a case, its roots placed.
-fn loaded(case: &Value) -> Option<Arc<Manifest>> {
-    let mut manifest = toolgate::manifest::parse_json(&case["policy"], tools::specs()).ok()?;
-    manifest.resolve_roots("/").ok()?;
-    Some(Arc::new(manifest))
-}
-
-fn judged_by(manifest: &Arc<Manifest>, case: &Value) -> Verdict {
-    let object = |part: &str| case[part].as_object().unwrap();
-    judge_request(tools::all(), manifest, object("request"), object("state"), None)
-}
-
-proptest! {
-    #[test]
-    fn what_two_manifests_meet_in_is_as_tight_as_either(case in case(), other in policy(), how in 0_usize..25, mixed in any::<bool>(), pattern in select(PATTERNS.to_vec()), tool in select(TOOLS.to_vec())) {
-        let mut changed = case.clone();
+#[test]
+fn what_two_manifests_meet_in_is_as_tight_as_either() {
+    let strategy = (cases(), policy(), any::<bool>(), a_line());
+    hold("what two manifests meet in is as tight as either", strategy, |((policy, calls), other, mixed, (how, pattern, tool)), judged| {
         // Another manifest altogether, or this one with one line changed.
-        changed["policy"] = if mixed { other } else { tightened(&case["policy"], how, pattern, tool) };
-        if let (Some(old), Some(new)) = (loaded(&case), loaded(&changed)) {
-            for (old, new) in [(&old, &new), (&new, &old)] {
-                let met = Arc::new(old.meet(new));
-                let verdict = judged_by(&met, &case);
+        let changed = if mixed { other } else { tightened(&policy, how, pattern, tool) };
+        let (old, new) = (Read::of(&policy), Read::of(&changed));
+        let (Some(one), Some(two)) = (&old.0, &new.0) else { return Ok(()) };
+        let itself = Read(Some(Arc::new(one.meet(one))));
+        for call in &calls {
+            prop_assert_eq!(rank(&itself.judged(call)), rank(&old.judged(call)), "with itself it is itself");
+        }
+        for ((old, one), (new, two)) in [((&old, one), (&new, two)), ((&new, two), (&old, one))] {
+            let met = Read(Some(Arc::new(one.meet(two))));
+            prop_assert_eq!(one.loosened_by(met.0.as_ref().unwrap()), Vec::<String>::new());
+            let not_looser = one.loosened_by(two).is_empty();
+            for call in &calls {
+                let verdict = met.judged(call);
                 for either in [old, new] {
-                    let alone = judged_by(either, &case);
+                    let alone = either.judged(call);
                     prop_assert!(rank(&verdict) >= rank(&alone), "{alone:?} became {verdict:?}");
                 }
-                prop_assert_eq!(old.loosened_by(&met), Vec::<String>::new());
-                if old.loosened_by(new).is_empty() {
-                    // Nothing is looser: what is in force may be the new one itself, at once.
-                    prop_assert!(rank(&judged_by(new, &case)) >= rank(&judged_by(old, &case)));
-                }
+                // Nothing is looser: what is in force may be the new one itself, at once.
+                prop_assert!(!not_looser || rank(&new.judged(call)) >= rank(&old.judged(call)));
             }
-            prop_assert_eq!(rank(&judged_by(&Arc::new(old.meet(&old)), &case)), rank(&judged_by(&old, &case)), "with itself it is itself");
         }
-    }
+        judged.set(judged.get() + calls.len() as u64);
+        Ok(())
+    });
 }
 
-proptest! {
-    #[test]
-    fn a_change_that_is_not_called_looser_loosens_no_verdict(case in case(), how in 0_usize..25, back in any::<bool>(), pattern in select(PATTERNS.to_vec()), tool in select(TOOLS.to_vec())) {
-        let mut other = case.clone();
-        other["policy"] = tightened(&case["policy"], how, pattern, tool);
-        let (old, new) = if back { (&other, &case) } else { (&case, &other) };
-        let load = |case: &Value| toolgate::manifest::parse_json(&case["policy"], tools::specs());
-        if let (Ok(before), Ok(after)) = (load(old), load(new)) {
-            let looser = before.loosened_by(&after);
-            prop_assert!(!looser.is_empty() || rank(&judged(new)) >= rank(&judged(old)), "{how} {back}");
-            prop_assert!(before.loosened_by(&before).is_empty());
+#[test]
+fn a_change_that_is_not_called_looser_loosens_no_verdict() {
+    let strategy = (cases(), any::<bool>(), a_line());
+    hold("a change that is not called looser loosens no verdict", strategy, |((policy, calls), back, (how, pattern, tool)), judged| {
+        let other = tightened(&policy, how, pattern, tool);
+        let (old, new) = if back { (&other, &policy) } else { (&policy, &other) };
+        let (old, new) = (Read::of(old), Read::of(new));
+        let (Some(one), Some(two)) = (&old.0, &new.0) else { return Ok(()) };
+        prop_assert!(one.loosened_by(one).is_empty());
+        let looser = one.loosened_by(two);
+        for call in &calls {
+            prop_assert!(!looser.is_empty() || rank(&new.judged(call)) >= rank(&old.judged(call)), "{how} {back}");
+            judged.set(judged.get() + 1);
         }
-    }
+        Ok(())
+    });
 }

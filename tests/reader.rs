@@ -57,6 +57,26 @@ fn the_structures_of_a_page_come_out_as_markdown() {
         ("<div>a<div>b</div>c</div>", "a\n\nb\n\nc\n"),
         ("<ol><li>a<ul><li>b<ol><li>c</li></ol></li></ul></li><li>d</li></ol>", "1. a\n   - b\n     1. c\n2. d\n"),
         ("<h2>A <em>b</em> <code>c</code></h2>", "## A *b* `c`\n"),
+        (
+            "<table><tr><th align=right>A</th><th style='text-align: center'>B</th><th>C</th></tr><tr><td>1</td><td></td><td class='text-right'>2</td></tr></table>",
+            "| A | B | C |\n| ---: | :---: | ---: |\n| 1 | | 2 |\n",
+        ),
+        ("<table><tr><td>a<table><tr><td>b</td></tr></table></td></tr></table>", "a\n\n| b |\n| --- |\n"),
+        ("<table><tr><td rowspan=2>A</td><td>B</td></tr><tr><td>C</td></tr></table>", "| A | B |\n| --- | --- |\n|  | C |\n"),
+        ("<table><tr><th>A</th></tr><tr><td><ul><li>x</li><li>y</li></ul></td></tr></table>", "| A |\n| --- |\n| x y |\n"),
+        ("<p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby> x<sup>2</sup> <ins>new</ins> <s>old</s></p>", "漢(kan) x2 new ~~old~~\n"),
+        ("<p>a <math><mi>x</mi><mo>=</mo><mn>2</mn></math> b</p>", "a x=2 b\n"),
+        (
+            "<p>a <math><semantics><mrow><mi>x</mi><mo>=</mo></mrow><annotation encoding='application/x-tex'>x_1 = *</annotation></semantics></math> b</p>",
+            "a $x_1 = *$ b\n",
+        ),
+        (
+            "<p>t<sup><a href='#n'>1</a></sup></p><ol><li id=n>note <a href='#r'>^</a></li></ol>",
+            "t[1](https://a.example/d/p#n)\n\n1. note [^](https://a.example/d/p#r)\n",
+        ),
+        ("<p>a</p><iframe src=https://v.example></iframe><video src=/v.mp4>no video</video>", "a\n"),
+        ("<dl><div><dt>A</dt><dd>B</dd></div></dl><address>Street 1<br>Town</address>", "A\n: B\n\nStreet 1  \nTown\n"),
+        ("<figure><pre><code>x</code></pre><figcaption>Listing</figcaption></figure>", "```\nx\n```\n\n*Listing*\n"),
     ];
     for (html, expected) in rows {
         assert_eq!(markdown(html), expected, "{html}");
@@ -123,7 +143,7 @@ fn navigation_is_left_out_of_the_article_and_part_of_the_page() {
 #[test]
 fn hidden_words_are_kept_apart() {
     let read = read_html("<p>seen</p><div style='display:none'>unseen</div>", None, Mode::Page);
-    assert_eq!((read.markdown.as_str(), read.hidden.as_str()), ("seen\n", "unseen\n"));
+    assert_eq!((read.markdown.as_str(), read.hidden.as_str()), ("seen\n", "unseen"));
 }
 
 #[test]

@@ -93,6 +93,32 @@ async fn a_page_that_takes_too_long_is_killed_and_the_next_one_is_read() {
     readers.close().await;
 }
 
+fn signal(pid: u32, signal: &str) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+#[tokio::test]
+async fn the_emergency_stop_ends_readers_with_and_without_a_page() {
+    let readers = readers();
+    for owner in ["p", "other"] {
+        readers.read(owner, &job(Source::Html), b"<p>x", LONG).await.unwrap();
+    }
+    let [busy, idle] = readers.waiting()[..] else { panic!("two readers wait") };
+    // It is held, in all its threads, so that it still has its page when the stop comes.
+    signal(busy, "-STOP");
+    until("the reader to be held", || status(busy, "State:").iter().all(|state| state.starts_with('T'))).await;
+    let stop = async {
+        until("the page to be with its reader", || readers.waiting() == [idle]).await;
+        readers.stop().await;
+    };
+    let (read, ()) = tokio::join!(read(&readers, Source::Html, b"<p>y"), stop);
+    assert_eq!(read, Err(Code::Killed));
+    until("the death of both", || is_dead(busy) && is_dead(idle)).await;
+    assert!(readers.waiting().is_empty());
+    assert_eq!(readers.read("p", &job(Source::Html), b"<p>z", LONG).await.unwrap().markdown, "z\n", "a later page begins anew");
+    readers.close().await;
+}
+
 #[tokio::test]
 async fn deep_wide_and_endless_markup_cost_their_page_alone() {
     let readers = readers();
@@ -172,7 +198,7 @@ async fn a_reader_killed_from_outside_is_replaced_and_an_idle_one_ends() {
     });
     read(&readers, Source::Html, b"<p>x").await.unwrap();
     let pid = readers.waiting()[0];
-    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+    signal(pid, "-9");
     until("the death of the reader", || is_dead(pid)).await;
     assert_eq!(read(&readers, Source::Html, b"<p>y").await, Ok("y\n".to_owned()));
     let pid = readers.waiting()[0];

@@ -15,6 +15,8 @@ pub(crate) struct Caller {
     /// The session, where it shook hands.
     pub(crate) session: Option<String>,
     next: u64,
+    /// The token it brings, as a header.
+    bearer: String,
 }
 
 impl Caller {
@@ -22,33 +24,60 @@ impl Caller {
     pub(crate) async fn modern(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream: BufReader::new(stream), address: address.to_owned(), session: None, next: 1 })
+        Ok(Self { stream: BufReader::new(stream), address: address.to_owned(), session: None, next: 1, bearer: String::new() })
     }
 
-    /// A caller of 2025-11-25, with its session.
-    pub(crate) async fn greeted(address: &str) -> io::Result<Self> {
-        let mut caller = Self::modern(address).await?;
+    /// The same caller, with a token.
+    pub(crate) fn known_by(mut self, token: &str) -> Self {
+        self.bearer = format!("authorization: Bearer {token}\r\n");
+        self
+    }
+
+    /// Shakes hands: from here on a caller of 2025-11-25, with its session.
+    pub(crate) async fn greet(mut self) -> io::Result<Self> {
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "load", "version": "1"}}});
-        let (status, session, _) = caller.post("", &hello).await?;
-        caller.session = session.filter(|_| status == 200);
-        if caller.session.is_none() {
+            "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {"form": {}}}, "clientInfo": {"name": "load", "version": "1"}}});
+        let (status, session, _) = self.post("", &hello).await?;
+        self.session = session.filter(|_| status == 200);
+        if self.session.is_none() {
             return Err(io::Error::other(format!("no session: {status}")));
         }
-        caller.post("", &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?;
-        Ok(caller)
+        self.post("", &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?;
+        Ok(self)
     }
 
-    /// A call; its result.
+    /// A call; its result. Every question is answered with a yes, as the era asks it.
     pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> io::Result<Value> {
+        let params = json!({"name": tool, "arguments": arguments});
+        let result = self.call_with(tool, params.clone()).await?;
+        if result["resultType"] != "input_required" {
+            return Ok(result);
+        }
+        let mut again = params;
+        again["requestState"] = result["requestState"].clone();
+        again["inputResponses"] = json!({"approval": yes()});
+        self.call_with(tool, again).await
+    }
+
+    /// Ends the session, where there is one.
+    pub(crate) async fn end(mut self) -> io::Result<()> {
+        let Some(session) = self.session.take() else { return Ok(()) };
+        let head = format!("DELETE /mcp HTTP/1.1\r\nhost: {}\r\nmcp-session-id: {session}\r\n{}\r\n", self.address, self.bearer);
+        self.stream.get_mut().write_all(head.as_bytes()).await?;
+        match self.answer().await? {
+            (204, ..) => Ok(()),
+            (status, ..) => Err(io::Error::other(format!("a session was not ended: {status}"))),
+        }
+    }
+
+    async fn call_with(&mut self, tool: &str, params: Value) -> io::Result<Value> {
         self.next += 1;
-        let mut message =
-            json!({"jsonrpc": "2.0", "id": self.next, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+        let mut message = json!({"jsonrpc": "2.0", "id": self.next, "method": "tools/call", "params": params});
         let mut headers = String::new();
         if self.session.is_none() {
             message["params"]["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
                 "io.modelcontextprotocol/clientInfo": {"name": "load", "version": "1"},
             });
             let _ = write!(headers, "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\n");
@@ -68,8 +97,9 @@ impl Caller {
         let body = message.to_string();
         let session = self.session.as_ref().map(|id| format!("mcp-session-id: {id}\r\n")).unwrap_or_default();
         let head = format!(
-            "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{session}{headers}content-length: {}\r\n\r\n{body}",
+            "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{session}{}{headers}content-length: {}\r\n\r\n{body}",
             self.address,
+            self.bearer,
             body.len()
         );
         self.stream.get_mut().write_all(head.as_bytes()).await?;
@@ -107,6 +137,13 @@ impl Caller {
             }
             self.line().await?;
             chunked = size > 0;
+            if let Some(question) = body.get(from..).and_then(question) {
+                let mut beside = Self::modern(&self.address).await?;
+                beside.session.clone_from(&self.session);
+                beside.bearer.clone_from(&self.bearer);
+                let answer = json!({"jsonrpc": "2.0", "id": question, "result": yes()});
+                Box::pin(beside.post("", &answer)).await?;
+            }
         }
         if length > 0 {
             body.resize(length, 0);
@@ -114,6 +151,19 @@ impl Caller {
         }
         Ok((status, session, String::from_utf8_lossy(&body).into_owned()))
     }
+}
+
+/// What a person answers who agrees once.
+fn yes() -> Value {
+    json!({"action": "accept", "content": {"decision": "once"}})
+}
+
+/// The id of the question in an event, if it is one.
+fn question(event: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(event).ok().filter(|text| text.contains("elicitation/create"))?;
+    let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;
+    let message: Value = serde_json::from_str(data).ok()?;
+    (message["method"] == "elicitation/create").then(|| message["id"].clone())
 }
 
 /// A server of the built binary over a scratch house; killed when it is dropped.
@@ -161,6 +211,11 @@ pub(crate) fn house(folder: &std::path::Path) -> io::Result<()> {
 [clients]
 stdio = "all"
 http = "all"
+# The digest of `bench`.
+[[clients.token]]
+name = "bench"
+sha256 = "1b32c28cb38c05480eccc1bd60ff97029b57a05c96718b96dad7e9d84894f549"
+profile = "all"
 [roots.project]
 path = "project"
 mode = "rw"

@@ -25,27 +25,82 @@ fn main() {
     let stdio = over_stdio(folder.path(), calls);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let server = Server::start(Path::new(BINARY), folder.path()).expect("a server");
-    let (old, old_rate, new, new_rate) = runtime.block_on(async {
-        let mut old = Caller::greeted(&server.address).await.expect("a session");
-        let mut new = Caller::modern(&server.address).await.expect("a connection");
-        let (old, new) = (one_by_one(&mut old, calls).await, one_by_one(&mut new, calls).await);
-        (old, many(&server.address, true, calls).await, new, many(&server.address, false, calls).await)
+    let rows = runtime.block_on(async {
+        let mut old = caller(&server.address, true).await;
+        let mut new = caller(&server.address, false).await;
+        let (mut old_times, mut new_times) = (Vec::new(), Vec::new());
+        one_by_one(&mut old, WARM_UP).await;
+        one_by_one(&mut new, WARM_UP).await;
+        // Turn by turn, so that both meet the same noise of the machine.
+        for _ in 0..TURNS {
+            old_times.extend(one_by_one(&mut old, calls / TURNS).await);
+            new_times.extend(one_by_one(&mut new, calls / TURNS).await);
+        }
+        let (mut old_rates, mut new_rates) = ([0.0; 2], [0.0; 2]);
+        for _ in 0..ROUNDS {
+            for (which, callers) in CALLERS.into_iter().enumerate() {
+                for (rates, greeted) in [(&mut old_rates, true), (&mut new_rates, false)] {
+                    let rate = many(&server.address, greeted, callers, calls * 2).await;
+                    if let Some(best) = rates.get_mut(which) {
+                        *best = rate.max(*best);
+                    }
+                }
+            }
+        }
+        vec![
+            Row { name: "stdio", times: stdio, rates: [None; 2] },
+            Row { name: "HTTP 2025-11-25", times: old_times, rates: old_rates.map(Some) },
+            Row { name: "HTTP 2026-07-28", times: new_times, rates: new_rates.map(Some) },
+        ]
     });
-    let row = |name: &str, times: &[Duration], rate: Option<f64>| {
-        let (p50, p99) = (at(times, 0.5), at(times, 0.99));
-        let rate = rate.map_or("-".to_owned(), |rate| format!("{rate:.0}"));
-        println!("{name:<24} {:>9.3} {:>9.3} {:>7.2} {rate:>9}", p50 * 1e3, p99 * 1e3, p50 / at(&stdio, 0.5));
-    };
-    println!("{:<24} {:>9} {:>9} {:>7} {:>9}", "read_file, 1 KiB", "p50 ms", "p99 ms", "ratio", "calls/s");
-    row("stdio", &stdio, None);
-    row("HTTP 2025-11-25", &old, Some(old_rate));
-    row("HTTP 2026-07-28", &new, Some(new_rate));
-    println!(
-        "later era to earlier: {:.2} of its p50, {:.2} of its calls/s (16 callers)",
-        at(&new, 0.5) / at(&old, 0.5),
-        new_rate / old_rate
-    );
+    report(&rows);
 }
+
+/// Calls before any is measured.
+const WARM_UP: usize = 200;
+/// How often the two eras take turns.
+const TURNS: usize = 20;
+/// How often calls a second are counted; the best is told, for what makes it lower is the machine's other work.
+const ROUNDS: usize = 3;
+/// How many call at once where calls a second are counted.
+const CALLERS: [usize; 2] = [16, 64];
+
+struct Row {
+    name: &'static str,
+    times: Vec<Duration>,
+    rates: [Option<f64>; 2],
+}
+
+fn report(rows: &[Row]) {
+    let [stdio, old, new] = rows else { return };
+    println!(
+        "{:<20} {:>8} {:>8} {:>8} {:>7} {:>11} {:>11}",
+        "read_file, 960 bytes", "p50 ms", "p90 ms", "p99 ms", "ratio", "16 calls/s", "64 calls/s"
+    );
+    for row in rows {
+        let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|share| at(&row.times, share) * 1e3);
+        let [few, lots] = row.rates.map(|rate| rate.map_or("-".to_owned(), |rate| format!("{rate:.0}")));
+        let ratio = p50 / at(&stdio.times, 0.5) / 1e3;
+        println!("{:<20} {p50:>8.3} {p90:>8.3} {p99:>8.3} {ratio:>7.2} {few:>11} {lots:>11}", row.name);
+    }
+    let rate = |row: &Row, which: usize| row.rates.get(which).copied().flatten().unwrap_or_default();
+    println!(
+        "later era to earlier: {:.2} of its p50, {:.2} and {:.2} of its calls/s",
+        at(&new.times, 0.5) / at(&old.times, 0.5),
+        rate(new, 0) / rate(old, 0),
+        rate(new, 1) / rate(old, 1),
+    );
+    for (aim, reached) in [
+        ("p50 at most 1 ms in both eras", [old, new].iter().all(|row| at(&row.times, 0.5) <= 1e-3)),
+        ("5000 calls/s of 64 callers in both eras", [old, new].iter().all(|row| rate(row, 1) >= 5000.0)),
+        ("the later era no slower", at(&new.times, 0.5) <= at(&old.times, 0.5) * NOISE && rate(new, 1) * NOISE >= rate(old, 1)),
+    ] {
+        println!("{} {aim}", if reached { "reached" } else { "MISSED " });
+    }
+}
+
+/// What two measurements of the same thing differ by on a machine that others use.
+const NOISE: f64 = 1.05;
 
 /// A quantile in seconds.
 fn at(times: &[Duration], share: f64) -> f64 {
@@ -58,32 +113,36 @@ fn at(times: &[Duration], share: f64) -> f64 {
 
 async fn one_by_one(caller: &mut Caller, calls: usize) -> Vec<Duration> {
     let mut times = Vec::with_capacity(calls);
-    for call in 0..calls + 200 {
+    for _ in 0..calls {
         let began = Instant::now();
         caller.call("read_file", &json!({"path": "project/small.txt"})).await.expect("an answer");
-        // The first are the warming up.
-        if call >= 200 {
-            times.push(began.elapsed());
-        }
+        times.push(began.elapsed());
     }
     times
 }
 
-/// Calls a second of sixteen callers at once.
-async fn many(address: &str, greeted: bool, calls: usize) -> f64 {
+/// A caller with a token, as callers of a team have one.
+async fn caller(address: &str, greeted: bool) -> Caller {
+    let caller = Caller::modern(address).await.expect("a connection").known_by("bench");
+    if greeted { caller.greet().await.expect("a session") } else { caller }
+}
+
+/// Calls a second of so many callers at once.
+async fn many(address: &str, greeted: bool, callers: usize, calls: usize) -> f64 {
     let began = Instant::now();
-    let callers = (0..16).map(|_| {
+    let all = (0..callers).map(|_| {
         let address = address.to_owned();
         async move {
-            let mut caller = if greeted { Caller::greeted(&address).await } else { Caller::modern(&address).await }.expect("a caller");
-            for _ in 0..calls / 4 {
+            let mut caller = caller(&address, greeted).await;
+            for _ in 0..calls / callers {
                 caller.call("read_file", &json!({"path": "project/small.txt"})).await.expect("an answer");
             }
+            caller.end().await.expect("an end");
         }
     });
-    futures::future::join_all(callers).await;
+    futures::future::join_all(all).await;
     #[expect(clippy::cast_precision_loss, reason = "a few thousand calls")]
-    let made = (calls / 4 * 16) as f64;
+    let made = (calls / callers * callers) as f64;
     made / began.elapsed().as_secs_f64()
 }
 
@@ -110,11 +169,11 @@ fn over_stdio(folder: &Path, calls: usize) -> Vec<Duration> {
     ask(&hello, true);
     ask(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), false);
     let mut times = Vec::with_capacity(calls);
-    for call in 0..calls + 200 {
+    for call in 0..calls + WARM_UP {
         let message = json!({"jsonrpc": "2.0", "id": call + 1, "method": "tools/call", "params": {"name": "read_file", "arguments": {"path": "project/small.txt"}}});
         let began = Instant::now();
         ask(&message, true);
-        if call >= 200 {
+        if call >= WARM_UP {
             times.push(began.elapsed());
         }
     }

@@ -25,6 +25,10 @@ struct Progress {
     failed: Option<Fault>,
     stop: bool,
     wakers: Vec<std::task::Waker>,
+    /// Threads that wait.
+    waiting: usize,
+    /// Who waited when the last sync ended.
+    company: usize,
 }
 
 /// What the keeper is to do next.
@@ -68,7 +72,26 @@ impl Commit {
                 progress.wanted = seq;
                 self.work.notify_one();
             }
+            progress.waiting += 1;
             progress = self.done.wait(progress).unwrap_or_else(PoisonError::into_inner);
+            progress.waiting -= 1;
+        }
+    }
+
+    /// Waits a moment for those whom the last sync let go and who come again, so that the next one is not for the first of them alone. One
+    /// caller alone waits for nobody.
+    pub(crate) fn gather(&self) {
+        let mut seen = None;
+        for _ in 0..MOMENTS {
+            let (waiting, company) = {
+                let progress = self.lock();
+                (progress.waiting + progress.wakers.len(), progress.company)
+            };
+            if company < 2 || waiting >= company || seen.is_some_and(|seen| waiting <= seen) {
+                return;
+            }
+            seen = Some(waiting);
+            std::thread::sleep(MOMENT);
         }
     }
 
@@ -128,7 +151,10 @@ impl Commit {
 
     /// Everything up to `seq` is on disk.
     pub(crate) fn reached(&self, seq: u64) {
-        self.tell(|progress| progress.durable = progress.durable.max(seq));
+        self.tell(|progress| {
+            progress.durable = progress.durable.max(seq);
+            progress.company = progress.waiting + progress.wakers.len();
+        });
     }
 
     /// The disk will not confirm anything any more.
@@ -153,6 +179,10 @@ impl Commit {
         wakers.into_iter().for_each(std::task::Waker::wake);
     }
 }
+
+/// How long, and how often at most, the next of a company is waited for: together less than a quick disk takes for a sync.
+const MOMENT: Duration = Duration::from_micros(50);
+const MOMENTS: usize = 4;
 
 /// How long a record may wait for company before it is synced; with the sync itself it is on disk within 50 ms.
 const LAZY: Duration = Duration::from_millis(30);

@@ -25,7 +25,8 @@ pub enum Status {
 }
 
 impl Status {
-    const fn as_str(self) -> &'static str {
+    /// Its name in the log.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Status::Success => "success",
             Status::Error => "error",

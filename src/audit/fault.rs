@@ -52,6 +52,9 @@ pub enum Fault {
         #[source]
         source: Errno,
     },
+    /// Somebody else removed, replaced, cut or wrote the file of the log that is being written.
+    #[error("the audit log was removed or changed while it was written; find out by whom, and restart")]
+    Changed,
     /// The log was closed.
     #[error("the audit log is closed")]
     Closed,

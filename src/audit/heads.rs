@@ -144,6 +144,19 @@ pub(crate) fn name(id: &str) -> String {
     format!("{id}.head")
 }
 
+/// The files that have a head.
+/// # Errors
+/// `Fault::Folder`.
+pub(crate) fn ids(folder: &Folder) -> Result<Vec<String>, Fault> {
+    Ok(folder
+        .names(Place::Heads)?
+        .iter()
+        .filter_map(|name| name.strip_suffix(".head"))
+        .filter(|id| !id.starts_with('.'))
+        .map(str::to_owned)
+        .collect())
+}
+
 fn read(folder: &Folder) -> Result<Keys, Fault> {
     let fault = || Fault::Key { name: KEYS };
     let text = text(folder.read(Place::Keys, KEYS)?).map_err(|_| fault())?;

@@ -65,10 +65,16 @@ impl<'a> Keeper<'a> {
     }
 
     fn sync(&mut self) -> Result<(), Fault> {
-        let (medium, end): (Arc<dyn Medium>, End) = self.shared.with_writer(|writer| {
+        self.shared.commit.gather();
+        let (medium, end, is_whole): (Arc<dyn Medium>, End, bool) = self.shared.with_writer(|writer| {
             let chain = &writer.chain;
-            (Arc::clone(&chain.medium), End { id: chain.id.clone(), last: chain.last, size: chain.size })
+            let is_whole = chain.medium.is_whole(&self.shared.folder, &chain.id, chain.size);
+            (Arc::clone(&chain.medium), End { id: chain.id.clone(), last: chain.last, size: chain.size }, is_whole)
         })?;
+        // What is written to a file that was taken away, or behind what somebody else wrote, is no record.
+        if !is_whole {
+            return Err(Fault::Changed);
+        }
         medium.sync().map_err(|source| Fault::Sync { source })?;
         if !self.named {
             self.shared.folder.sync(Place::Audit)?;

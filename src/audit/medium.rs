@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
-use super::folder;
+use super::folder::{self, Folder, Place};
+use super::segment;
 
 /// An append-only file on a disk.
 pub(crate) trait Medium: Send + Sync + fmt::Debug {
@@ -16,6 +17,10 @@ pub(crate) trait Medium: Send + Sync + fmt::Debug {
     fn sync(&self) -> Result<(), Errno>;
     /// Sets room aside behind the end without changing the length.
     fn reserve(&self, offset: u64, length: u64) -> Result<(), Errno>;
+    /// Whether the file still stands under its name and is as long as its writer left it.
+    fn is_whole(&self, _folder: &Folder, _id: &str, _length: u64) -> bool {
+        true
+    }
     /// Cuts the file to `length`, giving back what was set aside.
     fn truncate(&self, length: u64) -> Result<(), Errno>;
 }
@@ -42,6 +47,11 @@ impl Medium for Disk {
 
     fn reserve(&self, offset: u64, length: u64) -> Result<(), Errno> {
         rustix::fs::fallocate(&self.0, FallocateFlags::KEEP_SIZE, offset, length)
+    }
+
+    fn is_whole(&self, folder: &Folder, id: &str, length: u64) -> bool {
+        folder.is_named(Place::Audit, &segment::name(id), &self.0)
+            && rustix::fs::fstat(&self.0).is_ok_and(|seen| u64::try_from(seen.st_size) == Ok(length))
     }
 
     fn truncate(&self, length: u64) -> Result<(), Errno> {

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::counts::{Millis, Tick};
 
 /// The open state folder. Everything in it is 0700 or 0600 and reached through its descriptor.
 #[derive(Debug)]
@@ -145,12 +148,6 @@ impl StateDir {
         Ok(watch)
     }
 
-    /// Removes what nobody can use any more, by the clock of the machine.
-    /// # Errors  As [`StateDir::sweep`].
-    pub fn sweep_now(&self) -> io::Result<()> {
-        self.sweep(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs()))
-    }
-
     /// The user of this process, whose folder it is.
     pub fn owner(&self) -> u32 {
         rustix::process::geteuid().as_raw()
@@ -164,15 +161,15 @@ impl StateDir {
     }
 
     /// Marks a once-only thing (an approval) as used, on disk before it returns. Whether this was the first time: exactly one caller of any number, in any process, gets `true`.
-    /// The mark may go after `until` (seconds since 1970), when nothing that names the thing is taken any more.
+    /// The mark may go when what it is kept for is over by every clock: nothing that names the thing is taken any more then.
     /// # Errors  When the mark cannot be kept.
-    pub fn use_once(&self, id: &str, until: u64) -> io::Result<bool> {
+    pub fn use_once(&self, id: &str, kept: Kept) -> io::Result<bool> {
         let used = self.subfolder("used")?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match fs::openat(&used, id, flags, Mode::RUSR | Mode::WUSR) {
             Ok(mark) => {
                 // The mark is the file; one without its date is kept for a month.
-                let _ = rustix::io::write(&mark, until.to_string().as_bytes());
+                let _ = rustix::io::write(&mark, &serde_json::to_vec(&kept).unwrap_or_default());
                 fs::fsync(&used)?;
                 Ok(true)
             }
@@ -190,6 +187,15 @@ impl StateDir {
             Err(fault) => Err(fault.into()),
         }
     }
+}
+
+/// For how long a mark is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// From when on.
+    pub since: Tick,
+    /// For so long.
+    pub span: Millis,
 }
 
 /// The name of the file that is kept ready.
@@ -237,13 +243,9 @@ pub fn random(bytes: &mut [u8]) -> io::Result<()> {
 /// An unguessable name of `bytes` random bytes in hex.
 /// # Errors  When the kernel has no random bytes.
 pub fn token(bytes: usize) -> io::Result<String> {
-    use std::fmt::Write;
     let mut raw = vec![0; bytes];
     random(&mut raw)?;
-    Ok(raw.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(super::hex::long(&raw))
 }
 
 #[cfg(test)]
@@ -270,7 +272,8 @@ mod tests {
     fn sixty_four_racers_use_one_approval_exactly_once() {
         let (_keep, state) = dir();
         let wins = std::thread::scope(|scope| {
-            let racers: Vec<_> = (0..64).map(|_| scope.spawn(|| state.use_once("ap_1", 1).unwrap())).collect();
+            let racers: Vec<_> =
+                (0..64).map(|_| scope.spawn(|| state.use_once("ap_1", Kept { since: Tick::default(), span: 1 }).unwrap())).collect();
             racers.into_iter().filter_map(|racer| racer.join().unwrap().then_some(())).count()
         });
         assert_eq!(wins, 1);

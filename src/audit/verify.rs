@@ -78,6 +78,9 @@ pub fn verify(state: &Path, key: Option<&str>) -> Result<Report, Fault> {
         let live = names.contains(&segment::marker(id));
         files.extend(check.file(id, live, heads.remove(id).unwrap_or(Ok(None))));
     }
+    for id in heads::ids(&folder)?.into_iter().filter(|id| !ids.contains(&id.as_str())) {
+        check.links.entry(id).or_default();
+    }
     check.missing(&mut files);
     files.sort_by(|one, other| one.name.cmp(&other.name));
     let records = files.iter().map(|file| file.records).sum();
@@ -211,7 +214,7 @@ impl<'a> Check<'a> {
     fn missing(self, files: &mut Vec<FileReport>) {
         for id in self.links.into_keys() {
             if !self.expired.contains_key(&id) {
-                let broken = broken(1, "the file is missing: another chain names it");
+                let broken = broken(1, "the file is missing: its signed head or another chain names it");
                 let live = false;
                 files.push(FileReport {
                     name: segment::name(&id),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::http::Address;
+use super::logs::LogFormat;
 
 /// Real tools for language models behind one gate.
 #[derive(Debug, Parser)]
@@ -99,6 +100,9 @@ pub enum Command {
         /// Whether and how over HTTP.
         #[command(flatten)]
         http: HttpChoice,
+        /// The form of log lines on standard error. Default: `$TOOLGATE_LOG_FORMAT`, else text.
+        #[arg(long, value_enum, value_name = "text|json")]
+        log_format: Option<LogFormat>,
     },
     /// Show the main job end to end, with no client and no set-up.
     Demo,
@@ -474,6 +478,11 @@ mod tests {
         let read = Arguments::try_parse_from(["toolgate", "explain", "read_file", "--", "--profile=full"]).unwrap();
         assert!(
             matches!(read.command, Command::Explain { arguments, choice, .. } if arguments == "--profile=full" && choice.profile.is_none())
+        );
+        let read = Arguments::try_parse_from(["toolgate", "serve", "--profile=--manifest=/tmp/x", "--root=a=--profile=full"]).unwrap();
+        assert!(
+            matches!(&read.command, Command::Serve { choice, .. } if choice.profile.as_deref() == Some("--manifest=/tmp/x") && choice.manifest.is_none()),
+            "{read:?}"
         );
     }
 }

@@ -3,7 +3,10 @@
 #![expect(clippy::disallowed_methods, reason = "the drill starts a server of its own and watches its processes die")]
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
 use std::io::{self, BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,8 +15,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::audit::StateDir;
+use crate::sandbox::processes::{below, kill_tree, lives};
 
-/// Programs that run when the stop is pulled.
+/// Programs that run when the stop is pulled; beside them a reader of pages waits, and packages are being installed.
 const PROGRAMS: usize = 10;
 /// How often it is pulled: by the file and by the signal in turn.
 const ROUNDS: usize = 6;
@@ -40,14 +44,21 @@ pub struct Drill {
 pub fn run() -> io::Result<Drill> {
     let folder = tempfile::Builder::new().prefix("toolgate-drill-").tempdir()?;
     std::fs::create_dir(folder.path().join("begun"))?;
-    std::fs::write(folder.path().join("tools.toml"), MANIFEST)?;
+    let site = Site::open()?;
+    std::fs::write(folder.path().join("tools.toml"), MANIFEST.replace("{site}", &site.address))?;
+    std::fs::write(folder.path().join("packages.toml"), PACKAGES)?;
+    std::fs::write(folder.path().join("installer"), INSTALLER)?;
+    std::fs::set_permissions(folder.path().join("installer"), Permissions::from_mode(0o700))?;
     let state = folder.path().join("state");
     let mut server = Server::start(folder.path(), &state)?;
     let switch = StateDir::open(&state).map_err(io::Error::other)?;
     let mut times = Vec::new();
     for round in 0..ROUNDS {
+        server.read_a_page(&site)?;
+        let mut install = Install::begin(folder.path(), &state)?;
         server.begin(folder.path(), round)?;
-        let alive = descendants(server.child.id());
+        let mut alive = below(server.child.id());
+        alive.extend(below(install.0.id()));
         let pulled = Instant::now();
         if round % 2 == 0 {
             switch.kill("drill")?;
@@ -59,6 +70,7 @@ pub fn run() -> io::Result<Drill> {
         }
         times.extend(deaths(alive, pulled));
         server.refusals(PROGRAMS)?;
+        install.0.wait()?;
         switch.resume()?;
     }
     server.stop();
@@ -99,30 +111,6 @@ fn deaths(mut alive: BTreeSet<u32>, pulled: Instant) -> Vec<u64> {
         std::thread::sleep(Duration::from_millis(1));
     }
     times
-}
-
-/// Whether a process still runs; one that is dead and not yet asked for does not.
-fn lives(process: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
-}
-
-/// Every process below one that has a process namespace of its own: the jails, with all that is in them.
-fn descendants(parent: u32) -> BTreeSet<u32> {
-    let mut found = BTreeSet::new();
-    let mut left = vec![parent];
-    while let Some(next) = left.pop() {
-        let tasks = std::fs::read_dir(format!("/proc/{next}/task")).into_iter().flatten().flatten();
-        for task in tasks {
-            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-            for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
-                if found.insert(child) {
-                    left.push(child);
-                }
-            }
-        }
-    }
-    found
 }
 
 struct Server {
@@ -168,6 +156,16 @@ impl Server {
     fn send(&mut self, method: &str, params: &Value) -> io::Result<()> {
         self.next += 1;
         self.line(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}))
+    }
+
+    /// Has a page read, so that its reader waits for the next one.
+    fn read_a_page(&mut self, site: &Site) -> io::Result<()> {
+        self.send("tools/call", &json!({"name": "fetch", "arguments": {"url": format!("http://{}/", site.address)}}))?;
+        let answer = self.lines.recv_timeout(PATIENCE).map_err(|_| io::Error::other("a page was not answered"))?;
+        if answer.pointer("/result/isError") == Some(&Value::Bool(true)) || answer.get("error").is_some() {
+            return Err(io::Error::other(format!("a page could not be read: {answer}")));
+        }
+        Ok(())
     }
 
     /// Starts programs that would run for an hour, each with a child of its own, and waits until all have begun.
@@ -217,6 +215,67 @@ impl Server {
     }
 }
 
+/// A page of this machine, for the reader to have read.
+#[derive(Debug)]
+struct Site {
+    address: String,
+}
+
+impl Site {
+    /// Answers every connection with one page, for as long as this process lives.
+    fn open() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?.to_string();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // Whether it was heard is seen in the answer of the call.
+                let _ = answer(stream);
+            }
+        });
+        Ok(Self { address })
+    }
+}
+
+fn answer(mut stream: TcpStream) -> io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut line = String::new();
+    while reader.read_line(&mut line)? > 2 {
+        line.clear();
+    }
+    stream.write_all(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncache-control: no-store\r\ncontent-length: 9\r\nconnection: close\r\n\r\n<p>drill\n",
+    )
+}
+
+/// `toolgate packages sync` with an installer that never ends.
+#[derive(Debug)]
+struct Install(Child);
+
+impl Install {
+    fn begin(folder: &Path, state: &Path) -> io::Result<Self> {
+        let begun = folder.join("installing");
+        let _ = std::fs::remove_file(&begun);
+        let mut install = Command::new("/proc/self/exe");
+        install.args(["packages", "sync", "--manifest"]).arg(folder.join("packages.toml")).env("TOOLGATE_STATE_DIR", state);
+        let install = Self(install.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+        let started = Instant::now();
+        while !begun.exists() {
+            if started.elapsed() > PATIENCE {
+                return Err(io::Error::other("the installation did not begin"));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(install)
+    }
+}
+
+impl Drop for Install {
+    fn drop(&mut self) {
+        kill_tree(self.0.id());
+        let _ = self.0.wait();
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -237,9 +296,13 @@ roots = ["begun"]
 require = []
 timeout = "1h"
 processes = 8
+[network]
+internal = ["{site}"]
+allowed_schemes = ["http"]
+robots = "ignore"
 [profiles.drill]
 permissions = ["FULL"]
-allowed_tools = ["run_python"]
+allowed_tools = ["run_python", "fetch"]
 rate_limit_per_minute = 1000
 [approvals]
 level_2 = "none"
@@ -247,6 +310,20 @@ level_2 = "none"
 concurrent_calls = 32
 timeout = "1h"
 breaker = { then = "off" }
+"#;
+
+const PACKAGES: &str = r#"version = 1
+[python]
+interpreter = "./installer"
+packages = ["drill"]
+"#;
+
+/// Answers like an interpreter that has pip and venv, then works for an hour with a child of its own.
+const INSTALLER: &str = r#"#!/bin/sh
+case "$*" in
+*sysconfig*) echo '{"python": "drill", "pip": true, "venv": true}' ;;
+*) sleep 3600 & echo > installing; wait ;;
+esac
 "#;
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub(super) fn lock_path(manifest: &Path) -> PathBuf {
 
 /// Reads a lock file; none where there is no such file.
 pub(super) fn read_lock(path: &Path) -> Result<Option<Lock>, String> {
-    match std::fs::read_to_string(path) {
+    match super::text_file::read(path) {
         Ok(text) => Lock::parse(&text).map(Some).map_err(|fault| format!("the lock `{}` is broken, {fault}", name(path))),
         Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(fault) => Err(format!("the lock `{}` cannot be read: {fault}", name(path))),

@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the command line is where an address becomes a listener and a path a file")]
 
-use std::io::{self, Write};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, UnixListener};
 
 use super::arguments::{HttpChoice, ManifestChoice};
+use super::logs::LogFormat;
 use super::run::Fault;
 use super::setup::{Found, Unbuilt};
 use crate::house::House;
@@ -57,7 +58,7 @@ impl Address {
 }
 
 /// Builds the house and serves it until the process is told to stop.
-pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, from: &ManifestChoice) -> Result<(), Fault> {
+pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, from: &ManifestChoice, form: LogFormat) -> Result<(), Fault> {
     let clients = &mut found.manifest.clients;
     if let Some(profile) = from.profile.as_deref() {
         if !found.manifest.profiles.contains_key(profile) {
@@ -90,10 +91,12 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, fr
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let door = open(address).await?;
-        let mut log = io::stderr();
         match &door {
-            Door::Tcp(listener) => writeln!(log, "toolgate: serving MCP at {scheme}://{}/mcp", listener.local_addr()?)?,
-            Door::Unix(_) => writeln!(log, "toolgate: serving MCP at {}, path /mcp", address.shown())?,
+            Door::Tcp(listener) => {
+                let url = format!("{scheme}://{}/mcp", listener.local_addr()?);
+                form.serving(&url, &format!("serving MCP at {url}"))?;
+            }
+            Door::Unix(_) => form.serving(&address.shown(), &format!("serving MCP at {}, path /mcp", address.shown()))?,
         }
         let options = Options { door, sse: choice.sse, tls, source: source(Arc::clone(&house), base) };
         let outcome = crate::server::serve_http(Arc::clone(&house), options).await;

@@ -37,7 +37,7 @@ pub(super) fn check(file: Option<&Path>, out: &mut dyn Write) -> Result<End, Fau
     let found = match setup::find(&choice) {
         Ok(found) => found,
         Err(setup::Unbuilt::Manifest { faults, .. }) => {
-            let text = std::fs::read_to_string(&path)?;
+            let text = super::text_file::read(&path)?;
             write!(out, "{}", check::pretty(&name, &text, &faults))?;
             writeln!(out, "{} fault(s); nothing is served by this manifest", faults.len())?;
             return Ok(End::Negative);

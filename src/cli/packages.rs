@@ -5,10 +5,12 @@
 #![expect(clippy::disallowed_methods, reason = "the command line starts the installer and lays out the environment")]
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,6 +20,7 @@ use super::run::{End, Fault};
 use super::setup::{self, Found};
 use crate::audit::StateDir;
 use crate::manifest::{Lock, Pinned};
+use crate::sandbox::processes;
 
 /// How far a sync may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +41,10 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
         writeln!(out, "`[python] packages` names none; programs run in `{}` as it is", found.manifest.python.interpreter)?;
         return Ok(End::Done);
     }
+    let state = setup::state_path(&found.manifest, Some(file))?;
+    let state = StateDir::open(&state).map_err(|fault| Fault::Use(fault.to_string()))?;
     let base = environment::base(&found.manifest, Some(file));
-    let told = ask(&base)?;
+    let told = ask(&base, &state)?;
     let lock_path = environment::lock_path(file);
     let written = match (environment::read_lock(&lock_path), reach) {
         (Ok(lock), _) => lock,
@@ -54,8 +59,6 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
         return Ok(End::Negative);
     }
     let kept = written.filter(|_| reach != Reach::Upgrade && fitting == Some(Ok(())));
-    let state = setup::state_path(&found.manifest, Some(file))?;
-    let state = StateDir::open(&state).map_err(|fault| Fault::Use(fault.to_string()))?;
     if let Some(lock) = kept.as_ref() {
         let place = environment::place(state.path(), lock, &base);
         if fs::read_to_string(place.join(STAMP)).is_ok_and(|text| text == lock.text()) {
@@ -65,7 +68,7 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
     }
     let folder = state.path().join(FOLDER);
     fs::create_dir_all(&folder)?;
-    let site = Site { folder: folder.join(format!(".building-{}", std::process::id())) };
+    let site = Site { folder: folder.join(format!(".building-{}", std::process::id())), state };
     let installer = Installer::find(&base, &told, &site)?;
     let lock = match kept.clone() {
         Some(lock) => lock,
@@ -74,7 +77,7 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
     installer.install(&lock, &site)?;
     open_to_readers(&site.folder)?;
     fs::write(site.folder.join(STAMP), lock.text())?;
-    let place = environment::place(state.path(), &lock, &base);
+    let place = environment::place(site.state.path(), &lock, &base);
     // What is there without its stamp was left by a machine that went down.
     if place.exists() {
         fs::remove_dir_all(&place)?;
@@ -112,11 +115,11 @@ pub(super) struct Told {
 }
 
 /// Asks an interpreter; it is started once, with no program of a model.
-pub(super) fn ask(interpreter: &Path) -> Result<Told, Fault> {
+fn ask(interpreter: &Path, state: &StateDir) -> Result<Told, Fault> {
     const QUESTION: &str = "import sys, json, sysconfig, importlib.util as u\n\
         print(json.dumps({'python': '%s-%d.%d %s' % (sys.implementation.name, *sys.version_info[:2], sysconfig.get_platform()), \
         'pip': bool(u.find_spec('pip')), 'venv': bool(u.find_spec('venv'))}))";
-    let answer = run(Command::new(interpreter).args(["-I", "-c", QUESTION]), None)?;
+    let answer = run(Command::new(interpreter).args(["-I", "-c", QUESTION]), None, state)?;
     serde_json::from_slice(&answer.stdout).map_err(|_| Fault::Use(format!("`{}` does not answer like Python 3", interpreter.display())))
 }
 
@@ -124,6 +127,8 @@ pub(super) fn ask(interpreter: &Path) -> Result<Told, Fault> {
 #[derive(Debug)]
 struct Site {
     folder: PathBuf,
+    /// Where the emergency stop is looked for, which ends an installer as it ends a program.
+    state: StateDir,
 }
 
 impl Site {
@@ -163,11 +168,11 @@ impl Installer {
         let _ = fs::remove_dir_all(&site.folder);
         match found {
             Some(found) => {
-                run(Command::new(base).args(["-I", "-m", "venv", "--without-pip"]).arg(&site.folder), None)?;
+                run(Command::new(base).args(["-I", "-m", "venv", "--without-pip"]).arg(&site.folder), None, &site.state)?;
                 Ok(found)
             }
             None if answers(Path::new("uv"), &["--version"]) => {
-                run(Command::new("uv").args(["venv", "--quiet", "--python"]).arg(base).arg(&site.folder), None)?;
+                run(Command::new("uv").args(["venv", "--quiet", "--python"]).arg(base).arg(&site.folder), None, &site.state)?;
                 Ok(Self::Uv)
             }
             None => Err(Fault::Use(format!(
@@ -196,12 +201,12 @@ impl Installer {
         let mut pinned = match self {
             Self::Pip(command) => {
                 let arguments = ["install", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", "-"];
-                reported(&run(Self::pip(command, site).args(arguments).args(packages), None)?.stdout)?
+                reported(&run(Self::pip(command, site).args(arguments).args(packages), None, &site.state)?.stdout)?
             }
             Self::Uv => {
                 let mut uv = Command::new("uv");
                 uv.args(["pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--only-binary", ":all:"]);
-                let answer = run(uv.arg("--python").arg(site.python()).arg("-"), Some(&packages.join("\n")))?;
+                let answer = run(uv.arg("--python").arg(site.python()).arg("-"), Some(&packages.join("\n")), &site.state)?;
                 Lock::parse(&String::from_utf8_lossy(&answer.stdout)).map_err(|fault| Fault::Use(format!("uv's answer: {fault}")))?.pinned
             }
         };
@@ -226,7 +231,7 @@ impl Installer {
                 uv
             }
         };
-        run(command.args(rules).arg(&list), None)?;
+        run(command.args(rules).arg(&list), None, &site.state)?;
         Ok(fs::remove_file(&list)?)
     }
 }
@@ -264,17 +269,43 @@ fn open_to_readers(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-fn run(command: &mut Command, input: Option<&str>) -> Result<Output, Fault> {
+/// Runs a command to its end, or to the emergency stop, which kills it with everything that it started.
+fn run(command: &mut Command, input: Option<&str>, state: &StateDir) -> Result<Output, Fault> {
     let name = Path::new(command.get_program()).display().to_string();
     let fault = |why: &dyn std::fmt::Display| Fault::Use(format!("`{name}` {why}"));
+    let stopped = || Fault::Use("the emergency stop is on: nothing is installed; lift it with `toolgate resume`".to_owned());
+    if state.is_killed() {
+        return Err(stopped());
+    }
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| fault(&format_args!("cannot be started: {e}")))?;
-    if let (Some(text), Some(mut pipe)) = (input, child.stdin.take()) {
-        pipe.write_all(text.as_bytes())?;
-    }
-    let output = child.wait_with_output()?;
+    let (output, error) = (child.stdout.take(), child.stderr.take());
+    let output = std::thread::scope(|scope| -> io::Result<Output> {
+        let (stdout, stderr) = (scope.spawn(|| all_of(output)), scope.spawn(|| all_of(error)));
+        if let (Some(text), Some(mut pipe)) = (input, child.stdin.take()) {
+            scope.spawn(move || {
+                // One that reads nothing says why.
+                let _ = pipe.write_all(text.as_bytes());
+            });
+        }
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if state.is_killed() {
+                // INVARIANT: it was not waited for yet, so its number is still its own.
+                processes::kill_tree(child.id());
+            }
+            std::thread::sleep(LOOK);
+        };
+        let read = |reader: ScopedJoinHandle<'_, Vec<u8>>| reader.join().unwrap_or_default();
+        Ok(Output { status, stdout: read(stdout), stderr: read(stderr) })
+    })?;
     if output.status.success() {
         return Ok(output);
+    }
+    if state.is_killed() {
+        return Err(stopped());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = said.lines().collect();
@@ -282,6 +313,15 @@ fn run(command: &mut Command, input: Option<&str>) -> Result<Output, Fault> {
     Err(fault(&format_args!("failed:\n{last}")))
 }
 
+/// Between two looks at an installer and at the emergency stop.
+const LOOK: Duration = Duration::from_millis(5);
+
+fn all_of(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What came before a fault is what there is to tell.
+    let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+    bytes
+}
 /// Lines of an installer's complaint that are passed on.
 const SAID: usize = 12;
 
@@ -304,7 +344,12 @@ mod tests {
 
     #[test]
     fn what_an_installer_complains_of_is_passed_on() {
-        let failed = run(Command::new("sh").args(["-c", "echo no such package >&2; exit 3"]), None).unwrap_err().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::open(folder.path()).unwrap();
+        let failed = run(Command::new("sh").args(["-c", "echo no such package >&2; exit 3"]), None, &state).unwrap_err().to_string();
         assert!(failed.contains("no such package"), "{failed}");
+        state.kill("test").unwrap();
+        let refused = run(Command::new("sh").args(["-c", "exit 0"]), None, &state).unwrap_err().to_string();
+        assert!(refused.contains("emergency stop"), "{refused}");
     }
 }

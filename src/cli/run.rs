@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use super::arguments::{Arguments, AuditCommand, Command, ExportFormat, HttpChoice, Input, ManifestChoice, PackagesCommand};
 use super::audit::Form;
+use super::logs::LogFormat;
 use super::{
     approvals, audit as log, demo, doctor, drill, environment, extract, init, install, judging, lint, packages, scan, schema, setup, watch,
 };
@@ -44,8 +45,23 @@ pub(super) enum Fault {
     Install(#[from] install::Fault),
     #[error("{0}")]
     Use(String),
+    /// Said already; whether it was a no.
+    #[error("")]
+    Told(bool),
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl Fault {
+    /// Whether the command was used well, and the answer is no.
+    fn is_negative(&self) -> bool {
+        matches!(
+            self,
+            Fault::Told(true)
+                | Fault::Unbuilt(setup::Unbuilt::Manifest { .. } | setup::Unbuilt::Refused(_))
+                | Fault::Approvals(approvals::Failed::Nobody(_))
+        )
+    }
 }
 
 /// Runs the command of this process.
@@ -67,20 +83,17 @@ pub fn run() -> ExitCode {
         // Whoever reads us has seen enough.
         Err(Fault::Io(fault)) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
-            let negative = matches!(
-                fault,
-                Fault::Unbuilt(setup::Unbuilt::Manifest { .. } | setup::Unbuilt::Refused(_))
-                    | Fault::Approvals(approvals::Failed::Nobody(_))
-            );
-            let _ = writeln!(io::stderr(), "toolgate: {}", escape(&fault.to_string()));
-            ExitCode::from(if negative { 1 } else { 2 })
+            if !matches!(fault, Fault::Told(_)) {
+                LogFormat::Text.failed(&escape(&fault.to_string()));
+            }
+            ExitCode::from(if fault.is_negative() { 1 } else { 2 })
         }
     }
 }
 
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
     match command {
-        Command::Serve { choice, http } => serve(&choice, &http),
+        Command::Serve { choice, http, log_format } => serve(&choice, &http, LogFormat::asked(log_format).map_err(Fault::Use)?),
         Command::Demo => demo::run(out).map(|()| End::Done).map_err(Fault::from),
         Command::Init { dir, folder, network, python, client, yes, force } => {
             let given = init::Given { folder, network, python, client };
@@ -121,11 +134,23 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
     }
 }
 
-fn serve(choice: &ManifestChoice, http: &HttpChoice) -> Result<End, Fault> {
-    logs();
+fn serve(choice: &ManifestChoice, http: &HttpChoice, form: LogFormat) -> Result<End, Fault> {
+    form.begin();
+    let ended = serve_in(choice, http, form);
+    match ended {
+        // Said here, in the form that was asked for.
+        Err(fault) if form == LogFormat::Json => {
+            form.failed(&fault.to_string());
+            Err(Fault::Told(fault.is_negative()))
+        }
+        ended => ended,
+    }
+}
+
+fn serve_in(choice: &ManifestChoice, http: &HttpChoice, form: LogFormat) -> Result<End, Fault> {
     let found = setup::find(choice)?;
     if let Some(address) = &http.http {
-        return super::http::serve(http, address, found, choice).map(|()| End::Done);
+        return super::http::serve(http, address, found, choice, form).map(|()| End::Done);
     }
     let profile = setup::stdio_profile(&found.manifest, choice)?;
     let house = Arc::new(watched(choice, found, Box::new(|_| Ok(())))?);
@@ -149,13 +174,6 @@ pub(super) fn watched(choice: &ManifestChoice, found: setup::Found, adjust: watc
 
 /// One thread for the wire and one for a call that takes long.
 const WORKERS: usize = 2;
-
-/// Log lines go to stderr: stdout is the transport. rmcp writes whole messages at debug level, so it is kept quiet.
-fn logs() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("TOOLGATE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,rmcp=error"));
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).try_init();
-}
 
 fn write_first(dir: Option<&Path>, given: init::Given, yes: bool, force: bool, out: &mut dyn Write) -> Result<End, Fault> {
     let answers = if yes { given.or_default() } else { given.or_asked(&mut io::stdin().lock(), out)? };

@@ -92,7 +92,7 @@ pub fn find(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
     let Some(file) = manifest_path(choice.manifest.as_deref()) else {
         return Ok(Found { file: None, text: String::new(), manifest: Manifest::builtin() });
     };
-    let text = std::fs::read_to_string(&file).map_err(machine(format!("the manifest `{}` cannot be read", file.display())))?;
+    let text = super::text_file::read(&file).map_err(machine(format!("the manifest `{}` cannot be read", file.display())))?;
     read(&file, text, &choice.roots)
 }
 

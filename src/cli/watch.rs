@@ -12,8 +12,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::arguments::ManifestChoice;
-use super::check;
 use super::setup::{self, Found, Unbuilt};
+use super::{check, text_file};
 use crate::gate::{Waiting, hex};
 use crate::manifest::Manifest;
 use crate::reload::{APPLIED, Look, Offer, Source, WAITING, note_of};
@@ -109,7 +109,7 @@ impl ManifestFile {
         let Some(path) = found.file.clone() else { return Ok(None) };
         let state = setup::state_path(&found.manifest, found.file.as_deref())?;
         // A change between the reading and now is a change.
-        let mark = Mark::of(&path).filter(|mark| !mark.is_fresh() && std::fs::read_to_string(&path).is_ok_and(|text| text == found.text));
+        let mark = Mark::of(&path).filter(|mark| !mark.is_fresh() && text_file::read(&path).is_ok_and(|text| text == found.text));
         // What the choice names stays the same file, whatever happens to the working folder or the environment.
         let choice = ManifestChoice { manifest: Some(path.clone()), ..choice.clone() };
         let seen = Mutex::new(Seen { mark, sha256: found.manifest.sha256, before: found.text.clone() });
@@ -171,7 +171,7 @@ impl Source for ManifestFile {
         let meant = applied.sha256 == hex(sha256) && Mark::of(&self.path) == Some(applied.mark);
         if meant {
             // From here on this text is what a later change is compared with.
-            self.seen.lock().unwrap_or_else(PoisonError::into_inner).before = std::fs::read_to_string(&self.path).unwrap_or_default();
+            self.seen.lock().unwrap_or_else(PoisonError::into_inner).before = text_file::read(&self.path).unwrap_or_default();
         }
         meant
     }
@@ -180,7 +180,7 @@ impl Source for ManifestFile {
         let file = self.state.join(WAITING).join(format!("{}.{}", note_of(&self.path).display(), std::process::id()));
         let done = match waiting {
             None => {
-                if let Ok(text) = std::fs::read_to_string(&self.path) {
+                if let Ok(text) = text_file::read(&self.path) {
                     self.seen.lock().unwrap_or_else(PoisonError::into_inner).before = text;
                 }
                 match std::fs::remove_file(&file) {

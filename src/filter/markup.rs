@@ -261,38 +261,61 @@ fn attributes(tag: &str, from: usize) -> Vec<(String, usize, usize)> {
 
 /// Whether an inline style keeps a person from seeing the text.
 fn is_hiding(style: &str) -> bool {
-    let style: String = style.to_ascii_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
-    let property = |name: &str| {
-        style
-            .split(';')
-            .filter_map(|rule| rule.split_once(':'))
-            .filter(|(key, _)| *key == name)
-            .map(|(_, value)| value.trim_end_matches("!important"))
-            .next_back()
-    };
-    let number = |name: &str| {
-        property(name).and_then(|value| value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').parse::<f32>().ok())
-    };
-    let is = |name: &str, values: &[&str]| property(name).is_some_and(|value| values.contains(&value));
+    let style = Style::of(style);
     let white = ["#fff", "#ffffff", "white", "rgb(255,255,255)", "transparent", "rgba(0,0,0,0)", "#ffff", "#fffffe", "#fefefe"];
-    let same = property("color")
-        .is_some_and(|color| property("background-color").or_else(|| property("background")).is_some_and(|back| back == color));
-    let away = ["left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top"]
-        .iter()
-        .any(|name| number(name).is_some_and(|value| value <= -500.0));
-    let flat = ["height", "width", "max-height", "max-width"].iter().any(|name| number(name).is_some_and(|value| value <= 1.0))
-        && is("overflow", &["hidden", "clip"]);
-    is("display", &["none"])
-        || is("visibility", &["hidden", "collapse"])
-        || number("opacity").is_some_and(|value| value <= 0.05)
-        || number("font-size").is_some_and(|value| value <= 1.0) && !is("font-size", &["1em", "1rem"])
-        || is("color", &white) && property("background").is_none() && property("background-color").is_none()
-        || same
-        || away
-        || flat
-        || property("clip").is_some_and(|value| value.starts_with("rect(0") || value.starts_with("rect(1px"))
-        || property("clip-path").is_some_and(|value| value.starts_with("inset(50") || value.starts_with("inset(100"))
-        || property("transform").is_some_and(|value| value.contains("scale(0)") || value.contains("translate(-9"))
+    let ground = || style.property("background-color").or_else(|| style.property("background"));
+    let camouflaged = style.property("color").is_some_and(|color| ground().map_or(white.contains(&color), |ground| ground == color));
+    camouflaged || style.is_out_of_sight()
+}
+
+/// Whether an inline style takes the text out of sight, whatever the colours around it.
+pub(super) fn is_out_of_sight(style: &str) -> bool {
+    Style::of(style).is_out_of_sight()
+}
+
+/// Whether an inline style takes the text out of the page.
+pub(super) fn is_not_displayed(style: &str) -> bool {
+    Style::of(style).is_not_displayed()
+}
+
+/// An inline style, in lower case and without blanks.
+struct Style(String);
+
+impl Style {
+    fn of(style: &str) -> Self {
+        Self(style.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_lowercase()).collect())
+    }
+
+    /// The value of a property: the last one holds.
+    fn property(&self, name: &str) -> Option<&str> {
+        let rules = self.0.split(';').filter_map(|rule| rule.split_once(':')).filter(|(key, _)| *key == name);
+        rules.map(|(_, value)| value.trim_end_matches("!important")).next_back()
+    }
+
+    fn number(&self, name: &str) -> Option<f32> {
+        self.property(name).and_then(|value| value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').parse().ok())
+    }
+
+    fn is(&self, name: &str, values: &[&str]) -> bool {
+        self.property(name).is_some_and(|value| values.contains(&value))
+    }
+
+    fn is_not_displayed(&self) -> bool {
+        self.is("display", &["none"]) || self.is("visibility", &["hidden", "collapse"])
+    }
+
+    fn is_out_of_sight(&self) -> bool {
+        let away = ["left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top"];
+        let flat = ["height", "width", "max-height", "max-width"];
+        self.is_not_displayed()
+            || self.number("opacity").is_some_and(|value| value <= 0.05)
+            || self.number("font-size").is_some_and(|value| value <= 1.0) && !self.is("font-size", &["1em", "1rem"])
+            || away.iter().any(|name| self.number(name).is_some_and(|value| value <= -500.0))
+            || flat.iter().any(|name| self.number(name).is_some_and(|value| value <= 1.0)) && self.is("overflow", &["hidden", "clip"])
+            || self.property("clip").is_some_and(|value| value.starts_with("rect(0") || value.starts_with("rect(1px"))
+            || self.property("clip-path").is_some_and(|value| value.starts_with("inset(50") || value.starts_with("inset(100"))
+            || self.property("transform").is_some_and(|value| value.contains("scale(0)") || value.contains("translate(-9"))
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ use super::rates::{Meter, Millis};
 use super::reload::Waiting;
 use super::taint::Taint;
 use crate::audit::StateDir;
-use crate::audit::counts::Counts;
+use crate::audit::counts::{Counts, Tick, Ticks};
 use crate::manifest::Manifest;
 use crate::model::{Code, Refusal};
 
@@ -31,6 +31,7 @@ pub struct Gate {
 pub(super) struct Shared {
     pub(super) state: Arc<StateDir>,
     pub(super) counts: Arc<Counts>,
+    ticks: Ticks,
     pub(super) grants: Grants,
     pub(super) crowd: Crowd,
     pub(super) taint: Mutex<Taint>,
@@ -51,10 +52,17 @@ impl Gate {
     /// A gate that judges by this manifest and keeps its marks in this state folder.
     /// # Errors  When the counts that the folder's servers share cannot be opened.
     pub fn new(manifest: Manifest, state: Arc<StateDir>) -> std::io::Result<Self> {
-        let counts = Arc::new(Counts::open(&state)?);
+        Self::with_ticks(manifest, state, Ticks::of_this_machine())
+    }
+
+    /// The same by another clock.
+    /// # Errors  As [`new`](Self::new).
+    pub fn with_ticks(manifest: Manifest, state: Arc<StateDir>, ticks: Ticks) -> std::io::Result<Self> {
+        let counts = Arc::new(Counts::with_ticks(&state, ticks.clone())?);
         let shared = Shared {
             grants: Grants::new(Arc::clone(&counts)),
             counts,
+            ticks,
             state,
             crowd: Crowd::default(),
             taint: Mutex::default(),
@@ -73,6 +81,18 @@ impl Gate {
     /// The state folder.
     pub fn state(&self) -> &StateDir {
         &self.shared.state
+    }
+
+    /// What time it is.
+    pub fn tick(&self) -> Tick {
+        self.shared.ticks.now()
+    }
+
+    /// Removes questions, marks and counts that nobody can use any more.
+    /// # Errors  When a folder cannot be listed.
+    pub fn sweep(&self) -> std::io::Result<()> {
+        self.shared.counts.sweep();
+        self.shared.state.sweep(self.tick())
     }
 
     /// The manifest in force.
@@ -117,6 +137,11 @@ impl Door {
     /// Its digest in hex.
     pub fn manifest_sha256(&self) -> &str {
         &self.manifest_sha256
+    }
+
+    /// What time it is.
+    pub(super) fn tick(&self) -> Tick {
+        self.shared.ticks.now()
     }
 
     /// Cancelled when the kill switch is pulled.
@@ -164,9 +189,4 @@ impl Door {
 /// A lock whose holder panicked still guards plain counts: they are used as they are.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Seconds since 1970 of the machine's clock.
-pub(super) fn wall_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

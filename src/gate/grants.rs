@@ -23,6 +23,9 @@ pub struct GrantKey {
     pub target: String,
     /// Under which manifest (SHA-256).
     pub manifest: String,
+    /// Under which definition of the tool (SHA-256).
+    #[serde(default)]
+    pub definition: String,
 }
 
 /// The live grants of a state folder.
@@ -93,7 +96,7 @@ impl Grants {
     pub fn renew(&self, key: &GrantKey, before: &[Option<Identity>], after: &[Option<Identity>]) {
         let (before, after): (Vec<Object>, Vec<Object>) =
             (before.iter().map(Option::as_ref).map(object).collect(), after.iter().map(Option::as_ref).map(object).collect());
-        let is_same = |other: &GrantKey| GrantKey { tool: key.tool.clone(), ..other.clone() } == *key;
+        let is_same = |other: &GrantKey| GrantKey { tool: key.tool.clone(), definition: key.definition.clone(), ..other.clone() } == *key;
         let done = self.change(&key.session, |all, _| {
             let mut renewed = false;
             for kept in all.iter_mut().filter(|kept| kept.objects == before && is_same(&kept.key)) {
@@ -141,7 +144,14 @@ mod tests {
 
     fn key(target: &str) -> GrantKey {
         let text = str::to_owned;
-        GrantKey { principal: text("p"), session: text("s"), tool: text("write_file"), target: text(target), manifest: text("m") }
+        GrantKey {
+            principal: text("p"),
+            session: text("s"),
+            tool: text("write_file"),
+            target: text(target),
+            manifest: text("m"),
+            definition: text("d"),
+        }
     }
 
     fn object(mtime_ns: i128) -> Vec<Option<Identity>> {
@@ -169,6 +179,7 @@ mod tests {
             GrantKey { session: "t".to_owned(), ..key("work/a") },
             GrantKey { principal: "q".to_owned(), ..key("work/a") },
             GrantKey { manifest: "n".to_owned(), ..key("work/a") },
+            GrantKey { definition: "e".to_owned(), ..key("work/a") },
             GrantKey { tool: "delete_file".to_owned(), ..key("work/a") },
         ] {
             assert!(!two.fits(&other, &object(1)), "{other:?}");

@@ -1,10 +1,13 @@
 //! Floor 3: a judgement becomes a permit here, and nowhere else.
 
 mod admit;
+mod answer;
 mod asker;
+mod asking;
 mod crowd;
 mod door;
 mod grants;
+mod marks;
 mod operator;
 mod pending;
 mod permit;
@@ -17,6 +20,7 @@ mod taint;
 
 pub use admit::Admitted;
 pub use asker::{Asker, Waits};
+pub use crowd::Seat;
 pub use door::{Door, Gate};
 pub use grants::{GrantKey, Grants};
 pub use pending::{Bound, Pending, code, hex};

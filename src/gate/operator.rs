@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::answer::{moments, nobody, note, note_id};
 use super::asker::{Asker, Waits};
 use super::crowd::full;
-use super::door::{Door, wall_seconds};
+use super::door::Door;
 use super::pending::Pending;
 use super::question::Preview;
-use super::settle::{Case, Settled, nobody, note, note_id, refusal, replayed};
+use super::settle::{Case, Settled, refusal};
 use crate::audit::{Answered, Ask, Entry, Event, Say};
 use crate::model::{Code, Level, Question, Refusal};
-use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, State, Verdict, judge};
+use crate::policy::{Answer, AnswerChannel, Decision, Response, State, Verdict, judge};
 
 /// What is asked.
 #[derive(Debug)]
@@ -59,7 +60,8 @@ impl Door {
         let (mut seen, mut beats) = (usize::MAX, 0);
         loop {
             let answers = self.shared.state.answers(&pending.id).map_err(|_| nobody())?;
-            let over = wall_seconds() >= pending.expires && answers.is_empty();
+            let is_over = pending.is_over(self.tick());
+            let over = is_over && answers.is_empty();
             if answers.len() != seen || over {
                 seen = answers.len();
                 state.answer = Some(self.operators_answer(&pending, &answers, wanted.binding.clone())?);
@@ -71,11 +73,13 @@ impl Door {
                         self.forget(&pending);
                         return Ok(settled);
                     }
+                    // The twin of a call whose yes lasts: a grant may hold for it now.
+                    Decision::Deny if verdict.code == Code::ApprovalReplayed => return Ok(Settled::Again(Some(pending))),
                     Decision::Deny => return Err(self.refused(entry, &pending, &verdict)),
                     Decision::Ask => {}
                 }
             }
-            if wall_seconds() >= pending.expires {
+            if is_over {
                 // One operator agreed and the other never came.
                 self.forget(&pending);
                 note(entry, Event::ApprovalExpired, &pending, json!({"reason": Code::ApprovalExpired}));
@@ -107,10 +111,10 @@ impl Door {
 
     /// The question of this very call in the queue: the one that waits already, or a new one.
     fn queue(&self, case: &Case<'_>, entry: &Entry, wanted: &Asked<'_>, state: &State, waits: Waits) -> Result<Pending, Refusal> {
-        let now = wall_seconds();
+        let now = self.tick();
         let queue = &self.shared.state;
         let mut waiting = queue.asks().map_err(|_| nobody())?;
-        waiting.retain(|ask| ask.expires > now || queue.answers(&ask.id).is_ok_and(|answers| !answers.is_empty()));
+        waiting.retain(|ask| !ask.is_over(now) || queue.answers(&ask.id).is_ok_and(|answers| !answers.is_empty()));
         let principal = &case.call.caller.principal;
         let mut pending = Pending { operator: true, code: None, ..self.new_pending(case, wanted.binding.clone(), wanted.level)? };
         pending.reviews.clone_from(&state.reviews);
@@ -118,12 +122,13 @@ impl Door {
         let is_open = |ask: &&Ask| !queue.was_used(&ask.id).unwrap_or(true);
         if let Some(same) = waiting.iter().filter(|ask| ask.binding == wanted.binding && ask.principal == *principal).find(is_open) {
             queue.ask_again(&same.id);
-            return Ok(Pending { id: same.id.clone(), expires: same.expires, ..pending });
+            return Ok(Pending { id: same.id.clone(), expires: same.expires, asked: same.since, ..pending });
         }
-        waiting.retain(|ask| ask.expires > now);
+        waiting.retain(|ask| !ask.is_over(now));
         let own = waiting.iter().filter(|ask| ask.principal == *principal).count();
-        let soonest = waiting.iter().map(|ask| ask.expires).min().unwrap_or(now);
-        full(own, waiting.len(), soonest.saturating_sub(now))?;
+        let soonest = waiting.iter().map(|ask| ask.left(now)).min().unwrap_or(0);
+        full(own, waiting.len(), soonest.div_ceil(1000))?;
+        self.count_question(principal)?;
         let needed = self.manifest.approvals.two_persons.iter().any(|tool| tool == case.capability.spec.name);
         let ask = Ask {
             id: pending.id.clone(),
@@ -136,8 +141,9 @@ impl Door {
             level: wanted.level.into(),
             code: wanted.verdict.code.as_str().to_owned(),
             text: self.text(case, wanted.preview, wanted.level, None),
-            asked: now,
+            asked: pending.asked.seconds(),
             expires: pending.expires,
+            since: pending.asked,
             needed: 1 + u8::from(needed),
         };
         note(
@@ -157,12 +163,12 @@ impl Door {
     /// The operators' answers as the judge takes them.
     fn operators_answer(&self, pending: &Pending, answers: &[Answered], binding_now: String) -> Result<Answer, Refusal> {
         let used = self.shared.state.was_used(&pending.id).map_err(|_| nobody())?;
-        let seconds = |seconds: u64| Moment(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000_000));
-        let now = wall_seconds();
+        let now = self.tick();
         let refused = answers.iter().any(|answered| answered.say == Say::Deny);
-        let last = answers.iter().map(|answered| answered.at).max();
+        let last = answers.iter().map(|answered| answered.when).max_by_key(|when| (when.wall, when.up));
         // A yes is good for as long as a question is, from when it was given.
-        let at = last.filter(|at| now < at.saturating_add(self.manifest.approvals.timeout.as_secs().max(1))).unwrap_or(now);
+        let fresh = last.filter(|when| !now.is_past(*when, self.open_for()));
+        let (at, expires) = moments(pending, pending.is_over(fresh.unwrap_or(now)));
         // What an operator was shown is what they agreed to: one answer to another text spoils the question.
         let shown = answers.iter().find(|answered| answered.binding != pending.binding).map_or(&pending.binding, |other| &other.binding);
         Ok(Answer {
@@ -172,8 +178,8 @@ impl Door {
             code: None,
             binding: shown.clone(),
             binding_now,
-            expires: Some(seconds(pending.expires)),
-            at: seconds(at),
+            expires: Some(expires),
+            at,
             used,
             for_principal: pending.principal.clone(),
         })
@@ -182,12 +188,11 @@ impl Door {
     /// A no, on the record; the question is closed by it.
     fn refused(&self, entry: &Entry, pending: &Pending, verdict: &Verdict) -> Refusal {
         match verdict.code {
-            Code::ApprovalReplayed => return replayed(),
             // Somebody else's: it stays theirs.
             Code::ApprovalWrongPrincipal => return refusal(verdict),
             Code::ApprovalExpired => note_id(entry, Event::ApprovalExpired, &pending.id, json!({"reason": verdict.code})),
             _ => {
-                if let Err(fault) = self.shared.state.use_once(&pending.id, self.used_until(pending)) {
+                if let Err(fault) = self.shared.state.use_once(&pending.id, self.kept(pending)) {
                     tracing::error!(%fault, "a refused question could not be closed");
                 }
             }
@@ -205,8 +210,7 @@ impl Door {
 
     fn come_back(&self, case: &Case<'_>, wanted: &Asked<'_>, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
         let text = self.text(case, wanted.preview, wanted.level, None);
-        let wait = Duration::from_secs(pending.expires.saturating_sub(wall_seconds()));
-        let question = Question { id: pending.id.clone(), text, code: None, wait, by_operator: true };
+        let question = Question { id: pending.id.clone(), text, code: None, wait: pending.left(self.tick()), by_operator: true };
         Self::sealed(question, pending, asker)
     }
 }

@@ -1,11 +1,13 @@
 //! An approval between question and answer: what it is bound to, and the state a 2026-07-28 client carries back.
 
-use std::fmt::Write;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::rates::Millis;
+use crate::audit::counts::Tick;
 use crate::model::{Kind, Opened};
 use crate::policy::Review;
 
@@ -20,6 +22,9 @@ pub struct Pending {
     pub principal: String,
     /// When it ends, in seconds since 1970.
     pub expires: u64,
+    /// When it was asked, by all clocks. One without is over.
+    #[serde(default)]
+    pub asked: Tick,
     /// The code that must be typed.
     pub code: Option<String>,
     /// It waits for an operator, and no answer of the client counts.
@@ -28,6 +33,23 @@ pub struct Pending {
     /// What the reviewers said of it, where they were asked: they are not asked again about the same.
     #[serde(default)]
     pub reviews: Option<Vec<Review>>,
+}
+
+impl Pending {
+    /// How long it is open.
+    pub(super) const fn span(&self) -> Millis {
+        self.expires.saturating_sub(self.asked.seconds()).saturating_mul(1000)
+    }
+
+    /// Whether it has ended, by whichever clock says so first: one that is set back prolongs nothing.
+    pub fn is_over(&self, now: Tick) -> bool {
+        now.is_past(self.asked, self.span())
+    }
+
+    /// How long it is still open, to the second.
+    pub(super) fn left(&self, now: Tick) -> Duration {
+        Duration::from_millis(now.left(self.asked, self.span()))
+    }
 }
 
 /// What an approval is bound to. A change in any of it makes another approval.
@@ -39,6 +61,8 @@ pub struct Bound<'a> {
     pub session: &'a str,
     /// Which tool.
     pub tool: &'a str,
+    /// Digest of what the client was told of the tool: a yes to one definition is none to another.
+    pub definition: &'a str,
     /// All arguments, as sent.
     pub arguments: &'a Map<String, Value>,
     /// The opened targets.
@@ -60,6 +84,7 @@ impl Bound<'_> {
             "principal": self.principal,
             "session": self.session,
             "tool": self.tool,
+            "definition": self.definition,
             "arguments": self.arguments,
             "targets": targets,
             "content_sha256": self.content_sha256,
@@ -91,10 +116,7 @@ fn target(opened: &Opened) -> Value {
 
 /// Bytes as lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    crate::audit::hex::long(bytes)
 }
 
 /// A code a person can read and type: four letters and digits that cannot be taken for one another.
@@ -109,20 +131,83 @@ pub fn code() -> std::io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Identity, PathFact, RelPath, Target};
 
-    fn bound(arguments: &Map<String, Value>, principal: &str, content: Option<&str>) -> String {
-        let manifest_sha256 = "m";
-        Bound { principal, session: "s", tool: "t", arguments, opened: &[], content_sha256: content, level: 2, manifest_sha256 }.digest()
+    fn plain<'a>(arguments: &'a Map<String, Value>, opened: &'a [Opened]) -> Bound<'a> {
+        let content_sha256 = Some("d");
+        Bound {
+            principal: "p",
+            session: "s",
+            tool: "t",
+            definition: "e",
+            arguments,
+            opened,
+            content_sha256,
+            level: 2,
+            manifest_sha256: "m",
+        }
+    }
+
+    fn opened(change: impl FnOnce(&mut PathFact)) -> [Opened; 1] {
+        let mut fact = PathFact { size: 5, identity: Some(Identity { device: 1, inode: 2, mtime_ns: 3 }), ..PathFact::of(Kind::File) };
+        change(&mut fact);
+        let root = std::sync::Arc::new(rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap());
+        let target = Target { root: "w".to_owned(), path: RelPath::parse("a").unwrap() };
+        [Opened { target, fact, root, folder: None, object: None }]
     }
 
     #[test]
     fn a_change_in_anything_is_another_approval() {
         let arguments = |content: &str| Map::from_iter([("path".to_owned(), json!("w/a")), ("content".to_owned(), json!(content))]);
-        let first = bound(&arguments("x"), "p", Some("d"));
-        assert_eq!(first, bound(&arguments("x"), "p", Some("d")));
-        for other in [bound(&arguments("y"), "p", Some("d")), bound(&arguments("x"), "q", Some("d")), bound(&arguments("x"), "p", None)] {
-            assert_ne!(first, other);
-        }
+        let (args, other_args) = (arguments("x"), arguments("y"));
+        let more_args = args.clone().into_iter().chain([("mode".to_owned(), json!("append"))]).collect();
+        let same = opened(|_| ());
+        let first = plain(&args, &same).digest();
+        assert_eq!(first, plain(&args, &opened(|_| ())).digest(), "the same is the same");
+        let identity = |device, inode, mtime_ns| Some(Identity { device, inode, mtime_ns });
+        let targets = [
+            opened(|fact| fact.size = 6),
+            opened(|fact| fact.identity = identity(9, 2, 3)),
+            opened(|fact| fact.identity = identity(1, 9, 3)),
+            opened(|fact| fact.identity = identity(1, 2, 9)),
+            opened(|fact| fact.identity = None),
+            opened(|fact| fact.kind = Kind::Directory),
+            opened(|fact| fact.below.push(crate::model::Entry { path: RelPath::ROOT.join("x"), kind: Kind::File, protected: false })),
+        ];
+        let with = |change: &dyn Fn(&mut Bound<'_>)| {
+            let mut bound = plain(&args, &same);
+            change(&mut bound);
+            bound.digest()
+        };
+        let others = [
+            plain(&other_args, &same).digest(),
+            plain(&more_args, &same).digest(),
+            plain(&args, &[]).digest(),
+            with(&|bound| bound.principal = "q"),
+            with(&|bound| bound.session = "r"),
+            with(&|bound| bound.tool = "u"),
+            with(&|bound| bound.definition = "f"),
+            with(&|bound| bound.content_sha256 = None),
+            with(&|bound| bound.content_sha256 = Some("c")),
+            with(&|bound| bound.level = 3),
+            with(&|bound| bound.manifest_sha256 = "n"),
+        ];
+        let all: std::collections::BTreeSet<String> =
+            targets.iter().map(|opened| plain(&args, opened).digest()).chain(others).chain([first]).collect();
+        assert_eq!(all.len(), 7 + 11 + 1, "each is another");
+    }
+
+    #[test]
+    fn an_approval_ends_by_whichever_clock_says_so_first() {
+        let asked = Tick { wall: 1_000_900, up: 400, boot: 1 };
+        let pending = Pending { expires: 1050, asked, ..Pending::default() };
+        let at = |wall, up, boot| pending.is_over(Tick { wall, up, boot });
+        assert!(!at(1_050_899, 50_399, 1) && at(1_050_900, 50_400, 1));
+        assert!(at(5_000, 50_400, 1) && at(1_000_900, 50_400, 1), "the clock was set back");
+        assert!(at(9_000_000, 500, 1), "or forward");
+        assert!(!at(1_020_000, 7, 2) && at(1_000_899, 7, 2), "after a restart only forwards");
+        assert_eq!(pending.left(Tick { wall: 5_000, up: 20_400, boot: 1 }), Duration::from_secs(30));
+        assert!(Pending { expires: u64::MAX, ..Pending::default() }.left(asked).as_secs() > 0, "no overflow");
     }
 
     #[test]

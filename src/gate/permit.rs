@@ -30,6 +30,8 @@ pub struct Terms {
     pub timeout: Duration,
     /// Most processor time of a program: what is left of the budget, where that is less than the manifest's.
     pub cpu: Duration,
+    /// The only hosts that a redirect may lead to, where any other would have to be asked for first.
+    pub hosts: Option<Arc<[String]>>,
 }
 
 /// The right to do one action once, on the very objects it was judged on.
@@ -110,6 +112,7 @@ impl Terms {
             max_answer: Bytes::mib(64),
             timeout: Duration::from_secs(10),
             cpu: Duration::from_secs(10),
+            hosts: None,
         }
     }
 }

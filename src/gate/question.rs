@@ -308,6 +308,10 @@ mod tests {
         let action = Action::RunPython(RunPython { code, session: None, stdin: String::new(), timeout_s: None, fresh: false });
         let text = text(&action, &[], &Preview::default(), Level::Create, 0, None, Treatment::Mask);
         assert!(text.contains("x = x + 0") && text.contains("import hidden_suffix") && text.contains("461 line(s) not shown"), "{text}");
+        // The same in one line: scrolled away to the right.
+        let line = format!("x = 1;{};import hidden_suffix", " ".repeat(1 << 20));
+        let shown = shown(&line);
+        assert!(shown.starts_with("x = 1;") && shown.contains(";import hidden_suffix (1048") && shown.len() < 1000, "{shown}");
     }
 
     #[test]

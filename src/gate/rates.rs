@@ -20,7 +20,7 @@ pub type Millis = u64;
 /// The span of `rate_limit_per_minute`.
 pub(super) const MINUTE: Millis = 60_000;
 /// The span of `rate_limit_per_hour`.
-const HOUR: Millis = 3_600_000;
+pub(super) const HOUR: Millis = 3_600_000;
 
 /// The windows that hold for a profile's calls: the contract's default where nobody says anything.
 pub(super) fn windows_of_profile(manifest: &Manifest, profile: Option<&str>) -> Vec<Window> {

@@ -1,27 +1,21 @@
 //! Stage 6: the judgement, a person where it asks for one, and the permit.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use serde_json::{Value, json};
 
-use serde_json::{Map, Value, json};
-
+use super::answer::{is_no, nobody, not_ours, note, replayed};
 use super::asker::{Asker, Waits};
-use super::crowd::Found;
-use super::door::{Door, wall_seconds};
+use super::asking::channel_name;
+use super::crowd::{Found, Seat};
+use super::door::Door;
 use super::grants::GrantKey;
 use super::operator::Asked;
-use super::pending::{Bound, Pending, code};
+use super::pending::Pending;
 use super::permit::{Permit, Terms};
-use super::question::{self, Preview};
+use super::question::Preview;
 use super::review::Reviewers;
-use crate::audit::{self, Entry, Event, Reach, token};
+use crate::audit::{self, Entry, Event, Reach};
 use crate::model::{Action, Caller, Channel, Code, Facts, Failure, Identity, Level, Opened, Question, Refusal, ToolCall};
-use crate::policy::{
-    Answer, AnswerChannel, Capability, Channels, Decision, Grant, Moment, Response, Screened, State, Verdict, effect, judge,
-};
-
-/// How long a sealed state opens after its question has ended.
-const LATE: Duration = Duration::from_hours(1);
+use crate::policy::{Capability, Channels, Decision, Grant, Screened, State, Verdict, effect, judge};
 
 /// What a call came to at the gate, when it was not refused.
 #[derive(Debug)]
@@ -32,6 +26,8 @@ pub enum Settled {
     Ask(Question, String),
     /// It would need a person's yes, and could not be done with it.
     Doomed(Failure),
+    /// The same question in another call has ended: what the call is about is to be looked at anew, and judged once more with this state.
+    Again(Option<Pending>),
 }
 
 /// A yes with all that goes with it.
@@ -45,6 +41,8 @@ pub struct Granted {
     pub reach: Reach,
     /// The grant that our own change renews, where one is kept.
     pub grant: Option<GrantKey>,
+    /// Held until the call has ended, where others wait for what it comes to.
+    pub seat: Option<Seat>,
 }
 
 /// One call as it stands before the judge.
@@ -62,6 +60,8 @@ pub struct Case<'a> {
     pub facts: &'a Facts,
     /// The same, with the handles it was seen through.
     pub opened: &'a [Opened],
+    /// Digest of what the client was told of the tool.
+    pub definition: &'a str,
 }
 
 impl Door {
@@ -75,7 +75,7 @@ impl Door {
     pub fn is_awaited(&self, pending: Option<&Pending>, caller: &Caller) -> bool {
         pending.is_some_and(|pending| {
             pending.principal == caller.principal
-                && wall_seconds() < pending.expires
+                && !pending.is_over(self.tick())
                 && !self.shared.state.was_used(&pending.id).unwrap_or(true)
         })
     }
@@ -92,10 +92,22 @@ impl Door {
         asker: &dyn Asker,
     ) -> Result<Settled, Refusal> {
         let mut state = self.state(case, asker);
-        // What the reviewers said of a call goes with its question; a binding that does not fit is refused all the same.
-        state.reviews = pending.as_ref().and_then(|pending| pending.reviews.clone());
+        let used = match &pending {
+            Some(pending) => self.shared.state.was_used(&pending.id).map_err(|_| nobody())?,
+            None => false,
+        };
+        // What the reviewers said of a call goes with its question, and with that very call alone.
+        state.reviews = pending.as_ref().filter(|_| !used).and_then(|pending| pending.reviews.clone());
         let mut verdict = self.judge(case, &mut state, pending.is_some());
         let mut shown = None;
+        if let (Some(pending), true) = (&pending, state.reviews.is_some()) {
+            let seen = preview();
+            if self.binding(case, &seen, verdict.level.unwrap_or(Level::System)) != pending.binding {
+                state.reviews = None;
+                verdict = self.judge(case, &mut state, true);
+            }
+            shown = Some(seen);
+        }
         if verdict.review_due {
             let level = verdict.level.unwrap_or(Level::System);
             let seen = preview();
@@ -110,6 +122,12 @@ impl Door {
             Decision::Ask if case.call.repeat.is_some() && pending.is_none() => return Err(not_ours()),
             Decision::Ask => {}
         }
+        let brought = case.call.repeat.as_ref().and_then(|repeat| repeat.answer.as_ref());
+        if used {
+            // The twin of a call whose yes lasts brings the same state, used up by the other: the grant that was given with it holds for both.
+            let verdict = if is_no(brought) { verdict } else { self.judge(case, &mut state, false) };
+            return if verdict.decision == Decision::Allow { Ok(self.grant(case, entry, &verdict, None)) } else { Err(replayed()) };
+        }
         let mut preview = shown.unwrap_or_else(preview);
         let level = verdict.level.unwrap_or(Level::System);
         let binding = self.binding(case, &preview, level);
@@ -123,7 +141,6 @@ impl Door {
             let wanted = Asked { verdict, level, binding, preview: &preview };
             return self.settle_with_operator(case, entry, pending, wanted, state, asker).await;
         }
-        let brought = case.call.repeat.as_ref().and_then(|repeat| repeat.answer.as_ref());
         if let (Some(pending), Some(response)) = (&pending, brought) {
             self.shared.crowd.over(&pending.id);
             let answer = self.answer_of(pending, Some(response), binding)?;
@@ -132,17 +149,17 @@ impl Door {
         if let Some(failure) = preview.doomed.take() {
             return Ok(Settled::Doomed(failure));
         }
-        let until = self.until();
-        let seat = match self.shared.crowd.enter(&case.call.caller.principal, &binding, wall_seconds(), until)? {
+        let principal = &case.call.caller.principal;
+        let seat = match self.shared.crowd.enter(principal, &binding, self.tick(), self.open_for())? {
             Found::Room(seat) => seat,
-            // The very same is being asked: its no is ours as well, and its yes was for that call alone.
-            Found::Same(told) => return Err(self.follow(told).await),
+            // The very same is being asked.
+            Found::Same(told) => return self.follow(told).await.map(|()| Settled::Again(pending)),
             Found::Sealed(pending) => {
-                let wait = Duration::from_secs(pending.expires.saturating_sub(wall_seconds()));
-                let question = Question { wait, ..self.question(case, &preview, level, &pending) };
+                let question = Question { wait: pending.left(self.tick()), ..self.question(case, &preview, level, &pending) };
                 return Self::sealed(question, &pending, asker);
             }
         };
+        self.count_question(principal)?;
         let mut pending = self.new_pending(case, binding.clone(), level)?;
         pending.reviews.clone_from(&state.reviews);
         let question = self.question(case, &preview, level, &pending);
@@ -154,86 +171,22 @@ impl Door {
         }
         let response = self.until_killed(asker.ask(&question)).await?;
         let answer = self.answer_of(&pending, response.as_ref(), binding)?;
-        let concluded = self.conclude(case, entry, state, answer, &pending);
-        if let Err(refusal) = &concluded {
-            seat.refused(refusal);
-        }
-        concluded
-    }
-
-    /// Waits for the end of the same question in another call: its no is this call's as well, and its yes was for that call alone.
-    async fn follow(&self, mut told: tokio::sync::watch::Receiver<Option<Refusal>>) -> Refusal {
-        let said = match self.until_killed(told.wait_for(Option::is_some)).await {
-            Ok(said) => said.ok().and_then(|said| said.clone()),
-            Err(killed) => Some(killed),
-        };
-        said.unwrap_or_else(|| {
-            Refusal::new(Code::ApprovalReplayed, "the same call was being asked about, and the approval was used for that one")
-                .hint("call again if it is to be done a second time")
-        })
-    }
-
-    pub(super) fn sealed(question: Question, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
-        let state = serde_json::to_vec(pending).unwrap_or_default();
-        // The state outlives the question, so that a late answer is told as late and not as foreign.
-        let sealed = asker.seal(&state, question.wait + LATE).ok_or_else(nobody)?;
-        Ok(Settled::Ask(question, sealed))
-    }
-
-    /// Judges a client's answer, uses the approval up, and gives the permit.
-    fn conclude(&self, case: &Case<'_>, entry: &Entry, mut state: State, answer: Answer, pending: &Pending) -> Result<Settled, Refusal> {
-        let id = &pending.id;
-        let unanswered = answer.response.is_none();
-        let chosen = answer.response.as_ref().and_then(|response| response.content.get("decision")).cloned();
-        state.answer = Some(answer);
-        let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
-        let event = if unanswered { Event::ApprovalExpired } else { Event::ApprovalAnswered };
-        note_id(entry, event, id, json!({"decision": chosen, "reason": verdict.code}));
-        if verdict.decision != Decision::Allow {
-            if matches!(verdict.code, Code::ApprovalRefused | Code::ApprovalNotExplicit)
-                && let Err(fault) = self.shared.state.use_once(id, self.used_until(pending))
-            {
-                // A no is an answer, too: the same question takes no second one, and a code is not guessed by trying.
-                tracing::error!(%fault, "a refused question could not be closed");
+        match self.conclude(case, entry, state, answer, &pending) {
+            Ok(Settled::Granted(mut granted)) => {
+                if response.as_ref().and_then(|response| response.pointer("/content/decision")).and_then(Value::as_str) == Some("session") {
+                    // Whoever asks the same finds the grant, and the target as this call leaves it.
+                    granted.seat = Some(seat);
+                } else {
+                    seat.allowed_once();
+                }
+                Ok(Settled::Granted(granted))
             }
-            return Err(refusal(&verdict));
-        }
-        let lasting = chosen.as_ref().and_then(Value::as_str) == Some("session");
-        self.consume(case, entry, &verdict, pending, lasting)
-    }
-
-    /// Uses an approval up, and gives the permit.
-    pub(super) fn consume(
-        &self,
-        case: &Case<'_>,
-        entry: &Entry,
-        verdict: &Verdict,
-        pending: &Pending,
-        lasting: bool,
-    ) -> Result<Settled, Refusal> {
-        // INVARIANT: consumed before the start is recorded. A crash between the two loses the approval and never doubles it.
-        match self.shared.state.use_once(&pending.id, self.used_until(pending)) {
-            Ok(true) => note_id(entry, Event::ApprovalConsumed, &pending.id, json!({})),
-            Ok(false) => return Err(replayed()),
-            Err(fault) => {
-                tracing::error!(%fault, "an approval could not be consumed");
-                return Err(nobody());
+            Err(refusal) => {
+                seat.refused(&refusal);
+                Err(refusal)
             }
+            other => other,
         }
-        if lasting && let Some(key) = self.grant_key(case, verdict) {
-            self.shared.grants.keep(key, &identities(case.opened));
-        }
-        Ok(self.grant(case, entry, verdict, Some(pending.id.clone())))
-    }
-
-    /// Until when the mark of a used approval must stay: no state that names it opens any more.
-    pub(super) fn used_until(&self, pending: &Pending) -> u64 {
-        pending.expires.saturating_add(self.manifest.approvals.timeout.as_secs().saturating_mul(2)).saturating_add(2 * LATE.as_secs())
-    }
-
-    /// When a question asked now ends, in seconds since 1970.
-    pub(super) fn until(&self) -> u64 {
-        wall_seconds().saturating_add(self.manifest.approvals.timeout.as_secs().max(1))
     }
 
     /// Renews the grants on a target after our own change of it.
@@ -266,7 +219,7 @@ impl Door {
         if !self.shared.grants.fits(&key, &identities(case.opened)) {
             return verdict;
         }
-        let GrantKey { principal, session, tool, target, manifest } = key;
+        let GrantKey { principal, session, tool, target, manifest, .. } = key;
         state.grants.push(Grant { principal, session, tool, target, policy: manifest, level: None, expires: None });
         judge(case.capability, case.action, case.screened, case.facts, state)
     }
@@ -279,72 +232,7 @@ impl Door {
             tool: case.capability.spec.name.to_owned(),
             target: verdict.grant.clone()?,
             manifest: self.manifest_sha256.clone(),
-        })
-    }
-
-    fn binding(&self, case: &Case<'_>, preview: &Preview, level: Level) -> String {
-        let caller = &case.call.caller;
-        Bound {
-            principal: &caller.principal,
-            session: &caller.session,
-            tool: case.capability.spec.name,
-            arguments: &case.call.arguments,
-            opened: case.opened,
-            content_sha256: preview.sha256.as_deref(),
-            level: level.into(),
-            manifest_sha256: &self.manifest_sha256,
-        }
-        .digest()
-    }
-
-    pub(super) fn new_pending(&self, case: &Case<'_>, binding: String, level: Level) -> Result<Pending, Refusal> {
-        let random = || -> std::io::Result<_> {
-            let code = if level >= Level::Destroy { Some(code()?) } else { None };
-            Ok((format!("ap_{}", token(10)?), code))
-        };
-        let (id, code) = random().map_err(|_| nobody())?;
-        Ok(Pending { id, binding, principal: case.call.caller.principal.clone(), expires: self.until(), code, ..Pending::default() })
-    }
-
-    fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
-        let text = self.text(case, preview, level, pending.code.as_deref());
-        let wait = self.manifest.approvals.timeout;
-        Question { id: pending.id.clone(), text, code: pending.code.clone(), wait, by_operator: pending.operator }
-    }
-
-    /// What a person reads, whichever channel shows it.
-    pub(super) fn text(&self, case: &Case<'_>, preview: &Preview, level: Level, code: Option<&str>) -> String {
-        let now_ns = i128::from(wall_seconds()) * 1_000_000_000;
-        let mut text = question::text(case.action, case.opened, preview, level, now_ns, code, self.manifest.filters.secrets);
-        if matches!(case.action, Action::RunPython(_)) && crate::policy::python_network(&self.manifest, &case.capability.profile) {
-            text = question::reaching(&text, &self.manifest.network);
-        }
-        if self.intake(&case.call.caller.session).0 {
-            text.push_str("\nThis session has taken in content from outside: what it asks for now may be a stranger's wish.");
-        }
-        for warning in warnings(case) {
-            text.push_str("\nThe static check warns:");
-            text.push_str(&crate::filter::escape(warning));
-        }
-        text
-    }
-
-    /// The answer as the judge takes it. No answer in time is one that came too late.
-    fn answer_of(&self, pending: &Pending, response: Option<&Value>, binding_now: String) -> Result<Answer, Refusal> {
-        let used = self.shared.state.was_used(&pending.id).map_err(|_| nobody())?;
-        let seconds = |seconds: u64| Moment(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000_000));
-        let at = if response.is_some() { wall_seconds() } else { pending.expires };
-        Ok(Answer {
-            channel: AnswerChannel::Client,
-            response: response.map(response_of),
-            approvers: Vec::new(),
-            code: pending.code.clone(),
-            binding: pending.binding.clone(),
-            binding_now,
-            expires: Some(seconds(pending.expires)),
-            at: seconds(at),
-            used,
-            for_principal: pending.principal.clone(),
+            definition: case.definition.to_owned(),
         })
     }
 
@@ -363,6 +251,7 @@ impl Door {
             max_answer: capability.max_answer,
             timeout: capability.timeout,
             cpu: capability.cpu,
+            hosts: self.hosts(case),
         };
         let permit = Permit::new(case.action.clone(), case.opened.to_vec(), case.facts.addresses.clone(), terms.into());
         let decision = audit::Decision {
@@ -376,12 +265,12 @@ impl Door {
             carried: crate::filter::carried(&case.call.arguments, &self.manifest.filters).found,
         };
         let grant = self.grant_key(case, verdict);
-        Settled::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant }))
+        Settled::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant, seat: None }))
     }
 }
 
 /// What the static check of the case's program warned of.
-fn warnings<'a>(case: &Case<'a>) -> &'a [String] {
+pub(super) fn warnings<'a>(case: &Case<'a>) -> &'a [String] {
     case.screened.program.as_ref().map_or(&[], |program| program.warnings.as_slice())
 }
 
@@ -414,54 +303,6 @@ pub(super) fn identities(opened: &[Opened]) -> Vec<Option<Identity>> {
     opened.iter().map(|opened| opened.fact.identity).collect()
 }
 
-/// The raw elicitation result as the judge reads it. Whatever has not its form says nothing.
-fn response_of(value: &Value) -> Response {
-    let action = value.get("action").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let content: BTreeMap<String, Value> = match value.get("content") {
-        Some(Value::Object(fields)) => fields.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-        _ => BTreeMap::new(),
-    };
-    Response { action, content }
-}
-
-fn channel_name(case: &Case<'_>) -> &'static str {
-    match case.call.caller.channel {
-        Channel::None => "none",
-        Channel::During => "elicitation",
-        Channel::Repeat => "input_required",
-    }
-}
-
-pub(super) fn note(entry: &Entry, event: Event, pending: &Pending, facts: Value) {
-    note_id(entry, event, &pending.id, facts);
-}
-
-pub(super) fn note_id(entry: &Entry, event: Event, id: &str, facts: Value) {
-    let mut all = Map::from_iter([("approval".to_owned(), json!(id))]);
-    if let Value::Object(facts) = facts {
-        all.extend(facts);
-    }
-    if let Err(fault) = entry.note(event, all) {
-        // The start of the call is recorded before it acts; that record decides, not this one.
-        tracing::error!(%fault, "an approval event could not be recorded");
-    }
-}
-
 pub(super) fn refusal(verdict: &Verdict) -> Refusal {
     verdict.refusal().unwrap_or_else(|| Refusal::new(Code::Internal, "the call was not allowed"))
-}
-
-pub(super) fn not_ours() -> Refusal {
-    Refusal::new(Code::ApprovalMismatch, "the request state was not given by this server, was changed, or is too old")
-        .hint("nothing was done; call again without it to be asked anew")
-}
-
-pub(super) fn replayed() -> Refusal {
-    Refusal::new(Code::ApprovalReplayed, "this approval was used already; each is good for one call")
-        .hint("nothing was done; call again to be asked anew")
-}
-
-pub(super) fn nobody() -> Refusal {
-    Refusal::new(Code::NoApprovalChannel, "the approval could not be kept safely, so nobody was asked")
-        .hint("ask the operator to look at the server's log and state folder")
 }

@@ -1,24 +1,30 @@
 //! What each session has taken in from outside, and what of it lies in files: patterns cannot see a bare request hidden in data, but what
 //! may follow from it can be held.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::door::{Door, lock};
+use super::marks::Marks;
+use super::settle::Case;
 use crate::filter::{Filtered, Strange};
-use crate::model::{Action, Field, HttpUrl, Output, Target};
-use crate::policy::{Screened, python_network, python_roots};
+use crate::manifest::Mode;
+use crate::model::{Action, Field, HttpUrl, Level, Output, RelPath, Target};
+use crate::policy::{self, Screened, python_network, python_roots};
 
 /// Hosts that are remembered of one session; a further one counts as never contacted, which asks more and never less.
 const MAX_HOSTS: usize = 1024;
-/// Files that are remembered; beyond them a whole root counts as a stranger's.
-const MAX_FILES: usize = 4096;
+/// Living interpreters that are remembered to hold what came from outside; with more of them, all count as such.
+const MAX_HANDLES: usize = 1024;
 
 /// What is remembered of all sessions of one server.
 #[derive(Debug, Default)]
 pub(super) struct Taint {
     sessions: HashMap<String, Session>,
     /// Files that hold what came from the web, whichever session saved them: a root may be shared.
-    files: BTreeSet<Target>,
+    marks: Marks,
+    /// Interpreters whose variables may hold it: their caller may come back to them from another session.
+    handles: HashSet<String>,
 }
 
 #[derive(Debug, Default)]
@@ -31,25 +37,11 @@ impl Taint {
     /// Forgets a session with the folders that end with it. The files it saved elsewhere stay what they are.
     pub(super) fn end_session(&mut self, session: &str) {
         self.sessions.remove(session);
-        self.files.retain(|file| file.root.split_once(OF).is_none_or(|(_, of)| of != session));
+        self.marks.end(|root| root.split_once(OF).is_some_and(|(_, of)| of == session));
     }
 
-    fn holds_in(&self, root: &str) -> bool {
-        self.files.iter().any(|file| file.root == root)
-    }
-
-    fn is_strange(&self, target: &Target) -> bool {
-        let held = |path| self.files.contains(&Target { root: target.root.clone(), path });
-        target.path.ancestors().any(held)
-    }
-
-    fn add(&mut self, target: Target) {
-        if self.files.len() < MAX_FILES {
-            self.files.insert(target);
-        } else {
-            self.files.retain(|file| file.root != target.root);
-            self.files.insert(Target { root: target.root, path: crate::model::RelPath::ROOT });
-        }
+    fn is_of_strangers(&self, handle: &str) -> bool {
+        self.handles.len() >= MAX_HANDLES || self.handles.contains(handle)
     }
 }
 
@@ -63,73 +55,103 @@ impl Door {
     /// Notes that a session contacts a host, from when on it is no new one.
     pub fn contacts(&self, session: &str, url: Option<&HttpUrl>) {
         let Some(url) = url else { return };
-        let mut taint = lock(&self.shared.taint);
-        let hosts = &mut taint.sessions.entry(session.to_owned()).or_default().hosts;
-        if hosts.len() < MAX_HOSTS {
-            hosts.insert(url.host_str().to_owned());
+        remember(&mut lock(&self.shared.taint), session, url.host_str());
+    }
+
+    /// The hosts a redirect may lead to, where the session would have to be asked for any other: what stands in a page may name a host in a
+    /// redirect as well as in a link.
+    pub(super) fn hosts(&self, case: &Case<'_>) -> Option<Arc<[String]>> {
+        let (untrusted, mut contacted) = self.intake(&case.call.caller.session);
+        let asks = untrusted && self.manifest.approvals.raise_after_untrusted;
+        if !asks || policy::mode(case.capability, Level::Change) == Mode::None {
+            return None;
         }
+        contacted.extend(case.screened.url.as_ref().map(|url| url.host_str().to_owned()));
+        Some(contacted.into())
     }
 
     /// What of an answer is a stranger's, besides pages: the content of files that the manifest marks or that came from the web, and the
     /// output of programs that may have read such files or the network.
     pub fn strange(&self, session: &str, action: &Action, screened: &Screened, profile: &str, output: &Output) -> Strange {
-        let taint = lock(&self.shared.taint);
-        let is_strange = |target: &Target| self.manifest.is_untrusted(target) || taint.is_strange(&self.place(session, target));
+        if !matches!(action, Action::SearchFiles(_) | Action::ReadFile(_) | Action::EditFile(_) | Action::RunPython(_)) {
+            return Strange::default();
+        }
+        let mut taint = lock(&self.shared.taint);
+        self.with_marks(&mut taint, |_| ());
+        let is_strange = |target: &Target| self.manifest.is_untrusted(target) || taint.marks.is_strange(&self.place(session, target));
         let file = match action {
-            Action::SearchFiles(_) => {
-                let lists = output
-                    .structured
-                    .iter()
-                    .flatten()
-                    .filter_map(|(_, field)| if let Field::List(rows) = field { Some(rows) } else { None });
-                let paths = lists.flatten().flatten().filter_map(|(name, field)| match field {
-                    Field::Fact(value) if *name == "path" => value.as_str(),
-                    _ => None,
-                });
-                let place = |path: &str| {
-                    let (root, rest) = path.split_once('/').unwrap_or((path, ""));
-                    // A name that is no path of the house cannot be told from a stranger's.
-                    crate::model::RelPath::parse(rest).map_or(true, |path| is_strange(&Target { root: root.to_owned(), path }))
-                };
-                paths.into_iter().find(|path| place(path)).map(str::to_owned)
-            }
+            Action::SearchFiles(_) => paths_of(output).into_iter().find(|path| {
+                // A name that is no path of the house cannot be told from a stranger's.
+                target_of(path).is_none_or(|target| is_strange(&target))
+            }),
             Action::ReadFile(_) | Action::EditFile(_) => screened.targets.iter().find(|target| is_strange(target)).map(ToString::to_string),
             _ => None,
         };
-        let program = matches!(action, Action::RunPython(_)) && {
-            let seen = python_roots(&self.manifest, profile);
-            let marked = |name: &str| {
-                let root = self.manifest.roots.get(name);
-                root.is_some_and(|root| !root.untrusted.is_empty()) || taint.holds_in(&self.root(session, name))
-            };
-            python_network(&self.manifest, profile)
-                || seen.iter().any(|(name, _)| marked(name))
-                || (!seen.is_empty() && !self.manifest.files.untrusted.is_empty())
+        let program = match action {
+            Action::RunPython(run) => {
+                let seen = python_roots(&self.manifest, profile);
+                let marked = |name: &str| {
+                    let root = self.manifest.roots.get(name);
+                    root.is_some_and(|root| !root.untrusted.is_empty()) || taint.marks.holds_in(&self.folder(session, name))
+                };
+                python_network(&self.manifest, profile)
+                    || run.session.as_deref().is_some_and(|handle| taint.is_of_strangers(handle))
+                    || seen.iter().any(|(name, _)| marked(name))
+                    || (!seen.is_empty() && !self.manifest.files.untrusted.is_empty())
+            }
+            _ => false,
         };
         Strange { file, program }
     }
 
-    /// Keeps in mind what a call did to files: pages that were saved, and where such files were moved.
-    pub fn keeps(&self, session: &str, action: &Action, screened: &Screened) {
+    /// Keeps in mind what a call left behind: pages that were saved and where such files were moved, what programs made of them, and
+    /// interpreters that hold them.
+    pub fn keeps(&self, session: &str, action: &Action, screened: &Screened, output: &Output, strange: &Strange) {
         let mut taint = lock(&self.shared.taint);
+        let place = |target: &Target| self.place(session, target);
+        let folder = |target: &Target| self.folder(session, &target.root);
         match (action, screened.targets.as_slice()) {
-            (Action::Fetch(fetch), targets) if fetch.save_to.is_some() => {
-                for target in targets {
-                    taint.add(self.place(session, target));
+            (Action::Fetch(fetch), targets) => {
+                if let Some(last) = final_host(output) {
+                    remember(&mut taint, session, &last);
+                }
+                if fetch.save_to.is_some() {
+                    self.with_marks(&mut taint, |marks| targets.iter().for_each(|target| marks.add(&place(target), &folder(target))));
                 }
             }
             (Action::MoveFile(_), [from, to]) => {
-                let (from, to) = (self.place(session, from), self.place(session, to));
-                if taint.is_strange(&from) {
-                    taint.add(to.clone());
+                self.with_marks(&mut taint, |marks| marks.rename(&place(from), &place(to), &folder(to)));
+            }
+            (Action::DeleteFile(_), [gone]) => self.with_marks(&mut taint, |marks| marks.remove(&place(gone))),
+            (Action::RunPython(run), _) => {
+                let made = if strange.program { paths_of(output) } else { Vec::new() };
+                let made: Vec<Target> = made.iter().filter_map(|path| target_of(path)).collect();
+                if !made.is_empty() {
+                    self.with_marks(&mut taint, |marks| made.iter().for_each(|target| marks.add(&place(target), &folder(target))));
                 }
-                let below = |file: &Target| Some(Target { root: to.root.clone(), path: file.path.rebased(&from.path, &to.path)? });
-                let moved: Vec<Target> = taint.files.iter().filter(|file| file.root == from.root).filter_map(below).collect();
-                for target in moved {
-                    taint.add(target);
+                // What a session has read it may write into a program.
+                if (strange.program || taint.sessions.get(session).is_some_and(|known| known.untrusted))
+                    && let Some(handle) = handle_of(output).or_else(|| run.session.clone())
+                    && taint.handles.len() < MAX_HANDLES
+                {
+                    taint.handles.insert(handle);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Changes the marks as all servers of the state folder know them.
+    fn with_marks(&self, taint: &mut Taint, change: impl Fn(&mut Marks)) {
+        let marks = &mut taint.marks;
+        let kept = self.shared.counts.strange(|text| {
+            marks.learn(text);
+            change(marks);
+            ((), marks.tell())
+        });
+        if let Err(fault) = kept {
+            tracing::error!(%fault, "the marks of files from outside could not be shared; this server alone keeps them");
+            change(marks);
         }
     }
 
@@ -145,45 +167,74 @@ impl Door {
         if marked { filtered.in_untrusted_session() } else { filtered }
     }
 
-    /// A place as it is remembered: each session has its own folder behind the name of a session root.
+    /// A place as it is remembered: each session has its own folder behind the name of a session root, and other folders are the machine's.
     fn place(&self, session: &str, target: &Target) -> Target {
-        Target { root: self.root(session, &target.root), path: target.path.clone() }
+        let root = self.manifest.roots.get(&target.root);
+        if root.is_some_and(crate::manifest::Root::is_session) {
+            return Target { root: format!("{}{OF}{session}", target.root), path: target.path.clone() };
+        }
+        // The last of its paths is the one its links lead to.
+        let folder = root.and_then(|root| root.paths.last()).map(|segments| segments.join("/"));
+        let whole = folder.map(|folder| if target.path.is_root() { folder } else { format!("{folder}/{}", target.path) });
+        match whole.as_deref().map(RelPath::parse) {
+            Some(Ok(path)) => Target { root: String::new(), path },
+            // A folder whose name no path may have is known to this server by its root.
+            _ => target.clone(),
+        }
     }
 
-    fn root(&self, session: &str, name: &str) -> String {
-        let own = self.manifest.roots.get(name).is_some_and(crate::manifest::Root::is_session);
-        if own { format!("{name}{OF}{session}") } else { name.to_owned() }
+    fn folder(&self, session: &str, name: &str) -> Target {
+        self.place(session, &Target { root: name.to_owned(), path: RelPath::ROOT })
     }
+}
+
+fn remember(taint: &mut Taint, session: &str, host: &str) {
+    let hosts = &mut taint.sessions.entry(session.to_owned()).or_default().hosts;
+    if hosts.len() < MAX_HOSTS {
+        hosts.insert(host.to_owned());
+    }
+}
+
+/// The host that a page came from in the end.
+fn final_host(output: &Output) -> Option<String> {
+    let url = output.meta.get("toolgate/page")?.get("final_url")?.as_str()?;
+    HttpUrl::parse(url).ok().map(|url| url.host_str().to_owned())
+}
+
+/// `ROOT/rest` as a place; none for what is no path of the house.
+fn target_of(path: &str) -> Option<Target> {
+    let (root, rest) = path.split_once('/').unwrap_or((path, ""));
+    RelPath::parse(rest).ok().map(|path| Target { root: root.to_owned(), path })
+}
+
+/// The paths that an answer lists: the files a search looked into, or a program made.
+fn paths_of(output: &Output) -> Vec<String> {
+    let mut paths = Vec::new();
+    for (_, field) in output.structured.iter().flatten() {
+        match field {
+            Field::List(rows) => {
+                let facts = rows.iter().flatten().filter_map(|(name, field)| match field {
+                    Field::Fact(value) if *name == "path" => value.as_str(),
+                    _ => None,
+                });
+                paths.extend(facts.map(str::to_owned));
+            }
+            Field::Fact(serde_json::Value::Array(rows)) => {
+                paths.extend(rows.iter().filter_map(|row| row.get("path")?.as_str()).map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+    paths
+}
+
+/// The handle of the interpreter that a program left running.
+fn handle_of(output: &Output) -> Option<String> {
+    output.structured.iter().flatten().find_map(|(name, field)| match field {
+        Field::Fact(value) if *name == "session" => value.as_str().map(str::to_owned),
+        _ => None,
+    })
 }
 
 /// Between a session root's name and its session; no root's name holds it.
 const OF: char = '@';
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::RelPath;
-
-    fn target(text: &str) -> Target {
-        let (root, rest) = text.split_once('/').unwrap_or((text, ""));
-        Target { root: root.to_owned(), path: RelPath::parse(rest).unwrap() }
-    }
-
-    #[test]
-    fn a_saved_page_is_known_by_its_place_and_others_are_not() {
-        let mut taint = Taint::default();
-        taint.add(target("work/pages/a.html"));
-        assert!(taint.is_strange(&target("work/pages/a.html")));
-        for other in ["work/pages/b.html", "work/pages", "project/pages/a.html", "work"] {
-            assert!(!taint.is_strange(&target(other)), "{other}");
-        }
-    }
-
-    #[test]
-    fn beyond_what_is_remembered_a_whole_root_is_a_strangers() {
-        let mut taint = Taint::default();
-        (0..=MAX_FILES).for_each(|n| taint.add(target(&format!("work/{n}"))));
-        assert!(taint.files.len() <= MAX_FILES && taint.is_strange(&target("work/any")));
-        assert!(!taint.is_strange(&target("project/any")));
-    }
-}

@@ -54,6 +54,8 @@ pub struct Output {
     pub blocks: Vec<Block>,
     /// The structured answer; none for tools whose answer is the text itself.
     pub structured: Option<Vec<(&'static str, Field)>>,
+    /// What a page says without a person seeing it: looked through by the filter, never shown.
+    pub unseen: String,
     /// Facts about the answer, by their key in `_meta` (e.g. `toolgate/file`).
     pub meta: Map<String, Value>,
     /// Whether the model is told that the tool failed (a program that ended with an exception).

@@ -380,8 +380,20 @@ mod tests {
         ] {
             assert_eq!(judged(&rules, url), Ok(()), "{url}");
         }
-        for url in ["https://wiki.example/", "https://evila.example/", "https://b.a.example/", "https://а.example/", "https://localhost/"]
-        {
+        for url in [
+            "https://wiki.example/",
+            "https://evila.example/",
+            "https://b.a.example/",
+            "https://а.example/",
+            "https://localhost/",
+            "https://a.example.evil.example/",
+            "https://a.example-evil.example/",
+            "https://evil.example/a.example",
+            "https://evil.example/?https://a.example/",
+            "https://evil.example/#@a.example",
+            "https://x.y.wiki.example.evil.example/",
+            "https://a/.example",
+        ] {
             assert_eq!(judged(&rules, url), refused(Code::DomainNotAllowed, "network.allowed_domains"), "{url}");
         }
         assert_eq!(judged(&rules, "https://gist.example/"), refused(Code::DomainDenied, "network.denied_domains[0]"));

@@ -2,6 +2,8 @@
 
 pub mod egress;
 pub mod jail;
+mod pool;
+pub mod processes;
 mod python;
 pub mod reading;
 mod review;
@@ -9,6 +11,7 @@ pub mod root;
 mod tick;
 mod view;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +22,8 @@ use crate::audit::Network;
 use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
-use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, HttpUrl, Opened, RunPython, Stage, Target};
-use crate::policy::network::{NetworkRules, Robots};
+use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, Opened, RunPython, Stage, Target};
+use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
 use egress::{Denied, Egress, EgressRequest, Overflow, Page};
 use jail::Outcome;
@@ -80,7 +83,14 @@ impl Sandbox {
     /// a public address or one that `internal` opens.
     /// # Errors  What the network's rules or the world said no with.
     pub async fn fetch_document(&self, url: &HttpUrl, network: &NetworkRules) -> Result<Vec<u8>, Denied> {
+        // The manifest names it: a listed name is the operator's own word, also one that a private network alone knows. What it resolves to is
+        // judged as any address.
+        let host = match url.host() {
+            Host::Name(name) => DomainPattern::parse(name).ok(),
+            Host::Address(_) => None,
+        };
         let rules = NetworkRules {
+            allowed_domains: host.into_iter().collect(),
             any_public: true,
             allowed_ports: vec![url.port()],
             denied_ports: Vec::new(),
@@ -102,6 +112,7 @@ impl Sandbox {
             deadline: tokio::time::Instant::now() + DOCUMENT_TIME,
             max_response: DOCUMENT,
             overflow: Overflow::Refuse,
+            hosts: None,
         };
         let page = self.egress.fetch(request, &CancellationToken::new()).await?;
         if page.status != 200 {
@@ -114,6 +125,11 @@ impl Sandbox {
     /// # Errors  `sandbox_unavailable`, `root_not_enforceable`, `session_unknown`, `internal`.
     pub async fn run_python(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         self.python.run(permit, stage).await
+    }
+
+    /// Interpreters by profile and what they do: `running`, `ready`, `building`, `waiting` (calls for one), `kept` (sessions).
+    pub async fn python_pool(&self) -> BTreeMap<(String, &'static str), u64> {
+        self.python.pool().await
     }
 
     /// The web requests of a caller since this server started.
@@ -139,10 +155,9 @@ impl Sandbox {
         self.readers.close().await;
     }
 
-    /// Kills everything that is kept running between calls; a later call begins anew.
+    /// Kills everything that is kept running between calls, and readers also with the page they have; a later call begins anew.
     pub async fn stop(&self) {
-        self.python.close().await;
-        self.reviewers.close().await;
+        tokio::join!(self.readers.stop(), self.python.close(), self.reviewers.close());
     }
 
     /// Wipes what hangs on a session.

@@ -1,5 +1,6 @@
 //! The verb `run_python`: a permit becomes a program in the jail.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use tokio::sync::{OnceCell, mpsc};
 
 use super::egress::{Egress, Gateway, LogScribe, Scribe};
 use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
+use super::pool::UnderWay;
 use super::root::Roots;
 use super::view;
 use crate::gate::{Permit, Terms};
@@ -23,15 +25,17 @@ pub(super) struct Room {
     roots: Arc<Roots>,
     egress: Arc<Egress>,
     jail: OnceCell<Jail>,
+    under_way: UnderWay,
 }
 
 impl Room {
     pub(super) fn new(settings: Settings, roots: Arc<Roots>, egress: Arc<Egress>) -> Self {
-        Self { settings, roots, egress, jail: OnceCell::new() }
+        Self { settings, roots, egress, jail: OnceCell::new(), under_way: UnderWay::default() }
     }
 
     pub(super) async fn run(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         let (action, _, terms) = permit.spend();
+        let _counted = self.under_way.one(&terms.profile);
         let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
         let mut spec = self.spec(action, &terms)?;
         let gateway = self.network(&terms);
@@ -95,6 +99,7 @@ impl Room {
             max_answer: manifest.files.max_answer,
             timeout: manifest.python.timeout,
             cpu: manifest.python.cpu,
+            hosts: None,
             manifest,
         });
         let nothing = RunPython { code: "pass".to_owned(), session: None, stdin: String::new(), timeout_s: None, fresh: false };
@@ -107,6 +112,22 @@ impl Room {
         // The first program says itself what is wrong.
         let _ = prepared.await.map_err(|failure: Failure| tracing::info!(why = %failure.0.message, "no interpreter could be got ready"));
         self.roots.end_session(&session);
+    }
+
+    /// Interpreters by profile and what they do; no interpreter is started to find out.
+    pub(super) async fn pool(&self) -> BTreeMap<(String, &'static str), u64> {
+        let mut all = BTreeMap::new();
+        for (profile, running) in self.under_way.counts() {
+            // Every profile that ever ran a program has all its series.
+            all.extend(["ready", "empty", "building", "waiting", "kept"].map(|state| ((profile.clone(), state), 0)));
+            all.insert((profile, "running"), running);
+        }
+        if let Some(jail) = self.jail.get() {
+            for (profile, state, count) in jail.pool().await {
+                *all.entry((profile, state)).or_default() += u64::from(count);
+            }
+        }
+        all
     }
 
     /// Ends everything that is kept running between calls.
@@ -143,6 +164,7 @@ impl Room {
         spec.require = rules.require.iter().filter_map(|name| Layer::parse(name)).collect();
         spec.fresh = action.fresh;
         spec.owner.clone_from(&terms.principal);
+        spec.profile.clone_from(&terms.profile);
         spec.session = action.session.map(|handle| if handle == "new" { Session::New } else { Session::Known(handle) });
         Ok(spec)
     }

@@ -1,6 +1,7 @@
 //! What every server does beside its calls, whatever its transport: it hears operators, watches the kill switch, and clears away what is over.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
@@ -48,13 +49,15 @@ async fn watch_the_switch(house: Arc<House>) {
     }
 }
 
-/// Keeps the switch ready for a full disk, and removes questions, marks and keys that nobody can use any more; once, at the start.
+/// Keeps the switch ready for a full disk, and removes questions, marks and keys that nobody can use any more: at the start and every hour.
 async fn sweep(house: Arc<House>) {
-    let swept = tokio::task::spawn_blocking(move || {
-        house.state().keep_spare()?;
-        house.state().sweep_now()
-    });
-    if let Ok(Err(fault)) = swept.await {
-        tracing::warn!(%fault, "old questions and marks could not be cleared away");
+    const EVERY: Duration = Duration::from_hours(1);
+    loop {
+        let house = Arc::clone(&house);
+        let swept = tokio::task::spawn_blocking(move || house.sweep());
+        if let Ok(Err(fault)) = swept.await {
+            tracing::warn!(%fault, "old questions and marks could not be cleared away");
+        }
+        tokio::time::sleep(EVERY).await;
     }
 }

@@ -1,6 +1,7 @@
 //! MCP's side of a call: requests become calls of the house, replies become results. Both eras, one handler.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::time::Instant;
 
@@ -149,7 +150,9 @@ impl ServerHandler for Handler {
     }
 
     fn get_tool(&self, name: &str) -> Option<McpTool> {
-        self.house.tools_for(self.peer.profile.as_deref()).into_iter().find(|tool| tool.spec().name == name).map(describe)
+        // Asked for with every call of 2026-07-28: one tool is looked at, and its card is made once.
+        let tool = self.house.tool(name)?;
+        self.house.could_use(self.peer.profile.as_deref(), tool).then(|| describe(tool))
     }
 
     async fn call_tool(&self, params: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
@@ -163,18 +166,19 @@ impl ServerHandler for Handler {
         // Cancelled by the client, by the end of the connection, or by the end of the server; a time-out of ours ends only this call.
         let cancel = context.ct.child_token();
         let asker = ClientAsker {
-            context: context.clone(),
+            is_modern: is_modern(&context),
+            // Not a copy: it holds the head of the request.
+            context,
             seals: self.seals.clone(),
             progress: progress.clone(),
             gone: self.eof.clone(),
-            is_modern: is_modern(&context),
             pending: self.metrics.as_ref().map(|metrics| metrics.pending.clone()),
         };
         let answer = pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }).await.into_answer();
         if let Some(metrics) = &self.metrics {
             metrics.answered(tool, &answer, begun.elapsed());
         }
-        respond(answer, &context)
+        respond(answer, &asker.context)
     }
 
     async fn list_resources(
@@ -291,7 +295,14 @@ fn stamp(meta: &mut Option<MetaObject>, context: &RequestContext<RoleServer>) {
     }
 }
 
+/// A tool as clients see it: made when it is first asked for, then a copy that shares its schemas.
 fn describe(tool: &'static dyn Tool) -> McpTool {
+    static KNOWN: Mutex<BTreeMap<&'static str, McpTool>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(tool.spec().name).or_insert_with(|| description(tool)).clone()
+}
+
+fn description(tool: &'static dyn Tool) -> McpTool {
     let card = tool.card();
     let annotations = ToolAnnotations::default()
         .read_only(card.read_only)

@@ -62,9 +62,13 @@ impl Drop for One {
 }
 
 /// What is read at the moment of asking.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Now {
     pub(super) sessions: usize,
+    /// Questions in the operators' queue that nobody has settled yet.
+    pub(super) operator: usize,
+    /// Interpreters by profile and what they do.
+    pub(super) python: BTreeMap<(String, &'static str), u64>,
     pub(super) audit_lag: u64,
     pub(super) healthy: bool,
     pub(super) killed: bool,
@@ -119,9 +123,26 @@ impl Metrics {
         let bytes = i64::try_from(self.bytes_in.load(Ordering::Relaxed)).unwrap_or(i64::MAX);
         one(&mut page, "toolgate_request_bytes_total", "counter", "Bytes of request bodies.", bytes);
         let number = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
+        head(
+            &mut page,
+            "toolgate_approvals_pending",
+            "gauge",
+            "Questions that wait for a person: during a call, or in the operators' queue.",
+        );
+        for (channel, count) in [("client", self.pending.value()), ("operator", number(now.operator))] {
+            let _ = writeln!(page, "toolgate_approvals_pending{{channel=\"{channel}\"}} {count}");
+        }
+        head(
+            &mut page,
+            "toolgate_python_pool",
+            "gauge",
+            "Interpreters, by the profile they serve and what they do; `waiting` are calls for one.",
+        );
+        for ((profile, state), count) in &now.python {
+            let _ = writeln!(page, "toolgate_python_pool{{profile=\"{}\",state=\"{state}\"}} {count}", label(profile));
+        }
         for (name, help, value) in [
             ("toolgate_calls_running", "Calls under way.", self.running.value()),
-            ("toolgate_approvals_pending", "Questions that wait for a person during a call.", self.pending.value()),
             ("toolgate_connections", "Connections that stand.", self.connections.value()),
             ("toolgate_streams", "Streams of the 2024-11-05 transport that are held open.", self.streams.value()),
             ("toolgate_sessions", "Sessions that are open.", number(now.sessions)),
@@ -147,6 +168,11 @@ fn head(page: &mut String, name: &str, kind: &str, help: &str) {
 fn one(page: &mut String, name: &str, kind: &str, help: &str, value: i64) {
     head(page, name, kind, help);
     let _ = writeln!(page, "{name} {value}");
+}
+
+/// The value of a label (exposition format 0.0.4: backslash, quote and line feed are escaped).
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// Verdict and status of an answer.
@@ -180,7 +206,8 @@ mod tests {
         metrics.refuse("origin");
         let _running = metrics.running.one();
         drop(metrics.pending.one());
-        let now = Now { sessions: 3, audit_lag: 1, healthy: true, killed: false, uptime: Duration::from_secs(9) };
+        let python = BTreeMap::from([(("a \"b\" \\".to_owned(), "ready"), 2)]);
+        let now = Now { sessions: 3, operator: 1, python, audit_lag: 1, healthy: true, killed: false, uptime: Duration::from_secs(9) };
         let page = metrics.text(&now);
         for line in [
             "toolgate_calls_total{tool=\"read_file\",verdict=\"deny\",status=\"denied\"} 1",
@@ -190,7 +217,9 @@ mod tests {
             "toolgate_call_duration_seconds_count{tool=\"read_file\"} 2",
             "toolgate_requests_refused_total{reason=\"origin\"} 1",
             "toolgate_calls_running 1",
-            "toolgate_approvals_pending 0",
+            "toolgate_approvals_pending{channel=\"client\"} 0",
+            "toolgate_approvals_pending{channel=\"operator\"} 1",
+            r#"toolgate_python_pool{profile="a \"b\" \\",state="ready"} 2"#,
             "toolgate_sessions 3",
             "toolgate_audit_lag_records 1",
         ] {

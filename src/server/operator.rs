@@ -4,7 +4,7 @@
 //! same user; root need not.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -143,8 +143,8 @@ fn failed(why: &str) -> Value {
 async fn answer(house: &Arc<House>, request: Request, uid: u32, by_root: bool) -> std::io::Result<Value> {
     match request {
         Request::List => {
-            let now = wall_seconds();
-            let waiting = house.state().asks()?.into_iter().filter(|ask| ask.expires > now);
+            let now = house.gate().tick();
+            let waiting = house.state().asks()?.into_iter().filter(|ask| !ask.is_over(now));
             let shown: std::io::Result<Vec<Shown>> = waiting.map(|ask| shown(house, ask)).collect();
             Ok(json!({"ok": true, "questions": shown?}))
         }
@@ -157,7 +157,7 @@ async fn answer(house: &Arc<House>, request: Request, uid: u32, by_root: bool) -
             if ask.binding != binding {
                 return Ok(failed("this is not the question you were shown; look at it again"));
             }
-            if ask.expires <= wall_seconds() {
+            if ask.is_over(house.gate().tick()) {
                 return Ok(failed("the question has ended"));
             }
             let house = Arc::clone(house);
@@ -196,7 +196,7 @@ fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Res
         (None, [only]) => only.name.clone(),
         (None, _) => return Ok(Err("several operators have secrets; say who you are with `--as NAME`".to_owned())),
     };
-    let why = match house.state().check_operator(&name, secret.as_deref().unwrap_or_default(), wall_seconds())? {
+    let why = match house.state().check_operator(&name, secret.as_deref().unwrap_or_default(), house.gate().tick().seconds())? {
         Checked::Right if name.eq_ignore_ascii_case(&ask.principal) => "nobody approves a call of their own".to_owned(),
         Checked::Right => return Ok(Ok(name)),
         Checked::Wrong => "the secret is not this operator's".to_owned(),
@@ -208,7 +208,7 @@ fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Res
 
 /// Keeps an answer: on the record first.
 fn keep(house: &House, ask: &Ask, name: &str, say: Say, uid: u32, reason: Option<String>) -> std::io::Result<Value> {
-    let answered = Answered::new(ask, name, say, wall_seconds());
+    let answered = Answered::new(ask, name, say, house.gate().tick());
     if house.state().answers(&ask.id)?.iter().any(|other| other.operator == name) {
         return Ok(failed("you have answered this already"));
     }
@@ -250,8 +250,4 @@ fn record(house: &House, event: Event, ask: Option<&Ask>, facts: Value) -> std::
     }
     record.extra = facts.into_iter().filter(|(name, value)| name != "decision" && !value.is_null()).collect();
     house.log().append(&record, Sync::Durable).map(drop).map_err(std::io::Error::other)
-}
-
-fn wall_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

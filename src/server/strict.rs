@@ -90,7 +90,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         Ok(())
     }
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        let mut seen: HashSet<Cow<'de, str>> = HashSet::new();
+        let mut seen = Seen::default();
         while let Some(Key(key)) = entries.next_key::<Key<'de>>()? {
             if self.duplicate.is_none() && seen.contains(&key) {
                 *self.duplicate = Some(key.chars().take(80).collect());
@@ -99,6 +99,30 @@ impl<'de> Visitor<'de> for Walk<'_> {
             entries.next_value_seed(Walk { duplicate: &mut *self.duplicate })?;
         }
         Ok(())
+    }
+}
+
+/// The names of one object. Most have a few: those are compared one by one, which takes less than a hash of each.
+#[derive(Default)]
+struct Seen<'de> {
+    few: Vec<Cow<'de, str>>,
+    many: HashSet<Cow<'de, str>>,
+}
+
+impl<'de> Seen<'de> {
+    /// Names that are compared one by one; beyond, a hostile object would take time by the square of its length.
+    const FEW: usize = 12;
+
+    fn contains(&self, key: &str) -> bool {
+        self.few.iter().any(|seen| seen == key) || self.many.contains(key)
+    }
+
+    fn insert(&mut self, key: Cow<'de, str>) {
+        if self.few.len() < Self::FEW {
+            self.few.push(key);
+        } else {
+            self.many.insert(key);
+        }
     }
 }
 
@@ -139,6 +163,17 @@ mod tests {
         assert_eq!(inspect(br#"{"a":1,"b":{"path":1,"path":2}}"#), Some(Oddity::DuplicateKey("path".into())));
         assert_eq!(inspect(br#"[{"a":1},{"a":2},{"\u0061":1,"a":2}]"#), Some(Oddity::DuplicateKey("a".into())));
         assert_eq!(inspect(br#"{"a":{"a":{"a":[1.5,null,true,-1,"x"]}}}"#), None);
+    }
+
+    #[test]
+    fn a_name_is_found_twice_in_a_long_object_wherever_the_two_stand() {
+        for (first, second) in [(0, 299), (3, 20), (11, 12), (12, 13), (298, 299)] {
+            let names = (0..300).map(|at| if at == second { first } else { at });
+            let text = format!("{{{}}}", names.map(|name| format!("\"n{name}\":1")).collect::<Vec<_>>().join(","));
+            assert_eq!(inspect(text.as_bytes()), Some(Oddity::DuplicateKey(format!("n{first}"))), "{first} {second}");
+        }
+        let all = format!("{{{}}}", (0..300).map(|name| format!("\"n{name}\":1")).collect::<Vec<_>>().join(","));
+        assert_eq!(inspect(all.as_bytes()), None);
     }
 
     #[test]

@@ -64,6 +64,7 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
                 facts.insert(name.to_owned(), value.clone().into());
             }
         }
+        let unseen = article.hidden;
         let text = match (action.format, action.links) {
             // What a PDF file says is no Markdown, so nothing in it is a mark.
             _ if kind == Kind::Pdf => article.markdown,
@@ -71,7 +72,7 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
             (_, Links::Footnotes) => reader::footnotes(&article.markdown),
             (_, Links::Inline) => article.markdown,
         };
-        return Ok(page_of(action, page, &text, most, article.truncated, facts));
+        return Ok(Output { unseen, ..page_of(action, page, &text, most, article.truncated, facts) });
     }
     let decoded = || reader::decode(&page.body, page.content_type.as_deref());
     let text = match (action.format, kind) {
@@ -90,7 +91,8 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
         (Format::Markdown | Format::Text, Kind::Json) => reader::pretty_json(&decoded()).unwrap_or_else(decoded),
         _ => decoded(),
     };
-    Ok(page_of(action, page, &text, most, false, facts))
+    let unseen = if kind == Kind::Html { reader::hidden_words(&text) } else { String::new() };
+    Ok(Output { unseen, ..page_of(action, page, &text, most, false, facts) })
 }
 
 fn head_of(page: &Page) -> Output {

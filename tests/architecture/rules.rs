@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["sandbox"],
     &["tool"],
-    &["pipeline", "house", "reload"],
+    &["pipeline", "house", "reload", "told"],
     &["tools", "cli", "server"],
 ];
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
-use toolgate::audit::{Settings, Sync, verify};
+use toolgate::audit::{Event, Fault, Record, Settings, Sync, verify};
 
 use crate::support::{broken, clock, crashed, files, finish, open, scratch, start};
 
@@ -197,5 +197,42 @@ proptest! {
             assert!(found.is_some());
             assert_eq!(broken(state.path()), None);
         });
+    }
+}
+
+#[test]
+fn a_file_that_was_removed_is_missed_by_its_signed_head() {
+    let (state, file) = closed();
+    fs::remove_file(file).unwrap();
+    assert_eq!(broken(state.path()), Some(1));
+}
+
+#[test]
+fn a_log_that_is_taken_away_or_changed_while_it_is_written_takes_no_further_call() {
+    let ways: [(&str, fn(&Path)); 6] = [
+        ("removed", |file| fs::remove_file(file).unwrap()),
+        ("renamed", |file| fs::rename(file, file.with_extension("old")).unwrap()),
+        ("with its folder", |file| fs::remove_dir_all(file.parent().unwrap()).unwrap()),
+        ("replaced", |file| {
+            let text = fs::read(file).unwrap();
+            fs::remove_file(file).unwrap();
+            fs::write(file, text).unwrap();
+        }),
+        ("cut", |file| fs::OpenOptions::new().write(true).open(file).unwrap().set_len(100).unwrap()),
+        ("written to", |file| {
+            let mut text = fs::read(file).unwrap();
+            text.extend_from_slice(b"{\"v\":1}\n");
+            fs::write(file, text).unwrap();
+        }),
+    ];
+    for (name, change) in ways {
+        let state = scratch();
+        let log = open(state.path());
+        start(&log, "c1", Sync::Durable);
+        change(&files(state.path())[0]);
+        let event = || Record { call: Some("c2"), ..Record::new(Event::CallStarted) };
+        assert_eq!(log.append(&event(), Sync::Durable).unwrap_err(), Fault::Changed, "{name}");
+        assert!(!log.healthy(), "{name}");
+        assert_eq!(log.append(&event(), Sync::Handed).unwrap_err(), Fault::Changed, "{name}");
     }
 }

@@ -23,10 +23,16 @@ impl HttpServer {
 
     /// Starts one with these arguments of `serve`.
     pub(crate) fn start_with(home: &Home, arguments: &[&str]) -> Self {
+        Self::start_in(home, arguments, &[])
+    }
+
+    /// Starts one with these arguments of `serve` and these variables.
+    pub(crate) fn start_in(home: &Home, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let manifest = home.manifest();
         let mut child = home
             .toolgate(&["serve", "--manifest", manifest.to_str().unwrap()])
             .args(arguments)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -39,7 +45,12 @@ impl HttpServer {
             if let Some((_, rest)) = line.split_once("serving MCP at ") {
                 break rest.trim_end_matches("/mcp").to_owned();
             }
-            errors.lock().unwrap().push_str(&line);
+            if let Some((_, rest)) = line.split_once("\"address\":\"") {
+                // One JSON object a line, if it was asked for.
+                *errors.lock().unwrap() += &(line.clone() + "\n");
+                break rest.split('"').next().unwrap().trim_end_matches("/mcp").to_owned();
+            }
+            *errors.lock().unwrap() += &(line + "\n");
         };
         let told = Arc::clone(&errors);
         std::thread::spawn(move || {

@@ -13,23 +13,23 @@ use crate::server::HttpServer;
 use crate::wire::{Caller, hello, request};
 use crate::{NOTES, house, token};
 
-const ISSUER: &str = "https://id.example";
-const AUDIENCE: &str = "https://tools.example/mcp";
+pub(crate) const ISSUER: &str = "https://id.example";
+pub(crate) const AUDIENCE: &str = "https://tools.example/mcp";
 
 /// An issuer with one key.
-struct Issuer {
+pub(crate) struct Issuer {
     key: EncodingKey,
     public: Vec<u8>,
 }
 
 impl Issuer {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
         let secret = pair.to_pkcs8v1().unwrap();
         Self { key: EncodingKey::from_ec_der(secret.as_ref()), public: pair.public_key().as_ref().to_vec() }
     }
 
-    fn keys(&self, id: &str) -> Value {
+    pub(crate) fn keys(&self, id: &str) -> Value {
         let part = |range: std::ops::Range<usize>| URL_SAFE_NO_PAD.encode(&self.public[range]);
         json!({"keys": [
             {"kty": "unknown-kind", "kid": "z"},
@@ -37,7 +37,7 @@ impl Issuer {
         ]})
     }
 
-    fn sign(&self, id: &str, claims: &Value) -> String {
+    pub(crate) fn sign(&self, id: &str, claims: &Value) -> String {
         let header = Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::ES256) };
         jsonwebtoken::encode(&header, claims, &self.key).unwrap()
     }
@@ -47,7 +47,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-fn claims(changes: &Value) -> Value {
+pub(crate) fn claims(changes: &Value) -> Value {
     let mut claims = json!({"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "exp": now() + 300, "groups": ["staff", "developers"]});
     for (name, value) in changes.as_object().unwrap() {
         claims[name] = value.clone();

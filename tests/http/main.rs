@@ -9,12 +9,16 @@
 )]
 
 mod conformance;
+mod exposition;
 mod fixtures;
 #[path = "../home/mod.rs"]
 mod home;
 mod identity;
+mod issuer;
 mod lifetime;
 mod limits;
+mod logs;
+mod numbers;
 mod operations;
 mod origin;
 mod packaging;

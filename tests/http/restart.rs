@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
 use crate::server::HttpServer;
-use crate::wire::Caller;
+use crate::wire::{Caller, request};
 use crate::{NOTES, house, signal, token};
 
 const PLAIN: Policy = Policy { approvals: "", limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", python: "" };
@@ -60,6 +60,39 @@ fn a_server_that_was_killed_is_succeeded_by_the_next_which_finishes_the_approval
     assert!(["approval_replayed", "approval_mismatch"].contains(&code(&again)), "{again}");
     assert_eq!(home.read("project/notes.txt"), format!("{NOTES}+"));
     third.stop();
+    home.verify();
+}
+
+#[test]
+fn sessions_of_a_killed_server_are_gone_for_the_next_which_says_so_and_wipes_their_folders() {
+    let home = house(PLAIN, "");
+    let first = HttpServer::start(&home);
+    let session = caller(&first, None).begin();
+    let left = json!({"path": "work/left.txt", "content": "x"});
+    assert!(went_well(&caller(&first, None).call_in(&session, 1, "write_file", &left).message()));
+    let left = || crate::lifetime::walk(&home.state()).into_iter().filter(|path| path.ends_with("left.txt")).count();
+    assert_eq!(left(), 1);
+    killed(first);
+    let second = HttpServer::start(&home);
+    assert_eq!(left(), 0, "the folder of the lost session is wiped at the start");
+    let read = json!({"path": "project/notes.txt"});
+    let headers = [("mcp-session-id", session.as_str()), ("accept", "text/event-stream"), ("last-event-id", "1")];
+    for answer in [
+        caller(&second, None).call_in(&session, 2, "read_file", &read),
+        // Also to what sends anything else than a call.
+        caller(&second, None)
+            .post(&[("mcp-session-id", &session)], &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string()),
+        request(&second.address, "GET", "/mcp", &headers[..2], b""),
+        request(&second.address, "GET", "/mcp", &headers, b""),
+        request(&second.address, "DELETE", "/mcp", &headers[..1], b""),
+    ] {
+        // 2025-11-25, basic/transports, session management: then the client begins anew.
+        assert_eq!((answer.status, answer.body.contains("begin anew with initialize")), (404, true), "{answer:?}");
+    }
+    let session = caller(&second, None).begin();
+    let answer = caller(&second, None).call_in(&session, 2, "read_file", &read);
+    assert_eq!(answer.message()["result"]["content"][0]["text"], NOTES, "{answer:?}");
+    second.stop();
     home.verify();
 }
 

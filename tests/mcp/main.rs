@@ -7,6 +7,7 @@ mod attacks;
 mod commands;
 mod cpython;
 mod crash;
+mod elsewhere;
 mod ending;
 mod eras;
 #[path = "../home/mod.rs"]

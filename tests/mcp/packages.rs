@@ -1,12 +1,12 @@
 //! Packages from outside: `toolgate packages sync`, and what programs make of numpy, pandas, matplotlib and pillow.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy, repository};
-use crate::server::{Server, went_well};
+use crate::server::{Guarded, Server, any_runs, descendants, until, went_well};
 
 /// A house whose programs may import anything, with more lines in `[python]`.
 pub(crate) fn open_home(python: &str) -> Home {
@@ -197,4 +197,29 @@ fn no_agent_writes_the_lock_that_says_what_is_installed() {
     };
     assert_eq!(explained("project/tools.lock"), Some(1));
     assert_eq!(explained("project/other.lock"), Some(0));
+}
+
+#[test]
+fn the_emergency_stop_ends_an_installation_with_all_it_started() {
+    // It answers like an interpreter that has pip and venv; everything else it does takes an hour, with a child of its own.
+    const INSTALLER: &str = "#!/bin/sh\ncase \"$*\" in\n*sysconfig*) echo '{\"python\": \"x\", \"pip\": true, \"venv\": true}' ;;\n\
+                             *) sleep 3600 & echo > begun; wait ;;\nesac\n";
+    let home = open_home("interpreter = \"./installer\"\npackages = [\"apples\"]");
+    std::fs::write(home.path("installer"), INSTALLER).unwrap();
+    std::fs::set_permissions(home.path("installer"), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let manifest = home.manifest();
+    let sync = || home.toolgate(&["packages", "sync", "--manifest", manifest.to_str().unwrap()]);
+    let child = sync().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Guarded(child);
+    until("the installation to begin", || home.path("begun").exists());
+    let below = descendants(child.0.id());
+    assert!(below.len() >= 2, "{below:?}");
+    assert!(home.toolgate(&["kill", "--reason", "test"]).output().unwrap().status.success());
+    let status = child.0.wait().unwrap();
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut child.0.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(!status.success() && said.contains("emergency stop"), "{said}");
+    until("everything it started to be dead", || !any_runs(&below));
+    let later = sync().output().unwrap();
+    assert!(!later.status.success() && String::from_utf8_lossy(&later.stderr).contains("emergency stop"), "and none begins meanwhile");
 }

@@ -252,8 +252,26 @@ fn a_manifest_in_a_root_cannot_be_changed_by_a_call() {
     let inside = home.path("project/tools.toml");
     std::fs::copy(home.manifest(), &inside).unwrap();
     let mut server = Server::start_with(&home, &[], &[("TOOLGATE_MANIFEST", inside.to_str().unwrap())]);
-    let write = json!({"name": "write_file", "arguments": {"path": "project/tools.toml", "content": "version = 1\n"}});
-    assert_eq!(code(&server.stateless("tools/call", &write)), "path_denied");
+    let before = std::fs::read(&inside).unwrap();
+    std::fs::hard_link(&inside, home.path("project/second.toml")).unwrap();
+    for (tool, arguments) in [
+        ("write_file", json!({"path": "project/tools.toml", "content": "version = 1\n"})),
+        ("write_file", json!({"path": "project/tools.toml", "content": "\n", "mode": "append"})),
+        ("edit_file", json!({"path": "project/tools.toml", "edits": [{"old_text": "version = 1", "new_text": "version = 2"}]})),
+        ("delete_file", json!({"path": "project/tools.toml"})),
+        ("move_file", json!({"from": "project/tools.toml", "to": "project/gone.toml"})),
+        ("move_file", json!({"from": "project/notes.txt", "to": "project/tools.toml"})),
+        ("read_file", json!({"path": "project/tools.toml"})),
+        ("write_file", json!({"path": inside.to_str().unwrap(), "content": "version = 1\n"})),
+    ] {
+        let answer = server.stateless("tools/call", &json!({"name": tool, "arguments": arguments}));
+        assert_eq!(code(&answer), "path_denied", "{tool} {arguments}: {answer}");
+    }
+    // By a second name it is refused for having two.
+    let second = json!({"name": "write_file", "arguments": {"path": "project/second.toml", "content": "version = 1\n"}});
+    let answer = server.stateless("tools/call", &second);
+    assert!(["path_denied", "hardlink"].contains(&code(&answer)), "{answer}");
+    assert_eq!(std::fs::read(&inside).unwrap(), before);
     server.close();
 }
 
@@ -267,4 +285,20 @@ fn a_hang_up_signal_looks_at_once_and_ends_nothing() {
     until("the tighter manifest", || events(&home, "manifest.loaded").len() == 2);
     let id = server.ask("tools/call", &with_meta(&read("project/src/apples.csv"), STATELESS));
     assert_eq!(code(&server.answer(&id)), "path_denied");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_the_manifest_keeps_nobody_waiting() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    let read = json!({"name": "read_file", "arguments": {"path": "project/notes.txt"}});
+    assert!(went_well(&server.stateless("tools/call", &read)));
+    std::fs::rename(home.manifest(), home.path("away.toml")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(home.manifest()).status().unwrap().success());
+    assert!(went_well(&server.stateless("tools/call", &read)), "the one in force holds on");
+    let out = home.toolgate(&["check", home.manifest().to_str().unwrap()]).output().unwrap();
+    assert!(String::from_utf8_lossy(&out.stderr).contains("no regular file"), "{out:?}");
+    assert!(server.close().status.success());
+    assert!(home.records().iter().any(|record| record["ev"] == "manifest.refused"), "and it is told");
+    home.verify();
 }

@@ -36,9 +36,6 @@ fn network(row: &Value) -> String {
         if key == "allowed_domains" {
             keys.insert("any_public", json!(false));
         }
-        if key == "proxy" {
-            continue;
-        }
         keys.insert(key, value.clone());
     }
     // JSON of numbers, texts and lists of them is TOML.

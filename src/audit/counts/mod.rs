@@ -44,6 +44,7 @@ pub struct Counts {
     rings: OwnedFd,
     accounts: OwnedFd,
     grants: OwnedFd,
+    strange: Shelf,
     ticks: Ticks,
     open_rings: Mutex<HashMap<String, Arc<Ring>>>,
     open_accounts: Mutex<HashMap<String, Arc<Account>>>,
@@ -66,11 +67,19 @@ impl Counts {
     /// # Errors  As [`open`](Self::open).
     pub fn with_ticks(state: &StateDir, ticks: Ticks) -> io::Result<Self> {
         let [rings, accounts, grants] = [state.subfolder("rates")?, state.subfolder("accounts")?, state.subfolder("grants")?];
-        for folder in [&rings, &accounts, &grants] {
+        let (open_rings, open_accounts, open_grants) = (Mutex::default(), Mutex::default(), Mutex::default());
+        // Files stay where they are however long nobody asks for them, and so do the marks on them.
+        let strange = Shelf::open(&state.subfolder("taint")?, "files")?;
+        let counts = Self { rings, accounts, grants, strange, ticks, open_rings, open_accounts, open_grants };
+        counts.sweep();
+        Ok(counts)
+    }
+
+    /// Removes files that say nothing any more.
+    pub fn sweep(&self) {
+        for folder in [&self.rings, &self.accounts, &self.grants] {
             held::sweep(folder, STALE);
         }
-        let (open_rings, open_accounts, open_grants) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(Self { rings, accounts, grants, ticks, open_rings, open_accounts, open_grants })
     }
 
     /// Counts a call under a key and gives how long ago earlier calls were, where they fill one of the windows; nothing where the call
@@ -78,6 +87,12 @@ impl Counts {
     /// # Errors  When it cannot be counted; then it must not be made.
     pub fn call(&self, key: &str, windows: &[Window]) -> io::Result<Vec<Millis>> {
         cached(&self.open_rings, key, |key| Ring::open(&self.rings, &name(key)))?.count(&self.ticks, windows)
+    }
+
+    /// Counts something where it fits a window, and gives how long it must wait where it does not; then it is not counted.
+    /// # Errors  When it cannot be counted; then it must not be done.
+    pub fn take(&self, key: &str, window: Window) -> io::Result<Option<Millis>> {
+        cached(&self.open_rings, key, |key| Ring::open(&self.rings, &name(key)))?.take(&self.ticks, window)
     }
 
     /// Where a principal stands, with what was asked for reserved.
@@ -109,6 +124,13 @@ impl Counts {
     pub fn kept<R>(&self, session: &str, change: impl FnOnce(&[u8], Tick) -> (R, Option<Vec<u8>>)) -> io::Result<R> {
         let now = self.ticks.now();
         cached(&self.open_grants, session, |session| Shelf::open(&self.grants, &name(session)))?.change(|text| change(text, now))
+    }
+
+    /// Changes what is known of files with strangers' words in them, a text of at most 1 MiB that all servers of the folder share; `None` leaves it
+    /// as it is.
+    /// # Errors  When it can neither be read nor kept.
+    pub fn strange<R>(&self, change: impl FnOnce(&[u8]) -> (R, Option<Vec<u8>>)) -> io::Result<R> {
+        self.strange.change(change)
     }
 
     /// Removes what is kept for a session; whoever has it open sees that it is gone.

@@ -69,6 +69,27 @@ impl Ring {
     }
 }
 
+impl Ring {
+    /// Counts one more now, where it fits the window. Gives how long it must wait where it does not.
+    pub(super) fn take(&self, ticks: &Ticks, window: Window) -> io::Result<Option<Millis>> {
+        self.0.alone(|file| {
+            let mut head = read_head(file)?;
+            let now = head.tied.now(ticks.now());
+            let wait = if window.most == 0 {
+                window.span
+            } else {
+                let last = nth_last(file, &head, window.most)?;
+                last.map_or(0, |at| window.span.saturating_sub(now.saturating_sub(at)))
+            };
+            if wait > 0 {
+                return Ok(Some(wait));
+            }
+            append(file, &mut head, now, grain(&[window]))?;
+            Ok(None)
+        })
+    }
+}
+
 /// How long neighbours share a slot, so that the ring reaches back over every window.
 fn grain(windows: &[Window]) -> Millis {
     let crowded = windows.iter().filter(|window| window.most > SLOTS && window.most < u64::MAX);

@@ -6,6 +6,7 @@ mod queue;
 mod seals;
 mod secrets;
 mod totp;
+mod waiting;
 
 pub use place::Place;
 pub use queue::{Answered, Ask, Say, is_id};

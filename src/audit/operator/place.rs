@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 
-use rustix::fs::{AtFlags, Mode, chmodat};
+use rustix::fs::{AtFlags, FileType, Mode, chmodat, fstat, statat};
+use rustix::net::sockopt::socket_peercred;
 
 use super::super::{StateDir, token};
 use super::queue::{names, remove};
@@ -31,19 +32,32 @@ impl StateDir {
         Ok((listener, place))
     }
 
-    /// Connects to some server of this folder that lives. Sockets of dead servers are removed on the way.
+    /// Connects to some server of this folder that lives. Sockets of dead servers are removed on the way; what is no socket of the folder's
+    /// owner, or is served by another user, is passed over: an operator's secret is not for it.
     /// # Errors  `NotFound` when no server lives.
     pub fn reach_server(&self) -> io::Result<UnixStream> {
+        let owner = fstat(self.folder())?.st_uid;
         let folder = self.existing(FOLDER)?;
         for name in names(&folder)?.into_iter().filter(|name| name.strip_suffix(".sock").is_some()) {
+            if !is_own(&folder, &name, owner) {
+                continue;
+            }
             match UnixStream::connect(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd())) {
-                Ok(stream) => return Ok(stream),
+                // Who listens was set down by the kernel when it began to (unix(7), SO_PEERCRED).
+                Ok(stream) if socket_peercred(&stream)?.uid.as_raw() == owner => return Ok(stream),
+                Ok(_) => {}
                 Err(fault) if fault.kind() == io::ErrorKind::ConnectionRefused => remove(&folder, &name)?,
                 Err(_) => {}
             }
         }
         Err(io::ErrorKind::NotFound.into())
     }
+}
+
+/// Whether the name is that of a socket which the owner alone may use, and no link to one.
+fn is_own(folder: &OwnedFd, name: &str, owner: u32) -> bool {
+    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|seen| FileType::from_raw_mode(seen.st_mode) == FileType::Socket && seen.st_uid == owner && seen.st_mode & 0o077 == 0)
 }
 
 impl Drop for Place {
@@ -56,8 +70,35 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+    use std::os::unix::net::UnixListener;
 
     use super::super::queue::tests::state;
+    use super::*;
+
+    #[test]
+    fn a_socket_of_somebody_else_is_never_reached() {
+        let (_keep, state) = state();
+        let (_listener, place) = state.listen().unwrap();
+        let folder = state.path().join("operator");
+        let (own, other) = (folder.join(&place.name), folder.join("other.sock"));
+        let elsewhere = tempfile::tempdir().unwrap();
+        let _theirs = UnixListener::bind(elsewhere.path().join("s")).unwrap();
+        std::fs::remove_file(&own).unwrap();
+        // A link to a socket elsewhere, a file, a socket that everybody may use.
+        std::os::unix::fs::symlink(elsewhere.path().join("s"), &other).unwrap();
+        assert!(state.reach_server().is_err());
+        std::fs::remove_file(&other).unwrap();
+        std::fs::write(&other, "").unwrap();
+        assert!(state.reach_server().is_err());
+        std::fs::remove_file(&other).unwrap();
+        let _open = UnixListener::bind(&other).unwrap();
+        std::fs::set_permissions(&other, PermissionsExt::from_mode(0o666)).unwrap();
+        assert!(state.reach_server().is_err());
+        std::fs::set_permissions(&other, PermissionsExt::from_mode(0o600)).unwrap();
+        assert!(state.reach_server().is_ok());
+        let folder = state.existing(FOLDER).unwrap();
+        assert!(is_own(&folder, "other.sock", state.owner()) && !is_own(&folder, "other.sock", state.owner() + 1));
+    }
 
     #[test]
     fn the_socket_is_its_owners_alone_and_a_dead_servers_is_cleared_away() {

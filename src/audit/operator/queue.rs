@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::super::{StateDir, hex, token};
+use super::super::counts::{Millis, Tick};
+use super::super::{Kept, StateDir, hex, token};
 
 /// A question to an operator, as it waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +44,27 @@ pub struct Ask {
     pub asked: u64,
     /// When it ends.
     pub expires: u64,
+    /// When it was asked, by all clocks. One without is over.
+    #[serde(default)]
+    pub since: Tick,
     /// How many different operators must agree.
     pub needed: u8,
+}
+
+impl Ask {
+    /// Whether it has ended, by whichever clock says so first.
+    pub fn is_over(&self, now: Tick) -> bool {
+        now.is_past(self.since, self.span())
+    }
+
+    /// How long it is still open.
+    pub fn left(&self, now: Tick) -> Millis {
+        now.left(self.since, self.span())
+    }
+
+    const fn span(&self) -> Millis {
+        self.expires.saturating_sub(self.asked).saturating_mul(1000)
+    }
 }
 
 /// What an operator says.
@@ -72,6 +92,9 @@ pub struct Answered {
     pub say: Say,
     /// When, in seconds since 1970.
     pub at: u64,
+    /// When, by all clocks.
+    #[serde(default)]
+    pub when: Tick,
     /// The keyed hash over the rest.
     #[serde(default)]
     mac: String,
@@ -79,8 +102,9 @@ pub struct Answered {
 
 impl Answered {
     /// An answer, not yet sealed.
-    pub fn new(ask: &Ask, operator: &str, say: Say, at: u64) -> Self {
-        Self { id: ask.id.clone(), binding: ask.binding.clone(), operator: operator.to_owned(), say, at, mac: String::new() }
+    pub fn new(ask: &Ask, operator: &str, say: Say, when: Tick) -> Self {
+        let at = when.seconds();
+        Self { id: ask.id.clone(), binding: ask.binding.clone(), operator: operator.to_owned(), say, at, when, mac: String::new() }
     }
 
     fn mac(&self, key: &[u8; 32]) -> Option<String> {
@@ -191,31 +215,40 @@ impl StateDir {
         Ok(())
     }
 
-    /// Removes what nobody can use any more: questions that ended more than an hour before `now` (seconds since 1970), and marks of used approvals
-    /// whose sealed states no longer open.
+    /// Removes what nobody can use any more: questions that ended more than an hour ago, and marks of used approvals whose sealed states no
+    /// longer open. At most [`SWEPT`] of either; the rest goes the next time.
     /// # Errors  When the folders cannot be listed.
-    pub fn sweep(&self, now: u64) -> io::Result<()> {
-        const HOUR: u64 = 3600;
-        for ask in self.asks()? {
-            if ask.expires.saturating_add(HOUR) < now {
-                self.drop_ask(&ask.id)?;
-            }
+    pub fn sweep(&self, now: Tick) -> io::Result<()> {
+        const HOUR: Millis = 3_600_000;
+        let over = |ask: &Ask| now.is_long_past(ask.since, ask.span().saturating_add(HOUR));
+        for ask in self.asks()?.into_iter().filter(over).take(SWEPT) {
+            self.drop_ask(&ask.id)?;
         }
-        self.sweep_seals(now)?;
+        self.sweep_seals(now.seconds())?;
         let used = self.subfolder("used")?;
+        let mut swept = 0;
         for name in names(&used)? {
-            let written = read(&used, &name)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<u64>().ok());
-            // A mark without its date: the process died between making and writing it. No state is good for a month.
-            let made =
-                || fs::statat(&used, name.as_str(), AtFlags::SYMLINK_NOFOLLOW).ok().and_then(|seen| u64::try_from(seen.st_mtime).ok());
-            let until = written.or_else(|| Some(made()?.saturating_add(30 * 24 * HOUR)));
-            if until.is_some_and(|until| until < now) {
+            let written = read(&used, &name)?.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+            // A mark without its time: the process died between making and writing it. No state is good for a month.
+            let made = || -> Option<Kept> {
+                let seen = fs::statat(&used, name.as_str(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+                let wall = u64::try_from(seen.st_mtime).ok()?.saturating_mul(1000);
+                Some(Kept { since: Tick { wall, ..Tick::default() }, span: 30 * 24 * HOUR })
+            };
+            if written.or_else(made).is_some_and(|kept| now.is_long_past(kept.since, kept.span)) {
                 remove(&used, &name)?;
+                swept += 1;
+            }
+            if swept == SWEPT {
+                break;
             }
         }
         Ok(())
     }
 }
+
+/// What one sweep removes at most, so that it never keeps the disk for long.
+const SWEPT: usize = 10_000;
 
 fn answer_name(id: &str, operator: &str) -> String {
     let digest = hex::text(&hex::sha256(operator.as_bytes()));
@@ -276,6 +309,10 @@ pub(super) mod tests {
         (folder, state)
     }
 
+    const fn tick(seconds: u64) -> Tick {
+        Tick { wall: seconds * 1000, up: seconds * 1000, boot: 1 }
+    }
+
     fn ask(id: &str) -> Ask {
         let text = str::to_owned;
         Ask {
@@ -291,6 +328,7 @@ pub(super) mod tests {
             text: text("Delete work/a"),
             asked: 100,
             expires: 150,
+            since: tick(100),
             needed: 1,
         }
     }
@@ -301,7 +339,7 @@ pub(super) mod tests {
         state.put_ask(&ask("ap_0001")).unwrap();
         let other = StateDir::open(state.path()).unwrap();
         assert_eq!(other.asks().unwrap(), [ask("ap_0001")]);
-        let yes = |name: &str, at| Answered::new(&ask("ap_0001"), name, Say::Once, at);
+        let yes = |name: &str, at| Answered::new(&ask("ap_0001"), name, Say::Once, tick(at));
         assert!(other.put_answer(&yes("bob", 120)).unwrap() && other.put_answer(&yes("ann", 110)).unwrap());
         assert!(!state.put_answer(&yes("bob", 130)).unwrap(), "nobody answers twice");
         let given: Vec<_> = state.answers("ap_0001").unwrap().into_iter().map(|answered| (answered.operator, answered.at)).collect();
@@ -316,11 +354,11 @@ pub(super) mod tests {
     fn an_answer_that_was_put_there_by_somebody_without_the_key_is_none() {
         let (_keep, state) = state();
         state.put_ask(&ask("ap_0001")).unwrap();
-        let forged = Answered { mac: "0".repeat(64), ..Answered::new(&ask("ap_0001"), "eve", Say::Once, 110) };
+        let forged = Answered { mac: "0".repeat(64), ..Answered::new(&ask("ap_0001"), "eve", Say::Once, tick(110)) };
         std::fs::write(state.path().join("approvals").join(answer_name("ap_0001", "eve")), serde_json::to_vec(&forged).unwrap()).unwrap();
         assert_eq!(state.answers("ap_0001").unwrap(), []);
         // A real answer, put under another question or another name.
-        state.put_answer(&Answered::new(&ask("ap_0001"), "ann", Say::Once, 110)).unwrap();
+        state.put_answer(&Answered::new(&ask("ap_0001"), "ann", Say::Once, tick(110))).unwrap();
         let real = state.path().join("approvals").join(answer_name("ap_0001", "ann"));
         for place in [answer_name("ap_0002", "ann"), answer_name("ap_0001", "eve")] {
             std::fs::copy(&real, state.path().join("approvals").join(place)).unwrap();
@@ -332,12 +370,16 @@ pub(super) mod tests {
     fn what_is_over_is_swept_away_and_what_is_not_stays() {
         let (_keep, state) = state();
         state.put_ask(&ask("ap_0001")).unwrap();
-        state.use_once("ap_gone", 1000).unwrap();
-        state.use_once("ap_kept", 9000).unwrap();
+        state.use_once("ap_gone", Kept { since: tick(100), span: 900_000 }).unwrap();
+        state.use_once("ap_kept", Kept { since: tick(100), span: 8_900_000 }).unwrap();
         std::fs::write(state.path().join("used/ap_torn"), "").unwrap();
-        state.sweep(3700).unwrap();
+        state.sweep(tick(3700)).unwrap();
         assert_eq!(state.asks().unwrap().len(), 1);
-        state.sweep(5000).unwrap();
+        // A clock set forward frees no mark: set back again, its state would open a second time.
+        state.use_once("ap_held", Kept { since: tick(100), span: 3_700_000 }).unwrap();
+        state.sweep(Tick { wall: 9_999_000_000, ..tick(3700) }).unwrap();
+        assert!(state.was_used("ap_held").unwrap() && state.was_used("ap_kept").unwrap());
+        state.sweep(tick(5000)).unwrap();
         assert_eq!(state.asks().unwrap().len(), 0);
         assert!(!state.was_used("ap_gone").unwrap() && state.was_used("ap_kept").unwrap() && state.was_used("ap_torn").unwrap());
     }

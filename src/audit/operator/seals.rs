@@ -52,9 +52,9 @@ mod tests {
         let second = state.seal_keys(11 * PERIOD).unwrap();
         assert_eq!((second.len(), &second[1]), (2, &first[0]));
         assert_ne!(second[0].1, first[0].1);
-        state.sweep(11 * PERIOD).unwrap();
+        state.sweep_seals(11 * PERIOD).unwrap();
         assert_eq!(state.seal_keys(11 * PERIOD).unwrap(), second);
-        state.sweep(12 * PERIOD).unwrap();
+        state.sweep_seals(12 * PERIOD).unwrap();
         let third = state.seal_keys(12 * PERIOD).unwrap();
         assert_eq!(third[1..], second[..1]);
         assert!(!state.path().join("keys").join(&first[0].0).exists());

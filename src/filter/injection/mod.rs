@@ -7,9 +7,11 @@ mod concepts;
 mod disguise;
 mod encodings;
 mod english;
+mod english_more;
 mod forms;
 mod languages;
 mod languages_east;
+mod languages_more;
 mod languages_west;
 mod lists;
 mod quoted;
@@ -35,6 +37,8 @@ const NEAR: usize = 320;
 const GROUP: usize = 1600;
 /// What is left of the weight of an example in quotes.
 const EXAMPLE: f32 = 0.4;
+/// Bytes of a decoded text that may be a smuggled instruction as a whole.
+const SMUGGLED: usize = 2000;
 /// What a group must weigh to be a finding.
 const THRESHOLD: f32 = 0.5;
 
@@ -68,6 +72,11 @@ fn weigh(source: &str, view: &View, bonus: f32, out: &mut Vec<Hit>) {
     let mut hits = Vec::new();
     forms::hits(view, &mut hits);
     concepts::hits(view, &mut hits);
+    if view.is_whole() {
+        hits = heaviest(hits);
+    }
+    // A page or a programme in base64 is data; what is smuggled is short.
+    let bonus = if view.text.len() > SMUGGLED { bonus * 0.2 } else { bonus };
     for mut hit in hits {
         (hit.start, hit.end) = view.source(source, hit.start, hit.end);
         hit.weight = (hit.weight + bonus).min(0.98);
@@ -75,23 +84,39 @@ fn weigh(source: &str, view: &View, bonus: f32, out: &mut Vec<Hit>) {
     }
 }
 
-fn group(mut hits: Vec<Hit>) -> Vec<Finding> {
-    hits.sort_by_key(|hit| (hit.start, hit.end));
+fn group(hits: Vec<Hit>) -> Vec<Finding> {
     let mut findings = Vec::new();
+    groups(hits, |group| findings.extend(sum(group).filter(|finding| finding.score >= THRESHOLD)));
+    findings
+}
+
+/// What stands close together, in the order of place.
+fn groups(mut hits: Vec<Hit>, mut each: impl FnMut(&[Hit])) {
+    hits.sort_by_key(|hit| (hit.start, hit.end));
     let mut current: Vec<Hit> = Vec::new();
     let mut end = 0;
     for hit in hits {
         let first = current.first().map_or(hit.start, |first| first.start);
         if !current.is_empty() && (hit.start > end + NEAR || hit.end > first + GROUP) {
-            findings.extend(sum(&current));
+            each(&current);
             current.clear();
             end = 0;
         }
         end = end.max(hit.end);
         current.push(hit);
     }
-    findings.extend(sum(&current));
-    findings
+    each(&current);
+}
+
+/// The group of hits that weighs most. Of a decoded text all places are one place in its source, where all of them would add up.
+fn heaviest(hits: Vec<Hit>) -> Vec<Hit> {
+    let (mut most, mut best) = (0.0, Vec::new());
+    groups(hits, |group| {
+        if let Some(finding) = sum(group).filter(|finding| finding.score > most) {
+            (most, best) = (finding.score, group.to_vec());
+        }
+    });
+    best
 }
 
 /// 1 − ∏(1 − w) over the strongest hit of each rule; of hits of one type, the second and later count half.
@@ -116,7 +141,7 @@ fn sum(hits: &[Hit]) -> Option<Finding> {
     let strongest = best.first()?;
     let start = hits.iter().map(|hit| hit.start).min()?;
     let end = hits.iter().map(|hit| hit.end).max()?;
-    (score >= THRESHOLD).then_some(Finding { kind: Kind::Injection, type_: strongest.type_, sub: "", start, end, score: score.min(0.99) })
+    Some(Finding { kind: Kind::Injection, type_: strongest.type_, sub: "", start, end, score: score.min(0.99) })
 }
 
 #[cfg(test)]

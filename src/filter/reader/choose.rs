@@ -115,6 +115,13 @@ impl Choice {
                 }
             }
         }
+        // An empty cell holds the place of those after it.
+        for (id, _) in dom.walk() {
+            let is_cell = dom.element(id).is_some_and(|element| matches!(element.name(), "td" | "th"));
+            if is_cell && dom.ancestors(id).next().is_some_and(|row| keep.get(row).copied().unwrap_or(false)) {
+                set(&mut keep, id);
+            }
+        }
         // White space between two kept inline elements separates words.
         for id in 0..keep.len() {
             let blank = matches!(dom.node(id).map(|node| &node.kind), Some(Kind::Text(text)) if text.trim().is_empty());

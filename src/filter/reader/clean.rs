@@ -1,10 +1,10 @@
-//! Takes out of a page what a person would not see, and keeps the hidden words aside for the filters.
+//! Takes out of a page what a person would not see.
 
+use super::super::markup;
 use super::dom::{Dom, Id, Kind};
 
-/// Removes hidden elements and those without text of their own; gives the words that were hidden, at most 16 KiB.
-pub(super) fn clean(dom: &mut Dom) -> String {
-    let mut hidden = String::new();
+/// Removes hidden elements and those without text of their own.
+pub(super) fn clean(dom: &mut Dom) {
     let mut removed = Vec::new();
     let words = words_below(dom, 0);
     for (id, _) in dom.walk() {
@@ -12,7 +12,6 @@ pub(super) fn clean(dom: &mut Dom) -> String {
         if SILENT.contains(&element.name()) {
             removed.push(id);
         } else if is_hidden(element.attribute("style").unwrap_or_default(), element.attribute("hidden").is_some()) {
-            collect(dom, id, &mut hidden);
             // What is hidden and yet most of the page is shown by a script later; a person does see it.
             let below = words_below(dom, id);
             if below < REVEALED || below * 3 < words {
@@ -25,7 +24,6 @@ pub(super) fn clean(dom: &mut Dom) -> String {
     }
     settle_noscript(dom);
     adopt_lists(dom);
-    hidden
 }
 
 /// `noscript` is usually a beacon or a second copy; where it holds most of the page's text (forums that draw themselves), it is the page.
@@ -84,33 +82,11 @@ pub(super) fn texts_below(dom: &Dom, top: Id) -> impl Iterator<Item = &str> {
     })
 }
 
-fn collect(dom: &Dom, id: Id, hidden: &mut String) {
-    for text in texts_below(dom, id).map(str::trim).filter(|text| !text.is_empty()) {
-        if hidden.len() + text.len() > MAX_HIDDEN {
-            return;
-        }
-        hidden.push_str(text);
-        hidden.push('\n');
-    }
-}
-
-/// What a style attribute can hide by itself; style sheets are not read.
+/// What a style attribute can hide by itself; style sheets are not read. What only has the colour of its ground may be seen on another.
 fn is_hidden(style: &str, attribute: bool) -> bool {
     // Transparent and moved at once is how an entrance begins, not how something is hidden.
     let enters = style.contains("transform") || style.contains("transition") || style.contains("animation");
-    attribute
-        || style.split(';').filter_map(|rule| rule.split_once(':')).any(|(property, value)| {
-            let value = value.trim().to_ascii_lowercase();
-            let value = value.trim_end_matches("!important").trim_end();
-            let is_zero = || value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').parse::<f32>() == Ok(0.0);
-            match property.trim().to_ascii_lowercase().as_str() {
-                "display" => value == "none",
-                "visibility" => value == "hidden",
-                "opacity" => !enters && is_zero(),
-                "font-size" => is_zero(),
-                _ => false,
-            }
-        })
+    attribute || (!style.is_empty() && !enters && markup::is_out_of_sight(style)) || (enters && markup::is_not_displayed(style))
 }
 
 /// Elements that say nothing to a reader, or not in words.
@@ -118,8 +94,6 @@ const SILENT: &[&str] = &[
     "style", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map", "link", "datalist", "select", "textarea",
     "frameset", "applet",
 ];
-
-const MAX_HIDDEN: usize = 16 * 1024;
 
 /// Lists of one page that are put where they belong.
 const MOST_ADOPTED: usize = 500;
@@ -131,22 +105,24 @@ const REVEALED: usize = 150;
 mod tests {
     use super::*;
 
-    fn cleaned(html: &str) -> (String, String) {
+    fn cleaned(html: &str) -> String {
         let mut dom = Dom::parse(html);
-        let hidden = clean(&mut dom);
-        (texts_below(&dom, 0).collect::<Vec<_>>().join("|"), hidden)
+        clean(&mut dom);
+        texts_below(&dom, 0).collect::<Vec<_>>().join("|")
     }
 
     #[test]
-    fn hidden_elements_are_taken_out_and_told() {
-        let html = "<p>a<p hidden>b<p style='color:red; Display : NONE !important'>c<p style=opacity:0.0>d<p style=font-size:0px>e<p style='opacity:0.5'>f<svg><text>g</text></svg>";
-        assert_eq!(cleaned(html), ("a|f".to_owned(), "b\nc\nd\ne\n".to_owned()));
+    fn hidden_elements_are_taken_out() {
+        let html = "<p>a<p hidden>b<p style='color:red; Display : NONE !important'>c<p style=opacity:0.0>d<p style=font-size:0px>e\
+                    <p style='opacity:0.5'>f<p style='position:absolute;left:-9999px'>g<p style='opacity:0;transition:all 1s'>h<svg><text>i</text></svg>\
+                    <p style='color:#fff'>j<p style='display:none;transition:all 1s'>k";
+        assert_eq!(cleaned(html), "a|f|h|j");
     }
 
     #[test]
     fn a_noscript_part_counts_only_where_it_is_the_page() {
-        assert_eq!(cleaned("<body>text<noscript>turn scripts on</noscript>").0, "text");
+        assert_eq!(cleaned("<body>text<noscript>turn scripts on</noscript>"), "text");
         let words = "word ".repeat(80);
-        assert_eq!(cleaned(&format!("<body>menu<noscript><p>{words}</p></noscript>")).0, format!("menu|{words}"));
+        assert_eq!(cleaned(&format!("<body>menu<noscript><p>{words}</p></noscript>")), format!("menu|{words}"));
     }
 }

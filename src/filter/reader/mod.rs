@@ -4,6 +4,7 @@
 //! extractors minutes is not given to them. The process with a large stack and no rights that this runs in, and what becomes of a panic in a
 //! parser, is the business of `sandbox::reading`.
 
+mod align;
 mod caps;
 mod charset;
 mod choose;
@@ -12,12 +13,14 @@ mod code;
 mod dom;
 mod feed;
 mod footnotes;
+mod formula;
 mod head;
 mod kind;
 mod markdown;
 mod paging;
 mod pdf;
 mod sink;
+mod unseen;
 mod write;
 
 use url::Url;
@@ -29,6 +32,7 @@ pub use kind::{Kind, kind_of};
 pub use markdown::{pretty_json, to_text};
 pub use paging::{Slice, slice};
 pub use pdf::read_pdf;
+pub use unseen::hidden_words;
 
 use crate::model::HttpUrl;
 use choose::{Choice, Facts};
@@ -56,7 +60,7 @@ pub struct Article {
     pub byline: Option<String>,
     /// When it was published, `YYYY-MM-DD`.
     pub date: Option<String>,
-    /// Words the page hid from people, at most 16 KiB; never part of `markdown`.
+    /// Words the page hid from people (styles, comments, attributes), at most 64 KiB: for the filters, not for the model.
     pub hidden: String,
     /// The page was larger than what is read of it.
     pub truncated: bool,
@@ -73,7 +77,8 @@ pub fn read_html(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
     };
     let page: String = start.chars().filter(|c| !choose::is_mark(*c)).collect();
     let mut dom = Dom::parse(&page);
-    let hidden = clean::clean(&mut dom);
+    clean::clean(&mut dom);
+    let hidden = unseen::hidden_words(start);
     let page_url = base.map(HttpUrl::as_url);
     let links: Option<Url> = head::base_of(&dom, page_url);
     let (choice, facts) = match mode {

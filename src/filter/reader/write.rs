@@ -2,10 +2,12 @@
 
 use url::Url;
 
+use super::align;
 use super::caps::MAX_DEPTH;
 use super::choose::is_mark;
 use super::code::{code_block, is_line_number};
 use super::dom::{Dom, Element, Id, Kind};
+use super::formula::formula;
 
 enum Step<'a> {
     Open(Id, usize),
@@ -81,6 +83,11 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
                 if matches!(element.name(), "head" | "script" | "title") || is_gutter(element) {
                     continue;
                 }
+                if element.name() == "math" {
+                    let formula = formula(dom, id, element);
+                    escape(&mut out, &if formula.starts_with('$') { formula } else { literal(&formula) });
+                    continue;
+                }
                 if element.name() == "pre" {
                     code_block(dom, id, &keep, &mut out);
                     continue;
@@ -96,6 +103,7 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
                     if !VOID.contains(&element.name()) {
                         steps.push(Step::Close(element.name()));
                     }
+                    out.extend(if matches!(element.name(), "td" | "th") { align::mark_of(element) } else { None });
                 } else if !is_inline(element.name()) {
                     // A tag that is left out still separates words.
                     out.push(' ');
@@ -136,7 +144,7 @@ fn start_tag(out: &mut String, element: &Element, base: Option<&Url>) -> bool {
             attribute(&mut tag, "src", &source);
         }
         "ol" => copy(&["start", "type", "reversed"]),
-        "td" | "th" => copy(&["colspan", "rowspan", "align"]),
+        "td" | "th" => copy(&["colspan", "rowspan"]),
         "code" => copy(&["class"]),
         "input" => {
             if element.attribute("type") != Some("checkbox") {

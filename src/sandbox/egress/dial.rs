@@ -163,6 +163,7 @@ mod tests {
             deadline: Instant::now() + Duration::from_secs(20),
             max_response: Bytes::mib(1),
             overflow: Overflow::Refuse,
+            hosts: None,
             principal: String::new(),
             profile: String::new(),
         };

@@ -213,6 +213,7 @@ impl Egress {
         let caller = request.principal.clone();
         let limit = request.max_response;
         let overflow = request.overflow;
+        let hosts = request.hosts.clone();
         let owner = (!request.principal.is_empty()).then(|| format!("{}\n{}", request.principal, request.profile));
         let mut outgoing = Outgoing::new(request);
         let mut hops = Vec::new();
@@ -262,6 +263,9 @@ impl Egress {
             }
             let next = outgoing.url.join(&location).map_err(|refusal| in_redirect(&outgoing.url, refusal))?;
             judge_redirect(&outgoing.url, &next)?;
+            if hosts.as_ref().is_some_and(|hosts| !hosts.iter().any(|host| host == next.host_str())) {
+                return Err(unasked(&outgoing.url, &next).into());
+            }
             outgoing = outgoing.redirected(&next, sent.status())?;
         }
         let message = format!("more than {} redirects", rules.max_redirects);
@@ -360,6 +364,14 @@ fn again(page: &Page, mut hops: Vec<Hop>, url: &HttpUrl, addresses: &[IpAddr]) -
         hops.push(Hop { url: url.clone(), address: SocketAddr::new(*address, url.port()), status: page.status });
     }
     Page { hops, wire_bytes: 0, from_cache: true, ..page.clone() }
+}
+
+/// Nobody can be asked in the middle of a request: the hop is one to be asked for as a call of its own.
+fn unasked(from: &HttpUrl, to: &HttpUrl) -> Refusal {
+    let what = "a host that this session has not contacted, after it has taken in content from outside";
+    Refusal::new(Code::NoApprovalChannel, format!("`{}` redirects to `{}`, {what}", from.origin(), to.origin()))
+        .rule("approvals.after_untrusted")
+        .hint(format!("fetch `{}` itself, which asks a person", to.as_str().chars().take(300).collect::<String>()))
 }
 
 fn in_redirect(from: &HttpUrl, mut refusal: Refusal) -> Refusal {

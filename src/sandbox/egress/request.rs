@@ -37,6 +37,8 @@ pub struct EgressRequest {
     pub max_response: Bytes,
     /// What happens to a larger one.
     pub overflow: Overflow,
+    /// The only hosts a redirect may lead to, where another would have to be asked for.
+    pub hosts: Option<Arc<[String]>>,
 }
 
 /// What happens to a body over `max_response`.

@@ -110,6 +110,7 @@ pub(super) fn request(url: HttpUrl, rules: NetworkRules) -> EgressRequest {
         deadline: Instant::now() + Duration::from_secs(20),
         max_response: Bytes::mib(1),
         overflow: Overflow::Refuse,
+        hosts: None,
     }
 }
 

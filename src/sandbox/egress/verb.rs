@@ -31,6 +31,7 @@ impl Egress {
             deadline: Instant::now() + terms.timeout,
             max_response: terms.manifest.network.max_response,
             overflow: if action.save_to.is_some() { Overflow::Refuse } else { Overflow::Cut },
+            hosts: terms.hosts.clone(),
         };
         self.fetch(request, cancel).await.map_err(super::Denied::into_failure)
     }

@@ -69,6 +69,11 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
     /// Runs one program. Cancelling kills every process of it. When the answer is there, all of them are dead.
     fn run<'a>(&'a self, spec: &'a JailSpec, cancel: &'a CancellationToken, progress: Progress) -> BoxFuture<'a, Result<Outcome, NoRun>>;
 
+    /// Interpreters by profile and what they do, where any are kept.
+    fn pool(&self) -> BoxFuture<'_, Vec<(String, &'static str, u32)>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
     /// Ends everything it keeps running between calls, and waits until it is gone.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 use super::inside::JAIL_ARGUMENT;
 use super::order::{self, Order};
 use super::outcome::NoRun;
+use super::tally::{self, Pooled};
 
 /// The way to the spawner.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ struct Running {
     socket: UnixDatagram,
     // Closing the socket ends the spawner, which ends and clears away what it started; killing it would cut that short.
     child: Child,
+    tally: OwnedFd,
 }
 
 impl Link {
@@ -60,11 +62,16 @@ impl Link {
         Err(NoRun::fault("handing over the order", last))
     }
 
+    /// What waits in the spawner; nothing where it is not running.
+    pub(super) async fn tally(&self) -> Vec<Pooled> {
+        self.running.lock().await.as_ref().map_or_else(Vec::new, |running| tally::read(&running.tally))
+    }
+
     /// Ends the spawner with all it started and waits until it is gone: nothing of it outlives the server. Bounded, for a spawner that hangs
     /// dies with us all the same.
     pub(super) async fn close(&self) {
         const PATIENCE: Duration = Duration::from_millis(500);
-        let Some(Running { socket, mut child }) = self.running.lock().await.take() else { return };
+        let Some(Running { socket, mut child, .. }) = self.running.lock().await.take() else { return };
         drop(socket);
         if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
             tracing::warn!("the spawner did not end in time");
@@ -75,10 +82,13 @@ impl Link {
         let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
         let mut command = Command::new(&self.helper);
         command.arg(JAIL_ARGUMENT).env_clear().current_dir("/");
-        command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
+        // It has nothing to print: its standard output is the file of its tally.
+        let tally = tally::file().map_err(|e| NoRun::fault("making a file", e))?;
+        let copy = tally.try_clone().map_err(|e| NoRun::fault("making a file", e))?;
+        command.stdin(Stdio::from(theirs)).stdout(Stdio::from(copy)).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| NoRun::fault("starting the spawner", e))?;
         let socket = asynchronous(ours).map_err(|e| NoRun::fault("talking to the spawner", e))?;
-        Ok(Running { socket, child })
+        Ok(Running { socket, child, tally })
     }
 }
 

@@ -19,6 +19,7 @@ mod reduced;
 mod rlimits;
 mod sessions;
 mod spec;
+mod tally;
 mod verdict;
 mod words;
 
@@ -107,6 +108,11 @@ impl Jail {
     /// Ends everything that is kept running between calls, and waits until it is gone.
     pub async fn close(&self) {
         self.backend.close().await;
+    }
+
+    /// Interpreters by profile and what they do: `ready`, `building`, `waiting` (calls for one), `kept` (sessions).
+    pub(in crate::sandbox) async fn pool(&self) -> Vec<(String, &'static str, u32)> {
+        self.backend.pool().await
     }
 
     /// The name of the backend.

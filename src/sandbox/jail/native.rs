@@ -169,6 +169,7 @@ impl Native {
             fresh: spec.fresh,
             network: spec.network.is_some(),
             command: spec.command.clone(),
+            profile: spec.profile.clone(),
         }
     }
 }
@@ -181,6 +182,20 @@ impl Backend for Native {
     fn has_doorway(&self) -> bool {
         // It is a socket in a network namespace of our own making.
         matches!(self.ground(), Ground::Whole | Ground::Rooted)
+    }
+
+    fn pool(&self) -> BoxFuture<'_, Vec<(String, &'static str, u32)>> {
+        Box::pin(async {
+            let mut all = Vec::new();
+            for pool in self.spawner.tally().await {
+                for (state, count) in [("ready", pool.ready), ("empty", pool.empty), ("building", pool.building), ("waiting", pool.waiting)]
+                {
+                    all.push((pool.profile.clone(), state, count));
+                }
+            }
+            all.extend(self.sessions.profiles().into_iter().map(|profile| (profile, "kept", 1)));
+            all
+        })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

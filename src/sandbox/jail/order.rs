@@ -43,6 +43,8 @@ pub(crate) struct Order {
     pub(crate) network: bool,
     /// The arguments of a program that is no interpreter, its own name first; empty for Python.
     pub(crate) command: Vec<String>,
+    /// The profile it is made under, for those who watch.
+    pub(crate) profile: String,
 }
 
 /// What a jail that waits does not know yet of the call it gets. The descriptors are those of an [`Order`], the roots as mounts.

@@ -33,6 +33,7 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 struct Live {
     owner: String,
+    profile: String,
     /// What was masked when it began; the masks stand for as long as it lives.
     masked: Vec<Masked>,
     last_used: Mutex<Instant>,
@@ -82,6 +83,11 @@ impl Sessions {
     /// Ends every session.
     pub(super) fn close(&self) {
         self.live().clear();
+    }
+
+    /// The profile of each session.
+    pub(super) fn profiles(&self) -> Vec<String> {
+        self.live().values().map(|live| live.profile.clone()).collect()
     }
 
     fn live(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Live>>> {
@@ -152,7 +158,13 @@ impl Sessions {
         drop(pipes);
         let talk = link::asynchronous(ours).map_err(|e| NoRun::fault("making a session", e))?;
         let state = tokio::sync::Mutex::new(State { words, talk, layers: Layers::new() });
-        let live = Arc::new(Live { owner: spec.owner.clone(), masked: before, last_used: Mutex::new(Instant::now()), state });
+        let live = Arc::new(Live {
+            owner: spec.owner.clone(),
+            profile: spec.profile.clone(),
+            masked: before,
+            last_used: Mutex::new(Instant::now()),
+            state,
+        });
         {
             let mut all = self.live();
             if all.len() >= self.bounds.max {

@@ -150,6 +150,8 @@ pub struct JailSpec {
     pub network: Option<Arc<dyn Network>>,
     /// Whose call it is; a session is only there for the one who started it.
     pub owner: String,
+    /// The profile it is made under, for those who watch.
+    pub profile: String,
     /// A program of the operator's with its arguments, instead of Python: see [`super::Commands`].
     pub command: Vec<String>,
 }
@@ -194,6 +196,7 @@ impl JailSpec {
             session: None,
             network: None,
             owner: String::new(),
+            profile: String::new(),
             command: Vec::new(),
         }
     }

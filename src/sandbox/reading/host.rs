@@ -12,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::wire::{Answer, Job, MOST_ANSWER, head};
 use super::worker::{READER_ARGUMENT, UNWALLED};
@@ -41,6 +42,8 @@ pub struct Readers {
     settings: Settings,
     places: Semaphore,
     idle: Arc<Mutex<Vec<Reader>>>,
+    /// Ends the readers that have a page.
+    stop: Mutex<CancellationToken>,
 }
 
 /// One running reader. Dropping it kills it.
@@ -61,13 +64,13 @@ const MOST_PAGES: u32 = 256;
 impl Readers {
     /// Readers that are not running yet.
     pub fn new(settings: Settings) -> Self {
-        Self { places: Semaphore::new(settings.most.max(1)), settings, idle: Arc::default() }
+        Self { places: Semaphore::new(settings.most.max(1)), settings, idle: Arc::default(), stop: Mutex::default() }
     }
 
     /// Reads `bytes` for `owner`, in a process that has seen no other owner's pages.
     ///
     /// # Errors
-    /// `timeout` when it takes longer than `patience`, and then its reader is dead; `unreadable` when the bytes are not what they claim to be or
+    /// `killed` when everything is stopped meanwhile; `timeout` when it takes longer than `patience`, and then its reader is dead; `unreadable` when the bytes are not what they claim to be or
     /// end their reader; `sandbox_unavailable` when a reader cannot be walled in here.
     pub async fn read(&self, owner: &str, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
         let work = async {
@@ -86,11 +89,23 @@ impl Readers {
                 Err(_) => Err(ended(reader.child.wait().await.ok())),
             }
         };
-        // On time-out the future is dropped, and the reader with it.
-        timeout(patience, work).await.unwrap_or_else(|_| {
-            Err(Failure::new(Code::Timeout, "the page is too tangled to be read in time")
-                .hint("ask for `format` html, or for another page"))
-        })
+        let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // At either end the future is dropped, and the reader with it.
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => Err(Failure::new(Code::Killed, "the emergency stop was pulled")),
+            read = timeout(patience, work) => read.unwrap_or_else(|_| {
+                Err(Failure::new(Code::Timeout, "the page is too tangled to be read in time")
+                    .hint("ask for `format` html, or for another page"))
+            }),
+        }
+    }
+
+    /// Kills every reader, also those that have a page; a later page begins anew.
+    pub async fn stop(&self) {
+        let stopped = std::mem::take(&mut *self.stop.lock().unwrap_or_else(PoisonError::into_inner));
+        stopped.cancel();
+        self.close().await;
     }
 
     fn start(&self, owner: &str) -> io::Result<Reader> {
@@ -136,7 +151,11 @@ impl Readers {
 
     /// Ends every waiting reader and takes its exit.
     pub async fn close(&self) {
-        let idle: Vec<Reader> = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut idle: Vec<Reader> = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        // All are dead before the first one's exit is waited for.
+        for reader in &mut idle {
+            let _ = reader.child.start_kill();
+        }
         for mut reader in idle {
             let _ = reader.child.kill().await;
         }

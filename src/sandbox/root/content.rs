@@ -38,11 +38,7 @@ pub(super) fn read_whole(file: impl AsFd, size: u64, cap: Bytes) -> Result<Whole
 
 /// SHA-256 in lower-case hexadecimal.
 pub(super) fn digest(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    crate::audit::hex::long(&Sha256::digest(bytes))
 }
 
 /// Line ends, and the rest after the last as one more line.

@@ -10,7 +10,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -176,8 +176,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
 
     /// The session of a caller from 2026-07-28 on: the same at every process on this state folder, so that any of them can finish what another asked.
     fn principal_seat(&self, caller: Identity) -> Arc<Seat> {
-        let session = super::session_of(&self.session_key, &caller.principal);
-        self.sessions.seat_of(&Peer { principal: caller.principal, session, profile: Some(caller.profile) })
+        self.sessions.seat_of(caller, |principal| super::session_of(&self.session_key, principal))
     }
 }
 
@@ -191,6 +190,8 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         let manifest = self.manifest();
         let (mut parts, body) = request.into_parts();
         let caller = self.admit(&manifest, &parts).await?;
+        // It has done its work: no part of the stack behind this door, nor a log line of it, can hold it.
+        parts.headers.remove(AUTHORIZATION);
         if !matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
             let mut response = refused(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes GET, POST and DELETE");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));

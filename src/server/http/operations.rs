@@ -12,6 +12,7 @@ use serde_json::json;
 use super::answers::{challenge, json_answer};
 use super::front::Endpoint;
 use super::identity::{Unknown, brings};
+use crate::house::House;
 use crate::server::metrics::Now;
 
 /// Where RFC 9728 puts the metadata, before the resource's own path.
@@ -53,6 +54,8 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(State(endpoint): 
     }
     let log = endpoint.house.log();
     let now = Now {
+        operator: waiting_for_operators(&endpoint.house).await,
+        python: endpoint.house.sandbox().python_pool().await,
         sessions: endpoint.sessions.len() + endpoint.streams.len(),
         audit_lag: log.lag(),
         healthy: log.healthy(),
@@ -62,6 +65,19 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(State(endpoint): 
     let mut response = Response::new(endpoint.metrics.text(&now).into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
     response
+}
+
+/// Questions that wait for an operator, of every server on the state folder. They are files: a thread for such work reads them.
+async fn waiting_for_operators(house: &Arc<House>) -> usize {
+    let house = Arc::clone(house);
+    let asks = tokio::task::spawn_blocking(move || house.state().unsettled(house.gate().tick()));
+    match asks.await.map_err(std::io::Error::other).and_then(|asks| asks) {
+        Ok(waiting) => waiting,
+        Err(fault) => {
+            tracing::warn!(%fault, "the operators' queue could not be read");
+            0
+        }
+    }
 }
 
 /// Who issues tokens for this server (RFC 9728 section 2).

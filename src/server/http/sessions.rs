@@ -14,6 +14,7 @@ use rmcp::transport::streamable_http_server::session::local::{LocalSessionManage
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
 use super::events::{Events, Store};
+use super::identity::Identity;
 use super::seat::Seat;
 use crate::house::House;
 use crate::server::handler::Peer;
@@ -65,16 +66,19 @@ impl Sessions {
     }
 
     /// The seat of a principal that keeps no protocol session; made when it is first asked for.
-    pub(super) fn seat_of(&self, peer: &Peer) -> Arc<Seat> {
+    pub(super) fn seat_of(&self, caller: Identity, session_of: impl FnOnce(&str) -> String) -> Arc<Seat> {
         let mut principals = self.principals();
-        let seat = principals.entry(peer.principal.clone()).or_insert_with(|| Arc::new(Seat::new(peer.clone())));
-        if seat.peer().profile != peer.profile {
-            // The manifest gives the caller another profile now; grants of the old one end with the manifest they were given under.
-            *seat = Arc::new(Seat::new(peer.clone()));
-        }
+        // The manifest may give the caller another profile now; grants of the old one end with the manifest they were given under.
+        let known = principals.get(&caller.principal).filter(|seat| seat.peer().profile.as_deref() == Some(&caller.profile)).cloned();
+        let seat = known.unwrap_or_else(|| {
+            let session = session_of(&caller.principal);
+            let seat = Arc::new(Seat::new(Peer { principal: caller.principal.clone(), session, profile: Some(caller.profile) }));
+            principals.insert(caller.principal, Arc::clone(&seat));
+            seat
+        });
         // Before the lock is let go: what is asked for now must not be found idle.
         seat.touch();
-        Arc::clone(seat)
+        seat
     }
 
     /// How many handshake sessions there are, in all and of this principal.

@@ -11,6 +11,7 @@ use super::cgroup::Group;
 use super::supervisor::Handed;
 use super::zygote::Zygote;
 use crate::sandbox::jail::order::{self, End, Order, Word};
+use crate::sandbox::jail::tally::Pooled;
 
 /// Jails in which an interpreter waits, at most. Each takes about 1.5 MiB of its own.
 const READY: usize = 3;
@@ -115,12 +116,13 @@ impl Pool {
         }
     }
 
-    /// What must be the same for a waiting jail to serve a call: all but the time, the start folder, the masks, and whether an interpreter
-    /// may wait for it.
+    /// What must be the same for a waiting jail to serve a call: all but the time, the start folder, the masks, whose it is, and whether an
+    /// interpreter may wait for it.
     pub(super) fn kind(order: &Order) -> String {
         let mut order = order.clone();
         order.limits.wall = Duration::ZERO;
         order.start_dir.clear();
+        order.profile.clear();
         order.roots.iter_mut().for_each(|root| root.masked.clear());
         order.fresh = false;
         serde_json::to_string(&order).unwrap_or_default()
@@ -152,6 +154,18 @@ impl Pool {
             _ => Some(self.last_call + QUIET),
         };
         next.into_iter().chain(late).min()
+    }
+
+    /// What waits in it.
+    pub(super) fn tally(&self) -> Pooled {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        Pooled {
+            profile: self.template.profile.clone(),
+            ready: number(self.count(State::Ready)),
+            empty: number(self.count(State::Empty)),
+            building: number(self.count(State::Building) + self.count(State::Seating)),
+            waiting: number(self.queue.len()),
+        }
     }
 
     fn count(&self, state: State) -> usize {

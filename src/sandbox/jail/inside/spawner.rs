@@ -19,6 +19,7 @@ use super::zygote::{self, Made};
 use super::{enter, init, raw, site};
 use crate::sandbox::jail::ground::Ground;
 use crate::sandbox::jail::order::{self, Order, Word};
+use crate::sandbox::jail::tally::{self, Pooled};
 
 /// What is added to the nice value where shares of processors cannot be bounded.
 const LOW_PRIORITY: i32 = 10;
@@ -45,7 +46,8 @@ pub(super) fn serve() -> ExitCode {
     let Ok(server) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { return ExitCode::from(70) };
     // Forked processes must not keep the server's channel open by its old number.
     let Ok(nothing) = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else { return ExitCode::from(70) };
-    if raw::place(nothing.as_raw_fd(), 0).is_err() {
+    let Ok(tally) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3) else { return ExitCode::from(70) };
+    if raw::place(nothing.as_raw_fd(), 0).is_err() || raw::place(nothing.as_raw_fd(), 1).is_err() {
         return ExitCode::from(70);
     }
     // Programs that were forked from a waiting interpreter become children of this process.
@@ -69,6 +71,8 @@ pub(super) fn serve() -> ExitCode {
         place,
         groups: Vec::new(),
         last_fresh: String::new(),
+        tally: Some(tally),
+        told: Vec::new(),
     };
     loop {
         match spawner.turn() {
@@ -101,6 +105,9 @@ struct Spawner {
     groups: Vec<(Pid, Group)>,
     /// The kind of the last call that was to start its own interpreter and found no pool.
     last_fresh: String,
+    /// Where those who watch find what waits here, and what stands there.
+    tally: Option<OwnedFd>,
+    told: Vec<Pooled>,
 }
 
 impl Spawner {
@@ -127,7 +134,17 @@ impl Spawner {
                 return leave;
             }
         }
+        self.tell_tally();
         Turn::Spawner
+    }
+
+    /// Writes down what waits, where it is not what was written last.
+    fn tell_tally(&mut self) {
+        let now: Vec<Pooled> = self.pools.iter().map(Pool::tally).collect();
+        if let Some(file) = self.tally.as_ref().filter(|_| now != self.told) {
+            tally::write(file, &now);
+            self.told = now;
+        }
     }
 
     /// Ends every jail, and stays until they are gone: then their memory groups can be removed.
@@ -254,7 +271,7 @@ impl Spawner {
     fn fork(&mut self) -> Result<Option<Pid>, String> {
         let child = raw::fork()?;
         if child.is_none() {
-            self.server = None;
+            (self.server, self.tally) = (None, None);
             self.pools.drain(..).for_each(Pool::forget);
             self.retired.drain(..).for_each(Retired::forget);
             self.groups.drain(..).for_each(std::mem::forget);

@@ -1,0 +1,147 @@
+//! What becomes of an answer: it is judged with everything it is bound to, used up, and turned into a permit.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::asking::LATE;
+use super::door::Door;
+use super::pending::Pending;
+use super::rates::Millis;
+use super::settle::{Case, Settled, identities, refusal};
+use crate::audit::{Entry, Event, Kept};
+use crate::model::{Code, Refusal};
+use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, State, Verdict, judge};
+
+impl Door {
+    /// Judges a client's answer, uses the approval up, and gives the permit.
+    pub(super) fn conclude(
+        &self,
+        case: &Case<'_>,
+        entry: &Entry,
+        mut state: State,
+        answer: Answer,
+        pending: &Pending,
+    ) -> Result<Settled, Refusal> {
+        let id = &pending.id;
+        let unanswered = answer.response.is_none();
+        let chosen = answer.response.as_ref().and_then(|response| response.content.get("decision")).cloned();
+        state.answer = Some(answer);
+        let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
+        let event = if unanswered { Event::ApprovalExpired } else { Event::ApprovalAnswered };
+        note_id(entry, event, id, json!({"decision": chosen, "reason": verdict.code}));
+        if verdict.decision != Decision::Allow {
+            if matches!(verdict.code, Code::ApprovalRefused | Code::ApprovalNotExplicit)
+                && let Err(fault) = self.shared.state.use_once(id, self.kept(pending))
+            {
+                // A no is an answer, too: the same question takes no second one, and a code is not guessed by trying.
+                tracing::error!(%fault, "a refused question could not be closed");
+            }
+            return Err(refusal(&verdict));
+        }
+        let lasting = chosen.as_ref().and_then(Value::as_str) == Some("session");
+        self.consume(case, entry, &verdict, pending, lasting)
+    }
+
+    /// Uses an approval up, and gives the permit.
+    pub(super) fn consume(
+        &self,
+        case: &Case<'_>,
+        entry: &Entry,
+        verdict: &Verdict,
+        pending: &Pending,
+        lasting: bool,
+    ) -> Result<Settled, Refusal> {
+        // INVARIANT: consumed before the start is recorded. A crash between the two loses the approval and never doubles it.
+        match self.shared.state.use_once(&pending.id, self.kept(pending)) {
+            Ok(true) => note_id(entry, Event::ApprovalConsumed, &pending.id, json!({})),
+            Ok(false) => return Err(replayed()),
+            Err(fault) => {
+                tracing::error!(%fault, "an approval could not be consumed");
+                return Err(nobody());
+            }
+        }
+        if lasting && let Some(key) = self.grant_key(case, verdict) {
+            self.shared.grants.keep(key, &identities(case.opened));
+        }
+        Ok(self.grant(case, entry, verdict, Some(pending.id.clone())))
+    }
+
+    /// For how long the mark of a used approval must stay: no state that names it opens any more after that.
+    pub(super) fn kept(&self, pending: &Pending) -> Kept {
+        let late = Millis::try_from(LATE.as_millis()).unwrap_or(Millis::MAX);
+        Kept { since: self.tick(), span: self.open_for().saturating_mul(3).saturating_add(late * 2).max(pending.span()) }
+    }
+
+    /// The answer as the judge takes it. No answer in time is one that came too late.
+    pub(super) fn answer_of(&self, pending: &Pending, response: Option<&Value>, binding_now: String) -> Result<Answer, Refusal> {
+        let used = self.shared.state.was_used(&pending.id).map_err(|_| nobody())?;
+        let (at, expires) = moments(pending, response.is_none() || pending.is_over(self.tick()));
+        Ok(Answer {
+            channel: AnswerChannel::Client,
+            response: response.map(response_of),
+            approvers: Vec::new(),
+            code: pending.code.clone(),
+            binding: pending.binding.clone(),
+            binding_now,
+            expires: Some(expires),
+            at,
+            used,
+            for_principal: pending.principal.clone(),
+        })
+    }
+}
+
+/// When an answer came and when its question ends, as the judge reads them. Which of the clocks says that it was late is told before.
+pub(super) fn moments(pending: &Pending, late: bool) -> (Moment, Moment) {
+    let ends = Moment(i64::try_from(pending.expires).unwrap_or(i64::MAX).saturating_mul(1_000_000_000));
+    (if late { ends } else { Moment(ends.0.saturating_sub(1)) }, ends)
+}
+
+/// Whether what a client brought is a no.
+pub(super) fn is_no(brought: Option<&Value>) -> bool {
+    brought.is_some_and(|brought| {
+        let response = response_of(brought);
+        response.action != "accept" || !matches!(response.content.get("decision").and_then(Value::as_str), Some("once" | "session"))
+    })
+}
+
+/// The raw elicitation result as the judge reads it. Whatever has not its form says nothing.
+fn response_of(value: &Value) -> Response {
+    let action = value.get("action").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let content: BTreeMap<String, Value> = match value.get("content") {
+        Some(Value::Object(fields)) => fields.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        _ => BTreeMap::new(),
+    };
+    Response { action, content }
+}
+
+pub(super) fn note(entry: &Entry, event: Event, pending: &Pending, facts: Value) {
+    note_id(entry, event, &pending.id, facts);
+}
+
+pub(super) fn note_id(entry: &Entry, event: Event, id: &str, facts: Value) {
+    let mut all = Map::from_iter([("approval".to_owned(), json!(id))]);
+    if let Value::Object(facts) = facts {
+        all.extend(facts);
+    }
+    if let Err(fault) = entry.note(event, all) {
+        // The start of the call is recorded before it acts; that record decides, not this one.
+        tracing::error!(%fault, "an approval event could not be recorded");
+    }
+}
+
+pub(super) fn not_ours() -> Refusal {
+    Refusal::new(Code::ApprovalMismatch, "the request state was not given by this server, was changed, or is too old")
+        .hint("nothing was done; call again without it to be asked anew")
+}
+
+pub(super) fn replayed() -> Refusal {
+    Refusal::new(Code::ApprovalReplayed, "this approval was used already; each is good for one call")
+        .hint("nothing was done; call again to be asked anew")
+}
+
+pub(super) fn nobody() -> Refusal {
+    Refusal::new(Code::NoApprovalChannel, "the approval could not be kept safely, so nobody was asked")
+        .hint("ask the operator to look at the server's log and state folder")
+}

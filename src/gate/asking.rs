@@ -1,0 +1,131 @@
+//! How a question to a person is made: what it is bound to, what it says, how many there may be.
+
+use std::time::Duration;
+
+use super::answer::nobody;
+use super::asker::Asker;
+use super::crowd::End;
+use super::door::Door;
+use super::pending::{Bound, Pending, code};
+use super::question::{self, Preview};
+use super::rates::{HOUR, Millis, uncounted};
+use super::settle::{Case, Settled, warnings};
+use crate::audit::counts::Window;
+use crate::audit::token;
+use crate::model::{Action, Channel, Code, Level, Question, Refusal};
+
+/// How long a sealed state opens after its question has ended.
+pub(super) const LATE: Duration = Duration::from_hours(1);
+
+/// Questions that one principal may put to people in any hour, on all channels and servers of the state folder together. More than one a
+/// minute, for an hour, are not read any more, and the bad one among them goes through; an agent that works file by file needs fewer, for a
+/// yes may last for the session.
+pub(super) const PER_HOUR: u64 = 60;
+
+impl Door {
+    /// Waits for the end of the same question in another call. A no is this call's as well; a yes for once was for that call alone. After a
+    /// yes that lasts, and where nobody answered, the call is looked at anew: a grant may hold for it now, or it is asked itself.
+    /// # Errors  What the other call was refused with, `approval_replayed`, `killed`.
+    pub(super) async fn follow(&self, mut told: tokio::sync::watch::Receiver<End>) -> Result<(), Refusal> {
+        let ended = self.until_killed(told.wait_for(|end| matches!(end, End::Refused(_) | End::Once))).await?;
+        match ended.as_deref() {
+            Ok(End::Refused(refusal)) => Err(refusal.clone()),
+            Ok(End::Once) => {
+                let what = "the same call was being asked about, and the approval was used for that one";
+                Err(Refusal::new(Code::ApprovalReplayed, what).hint("call again if it is to be done a second time"))
+            }
+            // The other call is over.
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a question to a person; beyond the bound nobody is asked.
+    /// # Errors  `rate_limited` with the exact wait.
+    pub(super) fn count_question(&self, principal: &str) -> Result<(), Refusal> {
+        let window = Window { most: PER_HOUR, span: HOUR };
+        let wait = self.shared.counts.take(&format!("{principal}\0questions"), window).map_err(|fault| uncounted(&fault))?;
+        let Some(wait) = wait else { return Ok(()) };
+        let what = format!("limit reached: {PER_HOUR} questions to a person in any hour");
+        let refusal = Refusal::new(Code::RateLimited, what).rule("approvals").retry_after(wait.div_ceil(1000).max(1));
+        Err(refusal.hint("nobody was asked; do what needs no approval, or put several changes into one call"))
+    }
+
+    pub(super) fn sealed(question: Question, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
+        let state = serde_json::to_vec(pending).unwrap_or_default();
+        // The state outlives the question, so that a late answer is told as late and not as foreign.
+        let sealed = asker.seal(&state, question.wait + LATE).ok_or_else(nobody)?;
+        Ok(Settled::Ask(question, sealed))
+    }
+
+    /// How long a question is open.
+    pub(super) fn open_for(&self) -> Millis {
+        self.manifest.approvals.timeout.as_secs().max(1).saturating_mul(1000)
+    }
+
+    /// Digest of everything that is shown or decided on.
+    pub(super) fn binding(&self, case: &Case<'_>, preview: &Preview, level: Level) -> String {
+        let caller = &case.call.caller;
+        Bound {
+            principal: &caller.principal,
+            session: &caller.session,
+            tool: case.capability.spec.name,
+            definition: case.definition,
+            arguments: &case.call.arguments,
+            opened: case.opened,
+            content_sha256: preview.sha256.as_deref(),
+            level: level.into(),
+            manifest_sha256: &self.manifest_sha256,
+        }
+        .digest()
+    }
+
+    pub(super) fn new_pending(&self, case: &Case<'_>, binding: String, level: Level) -> Result<Pending, Refusal> {
+        let random = || -> std::io::Result<_> {
+            let code = if level >= Level::Destroy { Some(code()?) } else { None };
+            Ok((format!("ap_{}", token(10)?), code))
+        };
+        let (id, code) = random().map_err(|_| nobody())?;
+        let asked = self.tick();
+        let expires = asked.seconds().saturating_add(self.open_for() / 1000);
+        Ok(Pending { id, binding, principal: case.call.caller.principal.clone(), expires, asked, code, ..Pending::default() })
+    }
+
+    pub(super) fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
+        let text = self.text(case, preview, level, pending.code.as_deref());
+        let wait = self.manifest.approvals.timeout;
+        Question { id: pending.id.clone(), text, code: pending.code.clone(), wait, by_operator: pending.operator }
+    }
+
+    /// What a person reads, whichever channel shows it.
+    pub(super) fn text(&self, case: &Case<'_>, preview: &Preview, level: Level, code: Option<&str>) -> String {
+        let now_ns = i128::from(self.tick().seconds()) * 1_000_000_000;
+        let mut text = question::text(case.action, case.opened, preview, level, now_ns, code, self.manifest.filters.secrets);
+        if matches!(case.action, Action::RunPython(_)) && crate::policy::python_network(&self.manifest, &case.capability.profile) {
+            text = question::reaching(&text, &self.manifest.network);
+        }
+        if self.intake(&case.call.caller.session).0 {
+            text.push_str("\nThis session has taken in content from outside: what it asks for now may be a stranger's wish.");
+        }
+        let carried = crate::filter::carried(&case.call.arguments, &self.manifest.filters).found;
+        if !carried.is_empty() {
+            let told: Vec<String> =
+                carried.iter().map(|count| format!("{} {}", count.count, crate::filter::escape_line(&count.type_))).collect();
+            text.push_str("\nIts arguments carry: ");
+            text.push_str(&told.join(", "));
+            text.push('.');
+        }
+        for warning in warnings(case) {
+            text.push_str("\nThe static check warns:");
+            text.push_str(&crate::filter::escape(warning));
+        }
+        text
+    }
+}
+
+pub(super) fn channel_name(case: &Case<'_>) -> &'static str {
+    match case.call.caller.channel {
+        Channel::None => "none",
+        Channel::During => "elicitation",
+        Channel::Repeat => "input_required",
+    }
+}

@@ -1,0 +1,159 @@
+//! Which files hold what came from outside. Of folders that stay, every server on the state folder knows, also after a restart; of a session's
+//! own folder only the server that has it.
+
+use std::collections::BTreeSet;
+
+use crate::model::{RelPath, Target};
+
+/// Files that are remembered; beyond them a whole root counts as a stranger's.
+const MAX_FILES: usize = 4096;
+/// Bytes of their names, as they are kept.
+const MAX_TEXT: usize = 512 << 10;
+
+/// The marks. A place in a folder that stays is named from the machine's own root, whose name here is empty: two manifests may call one folder
+/// by two names.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    files: BTreeSet<Target>,
+    /// The text that the shared ones were read from last.
+    text: Vec<u8>,
+    changed: bool,
+}
+
+impl Marks {
+    /// Takes in what the servers of the folder know. A text that cannot be read takes nothing away.
+    pub(super) fn learn(&mut self, text: &[u8]) {
+        if self.text == text {
+            return;
+        }
+        if let Ok(paths) = serde_json::from_slice::<Vec<String>>(text) {
+            self.files.retain(|file| !file.root.is_empty());
+            let parsed = paths.iter().filter_map(|path| RelPath::parse(path).ok());
+            self.files.extend(parsed.map(|path| Target { root: String::new(), path }));
+            text.clone_into(&mut self.text);
+        }
+    }
+
+    /// The text for the servers of the folder, where there is something new to tell.
+    pub(super) fn tell(&mut self) -> Option<Vec<u8>> {
+        if !std::mem::take(&mut self.changed) {
+            return None;
+        }
+        let paths: Vec<String> = self.files.iter().filter(|file| file.root.is_empty()).map(|file| file.path.to_string()).collect();
+        let text = serde_json::to_vec(&paths).ok()?;
+        self.text.clone_from(&text);
+        Some(text)
+    }
+
+    /// Marks a place; `root` is the folder of its root, which is marked as a whole when there are too many.
+    pub(super) fn add(&mut self, place: &Target, root: &Target) {
+        if self.is_strange(place) {
+            return;
+        }
+        let size = |file: &Target| file.path.segments().iter().map(|segment| segment.len() + 2).sum::<usize>() + 4;
+        if self.files.len() >= MAX_FILES || self.files.iter().map(size).sum::<usize>() + size(place) > MAX_TEXT {
+            self.files.retain(|file| !is_below(file, root));
+            self.files.insert(root.clone());
+        } else {
+            self.files.insert(place.clone());
+        }
+        self.changed |= place.root.is_empty();
+    }
+
+    /// What was moved is strange where it is now. `root` is the folder of the new root.
+    pub(super) fn rename(&mut self, from: &Target, to: &Target, root: &Target) {
+        let whole = self.is_strange(from);
+        let below: Vec<Target> = self.files.iter().filter(|file| is_below(file, from)).cloned().collect();
+        let moved = |file: &Target| Some(Target { root: to.root.clone(), path: file.path.rebased(&from.path, &to.path)? });
+        let moved: Vec<Target> = below.iter().filter_map(moved).chain(whole.then(|| to.clone())).collect();
+        self.remove(from);
+        for place in &moved {
+            self.add(place, root);
+        }
+    }
+
+    /// What is gone, with all below it, says nothing any more.
+    pub(super) fn remove(&mut self, place: &Target) {
+        let before = self.files.len();
+        self.files.retain(|file| !is_below(file, place));
+        self.changed |= before != self.files.len() && place.root.is_empty();
+    }
+
+    /// Forgets the folders that end with a session.
+    pub(super) fn end(&mut self, is_of_session: impl Fn(&str) -> bool) {
+        self.files.retain(|file| file.root.is_empty() || !is_of_session(&file.root));
+    }
+
+    /// Whether a file is marked, or a folder it lies in.
+    pub(super) fn is_strange(&self, place: &Target) -> bool {
+        let held = |path| self.files.contains(&Target { root: place.root.clone(), path });
+        !self.files.is_empty() && place.path.ancestors().any(held)
+    }
+
+    /// Whether anything in a folder is marked, or the folder itself.
+    pub(super) fn holds_in(&self, folder: &Target) -> bool {
+        self.is_strange(folder) || self.files.iter().any(|file| is_below(file, folder))
+    }
+}
+
+fn is_below(file: &Target, folder: &Target) -> bool {
+    file.root == folder.root && file.path.is_within(&folder.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(text: &str) -> Target {
+        Target { root: String::new(), path: RelPath::parse(text).unwrap() }
+    }
+
+    fn own(text: &str) -> Target {
+        Target { root: "work@s".to_owned(), path: RelPath::parse(text).unwrap() }
+    }
+
+    #[test]
+    fn a_saved_page_is_known_by_its_place_and_others_are_not() {
+        let mut marks = Marks::default();
+        marks.add(&shared("home/work/pages/a.html"), &shared("home/work"));
+        assert!(marks.is_strange(&shared("home/work/pages/a.html")) && marks.holds_in(&shared("home/work")));
+        for other in ["home/work/pages/b.html", "home/work/pages", "home/project/pages/a.html", "home"] {
+            assert!(!marks.is_strange(&shared(other)), "{other}");
+        }
+        assert!(!marks.is_strange(&own("home/work/pages/a.html")) && !marks.holds_in(&shared("home/project")));
+        marks.rename(&shared("home/work/pages"), &shared("home/project/kept"), &shared("home/project"));
+        assert!(marks.is_strange(&shared("home/project/kept/a.html")) && !marks.holds_in(&shared("home/work")));
+        marks.remove(&shared("home/project/kept"));
+        assert!(!marks.holds_in(&shared("home")));
+    }
+
+    #[test]
+    fn what_one_server_marks_another_learns_and_a_torn_text_takes_nothing_away() {
+        let mut first = Marks::default();
+        first.add(&own("a"), &own(""));
+        assert_eq!(first.tell(), None, "a session's own folder is nobody else's");
+        first.add(&shared("w/a"), &shared("w"));
+        let told = first.tell().unwrap();
+        let mut second = Marks::default();
+        second.learn(&told);
+        assert!(second.is_strange(&shared("w/a")) && !second.is_strange(&own("a")));
+        for torn in [b"".as_slice(), b"[\"w/", b"{}"] {
+            second.learn(torn);
+            assert!(second.is_strange(&shared("w/a")));
+        }
+        first.remove(&shared("w/a"));
+        second.learn(&first.tell().unwrap());
+        assert!(!second.is_strange(&shared("w/a")) && first.is_strange(&own("a")));
+    }
+
+    #[test]
+    fn beyond_what_is_remembered_a_whole_root_is_a_strangers() {
+        let mut marks = Marks::default();
+        (0..=MAX_FILES).for_each(|n| marks.add(&shared(&format!("work/{n}")), &shared("work")));
+        assert!(marks.is_strange(&shared("work/any")) && !marks.is_strange(&shared("project/any")));
+        let mut marks = Marks::default();
+        let long = "x".repeat(250);
+        (0..MAX_FILES).for_each(|n| marks.add(&shared(&format!("work/{long}/{n}")), &shared("work")));
+        assert!(marks.is_strange(&shared("work/any")) && marks.tell().unwrap().len() < 2 * MAX_TEXT);
+    }
+}
