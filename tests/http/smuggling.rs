@@ -73,9 +73,9 @@ fn requests_one_after_the_other_without_waiting_are_answered_in_their_order() {
     let home = Home::new(Policy::default());
     let server = HttpServer::start(&home);
     let probe = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    let list = format!("{}{}", head(&format!("content-length: {}\r\n\r\n", body().len())), body());
+    let tools = format!("{}{}", head(&format!("content-length: {}\r\n\r\n", body().len())), body());
     let last = "GET /nowhere HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    let said = said(&server, &format!("{probe}{list}{probe}{last}"));
+    let said = said(&server, &format!("{probe}{tools}{probe}{last}"));
     assert_eq!(statuses(&said), ["200", "200", "200", "404"], "{said}");
 }
 
