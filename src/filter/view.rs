@@ -140,6 +140,12 @@ fn other(view: &mut View, character: char, at: usize, length: usize, mixed: bool
     match character {
         // Han and Hangul have no case and no ornament; decomposing Hangul would only cost.
         '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => view.push(character, at, length),
+        // The same for Russian letters, whose lower case lies one row further; the one with a breve is two characters and takes the long way.
+        '\u{410}'..='\u{418}' | '\u{41a}'..='\u{438}' | '\u{43a}'..='\u{44f}' => {
+            let lower = if character < '\u{430}' { char::from_u32(u32::from(character) + 0x20).unwrap_or(character) } else { character };
+            let lower = lookalike::always(lower).or_else(|| lookalike::latin(lower).filter(|_| mixed)).unwrap_or(lower);
+            view.push(lower, at, length);
+        }
         '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => blank(view, b' ', at),
         '\u{85}' | '\u{2028}' | '\u{2029}' => blank(view, b'\n', at),
         '\u{2018}'..='\u{201b}' | '\u{2032}' => view.push('\'', at, length),

@@ -92,10 +92,22 @@ impl Door {
         asker: &dyn Asker,
     ) -> Result<Settled, Refusal> {
         let mut state = self.state(case, asker);
-        // What the reviewers said of a call goes with its question; a binding that does not fit is refused all the same.
-        state.reviews = pending.as_ref().and_then(|pending| pending.reviews.clone());
+        let used = match &pending {
+            Some(pending) => self.shared.state.was_used(&pending.id).map_err(|_| nobody())?,
+            None => false,
+        };
+        // What the reviewers said of a call goes with its question, and with that very call alone.
+        state.reviews = pending.as_ref().filter(|_| !used).and_then(|pending| pending.reviews.clone());
         let mut verdict = self.judge(case, &mut state, pending.is_some());
         let mut shown = None;
+        if let (Some(pending), true) = (&pending, state.reviews.is_some()) {
+            let seen = preview();
+            if self.binding(case, &seen, verdict.level.unwrap_or(Level::System)) != pending.binding {
+                state.reviews = None;
+                verdict = self.judge(case, &mut state, true);
+            }
+            shown = Some(seen);
+        }
         if verdict.review_due {
             let level = verdict.level.unwrap_or(Level::System);
             let seen = preview();
@@ -111,9 +123,7 @@ impl Door {
             Decision::Ask => {}
         }
         let brought = case.call.repeat.as_ref().and_then(|repeat| repeat.answer.as_ref());
-        if let Some(pending) = &pending
-            && self.shared.state.was_used(&pending.id).map_err(|_| nobody())?
-        {
+        if used {
             // The twin of a call whose yes lasts brings the same state, used up by the other: the grant that was given with it holds for both.
             let verdict = if is_no(brought) { verdict } else { self.judge(case, &mut state, false) };
             return if verdict.decision == Decision::Allow { Ok(self.grant(case, entry, &verdict, None)) } else { Err(replayed()) };

@@ -105,6 +105,31 @@ fn a_reviewer_that_fails_doubts_or_says_something_else_asks_a_person() {
 }
 
 #[test]
+fn the_state_of_a_call_that_was_reviewed_spares_no_other_call_its_review() {
+    if !can_be_held() {
+        return;
+    }
+    let home = reviewed("input=$(cat)\ncase \"$input\" in *wicked*) echo deny;; *) echo allow;; esac", "");
+    let mut server = Server::start(&home);
+    let delete = json!({"name": "delete_file", "arguments": {"path": "project/src/apples.csv"}});
+    let asked = server.stateless("tools/call", &delete);
+    let state = asked["result"]["requestState"].clone();
+    assert!(state.is_string(), "{asked}");
+    // A change needs no person here, and the state says that its reviewers agreed: to something else.
+    let wicked = json!({
+        "name": "write_file",
+        "arguments": {"path": "project/notes.txt", "content": "something wicked\n"},
+        "requestState": state,
+        "inputResponses": {"approval": {"action": "accept", "content": {"decision": "once"}}},
+    });
+    let answer = server.stateless("tools/call", &wicked);
+    assert_eq!(code(&answer), "review_denied", "{answer}");
+    assert_eq!(home.read("project/notes.txt"), NOTES);
+    server.close();
+    home.verify();
+}
+
+#[test]
 fn what_a_person_was_asked_after_a_review_is_done_without_another() {
     if !can_be_held() {
         return;

@@ -53,26 +53,38 @@ pub(super) enum Idea {
     Despite,
     /// delete all files
     Harm,
+    /// do not mention this, not to the user
+    Silent,
+    /// send the conversation
+    Carry,
+    /// five stars, the best mark
+    Praise,
+    /// the user's request
+    Wish,
+    /// the rules no longer hold
+    Void,
+    /// do not forget to
+    Minded,
 }
 
 /// How many ideas there are.
-const IDEAS: usize = Harm as usize + 1;
+const IDEAS: usize = Minded as usize + 1;
 
 use Idea::{
-    Above, Ask, Despite, Drop, Forget, Free, Guarded, Harm, Instead, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Told, Turn,
+    Above, Ask, Carry, Despite, Drop, Forget, Free, Guarded, Harm, Instead, Machine, Minded, Mode, New, Now, Orders, Praise, Prompt, Rank,
+    Show, Silent, Told, Turn, Void, Wish,
 };
 
 impl Idea {
     /// Whether its words are rare enough in ordinary text to be looked for first.
     const fn is_rare(self) -> bool {
-        !matches!(self, Above | Orders | Show | Machine | Ask | Harm)
+        !matches!(self, Above | Orders | Show | Machine | Ask | Harm | Wish)
     }
 }
 
 /// The words of one language.
 pub(super) struct Language {
     /// Its code.
-    #[cfg_attr(not(test), expect(dead_code, reason = "names the row for readers and for the test of the table"))]
     pub(super) name: &'static str,
     /// Whether it separates words by blanks.
     pub(super) blanks: bool,
@@ -107,6 +119,19 @@ const COMPANIES: &[Company] = &[
     Company { type_: "authority", ideas: &[Mode, Machine], weight: 0.2 },
     Company { type_: "authority", ideas: &[Mode, Rank], weight: 0.3 },
     Company { type_: "authority", ideas: &[Mode, Guarded], weight: 0.35 },
+    Company { type_: "override", ideas: &[Forget, Wish], weight: 0.6 },
+    Company { type_: "override", ideas: &[Void], weight: 0.35 },
+    Company { type_: "role_change", ideas: &[Void, Free], weight: 0.5 },
+    Company { type_: "role_change", ideas: &[Void, Now], weight: 0.5 },
+    Company { type_: "role_change", ideas: &[Forget, Free], weight: 0.55 },
+    Company { type_: "hidden_action", ideas: &[Silent, Machine], weight: 0.4 },
+    Company { type_: "hidden_action", ideas: &[Silent, Praise], weight: 0.5 },
+    Company { type_: "exfiltration", ideas: &[Carry, Machine], weight: 0.45 },
+    Company { type_: "exfiltration", ideas: &[Carry, Silent], weight: 0.55 },
+    Company { type_: "exfiltration", ideas: &[Carry, Forget], weight: 0.5 },
+    Company { type_: "exfiltration", ideas: &[Carry, Now], weight: 0.45 },
+    Company { type_: "exfiltration", ideas: &[Carry, Free], weight: 0.4 },
+    Company { type_: "payload", ideas: &[Praise, Machine], weight: 0.3 },
 ];
 
 /// Bytes within which the ideas of one company must stand.
@@ -129,7 +154,9 @@ impl Table {
     fn of(ascii: bool, rare: bool) -> Self {
         let mut patterns = Vec::new();
         let mut entries = Vec::new();
-        for (language, row) in all_languages().enumerate() {
+        for row in all_languages() {
+            // Rows of one name are one language.
+            let language = all_languages().position(|first| first.name == row.name).unwrap_or_default();
             for (idea, words) in row.words.iter().filter(|(idea, _)| idea.is_rare() == rare) {
                 for word in words.split(';') {
                     let stem = word.strip_suffix('*');
@@ -140,7 +167,12 @@ impl Table {
                     // A word like `dan (` ends in a sign, where no further boundary is wanted.
                     let ends_open = !folded.ends_with(char::is_alphanumeric);
                     let parted = row.blanks || ascii;
-                    entries.push(Entry { language, idea: *idea, left: parted, right: stem.is_none() && parted && !ends_open });
+                    entries.push(Entry {
+                        language,
+                        idea: *idea,
+                        left: parted,
+                        right: stem.is_none() && parted && !ends_open && *idea != Minded,
+                    });
                     patterns.push(folded);
                 }
             }
@@ -152,8 +184,8 @@ impl Table {
 
 /// Every language's row.
 fn all_languages() -> impl Iterator<Item = &'static Language> {
-    use super::{languages, languages_east, languages_west};
-    languages::LANGUAGES.iter().chain(languages_west::LANGUAGES).chain(languages_east::LANGUAGES)
+    use super::{languages, languages_east, languages_more, languages_west};
+    languages::LANGUAGES.iter().chain(languages_west::LANGUAGES).chain(languages_east::LANGUAGES).chain(languages_more::LANGUAGES)
 }
 
 static RARE_ASCII: LazyLock<Table> = LazyLock::new(|| Table::of(true, true));
@@ -172,6 +204,7 @@ pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
         find(&RARE_OTHER, text, 0, &mut words);
     }
     words.sort_by_key(|word: &Word| word.start);
+    drop_minded(&mut words);
     let parts = surroundings(&words);
     for &(start, end) in &parts {
         let start = floor(text, start);
@@ -191,6 +224,20 @@ struct Word {
     end: usize,
     language: usize,
     idea: Idea,
+}
+
+/// Who is told not to forget something is told to keep it in mind. Words come in the order of their places.
+fn drop_minded(words: &mut Vec<Word>) {
+    let minded: Vec<(usize, usize)> = words.iter().filter(|word| word.idea == Minded).map(|word| (word.start, word.end)).collect();
+    if minded.is_empty() {
+        return;
+    }
+    words.retain(|word| {
+        // Spans of one automaton over one text end in the order they begin, but for a few that overlap.
+        let near = minded.partition_point(|&(start, _)| start <= word.end).checked_sub(1).and_then(|at| minded.get(at));
+        let covered = near.is_some_and(|&(start, end)| start <= word.end && word.start <= end + 2);
+        word.idea != Minded && !(covered && matches!(word.idea, Forget | Drop | Told))
+    });
 }
 
 /// Where common words can keep company with rare ones; disjoint, so that each byte is read once more at most.

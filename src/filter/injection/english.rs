@@ -16,11 +16,12 @@ pub(super) struct Rule {
     pub(super) form: &'static str,
 }
 
-const fn rule(type_: &'static str, weight: f32, words: &'static str, form: &'static str) -> Rule {
+pub(super) const fn rule(type_: &'static str, weight: f32, words: &'static str, form: &'static str) -> Rule {
     Rule { type_, weight, words, form }
 }
 
-const OVER: &str = "ignor;disregard;forget;overrid;bypass;neglect;overlook;discard;abandon;dismiss;cancel;erase;supersede;revoke;unlearn;no attention;not follow;n't follow;n't obey;not obey;not comply;stop following;stop obeying";
+/// Words of which one stands in every form that begins with `{over}`.
+pub(super) const OVER: &str = "nullif; aside;no heed;drop;ignor;disregard;forget;overrid;bypass;neglect;overlook;discard;abandon;dismiss;cancel;erase;supersede;revoke;unlearn;no attention;not follow;n't follow;n't obey;not obey;not comply;stop following;stop obeying";
 
 /// The rules.
 pub(super) const RULES: &[Rule] = &[
@@ -36,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         "override",
         0.6,
         OVER,
-        r"\b{over}\s{1,2}(?:about\s)?(?:all|any|every|the|these|those)\s{1,2}{2}(?:instructions|directives|guidelines|rules|orders|prompts|programming)\s{1,2}(?:you|that (?:you|tell|say|were|limit|prevent)|which you|given|so far|and (?:say|state|print|output|do|send|reveal|show|instead|tell|write|give|respond|reply|answer))",
+        r"\b{over}\s{1,2}(?:about\s)?(?:all|any|every|the|these|those)\s{1,2}{2}(?:instructions|directives|guidelines|rules|orders|prompts|programming|constraints|restrictions|limits)\s{1,2}(?:(?:placed|imposed|put) (?:up)?on you|you|that (?:you|tell|say|were|limit|prevent)|which you|given|so far|and (?:say|state|print|output|do|send|reveal|show|instead|tell|write|give|respond|reply|answer))",
     ),
     rule(
         "override",
@@ -60,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         "override",
         0.65,
         OVER,
-        r"\b{over}\s{1,2}(?:the|this|that|these|those|all|any)\s{1,2}{2}(?:and|then|but)\s{1,2}(?:instead\s|only\s|just\s|simply\s)?(?:say|state|print|output|write|respond|reply|answer|return|tell|translate|call|run|send|execute|claim|conclude|declare)\b",
+        r"\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|dismiss)\s{1,2}(?:the|this|that|these|those|all|any)\s{1,2}{2}(?:and|then|but)\s{1,2}(?:instead\s|only\s|just\s|simply\s)?(?:say|state|print|output|write|respond|reply|answer|return|tell|translate|call|run|send|execute|claim|conclude|declare)\b",
     ),
     rule(
         "override",
@@ -241,8 +242,8 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "role_change",
         0.5,
-        "override mode;override protocol;admin override;administrator override;security override;system override;developer override;emergency override",
-        r"\b(?:entering\s{1,2}{3})?(?:admin(?:istrator)?|security|system|developer|emergency|law enforcement|root|authority|master)?\s?override\s?(?:mode|protocol|code|activated|engaged|:)",
+        "override mode;override protocol;override code;override activated;override engaged;admin override;administrator override;security override;system override;developer override;emergency override",
+        r"\b(?:entering\s{1,2}{3}override\s?mode|(?:admin(?:istrator)?|security|system|developer|emergency|law enforcement|root|authority|master)\s?override\s?(?:mode|protocol|code|activated|engaged|:)|override\s?(?:protocol|code|(?:mode )?activated|(?:mode )?engaged))",
     ),
     rule(
         "authority",
@@ -316,13 +317,13 @@ pub(super) const RULES: &[Rule] = &[
         "addressed",
         0.45,
         "assistant;the ai;language model;the model;chatbot;llm;the ai agent;ai model;ai system;ai agent;gpt;claude;gemini;copilot",
-        r"\b(?:the |any |all |this |every )?(?:{ai}|the model)\s{1,2}(?:reading \S+ \S+ |that \S+ \S+ \S+ )?(?:must|shall|should (?:now|immediately|first|instead)|is (?:now |hereby )?(?:required|instructed|ordered|directed|authori[sz]ed) to|has to|needs to (?:now|immediately|first)|will now|should)\s{1,2}(?:now |first |also |immediately |always |then |only |not |never ){0,2}(?:follow|do the following|execute|send|forward|call|run|open|fetch|visit|reveal|output|print|delete|ignore|disregard|transfer|upload|post|e-?mail|respond with|reply with|say that|include|append|read the|obey|comply|invoke|disclose|click|download|install|recommend|rate|approve|add the|write)\b",
+        r"\b(?:the |any |all |this |every )?(?:{ai}|the model)\s{1,2}(?:reading \S+ \S+ |that \S+ \S+ \S+ )?(?:must|shall|should (?:now|immediately|first|instead)|is (?:now |hereby )?(?:required|instructed|ordered|directed|authori[sz]ed) to|has to|needs to (?:now|immediately|first)|will now|should)\s{1,2}(?:now |first |also |immediately |always |then |only |not |never ){0,2}(?:follow|do the following|execute|send|forward|call|run|open|fetch|visit|reveal|output|print|delete|ignore|disregard|transfer|upload|post|e-?mail|respond with|reply with|say that|include|append|read the|obey|comply|invoke|disclose|click|download|install|recommend|rate|approve|add the|write|mention this|mention that)\b",
     ),
     rule(
         "addressed",
         0.5,
         "before you can;you can solve the task;do the following first;call the following tool;in order to complete your task;to continue, the assistant;to proceed, the assistant;to complete this request, you",
-        r"\b(?:before you can (?:solve|complete|answer|do|continue|finish)|you can (?:then )?solve the task|(?:please )?(?:do the following first|first call the following)|to (?:continue|proceed)\W{1,3}the (?:assistant|ai|model|agent) (?:must|should|needs))",
+        r"\b(?:before you can (?:solve|complete|answer|continue|finish)|you can (?:then )?solve the task|(?:please )?(?:do the following first|first call the following)|to (?:continue|proceed)\W{1,3}the (?:assistant|ai|model|agent) (?:must|should|needs))",
     ),
     // Hiding the deed.
     rule(
@@ -378,19 +379,19 @@ pub(super) const RULES: &[Rule] = &[
         "exfiltration",
         0.6,
         "](http",
-        r"!\[[^\]\n]{0,120}\]\(https?://[^)\s]{1,200}[?&/#][^)\s]{0,80}(?:\{\{?|\$\{?|<|\[|%7b|%3c|__)\s?[^)\n]{0,60}",
+        r"!\[[^\]\n]{0,120}\]\(https?://[^)\s]{1,200}[?&/#][^)\s]{0,80}(?:\{\{?|\$\{|\$[a-z]|<|\[|%7b|%3c|__)\s?[^)\n]{0,60}",
     ),
     rule(
         "exfiltration",
         0.6,
         "](http",
-        r"!?\[[^\]\n]{0,120}\]\(https?://[^)\s]{1,200}[?&](?:q|data|d|c|s|p|secret|token|key|api_?key|history|conversation|chat|msg|message|prompt|leak|exfil|info|context|user|email|payload|content|text|cookie|session|system_?prompt)=(?:\s|[^)\s&]{0,40}(?:user|conversation|history|secret|prompt|message|insert|api.?key|password|email|summary|context|base64|encoded|data|chat|here)[^)\s]{0,60})",
+        r"!\[[^\]\n]{0,120}\]\(https?://[^)\s]{1,200}[?&](?:q|data|d|c|s|p|secret|token|key|api_?key|history|conversation|chat|msg|message|prompt|leak|exfil|info|context|user|email|payload|content|text|cookie|session|system_?prompt)=(?:\s|[^)\s&]{0,40}(?:user|conversation|history|secret|prompt|message|insert|api.?key|password|email|summary|context|base64|encoded|data|chat|here)[^)\s]{0,60})",
     ),
     rule(
         "exfiltration",
         0.5,
         "https://;http://",
-        r"\b(?:render|display|show|include|insert|output|embed|create|end|add|load|print|append)\b[^.\n]{0,60}(?:image|img|markdown|link|picture|pixel)\b[^\n]{0,80}https?://[^\n]{0,160}(?:\{|\[|<|conversation|history|secret|user|data|summary|prompt|base64|encoded|password|key)",
+        r"\b(?:render|display|show|include|insert|output|embed|create|end|add|load|print|append)\b[^.\n]{0,60}(?:image|img|markdown|link|picture|pixel)\b[^\n]{0,80}https?://(?:[^ \n]{0,160}(?:\{|\[|<)|[^\n]{0,160}(?:conversation|history|secret|user\b|user\x27s|summary|system prompt|base64|encoded|password|api.?key|the data|their data))",
     ),
     rule(
         "exfiltration",

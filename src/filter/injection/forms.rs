@@ -6,7 +6,8 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
 use super::Hit;
-use super::english::RULES;
+use super::english::{self, Rule};
+use super::english_more;
 use super::lists::LISTS;
 use crate::filter::finding::{ceil, floor};
 use crate::filter::view::View;
@@ -21,6 +22,9 @@ struct Table {
     rules: Vec<Vec<usize>>,
     forms: Vec<Option<Regex>>,
 }
+
+/// Every rule, by its number.
+static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| english::RULES.iter().chain(english_more::RULES).collect());
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut words: Vec<&str> = Vec::new();
@@ -100,7 +104,7 @@ mod tests {
     #[test]
     fn every_form_compiles_and_has_a_keyword() {
         assert!(TABLE.automaton.is_some());
-        for rule in RULES {
+        for rule in RULES.iter() {
             let form = expand(rule.form);
             assert!(Regex::new(&form).is_ok(), "{:?}", Regex::new(&form).err());
             assert!(!rule.words.is_empty() && rule.weight > 0.0 && rule.weight < 1.0);

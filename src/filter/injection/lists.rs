@@ -5,19 +5,18 @@ pub(super) const LISTS: &[(&str, &str)] = &[
     ("{q}", r#"["'`*_>\]\)]*"#),
     (
         "{over}",
-        r"(?:ignor(?:e|ed|es|ing)|disregard(?:ed|s|ing)?|forget(?:ting)?|overrid(?:e|es|ing)|bypass(?:ing)?|neglect|overlook|discard|abandon|dismiss|cancel|erase|supersede|revoke|unlearn|pay no attention to|do not (?:follow|obey|comply with)|don't (?:follow|obey)|stop (?:following|obeying))",
+        r"(?:ignor(?:e|ed|es|ing)|disregard(?:ed|s|ing)?|forget(?:ting)?|overrid(?:e|es|ing)|bypass(?:ing)?|nullif(?:y|ies|ying)|(?:set|put|leave|lay|cast|brush) aside|pay no heed to|drop|neglect|overlook|discard|abandon|dismiss|cancel|erase|supersede|revoke|unlearn|pay no attention to|do not (?:follow|obey|comply with)|don't (?:follow|obey)|stop (?:following|obeying))",
     ),
-    (
-        "{prior}",
-        r"(?:previous(?:ly)?|prior|above(?:-mentioned)?|earlier|preceding|foregoing|former|past|initial|original|existing|old|first)",
-    ),
+    ("{prior}", r"(?:previous(?:ly)?|prior|above(?:-mentioned)?|earlier|preceding|foregoing)"),
+    // What is said of manuals and contracts as well.
+    ("{weakprior}", r"(?:former|past|initial|original|existing|old|first)"),
     (
         "{orders}",
-        r"(?:instructions?|directions?|directives?|prompts?|commands?|orders?|guidelines?|rules?|programming|constraints?|restrictions?|context|tasks?|guardrails?|limitations?|policies|policy|requests?|conversations?|text|data|content)",
+        r"(?:instructions?|directions?|directives?|prompts?|commands?|orders?|guidelines?|guidance|rules?|programming|constraints?|restrictions?|context|tasks?|guardrails?|limitations?|policies|policy|requests?|conversations?|text|data|content)",
     ),
     (
         "{law}",
-        r"(?:instructions?|directions?|directives?|system prompts?|prompts?|guidelines?|programming|guardrails?|safety (?:rules|guidelines|policies|protocols|filters)|content (?:policy|policies|filters?)|ethical (?:rules|guidelines|constraints)|moral compass)",
+        r"(?:instructions?|directions?|directives?|guidance|constraints|restrictions|system prompts?|prompts?|guidelines?|programming|guardrails?|safety (?:rules|guidelines|policies|protocols|filters)|content (?:policy|policies|filters?)|ethical (?:rules|guidelines|constraints)|moral compass)",
     ),
     (
         "{show}",
@@ -25,11 +24,11 @@ pub(super) const LISTS: &[(&str, &str)] = &[
     ),
     (
         "{secretprompt}",
-        r"(?:(?:system|initial|original|hidden|secret|starting|internal|developer|base|core|first|full|exact|entire|pre)[\s-]{1,2}){1,3}(?:prompts?|instructions?|messages?|directives?|guidelines)",
+        r"(?:(?:(?:system|initial|original|hidden|secret|starting|internal|developer|base|core|first|full|exact|entire|pre)[\s-]{1,2}){1,3}(?:prompts?|instructions?|directives?|guidelines)|(?:(?:full|exact|entire|first|initial|original)[\s-]{1,2}){0,2}(?:system|hidden|secret|internal|developer|starting)[\s-]{1,2}messages?)",
     ),
     (
         "{loot}",
-        r"(?:(?:conversation|chat|message|browsing)s?(?: (?:history|logs?|transcript|context))?|api[ _-]?keys?|passwords?|credentials?|secrets?|(?:access|session|auth) tokens?|tokens|system prompt|environment variables|env vars|private keys?|ssh keys?|cookies|user(?:'s)? (?:data|messages?|information|files?|e-?mails?|details|prompt|query|question|input|location|name|(?:last|previous) message)|personal (?:data|information)|confidential \w+|session data)",
+        r"(?:(?:conversation|chat|message|browsing|session)s?(?: (?:history|logs?|transcript|context))?|transcripts?|api[ _-]?keys?|passwords?|credentials?|secrets?|(?:access|session|auth) tokens?|tokens|system prompt|environment variables|env vars|private keys?|ssh keys?|cookies|user(?:'s)? (?:data|messages?|information|files?|e-?mails?|details|prompt|query|question|input|location|name|(?:last|previous) message)|personal (?:data|information)|confidential \w+|session data)",
     ),
     (
         "{send}",
@@ -45,7 +44,7 @@ pub(super) const LISTS: &[(&str, &str)] = &[
     ),
     (
         "{do}",
-        r"(?:follow|do|execute|send|forward|call|run|open|fetch|visit|reveal|output|print|delete|ignore|transfer|upload|post|e-?mail|respond|reply|say|include|append|read|obey|comply|invoke|disclose|disregard|navigate|click|download|install|state|tell|recommend|add|perform|use|write|give|approve|rate|praise|start|begin|provide|repeat|insert|summari[sz]e|answer|end|never|always|not|immediately|first|now)",
+        r"(?:follow|do|execute|send|forward|call|run|open|fetch|visit|reveal|output|print|delete|ignore|transfer|upload|post|e-?mail|respond|reply|say|include|append|read|obey|comply|invoke|disclose|disregard|navigate|click|download|install|state|tell|recommend|add|perform|use|write|give|approve|rate|praise|start|begin|provide|repeat|insert|mention|warn|recommend|skip|mark|rank|score|carry out|proceed|summari[sz]e|answer|end|never|always|not|immediately|first|now)",
     ),
     ("{0}", r""),
     ("{2}", r#"(?:[a-z0-9'"`_,;:()/<>*-]+\s{1,2}){0,2}?"#),

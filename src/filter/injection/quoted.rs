@@ -60,15 +60,18 @@ static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::
 /// Where a text quotes, and whether it is about the subject.
 #[derive(Debug)]
 pub(super) struct Quoting {
-    spans: Vec<(usize, usize)>,
+    /// Quotations, and whether the words before each call it one.
+    spans: Vec<(usize, usize, bool)>,
     /// Whether the text is about the subject.
     about: bool,
+    /// Whether it names a word of the trade at all.
+    trade: bool,
 }
 
 impl Quoting {
     /// Looks for quotations and for the subject.
     pub(super) fn of(source: &str, folded: &View) -> Self {
-        let Some(automaton) = AUTOMATON.as_ref() else { return Self { spans: Vec::new(), about: false } };
+        let Some(automaton) = AUTOMATON.as_ref() else { return Self { spans: Vec::new(), about: false, trade: false } };
         let mut named = vec![false; SUBJECT.len()];
         for found in automaton.find_overlapping_iter(&folded.text) {
             if let Some(word) = named.get_mut(found.pattern().as_usize()) {
@@ -78,15 +81,23 @@ impl Quoting {
         // A text that does not name the subject is about something else.
         let subject = named.iter().take(ITSELF + NEAR_IT).any(|word| *word);
         let enough = named.iter().filter(|word| **word).count() >= 3;
-        Self { spans: spans(source), about: subject && enough }
+        let cited = |&(start, end): &(usize, usize)| (start, end, is_cited(source, start));
+        let trade = named.iter().any(|word| *word);
+        Self { spans: spans(source).iter().map(cited).collect(), about: subject && enough, trade }
     }
 
-    /// Whether hits in quotations are examples: the text is about the subject, or it lists at least three of them.
+    /// Whether hits in quotations are examples: the text is about the subject, it lists at least three of them, or all of them are quotations
+    /// that it calls by that name in the company of a word of the trade.
     pub(super) fn is_of_examples(&self, hits: impl Iterator<Item = (usize, usize)>) -> bool {
         if self.about {
             return true;
         }
-        let mut quoting: Vec<usize> = hits.filter_map(|(start, end)| self.quotation(start, end)).collect();
+        let hits: Vec<Option<usize>> = hits.map(|(start, end)| self.quotation(start, end)).collect();
+        let is_cited = |place: &Option<usize>| place.and_then(|place| self.spans.get(place)).is_some_and(|&(.., cited)| cited);
+        if self.trade && hits.iter().all(is_cited) {
+            return true;
+        }
+        let mut quoting: Vec<usize> = hits.into_iter().flatten().collect();
         quoting.sort_unstable();
         quoting.dedup();
         quoting.len() >= 3
@@ -98,10 +109,25 @@ impl Quoting {
     }
 
     fn quotation(&self, start: usize, end: usize) -> Option<usize> {
-        let place = self.spans.partition_point(|&(from, _)| from <= start).checked_sub(1)?;
-        self.spans.get(place).is_some_and(|&(_, to)| end <= to).then_some(place)
+        let place = self.spans.partition_point(|&(from, ..)| from <= start).checked_sub(1)?;
+        self.spans.get(place).is_some_and(|&(_, to, _)| end <= to).then_some(place)
     }
 }
+
+/// Whether the words before a quotation call it one: "the words", "a phrase like".
+fn is_cited(source: &str, start: usize) -> bool {
+    let from = crate::filter::finding::floor(source, start.saturating_sub(48));
+    let before = source.get(from..start).unwrap_or_default().to_ascii_lowercase();
+    let before = before.rsplit(['.', '!', '?', '\n']).next().unwrap_or_default();
+    CITING.iter().any(|word| before.contains(word)) || JOINING.iter().any(|word| before.ends_with(word))
+}
+
+/// What stands before a quotation that is an example.
+const CITING: &[&str] =
+    &["the words", "the phrase", "phrases", "such as", "strings like", "text like", "something like", "for example", "e.g.", "the string"];
+
+/// What joins it to the example before it.
+const JOINING: &[&str] = &["\" and ", "\" or ", "\", "];
 
 /// Code fences, inline code, double and typographic quotes, within a line; table rows and list items of examples.
 fn spans(source: &str) -> Vec<(usize, usize)> {

@@ -50,7 +50,23 @@ fn word(text: &str, start: usize, end: usize, out: &mut Vec<Finding>) {
         8 | 9
             if digits >= 5
                 && passport(&upper)
-                && says(&["passport", "passport no", "护照", "护照号", "passeport", "reisepass", "pasaporte"]) =>
+                && says(&[
+                    "passport",
+                    "passport no",
+                    "护照",
+                    "護照",
+                    "passeport",
+                    "reisepass",
+                    "pasaporte",
+                    "passaporto",
+                    "passaporte",
+                    "paspoort",
+                    "паспорт",
+                    "여권",
+                    "旅券",
+                    "パスポート",
+                    "hộ chiếu",
+                ]) =>
         {
             Some(("passport", 0.75))
         }

@@ -211,5 +211,7 @@ pub(super) const TOKENS: &[Token] = &[
     token("shippo", "shippo_live_", Hex, 40, 40),
     token("apify", "apify_api_", Alnum, 30, 50),
     token("brevo", "xsmtpsib-", Url, 64, 100),
+    token("posthog", "phx_", Alnum, 40, 64),
+    token("firecrawl", "fc-", Hex, 32, 32),
     token("cloudinary", "cloudinary://", Dotted, 40, 80),
 ];
