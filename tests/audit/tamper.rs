@@ -209,7 +209,8 @@ fn a_file_that_was_removed_is_missed_by_its_signed_head() {
 
 #[test]
 fn a_log_that_is_taken_away_or_changed_while_it_is_written_takes_no_further_call() {
-    let ways: [(&str, fn(&Path)); 6] = [
+    type Way = (&'static str, fn(&Path));
+    let ways: [Way; 6] = [
         ("removed", |file| fs::remove_file(file).unwrap()),
         ("renamed", |file| fs::rename(file, file.with_extension("old")).unwrap()),
         ("with its folder", |file| fs::remove_dir_all(file.parent().unwrap()).unwrap()),

@@ -13,6 +13,8 @@ pub(crate) struct HttpServer {
     /// `http://127.0.0.1:PORT`.
     pub(crate) address: String,
     errors: Arc<Mutex<String>>,
+    /// Reads what it writes to stderr, to the end.
+    reading: Option<std::thread::JoinHandle<()>>,
 }
 
 impl HttpServer {
@@ -53,14 +55,14 @@ impl HttpServer {
             *errors.lock().unwrap() += &(line + "\n");
         };
         let told = Arc::clone(&errors);
-        std::thread::spawn(move || {
+        let reading = std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 let mut told = told.lock().unwrap();
                 told.push_str(&line);
                 told.push('\n');
             }
         });
-        Self { child: Some(child), address, errors }
+        Self { child: Some(child), address, errors, reading: Some(reading) }
     }
 
     /// Ends it as a service manager does, and gives what it wrote to stderr.
@@ -68,6 +70,8 @@ impl HttpServer {
         let mut child = self.child.take().unwrap();
         Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
         child.wait().unwrap();
+        // What it wrote last may still be on its way.
+        self.reading.take().unwrap().join().unwrap();
         self.errors.lock().unwrap().clone()
     }
 }

@@ -25,6 +25,7 @@ mod packaging;
 mod restart;
 #[path = "../home/server.rs"]
 mod server;
+mod smuggling;
 mod strictness;
 mod wire;
 

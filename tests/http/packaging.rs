@@ -23,6 +23,22 @@ fn the_registry_entry_and_the_bundle_say_what_the_binary_says() {
     assert!(shipped("Dockerfile").contains(name), "the image's label proves who owns {name}");
     assert!(entry["packages"][0]["identifier"].as_str().unwrap().ends_with(env!("CARGO_PKG_VERSION")));
     assert!(entry["description"].as_str().unwrap().len() <= 100, "the registry takes a hundred characters");
+    // What the registry's schema of 2025-12-11 and the bundle's of 0.3 ask for.
+    let text =
+        |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("{pointer}")).to_owned();
+    let allowed = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
+    assert!(name.len() <= 200 && name.split('/').all(allowed) && text(&entry, "/title").len() <= 100);
+    assert_eq!((text(&entry, "/repository/source"), text(&entry, "/packages/0/transport/type")), ("github".into(), "stdio".into()));
+    assert!(text(&entry, "/repository/url").starts_with("https://") && text(&entry, "/packages/0/registryType") == "oci");
+    for list in ["runtimeArguments", "packageArguments"] {
+        for argument in entry["packages"][0][list].as_array().unwrap() {
+            let needs = if argument["type"] == "named" { "name" } else { "value" };
+            assert!(["named", "positional"].contains(&argument["type"].as_str().unwrap()) && argument[needs].is_string(), "{argument}");
+        }
+    }
+    assert_eq!((text(&bundle, "/manifest_version"), text(&bundle, "/server/type")), ("0.3".into(), "binary".into()));
+    let entry_point = text(&bundle, "/server/entry_point");
+    assert!(text(&bundle, "/server/mcp_config/command").ends_with(&format!("/{entry_point}")) && !text(&bundle, "/author/name").is_empty());
     let listed: BTreeSet<&str> = bundle["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let own: BTreeSet<&str> = toolgate::tools::specs().iter().map(|spec| spec.name).collect();
     assert_eq!(listed, own);

@@ -45,9 +45,8 @@ impl StateDir {
             match UnixStream::connect(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd())) {
                 // Who listens was set down by the kernel when it began to (unix(7), SO_PEERCRED).
                 Ok(stream) if socket_peercred(&stream)?.uid.as_raw() == owner => return Ok(stream),
-                Ok(_) => {}
                 Err(fault) if fault.kind() == io::ErrorKind::ConnectionRefused => remove(&folder, &name)?,
-                Err(_) => {}
+                Ok(_) | Err(_) => {}
             }
         }
         Err(io::ErrorKind::NotFound.into())
@@ -56,8 +55,9 @@ impl StateDir {
 
 /// Whether the name is that of a socket which the owner alone may use, and no link to one.
 fn is_own(folder: &OwnedFd, name: &str, owner: u32) -> bool {
-    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
-        .is_ok_and(|seen| FileType::from_raw_mode(seen.st_mode) == FileType::Socket && seen.st_uid == owner && seen.st_mode & 0o077 == 0)
+    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|seen| {
+        FileType::from_raw_mode(seen.st_mode) == FileType::Socket && seen.st_uid == owner && seen.st_mode & 0o777 == 0o600
+    })
 }
 
 impl Drop for Place {

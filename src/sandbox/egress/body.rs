@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn broken_double_and_unknown_codings_are_refused() {
         let wire = gzip(b"text");
-        for coding in ["gzip, gzip", "gzip,deflate", "br", "compress"] {
+        for coding in ["gzip, gzip", "gzip,deflate", "br", "zstd", "gzip, zstd", "compress"] {
             assert_eq!(decode(coding, Bytes::kib(1), &wire, 100), Err(Code::FetchFailed), "{coding}");
         }
         let half = wire.split_at(wire.len() / 2).0.to_vec();
