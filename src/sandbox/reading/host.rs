@@ -28,11 +28,14 @@ pub struct Settings {
     pub idle: Duration,
     /// Pages that are read at one time; further ones wait.
     pub most: usize,
+    /// Readers that wait for a next page of their owner, at most. A new one takes some twenty times as long for its first page, and
+    /// each is an owner's alone.
+    pub kept: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { helper: PathBuf::from("/proc/self/exe"), idle: Duration::from_mins(3), most: 4 }
+        Self { helper: PathBuf::from("/proc/self/exe"), idle: Duration::from_mins(3), most: 4, kept: 16 }
     }
 }
 
@@ -130,7 +133,7 @@ impl Readers {
         reader.since = Instant::now();
         {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            if idle.len() >= self.settings.most.max(1) {
+            if idle.len() >= self.settings.kept.max(1) {
                 idle.remove(0);
             }
             idle.push(reader);
