@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "here our own program is started as a reader")]
 
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,17 +79,19 @@ impl Readers {
     pub async fn read(&self, owner: &str, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
         let work = async {
             let _place = self.places.acquire().await.map_err(|_| Failure::new(Code::Cancelled, "the server is stopping"))?;
-            let mut reader = match self.idle_of(owner) {
-                Some(reader) => reader,
-                None => self.start(owner).map_err(|fault| unstarted(&fault))?,
-            };
-            match reader.exchange(job, bytes).await {
-                Ok(answer) => {
-                    if !answer.spent && reader.pages < MOST_PAGES {
-                        self.keep(reader);
-                    }
-                    answer.read.map_err(|why| unreadable(&why))
+            if let Some(mut kept) = self.idle_of(owner) {
+                match kept.exchange(job, bytes).await {
+                    Ok(answer) => return self.answer(kept, answer),
+                    // Killed from outside, perhaps before the page came: that is nothing the page did.
+                    Err(_) => match kept.child.wait().await {
+                        Ok(status) if status.signal() == Some(nix::libc::SIGKILL) => {}
+                        status => return Err(ended(status.ok())),
+                    },
                 }
+            }
+            let mut reader = self.start(owner).map_err(|fault| unstarted(&fault))?;
+            match reader.exchange(job, bytes).await {
+                Ok(answer) => self.answer(reader, answer),
                 Err(_) => Err(ended(reader.child.wait().await.ok())),
             }
         };
@@ -109,6 +112,13 @@ impl Readers {
         let stopped = std::mem::take(&mut *self.stop.lock().unwrap_or_else(PoisonError::into_inner));
         stopped.cancel();
         self.close().await;
+    }
+
+    fn answer(&self, reader: Reader, answer: Answer) -> Result<Article, Failure> {
+        if !answer.spent && reader.pages < MOST_PAGES {
+            self.keep(reader);
+        }
+        answer.read.map_err(|why| unreadable(&why))
     }
 
     fn start(&self, owner: &str) -> io::Result<Reader> {
