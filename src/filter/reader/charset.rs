@@ -6,11 +6,13 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 /// it is valid, else Windows-1252. What cannot be decoded becomes U+FFFD; nothing fails.
 ///
 /// # Source
-/// HTML standard, section 13.2.3.2 (encoding sniffing), without the frequency analysis.
+/// HTML standard, section 13.2.3.2 (encoding sniffing), without the frequency analysis; beside it UTF-16 is known without a mark, which the
+/// standard shows as letters between zero bytes: a model reads those all the same.
 pub fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
     let encoding = Encoding::for_bom(bytes)
         .map(|(encoding, _)| encoding)
         .or_else(|| content_type.and_then(charset_of))
+        .or_else(|| unmarked(bytes))
         .or_else(|| declared(bytes))
         .unwrap_or_else(|| if std::str::from_utf8(bytes).is_ok() { UTF_8 } else { WINDOWS_1252 });
     encoding.decode(bytes).0.into_owned()
@@ -21,6 +23,18 @@ fn charset_of(content_type: &str) -> Option<&'static Encoding> {
         let (name, value) = parameter.split_once('=')?;
         name.trim().eq_ignore_ascii_case("charset").then(|| Encoding::for_label(value.trim().trim_matches(['"', '\'']).as_bytes()))?
     })
+}
+
+/// UTF-16 without a mark: of markup and western text every second byte is zero.
+fn unmarked(bytes: &[u8]) -> Option<&'static Encoding> {
+    let zeros = |from: usize| bytes.iter().take(1024).skip(from).step_by(2).filter(|byte| **byte == 0).count();
+    let (high, low, half) = (zeros(0), zeros(1), bytes.len().min(1024) / 2);
+    let most = |count: usize| half >= 8 && count * 2 >= half;
+    match (most(high), most(low)) {
+        (true, false) => Some(UTF_16BE),
+        (false, true) => Some(UTF_16LE),
+        _ => None,
+    }
 }
 
 /// `<meta charset>`, `<meta content="…charset=…">` or an XML declaration. A page that could be read this far is no UTF-16.
@@ -57,6 +71,17 @@ mod tests {
             "<META http-equiv=x content='text/html; charset=gbk'>啊"
         );
         assert_eq!(decode("<?xml version='1.0' encoding='koi8-r'?>".as_bytes(), None), "<?xml version='1.0' encoding='koi8-r'?>");
+    }
+
+    #[test]
+    fn utf_16_is_known_without_a_mark_and_zero_bytes_alone_are_none() {
+        let page = "<meta charset=utf-8><p>naïve 日本";
+        let little: Vec<u8> = page.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = page.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        assert_eq!((decode(&little, None), decode(&big, Some("text/html"))), (page.to_owned(), page.to_owned()));
+        assert_eq!(decode(&little, Some("text/html; charset=windows-1252")).chars().filter(|c| *c == '\0').count(), page.len() - 7);
+        assert_eq!(decode(&[0; 64], None), "\0".repeat(64));
+        assert_eq!(decode(b"a\0b\0", None), "a\0b\0");
     }
 
     #[test]
