@@ -174,7 +174,23 @@ impl ServerHandler for Handler {
             gone: self.eof.clone(),
             pending: self.metrics.as_ref().map(|metrics| metrics.pending.clone()),
         };
-        let answer = pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }).await.into_answer();
+        let stop = cancel.clone();
+        let mut answering = std::pin::pin!(pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }));
+        let left = async {
+            match &self.seat {
+                Some(seat) => seat.leaves().await,
+                None => std::future::pending().await,
+            }
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = &mut answering => answer,
+            () = left => {
+                stop.cancel();
+                answering.await
+            }
+        };
+        let answer = answer.into_answer();
         if let Some(metrics) = &self.metrics {
             metrics.answered(tool, &answer, begun.elapsed());
         }

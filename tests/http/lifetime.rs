@@ -258,3 +258,28 @@ fn a_session_is_ended_by_its_caller() {
     assert_eq!(caller.call_in(&session, 1, "read_file", &json!({"path": "project/notes.txt"})).status, 404);
     assert_eq!(home.records().iter().filter(|record| record["ev"] == "session.ended").count(), 1);
 }
+
+#[test]
+fn the_end_of_a_session_ends_its_calls_first() {
+    let home = Home::new(FREE);
+    let server = HttpServer::start(&home);
+    let caller = Caller { address: &server.address, token: None };
+    let (session, other) = (caller.begin(), caller.begin());
+    let slow = open_call(&server.address, &session, "run_python", &json!({"code": SLOW}));
+    let quick = "open('/roots/scratch/other', 'w').write('x')\nimport os, time\nwhile not os.path.exists('/roots/scratch/go'):\n    time.sleep(0.01)\nprint('done')";
+    let mut kept = open_call(&server.address, &other, "run_python", &json!({"code": quick}));
+    until("both run", || home.path("scratch/beat").exists() && home.path("scratch/other").exists());
+    assert_eq!(request(&server.address, "DELETE", "/mcp", &[("mcp-session-id", &session)], b"").status, 204);
+    // Answered only when all of it is over: the call, then the session.
+    let told: Vec<(String, String)> = home
+        .records()
+        .iter()
+        .filter(|record| matches!(record["ev"].as_str(), Some("call.finished" | "session.ended")))
+        .map(|record| (record["ev"].as_str().unwrap().to_owned(), record["status"].as_str().unwrap_or_default().to_owned()))
+        .collect();
+    assert_eq!(told, [("call.finished".to_owned(), "killed".to_owned()), ("session.ended".to_owned(), String::new())]);
+    drop(slow);
+    // Another session's call goes on.
+    std::fs::write(home.path("scratch/go"), "").unwrap();
+    assert_eq!(event(&mut kept)["result"]["structuredContent"]["stdout"], "done\n");
+}

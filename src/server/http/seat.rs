@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rmcp::model::RequestId;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::house::House;
 use crate::server::handler::Peer;
@@ -22,6 +24,10 @@ pub struct Seat {
     calls: Mutex<HashSet<RequestId>>,
     begun: AtomicBool,
     ended: AtomicBool,
+    /// Cancelled when the session is to end: its calls end with it.
+    leaving: CancellationToken,
+    /// Told each time a call has ended.
+    freed: Notify,
 }
 
 impl Seat {
@@ -34,6 +40,8 @@ impl Seat {
             calls: Mutex::default(),
             begun: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            leaving: CancellationToken::new(),
+            freed: Notify::new(),
         }
     }
 
@@ -68,6 +76,24 @@ impl Seat {
     /// Gives the id of a call back.
     pub(in crate::server) fn free_id(&self, id: &RequestId) {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.freed.notify_waiters();
+    }
+
+    /// Until the session is to end.
+    pub(in crate::server) async fn leaves(&self) {
+        self.leaving.cancelled().await;
+    }
+
+    /// Ends the calls under way here, and waits until each has written its end.
+    pub(super) async fn leave(&self) {
+        self.leaving.cancel();
+        loop {
+            let freed = self.freed.notified();
+            if self.calls.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+                return;
+            }
+            freed.await;
+        }
     }
 
     /// Records the session's begin, once.

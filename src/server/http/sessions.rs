@@ -118,6 +118,9 @@ impl Sessions {
 
     async fn end(&self, id: &SessionId) {
         let Some(open) = self.open().remove(id) else { return };
+        if tokio::time::timeout(ENDING, open.seat.leave()).await.is_err() {
+            tracing::warn!("a call of a session that ends did not end in time");
+        }
         let closed = tokio::time::timeout(ENDING, open.inner.close_session(id)).await;
         if !matches!(closed, Ok(Ok(()))) {
             tracing::info!("a session's worker did not end at once");
