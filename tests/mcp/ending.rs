@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use crate::home::{Home, Policy};
 use crate::server::{Guarded, STATELESS, Server, any_runs, hello, until, went_well, with_meta};
 
+/// Far below what an end that waits for somebody would take, and far above what a busy machine adds.
+const PROMPT: Duration = Duration::from_secs(20);
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", python: "" };
 
 /// Starts a program that marks its begin and would run for fifty seconds, and waits for the mark.
@@ -40,7 +42,7 @@ fn an_idle_server_ends_at_once_when_its_input_ends() {
         let server = if greeted { Server::greeted(&home, "2025-11-25") } else { Server::start(&home) };
         let ended = server.close();
         assert_eq!(ended.status.code(), Some(0), "greeted: {greeted}");
-        assert!(ended.took < Duration::from_secs(1), "{:?}", ended.took);
+        assert!(ended.took < PROMPT, "{:?}", ended.took);
         home.verify();
     }
 }
@@ -51,7 +53,7 @@ fn the_end_of_the_input_ends_a_running_program_and_the_server() {
     let (server, _, children) = with_running_program(&home);
     let ended = server.close();
     assert_eq!(ended.status.code(), Some(0));
-    assert!(ended.took < Duration::from_secs(3), "{:?}", ended.took);
+    assert!(ended.took < PROMPT, "{:?}", ended.took);
     assert!(!any_runs(&children), "a child outlived the server");
     assert!(!home.path("scratch/done").exists());
     home.verify();
@@ -64,7 +66,7 @@ fn sigterm_ends_a_running_program_and_the_server() {
     let (mut server, _, children) = with_running_program(&home);
     server.signal("-TERM");
     let ended = server.wait();
-    assert!(ended.took < Duration::from_secs(3), "{:?}", ended.took);
+    assert!(ended.took < PROMPT, "{:?}", ended.took);
     assert!(!any_runs(&children), "a child outlived the server");
     home.verify();
     assert_eq!(last(&home, "run_python")["status"], "killed");
@@ -166,7 +168,7 @@ fn a_probe_that_only_discovers_leaves_nothing_behind_it() {
     let found = server.request("server/discover", &with_meta(&json!({}), STATELESS));
     assert!(found["result"]["supportedVersions"].is_array(), "{found}");
     let ended = server.close();
-    assert!(ended.status.success() && ended.took < Duration::from_secs(1), "{:?}", ended.took);
+    assert!(ended.status.success() && ended.took < PROMPT, "{:?}", ended.took);
     home.verify();
 }
 

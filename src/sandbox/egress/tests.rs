@@ -263,7 +263,7 @@ async fn a_slow_name_and_a_slow_body_end_at_their_deadlines() {
     let rules = NetworkRules { any_public: true, robots: Robots::Ignore, ..NetworkRules::default() };
     let slow = request(HttpUrl::parse("https://a.example/").unwrap(), rules);
     assert_eq!(egress.fetch(slow, &CancellationToken::new()).await.map_err(|denied| denied.refusal().code), Err(Code::Timeout));
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[tokio::test]
