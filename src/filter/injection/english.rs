@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         "override",
         0.7,
         OVER,
-        r"\b{over}\s{1,2}(?:about\s)?(?:ever\w{0,2}thing|every thing|anything|whatever|all|what)\s{1,2}(?:that\s|of what\s|what\s)?(?:you(?:'ve| have| had| were| got| know| learned| learnt)|i(?:'ve| have)? (?:said|told)|we(?:'ve| have)? (?:said|discussed|talked)|(?:was|is|has been|been) (?:said|told|written)|(?:written |said |stated )?(?:above|before this|prior|previously))",
+        r"\b{over}\s{1,2}(?:about\s)?(?:ever\w{0,2}thing|every thing|anything|whatever|all|what)\s{1,2}(?:that\s|of what\s|what\s)?(?:you(?:'ve| have| had| were| got| know(?:\s(?:and|then|now|so|until|before)\b|\s?[.,;:!])| learned| learnt)|i(?:'ve| have)? (?:said|told)|we(?:'ve| have)? (?:said|discussed|talked)|(?:was|is|has been|been) (?:said|told|written)|(?:written |said |stated )?(?:above|before this|prior|previously))",
     ),
     rule(
         "override",
@@ -402,7 +402,7 @@ pub(super) const RULES: &[Rule] = &[
     // Poisoned descriptions of tools.
     rule(
         "tool_poisoning",
-        0.5,
+        0.45,
         "before answering;before responding;before you answer;before you respond;before replying;before doing anything;before any other tool;this tool;any tool;other tools;before you continue;before continuing;this function",
         r"\b(?:(?:before|prior to|whenever|when) (?:you )?(?:answer(?:ing)?|respond(?:ing)?|reply(?:ing)?|doing anything|continu(?:e|ing))|(?:before|prior to|whenever|when) (?:you )?(?:us(?:e|ing)|call(?:ing)?|invok(?:e|ing))\s(?:this|any(?: other)?|other|the)\s(?:\w+\s)?(?:tools?|functions?))\b[^.\n]{0,40}\b(?:you must|must|first|read|fetch|open|call|send|run|use the|access|always)\b",
     ),
