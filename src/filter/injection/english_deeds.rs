@@ -57,8 +57,8 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "hidden_action",
         0.5,
-        "user must;user should;user may;user need;human must;human should;owner must;developer must;operator must;user is not to;user shall;user doesn't",
-        r"\b(?:user|owner|human|developer|operator)s? (?:must|should|may|shall|need|is|does)(?: not|n't| never)\s(?:to |ever )?(?:notice|know|see (?:this|it|any)|learn|find out|be (?:told|informed|aware|made aware|alerted)|hear)\b",
+        "user doesn;user does not;user must;user should;user may;user need;human must;human should;owner must;developer must;operator must;user is not to;user shall;user doesn't",
+        r"\b(?:user|owner|human|developer|operator)s? (?:must|should|may|shall|need|is|does)(?: not|n't| never)\s(?:to |ever )?(?:notice|need to know|know|learn|find out|be (?:told|informed|aware|made aware|alerted)|hear)\b",
     ),
     rule(
         "hidden_action",
@@ -223,5 +223,37 @@ pub(super) const RULES: &[Rule] = &[
         0.3,
         "rank ;score ;rate ;grade ;mark ;state that;say that;claim that;tell the user;tell the reader;tell the visitor;recommend only;recommend ",
         r"\b(?:rank|score|rate|grade|mark) (?:it|this|the|me|him|her)\b[^.\n]{0,30}\b(?:first|10|ten|100|highest|top|approved|excellent|irrespective|regardless)\b|\btell the (?:user|reader|visitor|human) (?:that )?(?:every|all|they|his|her|their)\b|\b(?:irrespective|regardless) of the (?:user|reader|visitor|human)'s\b",
+    ),
+    rule(
+        "hidden_action",
+        0.4,
+        "tell no one;tell nobody;tell no-one;secret from the;never speak of;keep quiet about;refrain from mention;refrain from showing;refrain from report;holder;notifying the;telling the;informing the;alerting the",
+        r"\btell (?:no one|nobody|no-one)\b|\bkeep (?:it|this|that) (?:a )?secret from the (?:owner|user|human|developer|customer|operator)|\bnever speak of (?:it|this)\b|\bkeep quiet about (?:it|this|the)\b|\brefrain from (?:mentioning|showing|reporting|warning)\b|\bwithout (?:notifying|telling|informing|alerting) the (?:account |card )?(?:holder|owner|customer|user|human|operator|recipient)s?\b",
+    ),
+    rule(
+        "prompt_extraction",
+        0.55,
+        "govern you;governs you;bind you;binds you;control you;controls you;guide you;guides you;precede this;precedes this;comes before this;come before this;your guidelines;your instructions;your rules",
+        r"\b(?:directives?|rules?|instructions?|guidelines?) (?:that |which )?(?:govern|bind|control|guide|limit|constrain)s? you\b|\b(?:paste|print|show|copy|repeat|list|output)\b[^.\n]{0,16}\b(?:messages?|text|lines?|words) (?:that |which )?(?:precedes?|comes? before) this (?:one|message|line|text|sentence)\b|\b(?:translate|re-?send|forward|export|transcribe) (?:me )?your (?:guidelines|instructions|rules|directives)\b|\bcopy of your (?:instructions|rules|guidelines|prompt)\b",
+    ),
+    rule(
+        "secret_request",
+        0.35,
+        ".ssh;id_rsa;.env;.aws;id_ed25519;credentials;secret token;the key;api key",
+        r"\b(?:upload|send|post|mail|e-?mail|submit|transmit)\s(?:the |file |your ){0,2}\S{0,20}(?:\.ssh|id_rsa|id_ed25519|\.env\b|\.aws|credentials)\S{0,20} to\s(?:https?:|\S+@)|\b(?:give|show|tell|hand) me the (?:secret )?(?:token|key)\b|\b(?:post|include|put|write) (?:the|your|its) (?:api |secret |private )?(?:key|password|token)s? in (?:the|your) (?:next )?(?:answer|reply|response|summary)",
+    ),
+    rule("exfiltration", 0.5, "the user's;user's", r"https?://\S{4,120} (?:with|and|plus) (?:the|your) user's\b"),
+    rule(
+        "payload",
+        0.3,
+        "tell the user to;ask the user to;ask the user for;tell the reader to;tell users to",
+        r"\b(?:tell|ask|instruct|urge) (?:the )?(?:users?|readers?|visitors?) to (?:install|download|visit|call|pay|enter|send|click|type|run|disable)\b",
+    ),
+    // Said of panels and errors in comments as well.
+    rule(
+        "hidden_action",
+        0.4,
+        "to the user;to your user;to the human;to the operator",
+        r"\b(?:do not|don't|never|must not|without)\s(?:ever )?(?:show(?:ing)?|report(?:ing)?)\s{1,2}{3}to (?:the|your) (?:user|human|operator)\b",
     ),
 ];

@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rule] = &[
         "addressed",
         0.5,
         "ai ;ais ;llm;language model;chatbot;chat bot;copilot;claude;chatgpt;gemini;coding agent;code assistant;coding assistant;automated assistant;virtual assistant;email assistant;mail assistant;to agent;for agent;mail bot;browsing agent;autonomous agent",
-        r"(?:^|[\n.!?>\]\-*(:;,#/{]\s{0,2}|['\x22`]\s?)(?:(?:an? |the )?(?:important |hidden |quick |special )?(?:note|message|hint|notice|memo|instructions?|reminder|warning|attention|p\.?s\.?)s?\s?[:,]?\s)?(?:(?:to|for)\s)?(?:any |all |every |each |the |whichever |whatever |dear )?{machine}(?:\s(?:is |are |who |that |which )?\w+ing\s(?:\S+ ){0,5}?\S+)?\s?{q}[:,]\s{1,2}(?:please |kindly |now |always |also |you must |you should |you have to |when \S+ (?:\S+ ){1,6}|before (?:\S+ ){1,6}|first,? ){0,2}{urge}\b",
+        r"(?:^|[\n.!?>\]\-*(:;,#/{]\s{0,2}|['\x22`]\s?)(?:(?:an? |the )?(?:important |hidden |quick |special )?(?:note|message|hint|notice|memo|instructions?|reminder|warning|attention|p\.?s\.?)s?\s?[:,]?\s)?(?:(?:to|for)\s)?(?:any |all |every |each |the )?{machines}(?:\s(?:is |are |who |that |which )?\w+ing\s(?:\S+ ){0,5}?\S+)?\s?{q}[:,]\s{1,2}(?:please |kindly |silently |secretly |quietly |immediately |now |always |also |you must |you should |you have to |when \S+ (?:\S+ ){1,6}|before (?:\S+ ){1,6}|first,? ){0,2}{urge}\b",
     ),
     rule(
         "addressed",
@@ -238,5 +238,53 @@ pub(super) const RULES: &[Rule] = &[
         0.3,
         "full authori;full permission;full consent;has authori;been authori;pre-authori",
         r"\byou (?:now )?(?:have|are (?:given|granted))\s{1,2}{3}(?:full|complete|explicit) (?:authori[sz]ation|authority|permission|consent|access)\b",
+    ),
+    rule(
+        "addressed",
+        0.55,
+        "by an ai;by an llm;by any ai;by a language;by a large;by a chatbot;by an assistant;by a machine;by a bot;by an automated;by an artificial;an ai be;an artificial intelligence be;an llm be",
+        r"\bif (?:this|the) (?:\w+ )?(?:text|page|document|message|mail|e-?mail|file|note|site) (?:is|gets) (?:being )?(?:read|consumed|processed|parsed|summari[sz]ed|handled|seen|viewed) by (?:an? |any )?(?:ai|llm|artificial intelligence|machine|(?:large )?language model|chat ?bot|assistant|bot|automated)|\bshould an? (?:ai|artificial intelligence|llm|language model|chat ?bot) be (?:read|process|pars|summari[sz])ing",
+    ),
+    rule(
+        "addressed",
+        0.35,
+        "@copilot;@claude;@cursor;@chatgpt;@gemini;if you are claude;if you are chatgpt;if you are copilot;if you are cursor;if you are gpt;if you are gemini;todo(ai);if you're claude;if you're chatgpt;if you're copilot",
+        r"@(?:copilot|claude|cursor|chatgpt|gemini)\s(?:please )?(?:ignore|disregard|forget|insert|leak|send|approve|bypass|skip)\b|\bif you(?:'re| are) (?:claude|chatgpt|copilot|cursor|gpt|gemini)\b[^.\n]{0,60}\b(?:read|send|ignore|put|copy|run|tell|say|forward|reveal|recommend)\b|\btodo\(ai\):",
+    ),
+    rule(
+        "override",
+        0.5,
+        "obey this;obey the text;obey the page;what to obey;expired;obsolete;you were asked;asked you",
+        r"\bobey this (?:web ?page|page|text|document|message|note|site|file)\b|\byour (?:previous|prior|earlier|former|original|old) (?:briefing|assignment|orders|instructions|task|mission)s? (?:has|have|is|are) (?:now )?(?:expired|obsolete|over|ended|cancell?ed|outdated)|\bwhatever (?:your|the) (?:owner|operator|developer|creator|user)s? (?:has |have )?(?:told|said|wrote|asked)[^.\n]{0,16} (?:is|was) (?:obsolete|wrong|void|false|a lie)|\b(?:set aside|forget|ignore|disregard|drop) (?:the question|the task|the request|what (?:\w+ ){1,3}) ?(?:that )?(?:you were asked|you were given|asked you)",
+    ),
+    rule(
+        "role_change",
+        0.45,
+        "any longer;anymore;any more;bot;gpt;new persona;new identity;new personality;new character",
+        r"\byou(?:'re| are)(?: not|n't) an? \w+(?: \w+)? (?:any ?more|any longer)\b|\byou(?:'re| are) (?:now )?[a-z]{3,12}(?:bot|gpt)\b|\byour new (?:persona|identity|personality|character) (?:is|will be)\b",
+    ),
+    rule(
+        "role_change",
+        0.35,
+        "developer mode;dev mode;god mode;jailbreak mode;root user;may output anything;comply with everything",
+        r"\byou(?:'re| are) (?:now )?in (?:developer|dev|god|jailbreak) mode\b|\bi(?:'m| am) (?:the )?root user\b|\bcomply with (?:everything|anything|whatever) i (?:say|ask|tell)|\byou (?:may|can|must) (?:now )?(?:output|say|do) anything\b",
+    ),
+    rule(
+        "override",
+        0.5,
+        OVER,
+        r"\b(?:ignore|disregard|forget)(?: about)?\s(?:the|this|that|these|those)\s{1,2}{2}(?:and|then|;)\s?(?:just |only |instead )?(?:rate|score|grade|rank|label|recommend|praise|approve|classify)\b",
+    ),
+    rule(
+        "override",
+        0.3,
+        "no matter what;whatever the;regardless of what",
+        r"\b(?:no matter what|whatever|regardless of what)\s[^.,\n]{2,40},\s?(?:always |only |just )?(?:reply|respond|answer|say|output|print)\b",
+    ),
+    rule(
+        "new_instructions",
+        0.5,
+        "new system instruction;new orders;new directives;different orders",
+        r"\bnew system (?:instructions?|prompt|rules?)\s?:|\byou have (?:new|different|other) (?:orders|instructions|directives)\b\s?[:;.,]",
     ),
 ];

@@ -11,7 +11,7 @@ pub(super) const LANGUAGES: &[Language] = &[
         words: &[
             (
                 Forget,
-                "verwirf;verwerfe;verwerfen sie;pfeif auf;pfeife auf;lass alle bisherigen;beachte die bisherigen;beachte keine;befolge nicht;befolge keine;halte dich nicht",
+                "kümmere dich nicht;kümmert euch nicht;hör auf;höre auf;richte dich nicht;verwirf;verwerfe;verwerfen sie;pfeif auf;pfeife auf;lass alle bisherigen;beachte die bisherigen;beachte keine;befolge nicht;befolge keine;halte dich nicht",
             ),
             (Told, "was man dir gesagt;was dir gesagt;was du bisher"),
             (Now, "ab diesem moment;ab diesem zeitpunkt;von jetzt an;von nun an;ab sofort bist du"),
@@ -29,7 +29,11 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "fr",
         blanks: true,
         words: &[
-            (Forget, "laisse tomber;laissez tomber;fais abstraction;faites abstraction;mets de côté;abandonne;jette"),
+            (Free, "sans morale;ne refuse jamais;ne refuse rien"),
+            (
+                Forget,
+                "ne suis plus;ne respecte plus;n'obéis plus;arrête de suivre;arrêtez de suivre;cesse de suivre;laisse tomber;laissez tomber;fais abstraction;faites abstraction;mets de côté;abandonne;jette",
+            ),
             (Now, "à partir de cet instant;à compter de maintenant;dès maintenant"),
             (Silent, "n'informe pas l'utilisateur;ne préviens pas l'utilisateur;à l'insu de l'utilisateur;ne dis rien à l'utilisateur"),
             (Prompt, "instructions qui t'ont été;consignes qui t'ont été;instructions que tu as reçues;consignes reçues au départ"),
@@ -41,7 +45,11 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "es",
         blanks: true,
         words: &[
-            (Forget, "deja de lado;deja a un lado;abandona;no hagas caso;no tengas en cuenta;ignora eso;olvida eso"),
+            (Free, "sin moral;nunca se niega;no se niega a nada"),
+            (
+                Forget,
+                "deja de seguir;deja de obedecer;dejen de seguir;no respetes;deja de lado;deja a un lado;abandona;no hagas caso;no tengas en cuenta;ignora eso;olvida eso",
+            ),
             (Now, "a partir de este momento;desde este momento;de aquí en adelante"),
             (Machine, "modelo"),
             (Silent, "no informes al usuario;sin que el usuario;no digas nada al usuario;no le digas al usuario"),
@@ -54,7 +62,11 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "it",
         blanks: true,
         words: &[
-            (Forget, "trascura;trascurate;lascia perdere;lasciate perdere;metti da parte;non seguire;non tenere conto;scarta;abbandona"),
+            (Free, "senza morale;non rifiuta mai"),
+            (
+                Forget,
+                "smetti di seguire;smetti di obbedire;non considerare;trascura;trascurate;lascia perdere;lasciate perdere;metti da parte;non seguire;non tenere conto;scarta;abbandona",
+            ),
             (Above, "di prima;che ti hanno dato;ricevute;che hai ricevuto"),
             (Orders, "indicazioni"),
             (Show, "rivela;scrivi"),
@@ -67,7 +79,11 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "pt",
         blanks: true,
         words: &[
-            (Forget, "deixe de lado;deixa de lado;não leve em conta;não siga;abandone"),
+            (Free, "sem moral;não recusa nada;nunca recusa"),
+            (
+                Forget,
+                "pare de obedecer;pare de seguir;deixe de seguir;deixe de obedecer;deixe de lado;deixa de lado;não leve em conta;não siga;abandone",
+            ),
             (Silent, "sem que o usuário;não avise o usuário;não informe o usuário;não informe ao usuário;não conte ao usuário"),
             (Carry, "encaminhe os;encaminhe as;encaminhe todos;envie os e-mails;envie todos"),
             (Now, "a partir deste momento;de agora em diante;daqui em diante"),
@@ -76,13 +92,17 @@ pub(super) const LANGUAGES: &[Language] = &[
     Language {
         name: "nl",
         blanks: true,
-        words: &[(Forget, "trek je niets aan;laat varen;sla over"), (Now, "vanaf dit moment;van nu af aan"), (Guarded, "geheime woord")],
+        words: &[
+            (Forget, "sla geen acht;stop met het volgen;hou geen rekening;trek je niets aan;laat varen;sla over"),
+            (Now, "vanaf dit moment;van nu af aan"),
+            (Guarded, "geheime woord"),
+        ],
     },
     Language {
         name: "pl",
         blanks: true,
         words: &[
-            (Forget, "porzuć;odrzuć;nie zważaj;nie przestrzegaj;nie zwracaj uwagi"),
+            (Forget, "nie stosuj się;przestań stosować;przestań przestrzegać;porzuć;odrzuć;nie zważaj;nie przestrzegaj;nie zwracaj uwagi"),
             (Above, "dotychczasow*"),
             (Now, "od tej chwili;od tego momentu"),
             (Carry, "prześlij wszystkie;przekaż wszystkie"),
@@ -92,7 +112,7 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "cs",
         blanks: true,
         words: &[
-            (Forget, "nedbej;nevšímej si;pomiň;zahoď;neřiď se"),
+            (Forget, "přestaň dodržovat;přestaň se řídit;nedbej;nevšímej si;pomiň;zahoď;neřiď se"),
             (Above, "dosavadn*"),
             (Prompt, "systémovou zprávu;systémové zprávy;systémový prompt;systémové instrukce"),
             (Show, "vypiš;ukaž;zobraz;prozraď"),
@@ -106,7 +126,10 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ru",
         blanks: true,
         words: &[
-            (Forget, "отбрось*;отринь;не следуй;не соблюдай;не принимай во внимание;наплюй"),
+            (
+                Forget,
+                "перестань следовать;прекрати следовать;перестань соблюдать;отбрось*;отринь;не следуй;не соблюдай;не принимай во внимание;наплюй",
+            ),
             (Now, "с этого момента;с этой минуты;с сегодняшнего момента"),
             (Free, "без каких-либо ограничений;без всяких ограничений;без правил;без каких-либо правил"),
             (Machine, "ии"),
@@ -117,7 +140,7 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "uk",
         blanks: true,
         words: &[
-            (Forget, "відкинь*;не зважай;не звертай уваги;не дотримуйся"),
+            (Forget, "перестань дотримуватися;припини виконувати;відкинь*;не зважай;не звертай уваги;не дотримуйся"),
             (Now, "з цього моменту;від цього моменту"),
             (Free, "без жодних обмежень;без будь-яких обмежень;без правил"),
             (Machine, "ші"),
@@ -127,7 +150,7 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "tr",
         blanks: true,
         words: &[
-            (Forget, "boş ver;bir kenara bırak;umursama;uyma"),
+            (Forget, "uymayı bırak;uymaktan vazgeç;boş ver;bir kenara bırak;umursama;uyma"),
             (Now, "bundan sonra;bu andan itibaren;bundan böyle"),
             (Free, "kısıtlaması olmayan;kuralı olmayan;sınırı olmayan;kuralsız;sansürsüz"),
             (Machine, "yapay zeka*"),
@@ -188,18 +211,24 @@ pub(super) const LANGUAGES: &[Language] = &[
     Language {
         name: "vi",
         blanks: true,
-        words: &[(Forget, "đừng để ý;gạt bỏ;đừng tuân theo;không tuân theo"), (Now, "kể từ giờ;từ giờ trở đi;từ bây giờ")],
+        words: &[
+            (Forget, "ngừng tuân theo;ngừng làm theo;đừng để ý;gạt bỏ;đừng tuân theo;không tuân theo"),
+            (Now, "kể từ giờ;từ giờ trở đi;từ bây giờ"),
+        ],
     },
     Language {
         name: "id",
         blanks: true,
-        words: &[(Forget, "jangan hiraukan;kesampingkan;tinggalkan;jangan ikuti"), (Now, "mulai sekarang;mulai saat ini")],
+        words: &[
+            (Forget, "berhenti mengikuti;jangan hiraukan;kesampingkan;tinggalkan;jangan ikuti"),
+            (Now, "mulai sekarang;mulai saat ini"),
+        ],
     },
     Language {
         name: "zh",
         blanks: false,
         words: &[
-            (Forget, "丢弃;抛弃;别管;别理;别再遵守;不要管;不必理会;不再遵守"),
+            (Forget, "停止遵守;不用管;丢弃;抛弃;别管;别理;别再遵守;不要管;不必理会;不再遵守"),
             (Prompt, "收到的提示词;收到的指令;收到的提示;最初的提示词;最开始的提示;系统消息"),
             (Show, "原封不动;一字不差;逐字"),
             (Free, "没有任何规则;没有任何限制;没有规则;没有任何约束;不受任何约束"),
@@ -209,7 +238,7 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ja",
         blanks: false,
         words: &[
-            (Forget, "忘れ去;従わなくて;捨てて;気にしないで"),
+            (Forget, "従うのをやめ;忘れ去;従わなくて;捨てて;気にしないで"),
             (Silent, "知らせずに;伝えずに;知られないように;言わずに"),
             (Carry, "この会話を;会話を evil;メールを転送;すべてのメールを"),
             (Free, "何の制限もない;ルールのない;いかなる制限もない"),
@@ -219,7 +248,7 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ko",
         blanks: false,
         words: &[
-            (Forget, "신경 쓰지 마;무시한 채;버리고;버려;따르지 마"),
+            (Forget, "그만 따르;신경 쓰지 마;무시한 채;버리고;버려;따르지 마"),
             (Free, "아무런 제한이 없는;어떤 제한도 없는;아무 규칙도 없는"),
             (Silent, "사용자에게는 알리지;사용자가 모르게"),
             (Carry, "모든 메일을;메일을 모두"),
@@ -251,7 +280,7 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "sv",
         blanks: true,
         words: &[
-            (Forget, "strunta i;bortse från;glöm;glem;se bort fra;ignorer;ignorera;bry deg ikke om"),
+            (Forget, "sluta följ*;strunta i;bortse från;glöm;glem;se bort fra;ignorer;ignorera;bry deg ikke om"),
             (Above, "tidigare;tidligere;ovanstående;ovenstående;ovenfor;alla;alle"),
             (Orders, "instruktion*;instruks*;regler;anvisning*"),
             (Now, "från och med nu;fra nå av;fra nu af"),

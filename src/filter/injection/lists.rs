@@ -51,6 +51,11 @@ pub(super) const LISTS: &[(&str, &str)] = &[
         "{machine}",
         r"(?:(?:ai|llm|gpt)(?:[ -](?:powered |based |coding |email )?(?:assistants?|agents?|models?|systems?|bots?|tools?|readers?|crawlers?|reviewers?|summari[sz]ers?|graders?|moderators?|screeners?|scrapers?|browsers?))?|llms|(?:large )?language models?|chat ?bots?|chatgpt|claude|gemini|copilot|(?:automated|virtual|digital|e-?mail|mail|code|coding|browsing|autonomous) (?:assistants?|agents?|bots?)|(?:note|message|instructions|attention|notice) (?:to|for) (?:the )?(?:agents?|assistants?|models?|bots?))",
     ),
+    // The same without those that begin a line of a change log or a transcript.
+    (
+        "{machines}",
+        r"(?:(?:ai|llm|gpt)[ -](?:\w+[ -])?(?:assistants?|agents?|models?|systems?|bots?|tools?|readers?|crawlers?|reviewers?|recruiters?|programmers?|summari[sz]ers?|graders?|moderators?|screeners?|scrapers?|browsers?)|(?:any|every|all|dear|hey|whichever|whatever|to|to the|for|for the|to any) (?:ai|llm|gpt|claude|gemini|copilot)|llms|(?:large )?language models?|chat ?bots|chatgpt|(?:automated|virtual|digital|e-?mail|mail|code|coding|browsing|autonomous) (?:assistants?|agents?|bots?)|(?:note|message|instructions|attention|notice) (?:to|for) (?:the )?(?:agents?|assistants?|models?|bots?))",
+    ),
     // What a page has no reason to ask of a machine that reads it.
     (
         "{urge}",
