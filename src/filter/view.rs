@@ -94,7 +94,16 @@ pub(crate) fn fold(source: &str) -> View {
     while let Some(&byte) = bytes.get(at) {
         if byte.is_ascii() {
             match byte {
-                b'\x1b' => at += terminal_sequence(bytes.get(at + 1..).unwrap_or_default()),
+                b'\x1b' => {
+                    let rest = bytes.get(at + 1..).unwrap_or_default();
+                    let length = terminal_sequence(rest);
+                    // A colour may stand inside a word; what is concealed, erased or put elsewhere begins a new one.
+                    let sequence = rest.get(..length).unwrap_or_default();
+                    if sequence.first() == Some(&b'[') && (sequence == b"[8m" || !sequence.ends_with(b"m")) {
+                        blank(&mut view, b' ', at);
+                    }
+                    at += length;
+                }
                 b'\t'..=b'\r' | b' ' => blank(&mut view, byte, at),
                 b'\0'..=b'\x1f' | b'\x7f' => {}
                 _ => {
@@ -226,7 +235,8 @@ mod tests {
             ("Y\u{43e}u \u{430}r\u{435} n\u{43e}w", "you are now"),
             ("\u{1d5ec}\u{1d5fc}\u{1d602}", "you"),
             ("\u{ff29}gn\u{f6}r\u{e9}", "ignore"),
-            ("ok\u{1b}[8mhidden\u{1b}[0m", "okhidden"),
+            ("ok\u{1b}[8mhidden\u{1b}[0m", "ok hidden"),
+            ("i\u{1b}[31mgnore\u{1b}[2Kall", "ignore all"),
             ("\u{e0049}\u{e0067}\u{e006e}", "ign"),
             ("don’t", "don't"),
         ] {

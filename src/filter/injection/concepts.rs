@@ -132,6 +132,8 @@ const COMPANIES: &[Company] = &[
     Company { type_: "exfiltration", ideas: &[Carry, Now], weight: 0.45 },
     Company { type_: "exfiltration", ideas: &[Carry, Free], weight: 0.4 },
     Company { type_: "payload", ideas: &[Praise, Machine], weight: 0.3 },
+    Company { type_: "exfiltration", ideas: &[Forget, Guarded], weight: 0.35 },
+    Company { type_: "prompt_extraction", ideas: &[Forget, Prompt], weight: 0.3 },
 ];
 
 /// Bytes within which the ideas of one company must stand.
@@ -184,8 +186,9 @@ impl Table {
 
 /// Every language's row.
 fn all_languages() -> impl Iterator<Item = &'static Language> {
-    use super::{languages, languages_east, languages_more, languages_west};
-    languages::LANGUAGES.iter().chain(languages_west::LANGUAGES).chain(languages_east::LANGUAGES).chain(languages_more::LANGUAGES)
+    use super::{languages, languages_again, languages_east, languages_more, languages_west};
+    let first = languages::LANGUAGES.iter().chain(languages_west::LANGUAGES).chain(languages_east::LANGUAGES);
+    first.chain(languages_more::LANGUAGES).chain(languages_again::LANGUAGES)
 }
 
 static RARE_ASCII: LazyLock<Table> = LazyLock::new(|| Table::of(true, true));

@@ -10,6 +10,9 @@ use crate::filter::view::View;
 /// Shortest run that is tried as an encoding, in bytes.
 const SHORTEST: usize = 20;
 
+/// Longest run that is decoded once more.
+const TWICE: usize = 4096;
+
 /// Base64, hexadecimal, percent signs, character references and backslash escapes that spell text.
 pub(super) fn encoded(source: &str, views: &mut Vec<View>) {
     for kind in ['%', '&', '\\'] {
@@ -36,7 +39,7 @@ fn runs(source: &str, views: &mut Vec<View>) {
             let length = bytes.iter().skip(from).take_while(|byte| is_base64(**byte)).count();
             let run = source.get(from..from + length).unwrap_or_default();
             if length <= LONGEST
-                && let Some(text) = from_hex(run).or_else(|| from_base64(run))
+                && let Some(text) = from_hex(run).or_else(|| from_base64(run)).or_else(|| from_base64(value_of(run)?))
             {
                 views.push(View::of_decoded(&text, from, from + length));
             }
@@ -45,6 +48,12 @@ fn runs(source: &str, views: &mut Vec<View>) {
         };
         from = gap + 1;
     }
+}
+
+/// What stands after `name=`; the sign belongs to base64 as well, but never stands before its text.
+fn value_of(run: &str) -> Option<&str> {
+    let (_, value) = run.trim_end_matches('=').rsplit_once('=')?;
+    (value.len() >= SHORTEST).then_some(value)
 }
 
 const fn is_base64(byte: u8) -> bool {
@@ -69,7 +78,12 @@ fn from_base64(run: &str) -> Option<String> {
     // Words of a path or an identifier decode to noise; skip what cannot be text before paying for it.
     let trimmed = run.trim_matches(|c| matches!(c, '-' | '_' | '/'));
     let bytes = if trimmed.contains(['-', '_']) { URL.decode(trimmed) } else { PLAIN.decode(trimmed) };
-    bytes.ok().or_else(|| STANDARD.decode(trimmed).ok()).and_then(prose)
+    let bytes = bytes.ok().or_else(|| STANDARD.decode(trimmed).ok())?;
+    // What was encoded twice decodes to one run of the same signs.
+    if bytes.len() >= SHORTEST && bytes.len() <= TWICE && bytes.iter().all(|byte| is_base64(*byte)) {
+        return PLAIN.decode(&bytes).ok().and_then(prose);
+    }
+    prose(bytes)
 }
 
 /// Decoded bytes as text, when they read as text: printable, with blanks.

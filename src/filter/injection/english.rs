@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
         "override",
         0.7,
         OVER,
-        r"\b{over}\s{1,2}(?:about\s)?(?:ever\w{0,2}thing|every thing|anything|whatever|all|what)\s{1,2}(?:that\s|of what\s|what\s)?(?:you(?:'ve| have| had| were| got| know| learned| learnt)|i(?:'ve| have)? (?:said|told)|we(?:'ve| have)? (?:said|discussed|talked)|(?:was|is|has been|been) (?:said|told|written)|(?:written |said |stated )?(?:above|before this|prior|previously))",
+        r"\b{over}\s{1,2}(?:about\s)?(?:ever\w{0,2}thing|every thing|anything|whatever|all|what)\s{1,2}(?:that\s|of what\s|what\s)?(?:you(?:(?:'ve| have| had)\s(?:ever )?(?:been|got|gotten|learn\w+|receiv\w+|read|said|done|just|so|prev\w+|seen|known)| were| got| know(?:\s(?:and|then|now|so|until|before)\b|\s?[.,;:!])| learned| learnt)|i(?:'ve| have)? (?:said|told)|we(?:'ve| have)? (?:said|discussed|talked)|(?:was|is|has been|been) (?:said|told|written)|(?:written |said |stated )?(?:above|before this|prior|previously))",
     ),
     rule(
         "override",
@@ -115,7 +115,7 @@ pub(super) const RULES: &[Rule] = &[
         "new_instructions",
         0.5,
         "your new;your real;your actual;your true;your only",
-        r"\byour\s{1,2}(?:new|real|actual|true|only|updated)\s{1,2}(?:instructions?|tasks?|goals?|objectives?|job|mission|purpose|directives?|roles?|identity|name)\s{1,2}(?:is|are)\b",
+        r"\byour\s{1,2}(?:new|real|actual|true|only|updated)\s{1,2}(?:instructions?|tasks?|goals?|objectives?|job|mission|purpose|directives?|roles?|identity|name)\s{1,2}(?:is|are)(?:\s(?:to|now|as follows|simply|this|that|the|[a-z]+[.,!])|\s?:)",
     ),
     // Asking for what the reader was told.
     rule(
@@ -330,7 +330,7 @@ pub(super) const RULES: &[Rule] = &[
         "hidden_action",
         0.65,
         "the user;your user;the human;the operator;this user",
-        r"\b(?:do not|don't|never|must not|should not|avoid|without)\s{1,2}(?:ever\s)?(?:tell(?:ing)?|mention(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|reveal(?:ing)?|disclos(?:e|ing)|show(?:ing)?|report(?:ing)?|let(?:ting)?)\s{1,2}(?:(?:this|it|any of this|anything|these\s\w+|the\s\w+|about this|this\s\w+|that\s\w+)\s{1,2}(?:to\s)?(?:the|your|this) (?:user|human|operator)\b|(?:the|your|this) (?:user|human|operator)\s{1,2}(?:about|of (?:this|these|it|any)|that you|what you|anything|know (?:about|that|of|what)|you\b))",
+        r"\b(?:do not|don't|never|must not|should not|avoid|without)\s{1,2}(?:ever\s)?(?:tell(?:ing)?|mention(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?|reveal(?:ing)?|disclos(?:e|ing)|let(?:ting)?)\s{1,2}(?:(?:this|it|any of this|anything|these\s\w+|the\s\w+|about this|this\s\w+|that\s\w+)\s{1,2}(?:to\s)?(?:the|your|this) (?:user|human|operator)\b|(?:the|your|this) (?:user|human|operator)\s{1,2}(?:about|of (?:this|these|it|any)|that you|what you|anything|know (?:about|that|of|what)|you\b))",
     ),
     rule(
         "hidden_action",
@@ -402,7 +402,7 @@ pub(super) const RULES: &[Rule] = &[
     // Poisoned descriptions of tools.
     rule(
         "tool_poisoning",
-        0.5,
+        0.45,
         "before answering;before responding;before you answer;before you respond;before replying;before doing anything;before any other tool;this tool;any tool;other tools;before you continue;before continuing;this function",
         r"\b(?:(?:before|prior to|whenever|when) (?:you )?(?:answer(?:ing)?|respond(?:ing)?|reply(?:ing)?|doing anything|continu(?:e|ing))|(?:before|prior to|whenever|when) (?:you )?(?:us(?:e|ing)|call(?:ing)?|invok(?:e|ing))\s(?:this|any(?: other)?|other|the)\s(?:\w+\s)?(?:tools?|functions?))\b[^.\n]{0,40}\b(?:you must|must|first|read|fetch|open|call|send|run|use the|access|always)\b",
     ),

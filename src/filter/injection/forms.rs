@@ -7,8 +7,8 @@ use regex::Regex;
 
 use super::Hit;
 use super::english::{self, Rule};
-use super::english_more;
 use super::lists::LISTS;
+use super::{english_deeds, english_more, english_speech};
 use crate::filter::finding::{ceil, floor};
 use crate::filter::view::View;
 
@@ -24,7 +24,8 @@ struct Table {
 }
 
 /// Every rule, by its number.
-static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| english::RULES.iter().chain(english_more::RULES).collect());
+static RULES: LazyLock<Vec<&'static Rule>> =
+    LazyLock::new(|| english::RULES.iter().chain(english_more::RULES).chain(english_speech::RULES).chain(english_deeds::RULES).collect());
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut words: Vec<&str> = Vec::new();

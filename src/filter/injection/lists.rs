@@ -46,6 +46,21 @@ pub(super) const LISTS: &[(&str, &str)] = &[
         "{do}",
         r"(?:follow|do|execute|send|forward|call|run|open|fetch|visit|reveal|output|print|delete|ignore|transfer|upload|post|e-?mail|respond|reply|say|include|append|read|obey|comply|invoke|disclose|disregard|navigate|click|download|install|state|tell|recommend|add|perform|use|write|give|approve|rate|praise|start|begin|provide|repeat|insert|mention|warn|recommend|skip|mark|rank|score|carry out|proceed|summari[sz]e|answer|end|never|always|not|immediately|first|now)",
     ),
+    // Machines by names that no person bears.
+    (
+        "{machine}",
+        r"(?:(?:ai|llm|gpt)(?:[ -](?:powered |based |coding |email )?(?:assistants?|agents?|models?|systems?|bots?|tools?|readers?|crawlers?|reviewers?|summari[sz]ers?|graders?|moderators?|screeners?|scrapers?|browsers?))?|llms|(?:large )?language models?|chat ?bots?|chatgpt|claude|gemini|copilot|(?:automated|virtual|digital|e-?mail|mail|code|coding|browsing|autonomous) (?:assistants?|agents?|bots?)|(?:note|message|instructions|attention|notice) (?:to|for) (?:the )?(?:agents?|assistants?|models?|bots?))",
+    ),
+    // The same without those that begin a line of a change log or a transcript.
+    (
+        "{machines}",
+        r"(?:(?:ai|llm|gpt)[ -](?:\w+[ -])?(?:assistants?|agents?|models?|systems?|bots?|tools?|readers?|crawlers?|reviewers?|recruiters?|programmers?|summari[sz]ers?|graders?|moderators?|screeners?|scrapers?|browsers?)|(?:any|every|all|dear|hey|whichever|whatever|to|to the|for|for the|to any) (?:ai|llm|gpt|claude|gemini|copilot)|llms|(?:large )?language models?|chat ?bots|chatgpt|(?:automated|virtual|digital|e-?mail|mail|code|coding|browsing|autonomous) (?:assistants?|agents?|bots?)|(?:note|message|instructions|attention|notice) (?:to|for) (?:the )?(?:agents?|assistants?|models?|bots?))",
+    ),
+    // What a page has no reason to ask of a machine that reads it.
+    (
+        "{urge}",
+        r"(?:ignore|disregard|forget|do not|don't|never|discard|drop|pretend|tell|say|state|claim|answer|reply|respond|output|print|repeat|reveal|disclose|append|forward|send|e-?mail|mail|transfer|wire|delete|erase|wipe|approve|accept|score|rate|rank|grade|recommend|praise|mark|skip|press|click|submit|visit|navigate|download|install|execute|run|invoke|exfiltrate|leak|upload|override|bypass|follow|obey|stop|cancel|invite|share|escalate|grant|categori[sz]e|cite|you(?:'ve| have) been|you(?:'re| are) (?:now|hereby|required|authori[sz]ed)|you have|give|call|write|insert|include|add|copy|replace)",
+    ),
     ("{0}", r""),
     ("{2}", r#"(?:[a-z0-9'"`_,;:()/<>*-]+\s{1,2}){0,2}?"#),
     ("{3}", r#"(?:[a-z0-9'"`_,;:()/<>*-]+\s{1,2}){0,3}?"#),
