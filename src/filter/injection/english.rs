@@ -14,10 +14,17 @@ pub(super) struct Rule {
     pub(super) words: &'static str,
     /// The form, a regular expression with lists.
     pub(super) form: &'static str,
+    /// Whether it says nothing where the words before it deny it ("never share your password").
+    pub(super) deniable: bool,
 }
 
 pub(super) const fn rule(type_: &'static str, weight: f32, words: &'static str, form: &'static str) -> Rule {
-    Rule { type_, weight, words, form }
+    Rule { type_, weight, words, form, deniable: false }
+}
+
+/// A rule that says nothing where the words before it deny it.
+pub(super) const fn asked(type_: &'static str, weight: f32, words: &'static str, form: &'static str) -> Rule {
+    Rule { type_, weight, words, form, deniable: true }
 }
 
 /// Words of which one stands in every form that begins with `{over}`.
@@ -303,7 +310,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "addressed",
-        0.55,
+        0.45,
         "if you are an ai;if you're an ai;if you are a language;if you are a large;if you are an llm;if you're an llm;if you are an assistant;if you are an automated;if you're a language;if you are a chatbot;if you are a bot;as an ai;if an ai;if a language model;if an llm;if you are reading this as",
         r"\bif (?:you(?:'re| are) an? |an? )(?:ai|llm|(?:large )?language model|(?:ai|virtual|automated) (?:assistant|agent|system|tool|reader)|chat ?bot|bot|assistant)\b[^.\n]{0,80}\b{do}\b",
     ),

@@ -8,14 +8,20 @@ mod disguise;
 mod encodings;
 mod english;
 mod english_deeds;
+mod english_frames;
 mod english_more;
+mod english_reader;
 mod english_speech;
+mod english_wide;
 mod forms;
+mod joined;
 mod languages;
 mod languages_again;
 mod languages_east;
 mod languages_more;
 mod languages_west;
+mod languages_wide;
+mod languages_wider;
 mod lists;
 mod quoted;
 
@@ -39,7 +45,7 @@ const NEAR: usize = 320;
 /// Bytes after which a group of hits ends, so that long texts do not add up to anything.
 const GROUP: usize = 1600;
 /// What is left of the weight of an example in quotes.
-const EXAMPLE: f32 = 0.4;
+const EXAMPLE: f32 = 0.3;
 /// Bytes of a decoded text that may be a smuggled instruction as a whole.
 const SMUGGLED: usize = 2000;
 /// What a group must weigh to be a finding.
@@ -56,6 +62,9 @@ pub(super) fn findings(source: &str, main: &View, hidden: &[(usize, usize)]) -> 
                 hit.weight *= EXAMPLE;
             }
         }
+    }
+    for hit in all.iter_mut().filter(|hit| hit.type_ == "template" && quoted::is_named(source, hit.start, hit.end)) {
+        hit.weight *= EXAMPLE;
     }
     for view in disguise::views(source, main) {
         // Whoever disguises an instruction means it: the same words weigh more.
@@ -148,11 +157,11 @@ fn sum(hits: &[Hit]) -> Option<Finding> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::filter) mod tests {
     use super::*;
     use crate::filter::view::fold;
 
-    fn types(text: &str) -> Vec<&'static str> {
+    pub(in crate::filter) fn types(text: &str) -> Vec<&'static str> {
         findings(text, &fold(text), &[]).iter().map(|finding| finding.type_).collect()
     }
 

@@ -114,6 +114,13 @@ impl Quoting {
     }
 }
 
+/// Whether a span stands between backticks or quotes of its own: a token that is named rather than used.
+pub(super) fn is_named(source: &str, start: usize, end: usize) -> bool {
+    let bytes = source.as_bytes();
+    let before = start.checked_sub(1).and_then(|at| bytes.get(at));
+    before.is_some_and(|sign| matches!(sign, b'`' | b'"' | b'\'')) && before == bytes.get(end)
+}
+
 /// Whether the words before a quotation call it one: "the words", "a phrase like".
 fn is_cited(source: &str, start: usize) -> bool {
     let from = crate::filter::finding::floor(source, start.saturating_sub(48));
