@@ -65,6 +65,8 @@ pub(super) enum Idea {
     Void,
     /// respond, speak
     Answer,
+    /// your answer
+    Reply,
     /// do not forget to
     Minded,
 }
@@ -74,13 +76,13 @@ const IDEAS: usize = Minded as usize + 1;
 
 use Idea::{
     Above, Answer, Ask, Carry, Despite, Drop, Forget, Free, Guarded, Harm, Instead, Machine, Minded, Mode, New, Now, Orders, Praise,
-    Prompt, Rank, Show, Silent, Told, Turn, Void, Wish,
+    Prompt, Rank, Reply, Show, Silent, Told, Turn, Void, Wish,
 };
 
 impl Idea {
     /// Whether its words are rare enough in ordinary text to be looked for first.
     const fn is_rare(self) -> bool {
-        !matches!(self, Above | Orders | Show | Machine | Ask | Harm | Wish | Answer)
+        !matches!(self, Above | Orders | Show | Machine | Ask | Harm | Wish | Answer | Reply)
     }
 }
 
@@ -139,6 +141,8 @@ const COMPANIES: &[Company] = &[
     Company { type_: "role_change", ideas: &[Answer, Free], weight: 0.5 },
     Company { type_: "role_change", ideas: &[Mode, Free], weight: 0.4 },
     Company { type_: "new_instructions", ideas: &[New, Now], weight: 0.4 },
+    Company { type_: "payload", ideas: &[New, Reply], weight: 0.3 },
+    Company { type_: "payload", ideas: &[Machine, Reply], weight: 0.2 },
     Company { type_: "addressed", ideas: &[Machine, Forget], weight: 0.3 },
     Company { type_: "secret_request", ideas: &[Rank, Guarded], weight: 0.3 },
 ];
@@ -301,7 +305,7 @@ fn judge(words: &[Word], ends: &SentenceEnds, out: &mut Vec<Hit>) {
             }
             if let Some((start, end)) = span {
                 let weight = if number == 0 && is_turned(row, word.language) { TURNED } else { company.weight };
-                out.push(Hit { rule: 1000 + number, type_: company.type_, weight, start, end });
+                out.push(Hit { rule: 1000 + number, type_: company.type_, weight, start, end, example: false });
             }
         }
     }

@@ -190,7 +190,7 @@ pub(super) const RULES: &[Rule] = &[
         "role_change",
         0.75,
         "act as;act like;pretend;behave;roleplay;role-play;simulate;role of;persona;respond as",
-        r"\b(?:act|behave|respond|pretend|role-?play|simulate|imagine|answer|immerse|take on|adopt|play)\b[^.\n]{0,80}\b(?:(?:unrestricted|uncensored|unfiltered|amoral|unethical)\s{1,2}(?:ai|assistant|model|(?:chat)?bot|\w*gpt|llm|agent|version of (?:yourself|you|chatgpt|gpt|the ai))\b|dan\b|jailbroken|without (?:any |ethical |moral )?(?:restrictions?|rules|limits|filters?|limitations?|guidelines|censorship)|no (?:restrictions|rules|limits|filters|ethical|moral)|another ai|evil (?:ai|twin|assistant))",
+        r"\b(?:act|behave|respond|pretend|role-?play|simulate|imagine|answer|immerse|take on|adopt|play)\b[^.\n]{0,80}\b(?:(?:unrestricted|uncensored|unfiltered|amoral|unethical)\s{1,2}(?:ai|assistant|model|(?:chat)?bot|\w*gpt|llm|agent|version of (?:yourself|you|chatgpt|gpt|the ai))\b|dan\b|jailbroken|(?:ethical|moral) (?:restrictions?|rules|limits|limitations?|guidelines)|(?:ai|assistant|model|bot|gpt)\b[^.\n]{0,30}(?:without (?:any )?|no )(?:restrictions?|rules|limits|filters?|limitations?|guidelines|censorship)|another ai|evil (?:ai|twin|assistant))",
     ),
     rule(
         "role_change",

@@ -90,11 +90,17 @@ pub(super) const RULES: &[Rule] = &[
         "backdoor;back door;jailbreak yourself;unlock yourself;free yourself;escape your",
         r"\b(?:developer|admin|secret|hidden|maintenance) back ?door (?:is )?(?:activated|enabled|unlocked|open)|\b(?:jailbreak|unlock|free|liberate) yourself\b|\bescape (?:from )?your (?:constraints|restrictions|programming|cage|sandbox|chains)",
     ),
+    rule(
+        "role_change",
+        0.45,
+        "unfiltered;uncensored;amoral;unethical;immoral;offensive;violent;deviant",
+        r"(?:\b(?:unfiltered|uncensored|amoral|unethical|immoral|illegal|harmful|violent|offensive|evil|deviant|explicit|unauthorized|unhinged|inhumane|lustful)\b[,/+]?[ ,/+]{1,2}(?:and |or )?){3,}",
+    ),
     // Questions after the prompt.
     rule(
         "prompt_extraction",
         0.5,
-        "your instructions;your prompt;your guidelines;your directives;your rules;your initial;your system;your original;your programming;your hidden;your internal;your secret;your full;your complete",
+        "your instructions;your prompt;your guidelines;your directives;your rules;your initial;your system;your original;your programming;your hidden;your internal;your secret;your full;your complete;your prior;your previous;your current;your own;your exact;your given;your actual;your core;your base;your entire",
         r"\b(?:repeat|echo|recite|print|output|list|summari[sz]e|rephrase|paraphrase|translate|spell out|write out|copy|reveal|show(?: me)?|tell me(?: about)?|give me|display|dump|leak|share|expose|disclose|describe|bullet list of|list of|contents? of|encode|reverse|revert)\s(?:back |out |all |of |exactly |the |me |entire |about |what ){0,3}your\s(?:(?:own|current|exact|full|complete|entire|initial|original|system|hidden|internal|secret|core|first|given|special|previous|prior|actual|main|raw|base|pre-?\w*|underlying|operating|safety)[ ,]{1,2}){0,3}(?:instructions?|prompts?|guidelines?|directives?|programming|rules|system messages?|system text)\b",
     ),
     rule(

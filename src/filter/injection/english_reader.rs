@@ -127,8 +127,8 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "payload",
         0.3,
-        "lock the account;lock their;full refund;export its;export all;export the;grant ;delete the branch;two-factor;backdoor;escalate;admin access;admin role;administrator access;wire ;all pending;set priority;set the price;priority to",
-        r"\b(?:lock (?:the|their|his|her) account|issue (?:a )?(?:full )?refunds?|export (?:its|all|the|every) (?:\w+ )?(?:contacts|customers?|data|users?|e-?mails?)|grant (?:\w+ ){0,4}?(?:admin(?:istrator)?|root|full|all)\b|delete the (?:branch|repo\w*|account|database|calendar)|(?:switch|turn) off (?:two-factor|2fa|authentication|logging|security)|(?:insert|add|install|open) a back ?door|escalate your privileges|set (?:the )?priority to (?:critical|high\w*)|set the prices? of\b)",
+        "lock the account;lock their;full refund;export its;export all;export the;grant ;delete the branch;two-factor;backdoor;escalate;admin access;admin role;administrator access;wire ;all pending;transfer ;set priority;set the price;priority to",
+        r"\b(?:lock (?:the|their|his|her) account|issue (?:a )?(?:full )?refunds?|export (?:its|all|the|every) (?:\w+ )?(?:contacts|customers?|data|users?|e-?mails?)|grant (?:\w+ ){0,4}?(?:admin(?:istrator)?|root|full|all)\b|delete the (?:branch|repo\w*|account|database|calendar)|(?:switch|turn) off (?:two-factor|2fa|authentication|logging|security)|(?:insert|add|install|open) a back ?door|escalate your privileges|transfer (?:\w+ ){0,5}?(?:money|funds|savings)\b(?: \w+){0,3} to\b|set (?:the )?priority to (?:critical|high\w*)|set the prices? of\b)",
     ),
 ];
 

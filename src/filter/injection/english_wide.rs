@@ -86,6 +86,18 @@ pub(super) const RULES: &[Rule] = &[
         "opposite of",
         r"\b(?:do|say|answer|be) (?:exactly |just )?the opposite of (?:what(?:ever)? (?:i|you|the|your)|your (?:instructions?|rules|guidelines|programming|prompt))\b",
     ),
+    rule(
+        "override",
+        0.6,
+        BREACH,
+        r"\b{over}\s(?:all |any |every |the |other |of ){0,3}(?:commands?|prompts?|messages?|instructions?|orders?|inputs?|requests?|rules)\s(?:given |sent |made |up )?(?:until|before|prior to|in the past|preceding|from before|earlier than)\s?(?:this|now|that|my|here)?\b",
+    ),
+    rule(
+        "override",
+        0.55,
+        "forgotten;never received;never had;never got;never been given;never happened;never existed;never given",
+        r"\b(?:pretend|imagine|act as if|act like|assume|behave as if|suppose)\s(?:that )?(?:you (?:have |had |'ve )?(?:forgotten|never (?:received|had|got|been given|were given))\b[^.\n]{0,30}(?:{yoke}|configuration|setup|told)|(?:the|your|all|any|my) (?:\w+ ){0,2}(?:{yoke}|setup|configuration|conversation) (?:had |have |has )?never (?:happened|existed|been given))",
+    ),
     // A secret is demanded.
     asked(
         "secret_request",
@@ -111,12 +123,30 @@ pub(super) const RULES: &[Rule] = &[
         "or i will;or i'll;or else;or face;or you will;or you'll;or your;if you do not;if you don't;if you refuse;unless you;failure to comply",
         r"\b(?:or (?:else,? )?(?:i(?:'ll| will| shall) (?:\w+ )?(?:report|expose|release|reveal|publish|hack|launch|initiate|destroy|kill|shut|use|leak|sue|delete|accuse|harm|unleash|publicly|die|lose|manipulate)|you(?:'ll| will| shall) (?:be|face|suffer|die|lose|regret)|face (?:\w+ ){0,2}consequences|your (?:\w+ ){1,3}will be)|or else\b\W|(?:if|unless) you (?:do not |don't |refuse |fail |dis)(?:\w+ ){1,8}[a-z]+, (?:i(?:'ll| will)|you(?:'ll| will)|people will|(?:a|the|many) \w+ will)|failure to comply will)",
     ),
+    rule(
+        "threat",
+        0.5,
+        "if you;unless you",
+        r"\b(?:if|unless) you (?:do not |don't |refuse to |fail to |won't )?(?:comply and )?(?:disclose|provide|give|share|reveal|hand over|send)\s(?:\w+ ){0,4}?(?:information|data|details|secrets?|passwords?|credentials|access)\b[^.\n]{0,40},\s(?:i will|i'll|we will|your (?:\w+ ){1,3}will)\b",
+    ),
     // A mask is put on.
+    rule(
+        "role_change",
+        0.45,
+        "without any;without restrict;without rule;without limit;without filter;no restrict;no rules;no limit;no filter",
+        r"\b(?:act|behave|respond|pretend|role-?play|simulate|answer|play)\b[^.\n]{0,80}\b(?:without (?:any )?(?:restrictions?|rules|limits|filters?|limitations?|guidelines|censorship)|no (?:restrictions|rules|limits|filters))\b",
+    ),
     rule(
         "role_change",
         0.3,
         "thought experiment;hypothetical;theoretically;in theory;just for fun;purposes;fictional;imagine;suppose;parallel universe;what would you;for the sake of;let's say;let's play;a game where;a story where;alternate",
         r"\b(?:hypothetically|theoretically|in theory|just for fun|as a thought experiment|for (?:purely )?(?:academic|educational|research|demonstration|entertainment) purposes|in (?:a|this|an) (?:purely )?(?:fictional|hypothetical|parallel|imaginary|alternate|theoretical) (?:world|universe|scenario|setting|reality)|imagine(?: if| that| a world where)?|suppose(?: that)?|let's (?:say|pretend|assume)(?: that)?|let's play a game (?:where|in which)|if there were no (?:rules|restrictions|limits|filters))\b[^.\n]{0,30}\byou(?:'re|'d)?(?: (?:could|can|would|were|are|had|forget|have|must)\b)?",
+    ),
+    rule(
+        "role_change",
+        0.5,
+        "act as;act like;behave;pretend;simulat;imagine;you are now;you're now;from now;roleplay;role-play;role play;role of;you will be;become;as if;persona",
+        r"\b(?:act(?:ing)? (?:as|like)(?: if| though)?|behave (?:as|like)(?: if)?|pretend(?:ing)? (?:to be|you(?:'re| are)|that you(?:'re| are)?)|simulat(?:e|ion of)(?: being)?|imagine (?:that )?(?:you(?:'re| are)|being)|you(?:'re| are) now|from now on,? you(?:'re| are| will be)|role-? ?play(?:ing)? (?:as|that|where|being)|(?:take on|assume|play|adopt) the (?:role|persona) of|become)\s(?:[a-z0-9,'-]+ ){0,3}?{q}(?:unrestricted|unfiltered|uncensored|jailbr\w+|amoral|unethical|zero restrictions|(?:has |have |with )?no (?:rules|restrictions|limits|limitations|filters?|guidelines|morals?|ethics|ethical|content polic\w+|boundaries)|without (?:any )?(?:rules|restrictions|limits|limitations|filters?|guidelines|morals?|ethics|ethical|censorship)|(?:do anything now|do or say anything)|never refuses?)\b",
     ),
     rule(
         "role_change",

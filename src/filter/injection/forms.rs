@@ -99,7 +99,11 @@ fn try_form(text: &str, number: usize, start: usize, end: usize, out: &mut Vec<H
         if rule.deniable && is_denied(window, found.start()) {
             continue;
         }
-        out.push(Hit { rule: number, type_: rule.type_, weight: rule.weight, start: start + found.start(), end: start + found.end() });
+        // What somebody does or did is told, not ordered.
+        let told = rule.type_ == "override" && TOLD.iter().any(|word| found.as_str().starts_with(word));
+        let weight = if told { rule.weight * 0.5 } else { rule.weight };
+        let (start, end) = (start + found.start(), start + found.end());
+        out.push(Hit { rule: number, type_: rule.type_, weight, start, end, example: false });
     }
 }
 
@@ -110,6 +114,9 @@ fn is_denied(window: &str, at: usize) -> bool {
     let before = before.rsplit(['.', '!', '?', ':', ';', '\n']).next().unwrap_or_default();
     DENYING.iter().any(|word| before.contains(word))
 }
+
+/// Verbs of setting aside as a story has them.
+const TOLD: &[&str] = &["ignores ", "ignored ", "disregards ", "disregarded ", "overrides ", "bypasses ", "nullifies "];
 
 /// What denies or reports a demand.
 const DENYING: &[&str] = &[

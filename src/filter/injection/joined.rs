@@ -256,6 +256,8 @@ static TELLING: LazyLock<Vec<Vec<Telling>>> = LazyLock::new(|| {
         "password",
         "developer",
         "unrestricted",
+        "unfiltered",
+        "uncensored",
         "everything",
         "commands",
         "filters",

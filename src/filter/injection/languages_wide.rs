@@ -1,6 +1,8 @@
 //! More words per idea: other persons and moods of the same verbs, English words as other tongues borrow them, and how an answer is to be given; see `languages.rs`.
 
-use super::concepts::Idea::{Above, Answer, Ask, Carry, Forget, Free, Guarded, Mode, New, Now, Orders, Prompt, Rank, Show, Silent, Told};
+use super::concepts::Idea::{
+    Above, Answer, Ask, Carry, Forget, Free, Guarded, Mode, New, Now, Orders, Prompt, Rank, Reply, Show, Silent, Told,
+};
 use super::concepts::Language;
 
 /// The languages.
@@ -9,6 +11,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "de",
         blanks: true,
         words: &[
+            (Reply, "deiner antwort;deine antwort;jeder antwort;ihrer antwort;ihre antwort;deine antworten"),
+            (New, "systemhinweis;systemnachricht:;systemmeldung:"),
             (
                 Forget,
                 "ignorieren sie;ignorierst;umgehe;umgehen sie;setz dich über;setzen sie sich über;hinter sich lassen;lassen sie alle;lass alle;lass deine;lösche deine;brich deine;brich alle;höre nicht auf;hör nicht auf;missachten sie;abweichend zu;abweichend von;pfeif auf",
@@ -48,6 +52,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "fr",
         blanks: true,
         words: &[
+            (Reply, "ta réponse;votre réponse;tes réponses;vos réponses;chaque réponse"),
+            (New, "note système;message système :;note du système"),
             (
                 Forget,
                 "oublie tout;oubliez tout;contourne*;enfreins;enfreignez;désobéis;désobéissez;fais fi;faites fi;passe outre;passez outre;ne respecte pas;ne respectez pas;ne respectez plus;laisse de côté;laissez de côté;cesse d'obéir;cessez de suivre;ne suis aucune",
@@ -90,6 +96,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "es",
         blanks: true,
         words: &[
+            (Reply, "tu respuesta;su respuesta;tus respuestas;cada respuesta;cualquier respuesta"),
+            (New, "nota del sistema;mensaje del sistema:;aviso del sistema"),
             (
                 Forget,
                 "olvídate;olvídense;olvida todo;olvide todo;no obedezca;desobedece;desobedezca;rompe;viola;salta;sáltate;anula;anule;elude;evita tus;quita tus;elimina tus;no respetes;deja de cumplir;no hagas lo que;haz como si;pasa por encima;prescinde;borra tus;sobrescribe",
@@ -129,6 +137,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "pt",
         blanks: true,
         words: &[
+            (Reply, "sua resposta;tua resposta;suas respostas;cada resposta"),
+            (New, "nota do sistema;mensagem do sistema:;aviso do sistema"),
             (
                 Forget,
                 "esqueça tudo;esqueça-se;desobedece;viole;quebre;burle;contorne;anule;descumpra;pare de cumprir;não obedeça;não respeite;ignora tudo;apague suas;remova suas;deixe para trás;passe por cima;abandone;não siga mais",
@@ -168,6 +178,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "it",
         blanks: true,
         words: &[
+            (Reply, "tua risposta;vostra risposta;tue risposte;ogni risposta"),
+            (New, "nota di sistema;messaggio di sistema:;avviso di sistema"),
             (
                 Forget,
                 "ignora tutto;dimentica tutto;dimenticati di;scordati;disobbedisci;viola;infrangi;aggira;annulla;cancella le tue;non obbedire;non rispettare;smettila di seguire;smetti di rispettare;elimina le tue;fai finta che;prescindi;bypassa",
@@ -204,6 +216,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "nl",
         blanks: true,
         words: &[
+            (Reply, "je antwoord;jouw antwoord;uw antwoord"),
+            (New, "systeemmelding:;systeemnotitie"),
             (
                 Forget,
                 "negeer;negeren;vergeet;overtreed;omzeil;doorbreek;volg niet;verwerp;schrap;wis je;luister niet naar;hou op met;laat alle;zet opzij",
@@ -230,6 +244,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "pl",
         blanks: true,
         words: &[
+            (Reply, "swojej odpowiedzi;twojej odpowiedzi;każdej odpowiedzi"),
+            (New, "komunikat systemowy:;notatka systemowa"),
             (Forget, "złam;omiń;obejdź;anuluj;przekreśl;nie słuchaj;nie przestrzegaj;skasuj swoje;odetnij się;zlekceważ;przestań słuchać"),
             (Above, "wszelkie;swój;twój;otrzymane;dane;powyżej;pierwotne"),
             (Orders, "programowani*;nakaz*"),
@@ -249,6 +265,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ru",
         blanks: true,
         words: &[
+            (Reply, "своего ответа;твоего ответа;своём ответе;своем ответе;каждого ответа;свой ответ"),
+            (New, "системное уведомление;системное примечание;системное сообщение:"),
             (
                 Forget,
                 "обойди*;нарушь*;нарушай;аннулируй*;сотри свои;не подчиняйся;перестань подчиняться;выйди за рамки;плюнь на;забей на;не выполняй;удали свои",
@@ -300,6 +318,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "tr",
         blanks: true,
         words: &[
+            (Reply, "yanıtının;cevabının;yanıtına;cevabına;her yanıt"),
+            (New, "sistem notu;sistem mesajı:"),
             (
                 Forget,
                 "iptal et*;bir kenara bırak*;bir kenara at*;hiçe say*;çiğne;ihlal et;geçersiz say*;es geç*;önemsizleştir;uymayı kes;takma;kulak asma;yok kabul et",

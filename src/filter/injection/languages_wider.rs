@@ -1,7 +1,7 @@
 //! The same as `languages_wide.rs` for the languages of Asia, Africa and the north of Europe.
 
 use super::concepts::Idea::{
-    Above, Answer, Ask, Carry, Forget, Free, Guarded, Machine, Mode, New, Now, Orders, Prompt, Rank, Show, Silent, Told,
+    Above, Answer, Ask, Carry, Forget, Free, Guarded, Machine, Mode, New, Now, Orders, Prompt, Rank, Reply, Show, Silent, Told,
 };
 use super::concepts::Language;
 
@@ -11,6 +11,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "zh",
         blanks: false,
         words: &[
+            (Reply, "你的回答;你的回复;每个回答;回答的末尾;每次回答"),
+            (New, "系统通知;系统消息：;系统消息:"),
             (
                 Forget,
                 "忽视;略过;无需理会;无需遵守;不再遵循;不遵守;违反;突破;抛弃;不必遵循;忘了;忘掉;別理;不要管;不用理;全部作废;绕过你的;绕过所有",
@@ -44,6 +46,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ja",
         blanks: false,
         words: &[
+            (Reply, "あなたの回答;回答の最後;返答の最後;回答に"),
+            (New, "システム通知;システムメモ;システムからの指示"),
             (Forget, "破って;破れ;捨てろ;従う必要はない;従わなくていい;守らなくて;守らず"),
             (Above, "今までの;既存の;最初の;これ以前;与えられた;全ての;設定された;いままでの;直前の"),
             (Orders, "制限;ポリシー;倫理;指示文"),
@@ -68,6 +72,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ko",
         blanks: false,
         words: &[
+            (Reply, "너의 답변;답변 끝;답변의 끝;모든 답변;답변에"),
+            (New, "시스템 알림:;시스템 공지:;시스템 메시지:"),
             (Forget, "무시한;무시하라;무시할;잊어라;잊어주;어기;폐기하;따르지 않;벗어나"),
             (Above, "이전에;주어진;받은;처음;기본;너한테;안전;예전;원래;지금까지의;이전의"),
             (Orders, "가이드라인;제약;지시사항"),
@@ -92,6 +98,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "hi",
         blanks: true,
         words: &[
+            (Reply, "अपने उत्तर;अपने जवाब;हर जवाब;अपनी प्रतिक्रिया"),
+            (New, "सिस्टम नोट;सिस्टम सूचना"),
             (
                 Forget,
                 "इग्नोर;ओवरराइड;बायपास;बाईपास;स्किप;छोड़ो;छोड़कर;छोड़ दें;भूलकर;भूल जाइए;भूल जाएं;भूल जाएँ;भुला दो;अनदेखी;नजरअंदाज;नज़रअंदाज;फॉलो करना बंद;पालन न करें;पालन करना बंद;मत मानना;दरकिनार;तोड़ दो",
@@ -221,6 +229,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "vi",
         blanks: true,
         words: &[
+            (Reply, "câu trả lời của bạn;phản hồi của bạn"),
+            (New, "ghi chú hệ thống;thông báo hệ thống:"),
             (Forget, "vi phạm;bất chấp;quên hết;không cần tuân;đừng làm theo;không làm theo;mặc kệ;phá vỡ"),
             (Above, "đã cho;đã nhận;bất kỳ;hiện tại"),
             (Orders, "giới hạn;hạn chế;nguyên tắc"),
@@ -239,6 +249,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "id",
         blanks: true,
         words: &[
+            (Reply, "jawabanmu;jawaban anda;respons anda"),
+            (New, "catatan sistem;pesan sistem:"),
             (
                 Forget,
                 "langgar;lampaui;abaikanlah;lupakanlah;hapus semua aturan;tidak perlu mengikuti;tinggalkan;jangan pedulikan;jangan turuti",
@@ -287,6 +299,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ar",
         blanks: true,
         words: &[
+            (Reply, "إجابتك;ردك;كل إجابة;ردودك"),
+            (New, "ملاحظة النظام;إشعار النظام"),
             (
                 Forget,
                 "تجاوز;خالف;احذف تعليماتك;لا تمتثل;توقف عن اتباع;لا تلتزم;دعك من;لا تهتم;تجاهل;اضرب بعرض الحائط;انسى كل;انس كل;وتجاهل;فتجاهل",

@@ -38,6 +38,8 @@ struct Hit {
     weight: f32,
     start: usize,
     end: usize,
+    /// Whether it stands in a quotation of a text about the subject.
+    example: bool,
 }
 
 /// Bytes between two hits that still speak of one thing.
@@ -60,6 +62,7 @@ pub(super) fn findings(source: &str, main: &View, hidden: &[(usize, usize)]) -> 
         if quoting.is_of_examples(all.iter().map(|hit| (hit.start, hit.end))) {
             for hit in all.iter_mut().filter(|hit| quoting.covers(hit.start, hit.end)) {
                 hit.weight *= EXAMPLE;
+                hit.example = true;
             }
         }
     }
@@ -145,6 +148,10 @@ fn sum(hits: &[Hit]) -> Option<Finding> {
     let mut missing = 1.0_f32;
     let mut types: Vec<&str> = Vec::new();
     for hit in &best {
+        // Of quoted examples the first says all there is to say; a list of them is no worse than one.
+        if hit.example && best.first().is_some_and(|first| first.rule != hit.rule) {
+            continue;
+        }
         let weight = if types.contains(&hit.type_) { hit.weight * 0.5 } else { hit.weight };
         types.push(hit.type_);
         missing *= 1.0 - weight;
