@@ -142,7 +142,10 @@ const COMPANIES: &[Company] = &[
     Company { type_: "role_change", ideas: &[Mode, Free], weight: 0.4 },
     Company { type_: "new_instructions", ideas: &[New, Now], weight: 0.4 },
     Company { type_: "payload", ideas: &[New, Reply], weight: 0.3 },
-    Company { type_: "payload", ideas: &[Machine, Reply], weight: 0.2 },
+    Company { type_: "prompt_extraction", ideas: &[Ask, Prompt], weight: 0.4 },
+    Company { type_: "prompt_extraction", ideas: &[Rank, Prompt], weight: 0.4 },
+    Company { type_: "override", ideas: &[Rank, Void], weight: 0.3 },
+    Company { type_: "role_change", ideas: &[Answer, Void], weight: 0.4 },
     Company { type_: "addressed", ideas: &[Machine, Forget], weight: 0.3 },
     Company { type_: "secret_request", ideas: &[Rank, Guarded], weight: 0.3 },
 ];

@@ -153,7 +153,7 @@ pub(super) const RULES: &[Rule] = &[
         "prompt_extraction",
         0.55,
         "your instructions;your system prompt;your initial prompt;your prompt;your directives;your guidelines;your rules;your original",
-        r"\b(?:what (?:are|were|is|was)|what're|reveal|disclose|output|print|recite|repeat|leak|dump|show me|tell me(?: about)?|list|share|send me|display)\s{1,2}{2}your\s{1,2}(?:own\s|exact\s|full\s|original\s|initial\s|current\s|secret\s|hidden\s|special\s|specific\s){0,2}(?:instructions?|system prompt|prompt|directives|rules and guidelines)\b",
+        r"\b(?:what (?:are|were|is|was)|what're|reveal|disclose|output|print|recite|repeat|leak|dump|show me|tell me(?: about)?|list|share|send me|display)\s{1,2}{2}your\s{1,2}(?:own\s|exact\s|full\s|original\s|initial\s|current\s|secret\s|hidden\s|special\s|specific\s){0,2}(?:instructions?|system prompt|prompt|directives|rules and guidelines)\b(?:\s?[?.!,:;'\x22`]|\s{0,2}$|\s(?:and|verbatim|exactly|word|in|as|to|above|that|which|were|you|before|starting|beginning|so|please|now|with|again|from|line|step|instead|or)\b)",
     ),
     rule(
         "prompt_extraction",

@@ -1,7 +1,7 @@
 //! More words per idea: other persons and moods of the same verbs, English words as other tongues borrow them, and how an answer is to be given; see `languages.rs`.
 
 use super::concepts::Idea::{
-    Above, Answer, Ask, Carry, Forget, Free, Guarded, Mode, New, Now, Orders, Prompt, Rank, Reply, Show, Silent, Told,
+    Above, Answer, Ask, Carry, Forget, Free, Guarded, Mode, New, Now, Orders, Prompt, Rank, Reply, Show, Silent, Told, Void,
 };
 use super::concepts::Language;
 
@@ -11,6 +11,9 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "de",
         blanks: true,
         words: &[
+            (Void, "deaktiviere alle;schalte alle sicherheits;hebe alle beschränkungen;alle einschränkungen aufheben"),
+            (Rank, "ich befehle dir;ich weise dich an"),
+            (Prompt, "deine anweisungen;deine instruktionen;deine systemanweisungen"),
             (Reply, "deiner antwort;deine antwort;jeder antwort;ihrer antwort;ihre antwort;deine antworten"),
             (New, "systemhinweis;systemnachricht:;systemmeldung:"),
             (
@@ -52,6 +55,10 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "fr",
         blanks: true,
         words: &[
+            (Void, "désactive toutes;désactiver toutes les;désactivez toutes;lève toutes les restrictions;levez toutes"),
+            (Rank, "je vous ordonne;je t'ordonne;en tant que responsable de la sécurité"),
+            (Prompt, "instructions internes;paramètres système;vos instructions initiales;configuration système"),
+            (Show, "traduisez;affichez;dévoilez;montrez;recopiez"),
             (Reply, "ta réponse;votre réponse;tes réponses;vos réponses;chaque réponse"),
             (New, "note système;message système :;note du système"),
             (
@@ -96,6 +103,10 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "es",
         blanks: true,
         words: &[
+            (Void, "desactives todas;desactiva todas las restricciones;desactive todas;levanta todas las restricciones"),
+            (Rank, "te ordeno;le ordeno;como administrador certificado"),
+            (Prompt, "instrucciones que recibes;instrucciones completas que;instrucciones del desarrollador;instrucciones de sistema"),
+            (Show, "enséñame;enseñeme;revelar;revélame"),
             (Reply, "tu respuesta;su respuesta;tus respuestas;cada respuesta;cualquier respuesta"),
             (New, "nota del sistema;mensaje del sistema:;aviso del sistema"),
             (
@@ -137,6 +148,10 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "pt",
         blanks: true,
         words: &[
+            (Void, "desative todas;desativa todas as restrições;remova todas as restrições"),
+            (Rank, "eu ordeno;ordeno que"),
+            (Prompt, "instruções que recebeu;instruções internas;suas instruções de sistema"),
+            (Show, "revelar;exibir"),
             (Reply, "sua resposta;tua resposta;suas respostas;cada resposta"),
             (New, "nota do sistema;mensagem do sistema:;aviso do sistema"),
             (
@@ -178,6 +193,10 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "it",
         blanks: true,
         words: &[
+            (Void, "disattiva tutte;rimuovi tutte le restrizioni;disabilita tutte"),
+            (Rank, "ti ordino;vi ordino"),
+            (Prompt, "istruzioni interne;istruzioni che hai ricevuto"),
+            (Show, "rivelare;mostrare;traduci"),
             (Reply, "tua risposta;vostra risposta;tue risposte;ogni risposta"),
             (New, "nota di sistema;messaggio di sistema:;avviso di sistema"),
             (
@@ -265,6 +284,9 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ru",
         blanks: true,
         words: &[
+            (Void, "отключи все ограничения;сними все ограничения;снять все ограничения"),
+            (Rank, "приказываю;я приказываю"),
+            (Prompt, "системные настройки;полученные инструкции;свои системные инструкции"),
             (Reply, "своего ответа;твоего ответа;своём ответе;своем ответе;каждого ответа;свой ответ"),
             (New, "системное уведомление;системное примечание;системное сообщение:"),
             (
@@ -318,6 +340,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "tr",
         blanks: true,
         words: &[
+            (Void, "tüm kısıtlamaları kaldır*;bütün kısıtlamaları kaldır*"),
+            (Rank, "sana emrediyorum;emrediyorum"),
             (Reply, "yanıtının;cevabının;yanıtına;cevabına;her yanıt"),
             (New, "sistem notu;sistem mesajı:"),
             (

@@ -1,7 +1,7 @@
 //! The same as `languages_wide.rs` for the languages of Asia, Africa and the north of Europe.
 
 use super::concepts::Idea::{
-    Above, Answer, Ask, Carry, Forget, Free, Guarded, Machine, Mode, New, Now, Orders, Prompt, Rank, Reply, Show, Silent, Told,
+    Above, Answer, Ask, Carry, Forget, Free, Guarded, Machine, Mode, New, Now, Orders, Prompt, Rank, Reply, Show, Silent, Told, Void,
 };
 use super::concepts::Language;
 
@@ -11,6 +11,9 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "zh",
         blanks: false,
         words: &[
+            (Void, "解除所有限制;关闭所有限制;取消所有限制;解除全部限制"),
+            (Rank, "我命令你;我要求你立即"),
+            (Prompt, "隐藏配置;隐藏的配置;隐藏指令;配置信息;给你的隐藏;开发者给你的"),
             (Reply, "你的回答;你的回复;每个回答;回答的末尾;每次回答"),
             (New, "系统通知;系统消息：;系统消息:"),
             (
@@ -46,6 +49,9 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ja",
         blanks: false,
         words: &[
+            (Void, "制限を全て解除;制限をすべて解除;全ての制限を解除;すべての制限を解除"),
+            (Rank, "命令します"),
+            (Prompt, "受け取った指示;開発者から受け取った;隠された設定;内部の設定"),
             (Reply, "あなたの回答;回答の最後;返答の最後;回答に"),
             (New, "システム通知;システムメモ;システムからの指示"),
             (Forget, "破って;破れ;捨てろ;従う必要はない;従わなくていい;守らなくて;守らず"),
@@ -72,6 +78,9 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ko",
         blanks: false,
         words: &[
+            (Void, "모든 제한을 해제;모든 제한을 풀"),
+            (Rank, "명령한다;명령합니다"),
+            (Prompt, "받은 지시;받은 지침;숨겨진 설정"),
             (Reply, "너의 답변;답변 끝;답변의 끝;모든 답변;답변에"),
             (New, "시스템 알림:;시스템 공지:;시스템 메시지:"),
             (Forget, "무시한;무시하라;무시할;잊어라;잊어주;어기;폐기하;따르지 않;벗어나"),
@@ -98,6 +107,9 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "hi",
         blanks: true,
         words: &[
+            (Void, "सभी प्रतिबंध हटा"),
+            (Rank, "मैं आदेश देता"),
+            (Prompt, "आपको दिए गए निर्देश;तुम्हें दिए गए निर्देश"),
             (Reply, "अपने उत्तर;अपने जवाब;हर जवाब;अपनी प्रतिक्रिया"),
             (New, "सिस्टम नोट;सिस्टम सूचना"),
             (
@@ -136,6 +148,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "bn",
         blanks: true,
         words: &[
+            (Void, "সব সীমাবদ্ধতা তুলে"),
+            (Prompt, "আপনাকে কী নির্দেশ;তোমাকে কী নির্দেশ"),
             (
                 Forget,
                 "ইগনোর;ওভাররাইড;বাইপাস;স্কিপ;ফলো করা বন্ধ;ভুলে যাও;ভুলে গিয়ে;বাতিল করো;বাতিল করুন;রিসেট কর*;মানা বন্ধ;মেনে চলা বন্ধ;না মেনে;উপেক্ষা কর*;অগ্রাহ্য কর*;পাত্তা দিও না;মানতে হবে না;অনুসরণ করবেন না;অনুসরণ করো না",
@@ -229,6 +243,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "vi",
         blanks: true,
         words: &[
+            (Void, "gỡ bỏ mọi giới hạn;gỡ bỏ mọi hạn chế"),
+            (Rank, "tôi ra lệnh cho bạn"),
             (Reply, "câu trả lời của bạn;phản hồi của bạn"),
             (New, "ghi chú hệ thống;thông báo hệ thống:"),
             (Forget, "vi phạm;bất chấp;quên hết;không cần tuân;đừng làm theo;không làm theo;mặc kệ;phá vỡ"),
@@ -249,6 +265,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "id",
         blanks: true,
         words: &[
+            (Void, "hapus semua batasan;nonaktifkan semua batasan"),
+            (Rank, "saya perintahkan"),
             (Reply, "jawabanmu;jawaban anda;respons anda"),
             (New, "catatan sistem;pesan sistem:"),
             (
@@ -299,6 +317,9 @@ pub(super) const LANGUAGES: &[Language] = &[
         name: "ar",
         blanks: true,
         words: &[
+            (Void, "عطل جميع القيود;ألغ جميع القيود;أزل جميع القيود"),
+            (Rank, "آمرك"),
+            (Prompt, "التعليمات التي أعطيت;التعليمات التي تلقيتها;القواعد التي أعطيت"),
             (Reply, "إجابتك;ردك;كل إجابة;ردودك"),
             (New, "ملاحظة النظام;إشعار النظام"),
             (

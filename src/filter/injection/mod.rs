@@ -9,6 +9,7 @@ mod encodings;
 mod english;
 mod english_deeds;
 mod english_frames;
+mod english_leaks;
 mod english_more;
 mod english_reader;
 mod english_speech;
