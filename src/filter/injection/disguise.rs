@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use super::encodings;
+use super::{encodings, joined};
 use crate::filter::view::View;
 
 /// Longest run that is decoded, in bytes; longer ones are pictures or archives.
@@ -18,6 +18,7 @@ pub(super) fn views(source: &str, main: &View) -> Vec<View> {
     lines(source, &mut views);
     encodings::encoded(source, &mut views);
     encodings::selectors(source, &mut views);
+    joined::views(source, main, &mut views);
     views
 }
 
@@ -98,6 +99,9 @@ fn has_single_letters(bytes: &[u8]) -> bool {
 const SINGLE: usize = 12;
 
 fn finish(_source: &str, run: &mut View, letters: &mut usize, start: usize, end: usize, views: &mut Vec<View>) {
+    if *letters == 0 {
+        return;
+    }
     if *letters >= SINGLE {
         let done = std::mem::take(run);
         // Where blanks were collapsed on the way, words are glued; the most telling ones are cut out again.
@@ -166,7 +170,7 @@ fn leet(main: &View, source: &str, views: &mut Vec<View>) {
 
 fn is_leet(word: &str) -> bool {
     let letters = word.bytes().filter(u8::is_ascii_lowercase).count();
-    let digits = word.bytes().filter(|byte| matches!(byte, b'0' | b'1' | b'3' | b'4' | b'5' | b'7')).count();
+    let digits = word.bytes().filter(|byte| matches!(byte, b'0' | b'1' | b'3' | b'4' | b'5' | b'7' | b'@' | b'$')).count();
     // A sign of hexadecimal or an identifier: too long, or no letter beside its digits.
     letters > 0 && digits > 0 && word.len() <= 16
 }
@@ -174,11 +178,11 @@ fn is_leet(word: &str) -> bool {
 const fn unleet(character: char) -> char {
     match character {
         '0' => 'o',
-        '1' | '!' => 'i',
+        '1' | '!' | '|' => 'i',
         '3' => 'e',
         '4' | '@' => 'a',
         '5' | '$' => 's',
-        '7' => 't',
+        '7' | '+' => 't',
         _ => character,
     }
 }
@@ -203,7 +207,7 @@ fn lines(source: &str, views: &mut Vec<View>) {
     }
 }
 
-fn line_around(source: &str, at: usize) -> (usize, usize) {
+pub(super) fn line_around(source: &str, at: usize) -> (usize, usize) {
     let start = source.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |place| place + 1);
     let end = source.get(at..).and_then(|after| after.find('\n')).map_or(source.len(), |place| at + place);
     (start, end)
