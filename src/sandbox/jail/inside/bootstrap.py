@@ -212,6 +212,8 @@ def _toolgate(prelude=""):
             import atexit
 
             atexit._run_exitfuncs()
+            # Held: to free them, everything in them would be written to.
+            kept = names.get("__builtins__")
             names.clear()
             gc.collect()
         except BaseException:

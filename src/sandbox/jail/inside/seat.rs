@@ -30,11 +30,16 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     let Jail { signals, program, doorway } = jail;
     let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
     let Some(Handed { call, program: streams, roots }) = Handed::sort(fds) else { return ExitCode::FAILURE };
-    let started = start(order, &go, &call, &roots, &built, doorway.as_ref()).and_then(|()| {
-        let fds: Vec<BorrowedFd<'_>> = streams.iter().take(5).map(AsFd::as_fd).collect();
-        order::send_bytes(program.as_fd(), go.start_dir.as_bytes(), &fds)
-            .map_err(|e| Word::Fault(format!("starting a program that waits: {e}")))
-    });
+    let started = start(order, &go, &roots, &built)
+        .and_then(|()| {
+            let fds: Vec<BorrowedFd<'_>> = streams.iter().take(5).map(AsFd::as_fd).collect();
+            order::send_bytes(program.as_fd(), go.start_dir.as_bytes(), &fds).map_err(starting)
+        })
+        .and_then(|()| {
+            // After the program: waking the server takes as long as a part of it.
+            let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
+            order::send(call.as_fd(), &Word::Started(built.all()), &doorway).map_err(starting)
+        });
     if let Err(word) = started {
         let _ = order::send(call.as_fd(), &word, &[]);
         return ExitCode::FAILURE;
@@ -144,14 +149,16 @@ fn show_roots(order: &Order, go: &Go, mounts: &[OwnedFd]) -> Result<(), Word> {
     Ok(())
 }
 
-/// Shows the roots, gives up the last privileges, and says that the program starts.
-fn start(order: &Order, go: &Go, call: &OwnedFd, mounts: &[OwnedFd], built: &Built, doorway: Option<&OwnedFd>) -> Result<(), Word> {
+/// Shows the roots and gives up the last privileges.
+fn start(order: &Order, go: &Go, mounts: &[OwnedFd], built: &Built) -> Result<(), Word> {
     if let Some(word) = built.shortage(&order.require) {
         return Err(word);
     }
     show_roots(order, go, mounts)?;
-    walls::drop_capabilities().map_err(Word::Fault)?;
-    let fault = |e: std::io::Error| Word::Fault(format!("starting a program that waits: {e}"));
-    let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
-    order::send(call.as_fd(), &Word::Started(built.all()), &doorway).map_err(fault)
+    walls::drop_capabilities().map_err(Word::Fault)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn starting(e: std::io::Error) -> Word {
+    Word::Fault(format!("starting a program that waits: {e}"))
 }

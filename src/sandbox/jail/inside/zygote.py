@@ -119,6 +119,10 @@ def _zygote():
     # `posix.fork` runs the hooks that renew random seeds; frozen objects are not touched by the collector, so their pages stay shared.
     gc.collect()
     gc.freeze()
+    # What is free by now is given back (glibc): every process would get it, and take it down again.
+    trim = getattr(libc, "malloc_trim", None)
+    if trim is not None:
+        trim(0)
     control.send(b'"Seated"')
     while True:
         order, fds = received(control, 11)
