@@ -100,6 +100,8 @@ pub(super) fn fork_first(order: &Order) -> Result<(Option<Pid>, Owner), String> 
         return Ok((raw::fork_first()?, owner));
     };
     let owner = Owner { user, group, parts: Some(trees::parts(order).map_err(|word| format!("{word:?}"))?) };
+    // Those of root may open what the program must not; inside they can no longer be given up.
+    nix::unistd::setgroups(&[]).map_err(|e| format!("giving up groups: {e}"))?;
     in_effect(user, group)?;
     let forked = raw::fork_first();
     if !matches!(forked, Ok(None)) {
