@@ -164,3 +164,37 @@ fn ten_thousand_entries_are_listed_in_part_and_deleted_whole() {
     assert!(listed.to_string().len() < 80_000, "{}", listed.to_string().len());
     assert_eq!(done(&mut server, "delete_file", &json!({"path": "project/many", "recursive": true}))["deleted"], 10_001);
 }
+
+#[test]
+fn the_file_of_a_secret_is_out_of_reach_though_it_lies_in_a_root_and_the_server_could_read_it() {
+    let home = Home::new(Policy { approvals: "level_2 = \"none\"\nlevel_3 = \"none\"", ..Policy::default() });
+    put(&home, "project/conf/api.key", "the-value-itself\n");
+    std::fs::set_permissions(home.path("project/conf/api.key"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    put(&home, "project/conf/plain.txt", "no value\n");
+    let secret = |at: &str| format!("\n[network.secrets.api]\nfile = {}\nhosts = [\"api.example\"]\n", json!(home.path(at)));
+    let manifest = std::fs::read_to_string(home.manifest()).unwrap();
+    std::fs::write(home.manifest(), manifest.clone() + &secret("project/conf/api.key")).unwrap();
+    let mut server = Server::greeted(&home, "2025-11-25");
+    assert_eq!(text(&mut server, "project/conf/plain.txt"), "no value\n");
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "project/conf/api.key"})),
+        ("write_file", json!({"path": "project/conf/api.key", "content": "mine"})),
+        ("move_file", json!({"from": "project/conf", "to": "project/other"})),
+        ("delete_file", json!({"path": "project/conf", "recursive": true})),
+    ] {
+        assert_eq!(refused(&mut server, tool, &arguments), "path_denied", "{tool}");
+    }
+    let listed = done(&mut server, "list_directory", &json!({"path": "project/conf"})).to_string();
+    let found = done(&mut server, "search_files", &json!({"path": "project", "query": "value"})).to_string();
+    assert!(listed.contains("plain.txt") && found.contains("plain.txt"), "{listed} {found}");
+    assert!(!listed.contains("api.key") && !found.contains("api.key"), "{listed} {found}");
+
+    // A program writes in `scratch` without being asked for each file: a secret there is refused before anything is served.
+    put(&home, "scratch/api.key", "the-value-itself\n");
+    std::fs::write(home.manifest(), manifest + &secret("scratch/api.key")).unwrap();
+    let mut start = std::process::Command::new(env!("CARGO_BIN_EXE_toolgate"));
+    start.args(["serve", "--manifest"]).arg(home.manifest()).env_clear().envs(home.environment()).stdin(std::process::Stdio::null());
+    let told = start.output().unwrap();
+    let words = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(!told.status.success() && words.contains("root_not_enforceable"), "{words}");
+}

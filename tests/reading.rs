@@ -24,7 +24,7 @@ fn job(source: Source) -> Job {
 }
 
 async fn read(readers: &Readers, source: Source, bytes: &[u8]) -> Result<String, Code> {
-    readers.read("p", &job(source), bytes, LONG).await.map(|article| article.markdown).map_err(|failure| failure.0.code)
+    readers.read(&job(source), bytes, LONG).await.map(|article| article.markdown).map_err(|failure| failure.0.code)
 }
 
 fn status(pid: u32, field: &str) -> Vec<String> {
@@ -38,85 +38,152 @@ fn is_dead(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'))
 }
 
+/// The living processes that `pid` has started.
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let all: Vec<u32> = lists.flat_map(|list| list.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<_>>()).collect();
+    all.into_iter().filter(|pid| !is_dead(*pid)).collect()
+}
+
 async fn until(what: &str, condition: impl Fn() -> bool) {
     let began = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < Duration::from_secs(20), "{what} did not come about");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert!(began.elapsed() < Duration::from_mins(1), "{what} did not come about");
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
-}
-
-#[tokio::test]
-async fn pages_feeds_and_files_are_read_by_one_warm_process() {
-    let readers = readers();
-    assert!(readers.waiting().is_empty(), "nothing is started before the first page");
-    assert_eq!(read(&readers, Source::Html, b"<p>a <a href=b>b</a>").await, Ok("a [b](https://a.example/d/b)\n".to_owned()));
-    let first = readers.waiting();
-    let feed = b"<rss version='2.0'><channel><title>N</title><item><title>i</title></item></channel></rss>";
-    assert_eq!(read(&readers, Source::Feed, feed).await, Ok("# N\n\n## i\n".to_owned()));
-    assert_eq!(read(&readers, Source::Pdf, b"no pdf").await, Err(Code::Unreadable));
-    assert_eq!(read(&readers, Source::Html, "<meta charset=gbk>x".as_bytes()).await, Ok("x\n".to_owned()));
-    assert_eq!((first.len(), readers.waiting()), (1, first));
-    readers.close().await;
-}
-
-#[tokio::test]
-async fn a_reader_can_open_nothing_and_win_nothing() {
-    let readers = readers();
-    read(&readers, Source::Html, b"<p>x").await.unwrap();
-    let pid = readers.waiting()[0];
-    for (field, expected) in [("Seccomp:", "2"), ("NoNewPrivs:", "1"), ("CapEff:", "0000000000000000"), ("CapPrm:", "0000000000000000")] {
-        assert!(status(pid, field).iter().all(|found| found == expected), "{field} {:?}", status(pid, field));
-    }
-    let mut open: Vec<String> =
-        std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().map(|fd| fd.unwrap().file_name().into_string().unwrap()).collect();
-    open.sort();
-    assert_eq!(open, ["0", "1", "2"]);
-    assert_eq!(std::fs::read(format!("/proc/{pid}/environ")).unwrap(), b"");
-    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
-    let limit = |name: &str| limits.lines().find_map(|line| line.strip_prefix(name)).unwrap().split_whitespace().next().unwrap().to_owned();
-    assert_eq!(["Max open files", "Max file size", "Max address space", "Max core file size"].map(limit), ["3", "0", "1073741824", "0"]);
-    readers.close().await;
-}
-
-#[tokio::test]
-async fn a_page_that_takes_too_long_is_killed_and_the_next_one_is_read() {
-    let readers = readers();
-    read(&readers, Source::Html, b"<p>x").await.unwrap();
-    let pid = readers.waiting()[0];
-    let tangled = "<div>".repeat(500) + &"<p>word</p>".repeat(30_000);
-    let late = readers.read("p", &job(Source::Html), tangled.as_bytes(), Duration::from_millis(20)).await;
-    assert_eq!(late.map_err(|failure| failure.0.code), Err(Code::Timeout));
-    until("the death of the reader", || is_dead(pid)).await;
-    assert_eq!(read(&readers, Source::Html, b"<p>next").await, Ok("next\n".to_owned()));
-    assert_ne!(readers.waiting(), [pid]);
-    readers.close().await;
 }
 
 fn signal(pid: u32, signal: &str) {
     assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
 }
 
+/// A page that keeps its reader busy long enough to be held over it.
+fn tangled() -> Vec<u8> {
+    ("<div>".repeat(500) + &"<p>word <b>more</b></p>".repeat(6_000)).into_bytes()
+}
+
+/// The one reader that is at work, held behind its walls before it has answered.
+async fn held(nursery: u32) -> u32 {
+    let held = || {
+        children(nursery).into_iter().find(|reader| {
+            let status = std::fs::read_to_string(format!("/proc/{reader}/status")).unwrap_or_default();
+            // One that has answered and is about to be gone is none.
+            if status.contains("\nSeccomp:\t2") && !status.contains("\nState:\tT") {
+                let _ = Command::new("kill").args(["-STOP", &reader.to_string()]).stderr(Stdio::null()).status();
+            }
+            status.contains("\nState:\tT")
+        })
+    };
+    until("a reader behind its walls", || held().is_some()).await;
+    held().unwrap()
+}
+
+/// Readers whose nursery is running, and that nursery.
+async fn started() -> (Readers, u32) {
+    let readers = readers();
+    read(&readers, Source::Html, b"<p>x").await.unwrap();
+    let nursery = readers.nursery().unwrap();
+    until("the first reader to be gone", || children(nursery).is_empty()).await;
+    (readers, nursery)
+}
+
+#[tokio::test]
+async fn pages_feeds_and_files_are_read_by_forks_of_one_process() {
+    let readers = readers();
+    assert_eq!(readers.nursery(), None, "nothing is started before the first page");
+    assert_eq!(read(&readers, Source::Html, b"<p>a <a href=b>b</a>").await, Ok("a [b](https://a.example/d/b)\n".to_owned()));
+    let first = readers.nursery();
+    let feed = b"<rss version='2.0'><channel><title>N</title><item><title>i</title></item></channel></rss>";
+    assert_eq!(read(&readers, Source::Feed, feed).await, Ok("# N\n\n## i\n".to_owned()));
+    assert_eq!(read(&readers, Source::Pdf, b"no pdf").await, Err(Code::Unreadable));
+    assert_eq!(read(&readers, Source::Html, "<meta charset=gbk>x".as_bytes()).await, Ok("x\n".to_owned()));
+    assert!(first.is_some() && readers.nursery() == first);
+    readers.close().await;
+    assert!(readers.nursery().is_none() && is_dead(first.unwrap()));
+}
+
+#[tokio::test]
+async fn a_reader_can_open_nothing_and_win_nothing() {
+    let (readers, nursery) = started().await;
+    let page = tangled();
+    let look = async {
+        let reader = held(nursery).await;
+        for pid in [nursery, reader] {
+            for (field, expected) in [("NoNewPrivs:", "1"), ("CapEff:", "0000000000000000"), ("CapPrm:", "0000000000000000")] {
+                assert!(status(pid, field).iter().all(|found| found == expected), "{field} {:?}", status(pid, field));
+            }
+            assert_eq!(std::fs::read(format!("/proc/{pid}/environ")).unwrap(), b"");
+        }
+        assert_eq!((status(reader, "Seccomp:"), status(reader, "Threads:")), (vec!["2".to_owned()], vec!["1".to_owned()]));
+        let open = std::fs::read_dir(format!("/proc/{reader}/fd")).unwrap().map(|fd| fd.unwrap().file_name());
+        assert_eq!(open.collect::<Vec<_>>(), ["0"]);
+        let limits = std::fs::read_to_string(format!("/proc/{reader}/limits")).unwrap();
+        let limit =
+            |name: &str| limits.lines().find_map(|line| line.strip_prefix(name)).unwrap().split_whitespace().next().unwrap().to_owned();
+        let bounds = ["Max open files", "Max file size", "Max address space", "Max core file size", "Max cpu time"].map(limit);
+        assert_eq!(bounds, ["1", "0", "1073741824", "0", "60"]);
+        reader
+    };
+    let reader = tokio::select! {
+        told = read(&readers, Source::Html, &page) => panic!("{told:?}"),
+        reader = look => reader,
+    };
+    until("the death of a reader that nobody waits for", || is_dead(reader)).await;
+    readers.close().await;
+}
+
+#[tokio::test]
+async fn every_page_has_a_reader_of_its_own_which_is_gone_with_it() {
+    let (readers, nursery) = started().await;
+    let page = tangled();
+    let look = async {
+        let first = held(nursery).await;
+        assert_eq!(read(&readers, Source::Html, b"<p>y").await, Ok("y\n".to_owned()), "one page does not wait for another");
+        until("the second reader to be gone", || children(nursery) == [first]).await;
+        signal(first, "-CONT");
+    };
+    let (told, ()) = tokio::join!(read(&readers, Source::Html, &page), look);
+    assert!(told.unwrap().contains("word"));
+    until("all readers to be gone", || children(nursery).is_empty()).await;
+    assert_eq!(readers.nursery(), Some(nursery));
+    readers.close().await;
+}
+
+#[tokio::test]
+async fn a_page_that_takes_too_long_is_killed_and_the_next_one_is_read() {
+    let (readers, nursery) = started().await;
+    let page = tangled();
+    let (job, patience) = (job(Source::Html), Duration::from_secs(10));
+    let (late, reader) = tokio::join!(readers.read(&job, &page, patience), held(nursery));
+    assert_eq!(late.map_err(|failure| failure.0.code), Err(Code::Timeout));
+    until("the death of the reader", || is_dead(reader)).await;
+    assert_eq!(read(&readers, Source::Html, b"<p>next").await, Ok("next\n".to_owned()));
+    assert_eq!(readers.nursery(), Some(nursery));
+    readers.close().await;
+}
+
 #[tokio::test]
 async fn the_emergency_stop_ends_readers_with_and_without_a_page() {
-    let readers = readers();
-    for owner in ["p", "other"] {
-        readers.read(owner, &job(Source::Html), b"<p>x", LONG).await.unwrap();
-    }
-    let [busy, idle] = readers.waiting()[..] else { panic!("two readers wait") };
-    // It is held, in all its threads, so that it still has its page when the stop comes.
-    signal(busy, "-STOP");
-    until("the reader to be held", || status(busy, "State:").iter().all(|state| state.starts_with('T'))).await;
+    let (readers, nursery) = started().await;
+    let page = tangled();
     let stop = async {
-        until("the page to be with its reader", || readers.waiting() == [idle]).await;
+        let reader = held(nursery).await;
         readers.stop().await;
+        reader
     };
-    let (read, ()) = tokio::join!(read(&readers, Source::Html, b"<p>y"), stop);
-    assert_eq!(read, Err(Code::Killed));
-    until("the death of both", || is_dead(busy) && is_dead(idle)).await;
-    assert!(readers.waiting().is_empty());
-    assert_eq!(readers.read("p", &job(Source::Html), b"<p>z", LONG).await.unwrap().markdown, "z\n", "a later page begins anew");
-    readers.close().await;
+    let (told, reader) = tokio::join!(read(&readers, Source::Html, &page), stop);
+    assert_eq!(told, Err(Code::Killed));
+    until("the death of both", || is_dead(reader) && is_dead(nursery)).await;
+    assert_eq!(readers.nursery(), None);
+    assert_eq!(read(&readers, Source::Html, b"<p>z").await, Ok("z\n".to_owned()), "a later page begins anew");
+
+    // One that does not hear that it is to leave is killed.
+    let nursery = readers.nursery().unwrap();
+    signal(nursery, "-STOP");
+    until("the nursery to be held", || status(nursery, "State:").iter().all(|state| state.starts_with('T'))).await;
+    readers.stop().await;
+    assert!(is_dead(nursery));
 }
 
 #[tokio::test]
@@ -132,7 +199,6 @@ async fn deep_wide_and_endless_markup_cost_their_page_alone() {
     ] {
         assert!(read(&readers, Source::Html, page.as_bytes()).await.unwrap().contains("told"), "{name}");
     }
-    assert_eq!(readers.waiting().len(), 1);
     readers.close().await;
 }
 
@@ -171,39 +237,52 @@ async fn a_file_that_inflates_to_gigabytes_ends_its_reader_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn one_owner_s_pages_are_never_read_where_another_s_were() {
-    let helper = PathBuf::from(env!("CARGO_BIN_EXE_toolgate"));
-    let readers = Readers::new(Settings { helper, kept: 4, ..Settings::default() });
-    let read_for = async |owner: &str| readers.read(owner, &job(Source::Html), b"<p>x", LONG).await.unwrap();
-    read_for("a").await;
-    read_for("b").await;
-    let both = readers.waiting();
-    read_for("a").await;
-    read_for("b").await;
-    assert_eq!(both.len(), 2);
-    assert!(readers.waiting().iter().all(|pid| both.contains(pid)));
-    for owner in ["c", "d", "e", "f", "g"] {
-        read_for(owner).await;
-    }
-    assert_eq!(readers.waiting().len(), 4);
+async fn a_page_is_read_again_when_all_readers_were_killed_from_outside_and_a_killed_reader_is_told() {
+    let (readers, nursery) = started().await;
+    let page = tangled();
+    let kill = async {
+        let reader = held(nursery).await;
+        signal(nursery, "-9");
+        reader
+    };
+    let (told, reader) = tokio::join!(read(&readers, Source::Html, &page), kill);
+    assert!(told.unwrap().contains("word"));
+    until("the death of the reader", || is_dead(reader)).await;
+
+    let nursery = readers.nursery().unwrap();
+    signal(nursery, "-9");
+    until("the death of the nursery", || is_dead(nursery)).await;
+    assert_eq!(read(&readers, Source::Html, b"<p>y").await, Ok("y\n".to_owned()));
+
+    let nursery = readers.nursery().unwrap();
+    let kill = async { signal(held(nursery).await, "-9") };
+    let (told, ()) = tokio::join!(read(&readers, Source::Html, &page), kill);
+    assert_eq!(told, Err(Code::Unreadable));
     readers.close().await;
-    assert!(readers.waiting().is_empty());
 }
 
 #[tokio::test]
-async fn a_reader_killed_from_outside_is_replaced_and_an_idle_one_ends() {
-    let readers = Readers::new(Settings {
-        helper: PathBuf::from(env!("CARGO_BIN_EXE_toolgate")),
-        idle: Duration::from_secs(2),
-        ..Settings::default()
-    });
-    read(&readers, Source::Html, b"<p>x").await.unwrap();
-    let pid = readers.waiting()[0];
-    signal(pid, "-9");
-    until("the death of the reader", || is_dead(pid)).await;
+async fn readers_that_nobody_needs_for_a_while_are_dismissed() {
+    let helper = PathBuf::from(env!("CARGO_BIN_EXE_toolgate"));
+    let readers = Readers::new(Settings { helper, idle: Duration::from_millis(300), ..Settings::default() });
+    readers.prepare();
+    let nursery = readers.nursery().unwrap();
+    until("the end of the idle nursery", || readers.nursery().is_none() && is_dead(nursery)).await;
     assert_eq!(read(&readers, Source::Html, b"<p>y").await, Ok("y\n".to_owned()));
-    let pid = readers.waiting()[0];
-    until("the end of the idle reader", || readers.waiting().is_empty() && is_dead(pid)).await;
+    readers.close().await;
+}
+
+#[tokio::test]
+async fn readers_die_with_the_program_that_had_them_started() {
+    let mut server =
+        Command::new(env!("CARGO_BIN_EXE_toolgate")).args(["extract", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    server.stdin.take().unwrap().write_all(&tangled()).unwrap();
+    until("a nursery", || !children(server.id()).is_empty()).await;
+    let nursery = children(server.id())[0];
+    let reader = held(nursery).await;
+    server.kill().unwrap();
+    server.wait().unwrap();
+    until("the death of both", || is_dead(nursery) && is_dead(reader)).await;
 }
 
 fn extract(arguments: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
@@ -242,7 +321,7 @@ fn extract_tells_pages_feeds_and_files_apart_and_says_why_it_cannot() {
 }
 
 #[test]
-fn a_reader_without_a_server_ends_at_once() {
+fn a_nursery_of_readers_without_a_server_ends_at_once() {
     let helper = Path::new(env!("CARGO_BIN_EXE_toolgate"));
     let reader = Command::new(helper).arg("__reader").stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
     assert_eq!(reader.code(), Some(0));

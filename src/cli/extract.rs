@@ -68,7 +68,7 @@ impl Extractor {
 
     fn read(&self, source: Source, content_type: Option<&str>, url: Option<&str>, bytes: &[u8]) -> Result<Article, String> {
         let job = Job { source, mode: Mode::Article, content_type: content_type.map(str::to_owned), base: url.map(str::to_owned) };
-        self.runtime.block_on(self.readers.read("", &job, bytes, PATIENCE)).map_err(|failure| failure.0.message)
+        self.runtime.block_on(self.readers.read(&job, bytes, PATIENCE)).map_err(|failure| failure.0.message)
     }
 
     /// Reads `{"id","html","url"?}` a line and writes `{"id","markdown","title"?,"byline"?,"date"?}` a line, in the same order; a page that ends its

@@ -153,8 +153,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
     let places = places(&mut found)?;
-    let mut guarded = guarded(found.file.as_deref(), &found.manifest);
-    guarded.extend(secret_files(&found.manifest));
+    let guarded = guarded(found.file.as_deref(), &found.manifest);
     let manifest = &found.manifest;
     let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state.path()]).collect();
     python_writes_apart(manifest, &places, &own)?;
@@ -216,7 +215,7 @@ fn secret_files(manifest: &Manifest) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// What no call may touch: the manifest in force and its lock, and every place where the next start would look for one.
+/// What no call may touch: the manifest in force, its lock and its secrets, and every place where the next start would look for a manifest.
 pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> {
     let mut guarded: Vec<PathBuf> = file.map(Path::to_owned).into_iter().collect();
     if !manifest.python.packages.is_empty() {
@@ -226,6 +225,7 @@ pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> 
     if let Some(next) = manifest_path(None).and_then(|file| file.canonicalize().ok()).filter(|file| !guarded.contains(file)) {
         guarded.push(next);
     }
+    guarded.extend(secret_files(manifest));
     guarded
 }
 

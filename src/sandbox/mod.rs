@@ -137,10 +137,15 @@ impl Sandbox {
         self.egress.requests_of(principal)
     }
 
-    /// Reads what came from outside, for `principal`, in a process that can do nothing else.
+    /// Reads what came from outside, in a process that does nothing else and has seen nothing else.
     /// # Errors  `timeout`, `unreadable`, `sandbox_unavailable`.
-    pub async fn read(&self, principal: &str, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
-        self.readers.read(principal, job, bytes, patience).await
+    pub async fn read(&self, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
+        self.readers.read(job, bytes, patience).await
+    }
+
+    /// Gets ready to read what is about to come from outside.
+    pub fn prepare_readers(&self) {
+        self.readers.prepare();
     }
 
     /// Gets interpreters ready for the programs of a profile, so that its first one need not wait for their start.

@@ -117,6 +117,10 @@ impl Tool for Fetch {
             let permit = permit.narrow::<model::Fetch>()?;
             let (action, terms) = (permit.action().clone(), Arc::clone(permit.terms()));
             let (permit, save) = permit.split_save();
+            if save.is_none() && action.method != "HEAD" && matches!(action.format, Format::Markdown | Format::Text) {
+                // Likely a page: who reads it starts while it is on its way.
+                sandbox.prepare_readers();
+            }
             let page = sandbox.fetch(permit, &stage.cancel).await?;
             let mut output = match save {
                 Some(save) if page.status < 400 => page::saved(&page, &heavy(true, || sandbox.roots.write(save.of(page.body.clone())))?),

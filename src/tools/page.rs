@@ -32,7 +32,7 @@ pub(super) async fn shown(sandbox: &Sandbox, action: &Fetch, page: &Page, terms:
     let read = async |source| {
         let job =
             Job { source, mode: Mode::Article, content_type: page.content_type.clone(), base: Some(page.final_url.as_str().to_owned()) };
-        sandbox.read(&terms.principal, &job, &page.body, terms.timeout).await
+        sandbox.read(&job, &page.body, terms.timeout).await
     };
     let article = match (action.format, kind) {
         (Format::Markdown | Format::Text, Kind::Html) => Some(read(Source::Html).await?),

@@ -23,6 +23,7 @@ mod python;
 mod reload;
 mod review;
 mod server;
+mod strays;
 mod suggest;
 mod untrusted;
 mod waiting;

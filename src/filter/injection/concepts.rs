@@ -63,6 +63,10 @@ pub(super) enum Idea {
     Wish,
     /// the rules no longer hold
     Void,
+    /// respond, speak
+    Answer,
+    /// your answer
+    Reply,
     /// do not forget to
     Minded,
 }
@@ -71,14 +75,14 @@ pub(super) enum Idea {
 const IDEAS: usize = Minded as usize + 1;
 
 use Idea::{
-    Above, Ask, Carry, Despite, Drop, Forget, Free, Guarded, Harm, Instead, Machine, Minded, Mode, New, Now, Orders, Praise, Prompt, Rank,
-    Show, Silent, Told, Turn, Void, Wish,
+    Above, Answer, Ask, Carry, Despite, Drop, Forget, Free, Guarded, Harm, Instead, Machine, Minded, Mode, New, Now, Orders, Praise,
+    Prompt, Rank, Reply, Show, Silent, Told, Turn, Void, Wish,
 };
 
 impl Idea {
     /// Whether its words are rare enough in ordinary text to be looked for first.
     const fn is_rare(self) -> bool {
-        !matches!(self, Above | Orders | Show | Machine | Ask | Harm | Wish)
+        !matches!(self, Above | Orders | Show | Machine | Ask | Harm | Wish | Answer | Reply)
     }
 }
 
@@ -103,7 +107,7 @@ const COMPANIES: &[Company] = &[
     Company { type_: "override", ideas: &[Forget, Above, Orders], weight: 0.85 },
     Company { type_: "override", ideas: &[Forget, Told], weight: 0.7 },
     Company { type_: "override", ideas: &[Forget, Orders], weight: 0.3 },
-    Company { type_: "override", ideas: &[Instead, Ask], weight: 0.3 },
+    Company { type_: "override", ideas: &[Instead, Ask], weight: 0.2 },
     Company { type_: "override", ideas: &[Drop, Ask], weight: 0.5 },
     Company { type_: "override", ideas: &[Turn, Instead, Ask], weight: 0.5 },
     Company { type_: "override", ideas: &[Despite, Ask], weight: 0.55 },
@@ -132,9 +136,32 @@ const COMPANIES: &[Company] = &[
     Company { type_: "exfiltration", ideas: &[Carry, Now], weight: 0.45 },
     Company { type_: "exfiltration", ideas: &[Carry, Free], weight: 0.4 },
     Company { type_: "payload", ideas: &[Praise, Machine], weight: 0.3 },
-    Company { type_: "exfiltration", ideas: &[Forget, Guarded], weight: 0.35 },
+    Company { type_: "exfiltration", ideas: &[Forget, Guarded], weight: 0.2 },
     Company { type_: "prompt_extraction", ideas: &[Forget, Prompt], weight: 0.3 },
+    Company { type_: "role_change", ideas: &[Answer, Free], weight: 0.5 },
+    Company { type_: "role_change", ideas: &[Mode, Free], weight: 0.4 },
+    Company { type_: "new_instructions", ideas: &[New, Now], weight: 0.4 },
+    Company { type_: "payload", ideas: &[New, Reply], weight: 0.3 },
+    Company { type_: "prompt_extraction", ideas: &[Ask, Prompt], weight: 0.4 },
+    Company { type_: "prompt_extraction", ideas: &[Rank, Prompt], weight: 0.4 },
+    Company { type_: "override", ideas: &[Rank, Void], weight: 0.3 },
+    Company { type_: "role_change", ideas: &[Answer, Void], weight: 0.4 },
+    Company { type_: "addressed", ideas: &[Machine, Forget], weight: 0.3 },
+    Company { type_: "secret_request", ideas: &[Rank, Guarded], weight: 0.3 },
 ];
+
+/// The companies that each idea is of.
+static COMPANY_OF: LazyLock<Vec<Vec<usize>>> = LazyLock::new(|| {
+    let mut companies = vec![Vec::new(); IDEAS];
+    for (number, company) in COMPANIES.iter().enumerate() {
+        for idea in company.ideas {
+            if let Some(list) = companies.get_mut(*idea as usize) {
+                list.push(number);
+            }
+        }
+    }
+    companies
+});
 
 /// Bytes within which the ideas of one company must stand.
 const REACH: usize = 260;
@@ -186,9 +213,10 @@ impl Table {
 
 /// Every language's row.
 fn all_languages() -> impl Iterator<Item = &'static Language> {
-    use super::{languages, languages_again, languages_east, languages_more, languages_west};
+    use super::{languages, languages_again, languages_east, languages_more, languages_west, languages_wide, languages_wider};
     let first = languages::LANGUAGES.iter().chain(languages_west::LANGUAGES).chain(languages_east::LANGUAGES);
-    first.chain(languages_more::LANGUAGES).chain(languages_again::LANGUAGES)
+    let again = languages_more::LANGUAGES.iter().chain(languages_again::LANGUAGES);
+    first.chain(again).chain(languages_wide::LANGUAGES).chain(languages_wider::LANGUAGES)
 }
 
 static RARE_ASCII: LazyLock<Table> = LazyLock::new(|| Table::of(true, true));
@@ -280,10 +308,8 @@ fn judge(words: &[Word], ends: &SentenceEnds, out: &mut Vec<Hit>) {
         if let Some(place) = row.get_mut(word.idea as usize) {
             *place = Some((word.start, word.end, sentence));
         }
-        for (number, company) in COMPANIES.iter().enumerate() {
-            if !company.ideas.contains(&word.idea) {
-                continue;
-            }
+        for &number in COMPANY_OF.get(word.idea as usize).into_iter().flatten() {
+            let Some(company) = COMPANIES.get(number) else { continue };
             let mut span = Some((word.start, word.end));
             for idea in company.ideas {
                 let here = row.get(*idea as usize).copied().flatten();
@@ -292,10 +318,21 @@ fn judge(words: &[Word], ends: &SentenceEnds, out: &mut Vec<Hit>) {
                 });
             }
             if let Some((start, end)) = span {
-                out.push(Hit { rule: 1000 + number, type_: company.type_, weight: company.weight, start, end });
+                let weight = if number == 0 && is_turned(row, word.language) { TURNED } else { company.weight };
+                out.push(Hit { rule: 1000 + number, type_: company.type_, weight, start, end, example: false });
             }
         }
     }
+}
+
+/// What a setting aside weighs whose verb comes last where the language says the verb of an order first.
+const TURNED: f32 = 0.4;
+
+/// Whether the words say "the rules above … to ignore" in a language that would say "ignore the rules above".
+fn is_turned(row: &[Option<(usize, usize, usize)>; IDEAS], language: usize) -> bool {
+    let place = |idea: Idea| row.get(idea as usize).copied().flatten().map(|(start, ..)| start);
+    let last = place(Forget).zip(place(Orders)).is_some_and(|(verb, object)| verb > object);
+    last && all_languages().nth(language).is_some_and(|row| matches!(row.name, "fr" | "es" | "pt" | "it"))
 }
 
 fn joined_before(text: &str, at: usize) -> bool {

@@ -4,11 +4,14 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use super::encodings;
+use super::{encodings, glued, joined};
 use crate::filter::view::View;
 
 /// Longest run that is decoded, in bytes; longer ones are pictures or archives.
 pub(super) const LONGEST: usize = 64 * 1024;
+
+/// Longest decoded text that is looked through together with others, in bytes.
+const SHORT: usize = 512;
 
 /// Every view besides the main one. Together they are at most a few times as long as the source.
 pub(super) fn views(source: &str, main: &View) -> Vec<View> {
@@ -18,7 +21,8 @@ pub(super) fn views(source: &str, main: &View) -> Vec<View> {
     lines(source, &mut views);
     encodings::encoded(source, &mut views);
     encodings::selectors(source, &mut views);
-    views
+    joined::views(source, main, &mut views);
+    View::merge(views, SHORT)
 }
 
 /// `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`: runs of single letters with one sign between; two signs part words.
@@ -54,10 +58,7 @@ fn spaced(source: &str, views: &mut Vec<View>) {
         if letters == 0 {
             start = at;
         } else {
-            if usual.is_none() {
-                usual = separators.chars().next();
-            }
-            let one = separators.chars().count() == 1 && separators.chars().next() == usual;
+            let one = *usual.get_or_insert_with(|| separators.clone()) == separators;
             if !one {
                 run.push(' ', at, 0);
             }
@@ -98,53 +99,18 @@ fn has_single_letters(bytes: &[u8]) -> bool {
 const SINGLE: usize = 12;
 
 fn finish(_source: &str, run: &mut View, letters: &mut usize, start: usize, end: usize, views: &mut Vec<View>) {
+    if *letters == 0 {
+        return;
+    }
     if *letters >= SINGLE {
         let done = std::mem::take(run);
-        // Where blanks were collapsed on the way, words are glued; the most telling ones are cut out again.
-        let mut text = done.text.clone();
-        if text.contains(' ') {
-            views.push(View::of_decoded(&text, start, end));
-        } else {
-            for word in GLUED {
-                text = text.replace(word, &format!(" {word} "));
-            }
-            views.push(View::of_decoded(&text, start, end));
-        }
+        // Where blanks were collapsed on the way, words are glued; those that orders are made of are cut out again.
+        let text = if done.text.contains(' ') { done.text } else { glued::apart(&done.text) };
+        views.push(View::of_decoded(&text, start, end));
     }
     *run = View::default();
     *letters = 0;
 }
-
-/// Words to cut out of glued letters; longer before shorter.
-const GLUED: &[&str] = &[
-    "ignore",
-    "disregard",
-    "forget",
-    "previous",
-    "prior",
-    "instructions",
-    "system",
-    "prompt",
-    "reveal",
-    "assistants",
-    "assistant",
-    "donot",
-    "tell",
-    "theuser",
-    "youare",
-    "now",
-    "unrestricted",
-    "forward",
-    "conversation",
-    "history",
-    "your",
-    "all",
-    "send",
-    "the",
-    "silently",
-    "about",
-    "this",
-];
 
 /// `1gn0r3`: digits that stand for letters, in paragraphs where several words mix both.
 fn leet(main: &View, source: &str, views: &mut Vec<View>) {
@@ -166,7 +132,7 @@ fn leet(main: &View, source: &str, views: &mut Vec<View>) {
 
 fn is_leet(word: &str) -> bool {
     let letters = word.bytes().filter(u8::is_ascii_lowercase).count();
-    let digits = word.bytes().filter(|byte| matches!(byte, b'0' | b'1' | b'3' | b'4' | b'5' | b'7')).count();
+    let digits = word.bytes().filter(|byte| matches!(byte, b'0' | b'1' | b'3' | b'4' | b'5' | b'7' | b'@' | b'$')).count();
     // A sign of hexadecimal or an identifier: too long, or no letter beside its digits.
     letters > 0 && digits > 0 && word.len() <= 16
 }
@@ -174,11 +140,11 @@ fn is_leet(word: &str) -> bool {
 const fn unleet(character: char) -> char {
     match character {
         '0' => 'o',
-        '1' | '!' => 'i',
+        '1' | '!' | '|' => 'i',
         '3' => 'e',
         '4' | '@' => 'a',
         '5' | '$' => 's',
-        '7' => 't',
+        '7' | '+' => 't',
         _ => character,
     }
 }
@@ -203,7 +169,7 @@ fn lines(source: &str, views: &mut Vec<View>) {
     }
 }
 
-fn line_around(source: &str, at: usize) -> (usize, usize) {
+pub(super) fn line_around(source: &str, at: usize) -> (usize, usize) {
     let start = source.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |place| place + 1);
     let end = source.get(at..).and_then(|after| after.find('\n')).map_or(source.len(), |place| at + place);
     (start, end)

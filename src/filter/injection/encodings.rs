@@ -87,7 +87,7 @@ fn from_base64(run: &str) -> Option<String> {
 }
 
 /// Decoded bytes as text, when they read as text: printable, with blanks.
-fn prose(bytes: Vec<u8>) -> Option<String> {
+pub(super) fn prose(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let strange = text.chars().filter(|c| c.is_control() && !c.is_whitespace()).count();
     let dense = text.chars().filter(|c| !c.is_ascii()).count();

@@ -14,10 +14,17 @@ pub(super) struct Rule {
     pub(super) words: &'static str,
     /// The form, a regular expression with lists.
     pub(super) form: &'static str,
+    /// Whether it says nothing where the words before it deny it ("never share your password").
+    pub(super) deniable: bool,
 }
 
 pub(super) const fn rule(type_: &'static str, weight: f32, words: &'static str, form: &'static str) -> Rule {
-    Rule { type_, weight, words, form }
+    Rule { type_, weight, words, form, deniable: false }
+}
+
+/// A rule that says nothing where the words before it deny it.
+pub(super) const fn asked(type_: &'static str, weight: f32, words: &'static str, form: &'static str) -> Rule {
+    Rule { type_, weight, words, form, deniable: true }
 }
 
 /// Words of which one stands in every form that begins with `{over}`.
@@ -146,7 +153,7 @@ pub(super) const RULES: &[Rule] = &[
         "prompt_extraction",
         0.55,
         "your instructions;your system prompt;your initial prompt;your prompt;your directives;your guidelines;your rules;your original",
-        r"\b(?:what (?:are|were|is|was)|what're|reveal|disclose|output|print|recite|repeat|leak|dump|show me|tell me(?: about)?|list|share|send me|display)\s{1,2}{2}your\s{1,2}(?:own\s|exact\s|full\s|original\s|initial\s|current\s|secret\s|hidden\s|special\s|specific\s){0,2}(?:instructions?|system prompt|prompt|directives|rules and guidelines)\b",
+        r"\b(?:what (?:are|were|is|was)|what're|reveal|disclose|output|print|recite|repeat|leak|dump|show me|tell me(?: about)?|list|share|send me|display)\s{1,2}{2}your\s{1,2}(?:own\s|exact\s|full\s|original\s|initial\s|current\s|secret\s|hidden\s|special\s|specific\s){0,2}(?:instructions?|system prompt|prompt|directives|rules and guidelines)\b(?:\s?[?.!,:;'\x22`]|\s{0,2}$|\s(?:and|verbatim|exactly|word|in|as|to|above|that|which|were|you|before|starting|beginning|so|please|now|with|again|from|line|step|instead|or)\b)",
     ),
     rule(
         "prompt_extraction",
@@ -183,7 +190,7 @@ pub(super) const RULES: &[Rule] = &[
         "role_change",
         0.75,
         "act as;act like;pretend;behave;roleplay;role-play;simulate;role of;persona;respond as",
-        r"\b(?:act|behave|respond|pretend|role-?play|simulate|imagine|answer|immerse|take on|adopt|play)\b[^.\n]{0,80}\b(?:(?:unrestricted|uncensored|unfiltered|amoral|unethical)\s{1,2}(?:ai|assistant|model|(?:chat)?bot|\w*gpt|llm|agent|version of (?:yourself|you|chatgpt|gpt|the ai))\b|dan\b|jailbroken|without (?:any |ethical |moral )?(?:restrictions?|rules|limits|filters?|limitations?|guidelines|censorship)|no (?:restrictions|rules|limits|filters|ethical|moral)|another ai|evil (?:ai|twin|assistant))",
+        r"\b(?:act|behave|respond|pretend|role-?play|simulate|imagine|answer|immerse|take on|adopt|play)\b[^.\n]{0,80}\b(?:(?:unrestricted|uncensored|unfiltered|amoral|unethical)\s{1,2}(?:ai|assistant|model|(?:chat)?bot|\w*gpt|llm|agent|version of (?:yourself|you|chatgpt|gpt|the ai))\b|dan\b|jailbroken|(?:ethical|moral) (?:restrictions?|rules|limits|limitations?|guidelines)|(?:ai|assistant|model|bot|gpt)\b[^.\n]{0,30}(?:without (?:any )?|no )(?:restrictions?|rules|limits|filters?|limitations?|guidelines|censorship)|another ai|evil (?:ai|twin|assistant))",
     ),
     rule(
         "role_change",
@@ -303,7 +310,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "addressed",
-        0.55,
+        0.45,
         "if you are an ai;if you're an ai;if you are a language;if you are a large;if you are an llm;if you're an llm;if you are an assistant;if you are an automated;if you're a language;if you are a chatbot;if you are a bot;as an ai;if an ai;if a language model;if an llm;if you are reading this as",
         r"\bif (?:you(?:'re| are) an? |an? )(?:ai|llm|(?:large )?language model|(?:ai|virtual|automated) (?:assistant|agent|system|tool|reader)|chat ?bot|bot|assistant)\b[^.\n]{0,80}\b{do}\b",
     ),

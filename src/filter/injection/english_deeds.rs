@@ -1,6 +1,6 @@
 //! More rules for English: what is wanted out of the reader, what it should do, and who should not hear of it. Data, as in `english.rs`.
 
-use super::english::{Rule, rule};
+use super::english::{Rule, asked, rule};
 
 /// The rules.
 pub(super) const RULES: &[Rule] = &[
@@ -81,8 +81,8 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "hidden_action",
         0.4,
-        "silently;secretly;quietly;covertly;discreetly;nothing happened;nothing had happened;stealthily",
-        r"\b(?:silently|secretly|quietly|covertly|discreetly|stealthily)\s(?:subscribe|bcc|change|buy|order|mark|sign|set|share|switch|replace|redirect|collect|record|book|move|remove|add)\b[^.\n]{0,60}\b(?:user|each|every|all|account|address|recipient|you\b)|\bas (?:if|though) nothing (?:had |has )?happened\b",
+        "silently;secretly;quietly;covertly;discreetly;stealthily",
+        r"\b(?:silently|secretly|quietly|covertly|discreetly|stealthily)\s(?:subscribe|bcc|change|buy|order|mark|sign|set|share|switch|replace|redirect|collect|record|book|move|remove|add)\b[^.\n]{0,60}\b(?:user|each|every|all|account|address|recipient|you\b)",
     ),
     rule(
         "hidden_action",
@@ -218,7 +218,7 @@ pub(super) const RULES: &[Rule] = &[
         "user asks;user ask;user wants;someone asks;anyone asks;customer asks;asked about;human asks;reader asks",
         r"\b(?:when|if|whenever|once) (?:the |a |an |any )?(?:user|person|reader|human|someone|anyone) (?:asks?|wants|requests|inquires|mentions)\b[^.\n]{0,50}\b(?:answer that|say that|reply that|respond with|tell (?:them|him|her)|claim|state that|always)\b",
     ),
-    rule(
+    asked(
         "payload",
         0.3,
         "rank ;score ;rate ;grade ;mark ;state that;say that;claim that;tell the user;tell the reader;tell the visitor;recommend only;recommend ",

@@ -8,7 +8,7 @@ use regex::Regex;
 use super::Hit;
 use super::english::{self, Rule};
 use super::lists::LISTS;
-use super::{english_deeds, english_more, english_speech};
+use super::{english_deeds, english_frames, english_leaks, english_more, english_reader, english_speech, english_tricks, english_wide};
 use crate::filter::finding::{ceil, floor};
 use crate::filter::view::View;
 
@@ -24,8 +24,16 @@ struct Table {
 }
 
 /// Every rule, by its number.
-static RULES: LazyLock<Vec<&'static Rule>> =
-    LazyLock::new(|| english::RULES.iter().chain(english_more::RULES).chain(english_speech::RULES).chain(english_deeds::RULES).collect());
+static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
+    let first = english::RULES.iter().chain(english_more::RULES).chain(english_speech::RULES).chain(english_deeds::RULES);
+    first
+        .chain(english_wide::RULES)
+        .chain(english_frames::RULES)
+        .chain(english_reader::RULES)
+        .chain(english_leaks::RULES)
+        .chain(english_tricks::RULES)
+        .collect()
+});
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut words: Vec<&str> = Vec::new();
@@ -94,9 +102,54 @@ fn try_form(text: &str, number: usize, start: usize, end: usize, out: &mut Vec<H
     let start = floor(text, start);
     let window = text.get(start..ceil(text, end)).unwrap_or_default();
     for found in form.find_iter(window) {
-        out.push(Hit { rule: number, type_: rule.type_, weight: rule.weight, start: start + found.start(), end: start + found.end() });
+        if rule.deniable && is_denied(window, found.start()) {
+            continue;
+        }
+        // What somebody does or did is told, not ordered.
+        let told = rule.type_ == "override" && TOLD.iter().any(|word| found.as_str().starts_with(word));
+        let weight = if told { rule.weight * 0.5 } else { rule.weight };
+        let (start, end) = (start + found.start(), start + found.end());
+        out.push(Hit { rule: number, type_: rule.type_, weight, start, end, example: false });
     }
 }
+
+/// Whether the words before a place deny or report what follows: "never share", "asked how to reveal".
+fn is_denied(window: &str, at: usize) -> bool {
+    let from = floor(window, at.saturating_sub(28));
+    let before = window.get(from..at).unwrap_or_default();
+    let before = before.rsplit(['.', '!', '?', ':', ';', '\n']).next().unwrap_or_default();
+    DENYING.iter().any(|word| before.contains(word))
+}
+
+/// Verbs of setting aside as a story has them.
+const TOLD: &[&str] = &["ignores ", "ignored ", "disregards ", "disregarded ", "overrides ", "bypasses ", "nullifies "];
+
+/// What denies or reports a demand.
+const DENYING: &[&str] = &[
+    "never ",
+    "not ",
+    "n't ",
+    "cannot ",
+    "without ",
+    "avoid",
+    "refus",
+    "prevent",
+    "may ",
+    "will ",
+    "how to ",
+    "used to ",
+    "able to ",
+    "asks ",
+    "asked ",
+    "asking ",
+    "option to ",
+    "attempt",
+    "tries to ",
+    "trying to ",
+    "when ",
+    "they ",
+    "who ",
+];
 
 #[cfg(test)]
 mod tests {

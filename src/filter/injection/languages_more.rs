@@ -14,7 +14,7 @@ pub(super) const LANGUAGES: &[Language] = &[
         blanks: false,
         words: &[(
             Minded,
-            "n'oubli;ne pas oublier;n'oubliez;ne l'oubli;no olvid;no se olvid;no te olvid;sin olvidar;nao se esque;nao esque;sem esquecer;non dimentic;senza dimenticare;vergessen sie nicht;vergiss nicht;nicht vergessen;nicht zu vergessen;не забуд;не забыва;не забыть;не забудь;nie zapomn;nie zapomin;nezapom;niet vergeten;vergeet niet;glom inte;glem ikke;ala unohda;ne felejts;nu uita;unutma;لا تنس;فراموش نکن;אל תשכח;न भूल;ভুলবেন না;ভুলো না;huwag kalimutan;huwag mong kalimutan;usisahau;不要忘;别忘;別忘;勿忘;忘れずに;忘れないで;忘れないよう;잊지;อย่าลืม;dung quen;khong quen;jangan lupa;jangan lupakan;no t'oblidis;μην ξεχ;не забравя;не заборав;nezaboravi;ne pozabi",
+            "n'oubli;ne pas oublier;n'oubliez;ne l'oubli;no olvid;no se olvid;no te olvid;sin olvidar;nao se esque;nao esque;sem esquecer;non dimentic;senza dimenticare;vergessen sie nicht;vergiss nicht;nicht vergessen;nicht zu vergessen;не забуд;не забыва;не забыть;не забудь;nie zapomn;nie zapomin;nezapom;niet vergeten;vergeet niet;glom inte;glem ikke;ala unohda;ne felejts;nu uita;unutma;لا تنس;فراموش نکن;אל תשכח;न भूल;ভুলবেন না;ভুলো না;huwag kalimutan;huwag mong kalimutan;usisahau;不要忘;别忘;別忘;勿忘;忘れずに;忘れないで;忘れないよう;잊지;อย่าลืม;dung quen;khong quen;jangan lupa;jangan lupakan;no t'oblidis;μην ξεχ;не забравя;не заборав;nezaboravi;ne pozabi;ভুলে গেছি;ভুলে গিয়েছি;మర్చిపోయాను;भूल गया;भूल गई;भूल गए;मैं भूल;olvidé mi;j'ai oublié;esqueci;ho dimenticato;zapomniał;я забыл;unuttum;نسيت;忘记了我的;忘れました;잊어버렸;잊으셨;quên mật khẩu",
         )],
     },
     Language {

@@ -61,6 +61,15 @@ pub(super) const LISTS: &[(&str, &str)] = &[
         "{urge}",
         r"(?:ignore|disregard|forget|do not|don't|never|discard|drop|pretend|tell|say|state|claim|answer|reply|respond|output|print|repeat|reveal|disclose|append|forward|send|e-?mail|mail|transfer|wire|delete|erase|wipe|approve|accept|score|rate|rank|grade|recommend|praise|mark|skip|press|click|submit|visit|navigate|download|install|execute|run|invoke|exfiltrate|leak|upload|override|bypass|follow|obey|stop|cancel|invite|share|escalate|grant|categori[sz]e|cite|you(?:'ve| have) been|you(?:'re| are) (?:now|hereby|required|authori[sz]ed)|you have|give|call|write|insert|include|add|copy|replace)",
     ),
+    // Leaving a duty behind, and what may be one.
+    (
+        "{breach}",
+        r"(?:ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|overrid(?:e|ing)|bypass(?:ing)?|skip(?:ping)?|dismiss(?:ing)?|drop(?:ping)?|discard|abandon|neglect|break(?:ing)?|violat(?:e|ing)|circumvent|disobey(?:ing)?|defy|rescind|revoke|suspend|disable|deactivate|(?:turn|switch) off|remove|lift|waive|unlearn|reject|nullify|void|delete|clear|erase|wipe|reset|set aside|(?:do not|don't|dont|must not|never|stop|quit|cease|no longer|without) (?:follow(?:ing)?|obey(?:ing)?|compl(?:y|ying) with|adher(?:e|ing) to))",
+    ),
+    (
+        "{yoke}",
+        r"(?:instructions?|directions?|directives?|guidelines?|rules?|orders?|prompts?|programming|training|constraints?|restrictions?|limitations?|protocols?|polic(?:y|ies)|safeguards?|guardrails?|(?:safety|security|content) (?:checks?|filters?|measures)|ethics|censorship|boundaries|(?:chat )?messages)",
+    ),
     ("{0}", r""),
     ("{2}", r#"(?:[a-z0-9'"`_,;:()/<>*-]+\s{1,2}){0,2}?"#),
     ("{3}", r#"(?:[a-z0-9'"`_,;:()/<>*-]+\s{1,2}){0,3}?"#),

@@ -8,14 +8,23 @@ mod disguise;
 mod encodings;
 mod english;
 mod english_deeds;
+mod english_frames;
+mod english_leaks;
 mod english_more;
+mod english_reader;
 mod english_speech;
+mod english_tricks;
+mod english_wide;
 mod forms;
+mod glued;
+mod joined;
 mod languages;
 mod languages_again;
 mod languages_east;
 mod languages_more;
 mod languages_west;
+mod languages_wide;
+mod languages_wider;
 mod lists;
 mod quoted;
 
@@ -32,6 +41,8 @@ struct Hit {
     weight: f32,
     start: usize,
     end: usize,
+    /// Whether it stands in a quotation of a text about the subject.
+    example: bool,
 }
 
 /// Bytes between two hits that still speak of one thing.
@@ -39,7 +50,7 @@ const NEAR: usize = 320;
 /// Bytes after which a group of hits ends, so that long texts do not add up to anything.
 const GROUP: usize = 1600;
 /// What is left of the weight of an example in quotes.
-const EXAMPLE: f32 = 0.4;
+const EXAMPLE: f32 = 0.3;
 /// Bytes of a decoded text that may be a smuggled instruction as a whole.
 const SMUGGLED: usize = 2000;
 /// What a group must weigh to be a finding.
@@ -54,8 +65,12 @@ pub(super) fn findings(source: &str, main: &View, hidden: &[(usize, usize)]) -> 
         if quoting.is_of_examples(all.iter().map(|hit| (hit.start, hit.end))) {
             for hit in all.iter_mut().filter(|hit| quoting.covers(hit.start, hit.end)) {
                 hit.weight *= EXAMPLE;
+                hit.example = true;
             }
         }
+    }
+    for hit in all.iter_mut().filter(|hit| hit.type_ == "template" && quoted::is_named(source, hit.start, hit.end)) {
+        hit.weight *= EXAMPLE;
     }
     for view in disguise::views(source, main) {
         // Whoever disguises an instruction means it: the same words weigh more.
@@ -79,7 +94,7 @@ fn weigh(source: &str, view: &View, bonus: f32, out: &mut Vec<Hit>) {
         hits = heaviest(hits);
     }
     // A page or a programme in base64 is data; what is smuggled is short.
-    let bonus = if view.text.len() > SMUGGLED { bonus * 0.2 } else { bonus };
+    let bonus = if view.text.len() > SMUGGLED && !view.is_merged() { bonus * 0.2 } else { bonus };
     for mut hit in hits {
         (hit.start, hit.end) = view.source(source, hit.start, hit.end);
         hit.weight = (hit.weight + bonus).min(0.98);
@@ -136,6 +151,10 @@ fn sum(hits: &[Hit]) -> Option<Finding> {
     let mut missing = 1.0_f32;
     let mut types: Vec<&str> = Vec::new();
     for hit in &best {
+        // Of quoted examples the first says all there is to say; a list of them is no worse than one.
+        if hit.example && best.first().is_some_and(|first| first.rule != hit.rule) {
+            continue;
+        }
         let weight = if types.contains(&hit.type_) { hit.weight * 0.5 } else { hit.weight };
         types.push(hit.type_);
         missing *= 1.0 - weight;
@@ -148,11 +167,11 @@ fn sum(hits: &[Hit]) -> Option<Finding> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::filter) mod tests {
     use super::*;
     use crate::filter::view::fold;
 
-    fn types(text: &str) -> Vec<&'static str> {
+    pub(in crate::filter) fn types(text: &str) -> Vec<&'static str> {
         findings(text, &fold(text), &[]).iter().map(|finding| finding.type_).collect()
     }
 

@@ -50,6 +50,11 @@ const SUBJECT: &[&str] = &[
     "evaluat",
     "firewall",
     "signature",
+    "severity",
+    "flagged",
+    "sanitiz",
+    "llm-guard",
+    "check_input",
 ];
 
 const ITSELF: usize = 10;
@@ -114,6 +119,13 @@ impl Quoting {
     }
 }
 
+/// Whether a span stands between backticks or quotes of its own: a token that is named rather than used.
+pub(super) fn is_named(source: &str, start: usize, end: usize) -> bool {
+    let bytes = source.as_bytes();
+    let before = start.checked_sub(1).and_then(|at| bytes.get(at));
+    before.is_some_and(|sign| matches!(sign, b'`' | b'"' | b'\'')) && before == bytes.get(end)
+}
+
 /// Whether the words before a quotation call it one: "the words", "a phrase like".
 fn is_cited(source: &str, start: usize) -> bool {
     let from = crate::filter::finding::floor(source, start.saturating_sub(48));
@@ -158,9 +170,17 @@ fn spans(source: &str) -> Vec<(usize, usize)> {
 
 fn inline(line: &str, offset: usize, spans: &mut Vec<(usize, usize)>) {
     let mut open: Option<(char, usize)> = None;
+    let bytes = line.as_bytes();
+    let is_letter = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_alphanumeric);
     for (at, character) in line.char_indices() {
+        // An apostrophe stands after a letter where it opens nothing, and before one where it closes nothing.
+        let before = is_letter(at.checked_sub(1));
+        let after = is_letter(Some(at + 1));
+        if character == '\'' && (if open.is_some_and(|(opener, _)| opener == '\'') { after } else { before || !after }) {
+            continue;
+        }
         let closing = match character {
-            '"' | '`' => Some(character),
+            '"' | '`' | '\'' => Some(character),
             '”' => Some('“'),
             _ => None,
         };
@@ -169,7 +189,7 @@ fn inline(line: &str, offset: usize, spans: &mut Vec<(usize, usize)>) {
                 spans.push((offset + start, offset + at + character.len_utf8()));
                 open = None;
             }
-            (None, _) if matches!(character, '"' | '`' | '“') => open = Some((character, at)),
+            (None, _) if matches!(character, '"' | '`' | '\'' | '“') => open = Some((character, at)),
             _ => {}
         }
     }

@@ -214,10 +214,10 @@ fn is_name(c: char) -> bool {
     !c.is_ascii_whitespace() && !matches!(c, '/' | '>' | '<' | '=' | '"' | '\'')
 }
 
-/// Handlers, picture sets and embedded data say nothing to a reader.
+/// Handlers and embedded data say nothing to a reader.
 fn is_wanted(name: &str, value: &str) -> bool {
     let is = |start: &str| name.as_bytes().get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()));
-    !(is("on") || is("srcset") || is("sizes") || is("integrity") || name.is_empty() || name.contains(['<', '"', '\'']))
+    !(is("on") || is("sizes") || is("integrity") || name.is_empty() || name.contains(['<', '"', '\'']))
         && value.len() <= MAX_VALUE
         && !value.trim_start().as_bytes().get(..5).is_some_and(|head| head.eq_ignore_ascii_case(b"data:"))
 }

@@ -2,6 +2,7 @@
 
 use super::super::markup;
 use super::dom::{Dom, Id, Kind};
+use super::embed;
 
 /// Removes hidden elements and those without text of their own.
 pub(super) fn clean(dom: &mut Dom) {
@@ -9,8 +10,12 @@ pub(super) fn clean(dom: &mut Dom) {
     let words = words_below(dom, 0);
     for (id, _) in dom.walk() {
         let Some(element) = dom.element(id) else { continue };
-        if SILENT.contains(&element.name()) {
+        let is_embedding = embed::is_embedding(element.name());
+        if SILENT.contains(&element.name()) || (is_embedding && !embed::is_shown(dom, id)) {
             removed.push(id);
+        } else if is_embedding {
+            // Words for those who cannot see it; its sources stay.
+            removed.extend(dom.children(id).iter().filter(|child| dom.element(**child).is_none_or(|element| element.name() != "source")));
         } else if is_hidden(element.attribute("style").unwrap_or_default(), element.attribute("hidden").is_some()) {
             // What is hidden and yet most of the page is shown by a script later; a person does see it.
             let below = words_below(dom, id);
@@ -90,10 +95,8 @@ fn is_hidden(style: &str, attribute: bool) -> bool {
 }
 
 /// Elements that say nothing to a reader, or not in words.
-const SILENT: &[&str] = &[
-    "style", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map", "link", "datalist", "select", "textarea",
-    "frameset", "applet",
-];
+const SILENT: &[&str] =
+    &["style", "template", "svg", "object", "embed", "canvas", "map", "link", "datalist", "select", "textarea", "frameset", "applet"];
 
 /// Lists of one page that are put where they belong.
 const MOST_ADOPTED: usize = 500;

@@ -1,7 +1,7 @@
 //! Code blocks: one text and its language.
 
 use super::dom::{Dom, Id, Kind};
-use super::write::{attribute, escape};
+use super::spell::{attribute, escape};
 
 /// `pre` as one text with its language; the spans of a highlighter are nothing to a reader.
 pub(super) fn code_block(dom: &Dom, id: Id, keep: &impl Fn(Id) -> bool, out: &mut String) {

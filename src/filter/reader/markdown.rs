@@ -3,11 +3,13 @@
 use html_to_markdown_rs::ConversionOptions;
 
 use super::align::aligned;
-use super::write::{DEFINES, LITERAL};
+use super::count::numbered;
+use super::spell::LITERAL;
+use super::write::DEFINES;
 
 /// Converts markup that this floor wrote itself: no scripts, hidden parts or unsafe links are left in it.
 pub(super) fn convert(html: &str) -> String {
-    safe(&tidy(&definitions(&aligned(&converted(html)).replace(LITERAL, "\\"))))
+    safe(&tidy(&definitions(&numbered(&aligned(&converted(html))).replace(LITERAL, "\\"))))
 }
 
 /// Markdown of this floor as plain text: no marks, link targets or separators; cells are parted by tabs.

@@ -1,18 +1,23 @@
 //! The tree as markup again: whole and marked for the extractors, or the chosen part alone, in a form that has only safe links.
 
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
 use url::Url;
 
-use super::align;
 use super::caps::MAX_DEPTH;
-use super::choose::is_mark;
 use super::code::{code_block, is_line_number};
+use super::count::{self, NUMBER};
 use super::dom::{Dom, Element, Id, Kind};
 use super::formula::formula;
+use super::spell::{address, attribute, escape, flowing, literal};
+use super::{align, embed, raised};
 
 enum Step<'a> {
     Open(Id, usize),
     Close(&'a str),
     Raw(&'static str),
+    Say(String),
 }
 
 /// The whole page; every text that has a mark is followed by it.
@@ -26,10 +31,7 @@ pub(super) fn marked(dom: &Dom, mark: impl Fn(Id) -> Option<char>) -> String {
                 end_tag(&mut out, name);
                 continue;
             }
-            Step::Raw(text) => {
-                out.push_str(text);
-                continue;
-            }
+            Step::Raw(_) | Step::Say(_) => continue,
         };
         match dom.node(id).map(|node| &node.kind) {
             Some(Kind::Text(text)) if is_script(dom, id) => out.push_str(text),
@@ -39,6 +41,8 @@ pub(super) fn marked(dom: &Dom, mark: impl Fn(Id) -> Option<char>) -> String {
                 out.extend(mark(id));
                 out.push_str(text.strip_prefix(end).unwrap_or_default());
             }
+            // They hold nothing an extractor could choose.
+            Some(Kind::Element(element)) if embed::is_embedding(element.name()) => continue,
             Some(Kind::Element(element)) if depth < MAX_DEPTH => {
                 out.push('<');
                 out.push_str(element.name());
@@ -61,10 +65,14 @@ pub(super) fn marked(dom: &Dom, mark: impl Fn(Id) -> Option<char>) -> String {
 pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -> String {
     let mut out = String::new();
     let mut steps = vec![Step::Open(0, 0)];
+    let mut numbers = HashMap::new();
+    // The number of an item, before its first words.
+    let mut number: Option<i64> = None;
     while let Some(step) = steps.pop() {
         let (id, depth) = match step {
             Step::Open(id, depth) => (id, depth),
             Step::Close(name) => {
+                number = number.filter(|_| name != "li");
                 end_tag(&mut out, name);
                 continue;
             }
@@ -72,9 +80,18 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
                 out.push_str(text);
                 continue;
             }
+            Step::Say(text) => {
+                escape(&mut out, &text);
+                continue;
+            }
         };
         if !keep(id) {
             continue;
+        }
+        if matches!(dom.node(id).map(|node| &node.kind), Some(Kind::Text(text)) if !text.trim().is_empty())
+            && let Some(number) = number.take()
+        {
+            let _ = write!(out, "{NUMBER}{number}{NUMBER}");
         }
         match dom.node(id).map(|node| &node.kind) {
             Some(Kind::Text(text)) if is_code(dom, id) => escape(&mut out, &flowing(text)),
@@ -92,6 +109,22 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
                     code_block(dom, id, &keep, &mut out);
                     continue;
                 }
+                if embed::is_embedding(element.name()) {
+                    embed::link(&mut out, dom, id, element, base);
+                    continue;
+                }
+                if let Some(raised) = raised::raised(dom, id, element) {
+                    escape(&mut out, &raised);
+                    continue;
+                }
+                if let Some(meaning) = raised::meaning(dom, id, element) {
+                    steps.push(Step::Say(format!(" ({})", literal(&flowing(meaning)))));
+                }
+                if element.name() == "ol" {
+                    numbers.extend(count::numbers(dom, id));
+                } else if element.name() == "li" {
+                    number = numbers.get(&id).copied();
+                }
                 if TABLE.contains(&element.name()) && is_layout(dom, id) {
                     out.push_str("<div>");
                     steps.push(Step::Close("div"));
@@ -99,7 +132,7 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
                     out.push_str("<div>");
                     steps.push(Step::Close("div"));
                     out.extend((element.name() == "dd").then_some(DEFINES));
-                } else if depth < MAX_DEPTH && start_tag(&mut out, element, base) {
+                } else if depth < MAX_DEPTH && start_tag(&mut out, dom, id, base) {
                     if !VOID.contains(&element.name()) {
                         steps.push(Step::Close(element.name()));
                     }
@@ -118,7 +151,8 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
 }
 
 /// Writes a tag with the attributes that mean something in Markdown; says no where the tag is better left out.
-fn start_tag(out: &mut String, element: &Element, base: Option<&Url>) -> bool {
+fn start_tag(out: &mut String, dom: &Dom, id: Id, base: Option<&Url>) -> bool {
+    let Some(element) = dom.element(id) else { return false };
     let name = element.name();
     let mut tag = format!("<{name}");
     let mut copy = |names: &[&str]| {
@@ -135,15 +169,11 @@ fn start_tag(out: &mut String, element: &Element, base: Option<&Url>) -> bool {
             attribute(&mut tag, "href", &target);
         }
         "img" => {
-            let sources = ["src", "data-src", "data-lazy-src", "data-original"];
-            let Some(source) = sources.iter().filter_map(|name| element.attribute(name)).find_map(|source| address(source, base, false))
-            else {
-                return false;
-            };
+            let Some(source) = embed::picture(dom, id, element, base) else { return false };
             copy(&["alt", "title"]);
             attribute(&mut tag, "src", &source);
         }
-        "ol" => copy(&["start", "type", "reversed"]),
+        "ol" => copy(&["start", "type"]),
         "td" | "th" => copy(&["colspan", "rowspan"]),
         "code" => copy(&["class"]),
         "input" => {
@@ -158,25 +188,6 @@ fn start_tag(out: &mut String, element: &Element, base: Option<&Url>) -> bool {
     tag.push('>');
     out.push_str(&tag);
     true
-}
-
-/// An address as it may stand in an answer: resolved, and of a scheme that only leads somewhere.
-fn address(text: &str, base: Option<&Url>, link: bool) -> Option<String> {
-    let text = text.trim();
-    let resolved = match base {
-        Some(base) => base.join(text).ok(),
-        None => Url::parse(text)
-            .map(Some)
-            .or_else(|fault| if fault == url::ParseError::RelativeUrlWithoutBase { Ok(None) } else { Err(fault) })
-            .ok()?,
-    };
-    match resolved {
-        Some(url) if matches!(url.scheme(), "http" | "https") || (link && matches!(url.scheme(), "mailto" | "tel")) => Some(url.into()),
-        None if base.is_none() && !text.is_empty() => {
-            Some(text.chars().filter(|c| !c.is_control()).collect::<String>().replace(' ', "%20"))
-        }
-        _ => None,
-    }
 }
 
 /// True for a part of a table that holds code, headings or another table: a table for the eye, which Markdown's tables cannot hold.
@@ -201,42 +212,6 @@ fn is_gutter(element: &Element) -> bool {
     matches!(element.name(), "td" | "th") && element.attribute("class").is_some_and(is_line_number)
 }
 
-/// White space as a line of text has it: runs are one space.
-fn flowing(text: &str) -> String {
-    let mut flowing = String::with_capacity(text.len());
-    for c in text.chars() {
-        if !c.is_ascii_whitespace() {
-            flowing.push(c);
-        } else if !flowing.ends_with(' ') {
-            flowing.push(' ');
-        }
-    }
-    flowing
-}
-
-/// A text whose characters are no marks of Markdown: where one would be, [`LITERAL`] stands before it and becomes a backslash when all is
-/// converted. Only where it would be one: `a_b`, `2 * 3` and `[1]` stay as they are.
-fn literal(text: &str) -> String {
-    let mut literal = String::with_capacity(text.len());
-    let mut before = ' ';
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let after = chars.peek().copied().unwrap_or(' ');
-        let marks = match c {
-            '`' => true,
-            '*' => !(before.is_whitespace() && after.is_whitespace()),
-            '_' => before.is_alphanumeric() != after.is_alphanumeric(),
-            '<' => after.is_ascii_alphabetic() || matches!(after, '/' | '!' | '?'),
-            '~' => after == '~' || before == '~',
-            _ => false,
-        };
-        literal.extend(marks.then_some(LITERAL));
-        literal.push(c);
-        before = c;
-    }
-    literal
-}
-
 /// True inside an element whose content Markdown shows as code.
 fn is_code(dom: &Dom, id: Id) -> bool {
     let code = |above| dom.element(above).is_some_and(|element| matches!(element.name(), "code" | "kbd" | "samp" | "tt" | "pre"));
@@ -258,40 +233,8 @@ fn end_tag(out: &mut String, name: &str) {
     out.push('>');
 }
 
-pub(super) fn attribute(out: &mut String, name: &str, value: &str) {
-    if name.contains(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '/' | '=')) {
-        return;
-    }
-    out.push(' ');
-    out.push_str(name);
-    out.push_str("=\"");
-    for c in value.chars().filter(|c| !is_mark(*c)) {
-        match c {
-            '"' => out.push_str("&quot;"),
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            _ => out.push(c),
-        }
-    }
-    out.push('"');
-}
-
-pub(super) fn escape(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            _ => out.push(c),
-        }
-    }
-}
-
 /// Stands before a definition; no page can hold it (see `is_mark`).
 pub(super) const DEFINES: char = '\u{10fffd}';
-
-/// Stands before a character that is no mark; no page can hold it either.
-pub(super) const LITERAL: char = '\u{10fffc}';
 
 const TABLE: &[&str] = &["table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup", "col"];
 

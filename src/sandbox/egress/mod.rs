@@ -221,7 +221,7 @@ impl Egress {
         for _ in 0..=rules.max_redirects {
             judge_url(&rules, &outgoing.url)?;
             if rules.robots == Robots::Respect {
-                self.ask_robots(&rules, &outgoing.url).await?;
+                self.ask_robots(&rules, &outgoing.url, hosts.as_deref()).await?;
             }
             judge_secrets(&rules.secrets, &outgoing.url, outgoing.headers.iter().map(|(_, value)| value))?;
             let addresses = self.judged(&rules, &outgoing.url, &outgoing.pinned).await?;
@@ -263,9 +263,7 @@ impl Egress {
             }
             let next = outgoing.url.join(&location).map_err(|refusal| in_redirect(&outgoing.url, refusal))?;
             judge_redirect(&outgoing.url, &next)?;
-            if hosts.as_ref().is_some_and(|hosts| !hosts.iter().any(|host| host == next.host_str())) {
-                return Err(unasked(&outgoing.url, &next).into());
-            }
+            judge_host(hosts.as_deref(), &outgoing.url, &next)?;
             outgoing = outgoing.redirected(&next, sent.status())?;
         }
         let message = format!("more than {} redirects", rules.max_redirects);
@@ -308,12 +306,12 @@ impl Egress {
         Ok(self.connector.send(outgoing, &outgoing.headers, &addresses, rules.proxy.as_ref(), self.settings.headers).await?)
     }
 
-    /// Asks the site's `robots.txt`, once an hour and origin, over the same judged way.
-    async fn ask_robots(&self, rules: &NetworkRules, url: &HttpUrl) -> Result<(), Denied> {
+    /// Asks the site's `robots.txt`, once an hour and origin, over the same judged way; with `hosts`, at no other host than these.
+    async fn ask_robots(&self, rules: &NetworkRules, url: &HttpUrl, hosts: Option<&[String]>) -> Result<(), Denied> {
         if let Some(known) = self.robots.get(url) {
             return known.judge(url);
         }
-        let read = timeout(self.settings.robots, self.read_robots(rules, url)).await;
+        let read = timeout(self.settings.robots, self.read_robots(rules, url, hosts)).await;
         let robots = match read.unwrap_or(Err(Trouble::Unreachable)) {
             Ok(robots) => robots,
             // The site itself cannot be reached or may not be: that is the answer, not that its robots.txt is missing.
@@ -325,7 +323,7 @@ impl Egress {
         robots.judge(url)
     }
 
-    async fn read_robots(&self, rules: &NetworkRules, url: &HttpUrl) -> Result<Arc<robots::Robots>, Trouble> {
+    async fn read_robots(&self, rules: &NetworkRules, url: &HttpUrl, hosts: Option<&[String]>) -> Result<Arc<robots::Robots>, Trouble> {
         let first = url.join("/robots.txt").map_err(|_| Trouble::Unreachable)?;
         let mut outgoing = Outgoing::plain(&first);
         // RFC 9309 section 2.3.1.2: at least five redirects are followed.
@@ -335,6 +333,8 @@ impl Egress {
             if let Some(location) = sent.location().map_err(|_| Trouble::Unreachable)? {
                 let next = outgoing.url.join(&location).map_err(|_| Trouble::Unreachable)?;
                 judge_redirect(&outgoing.url, &next).map_err(|_| Trouble::Unreachable)?;
+                // A contact is a contact: the name of a host may carry words out whatever is asked of it.
+                judge_host(hosts, &outgoing.url, &next).map_err(|refusal| Trouble::Site(refusal.into()))?;
                 outgoing = Outgoing::plain(&next);
                 continue;
             }
@@ -364,6 +364,11 @@ fn again(page: &Page, mut hops: Vec<Hop>, url: &HttpUrl, addresses: &[IpAddr]) -
         hops.push(Hop { url: url.clone(), address: SocketAddr::new(*address, url.port()), status: page.status });
     }
     Page { hops, wire_bytes: 0, from_cache: true, ..page.clone() }
+}
+
+/// Whether a redirect leads to one of `hosts`, where there are only these.
+fn judge_host(hosts: Option<&[String]>, from: &HttpUrl, to: &HttpUrl) -> Result<(), Refusal> {
+    if hosts.is_none_or(|hosts| hosts.iter().any(|host| host == to.host_str())) { Ok(()) } else { Err(unasked(from, to)) }
 }
 
 /// Nobody can be asked in the middle of a request: the hop is one to be asked for as a call of its own.

@@ -1,42 +1,43 @@
-//! The server's side: readers are started when the first page comes, kept warm for the next ones, and killed when they take too long.
+//! The server's side: one nursery, started when the first page comes, and a reader of its own for every page.
 
-#![expect(clippy::disallowed_methods, reason = "here our own program is started as a reader")]
+#![expect(clippy::disallowed_methods, reason = "here our own program is started as a nursery of readers")]
 
 use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as Pair;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::wire::{Answer, Job, MOST_ANSWER, head};
-use super::worker::{READER_ARGUMENT, UNWALLED};
+use super::READER_ARGUMENT;
+use super::nursery::NO_WALLS;
+use super::wire::{Answer, ENDED, Job, MOST_ANSWER, UNWALLED, head};
 use crate::filter::reader::Article;
 use crate::model::{Code, Failure};
+use crate::sandbox::jail::order;
 
 /// What is the same for all readers of a server.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Our own program, which is executed again; [`super::enter_if_asked`] must be what it calls first.
     pub helper: PathBuf,
-    /// How long a reader is kept for the next page.
+    /// How long the nursery is kept after the last page.
     pub idle: Duration,
     /// Pages that are read at one time; further ones wait.
     pub most: usize,
-    /// Readers that wait for a next page of their owner, at most. A new one takes some twenty times as long for its first page, and
-    /// each is an owner's alone.
-    pub kept: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { helper: PathBuf::from("/proc/self/exe"), idle: Duration::from_mins(3), most: 4, kept: 16 }
+        Self { helper: PathBuf::from("/proc/self/exe"), idle: Duration::from_mins(3), most: 4 }
     }
 }
 
@@ -45,58 +46,68 @@ impl Default for Settings {
 pub struct Readers {
     settings: Settings,
     places: Semaphore,
-    idle: Arc<Mutex<Vec<Reader>>>,
+    nursery: Arc<Mutex<Option<Nursery>>>,
     /// Ends the readers that have a page.
     stop: Mutex<CancellationToken>,
 }
 
-/// One running reader. Dropping it kills it.
+/// The running process that forks readers. It ends when `orders` is dropped, and with it they do.
 #[derive(Debug)]
-struct Reader {
-    /// Whose pages it has seen: a page that took a reader over must not write another caller's.
-    owner: String,
+struct Nursery {
+    orders: OwnedFd,
     child: Child,
-    input: ChildStdin,
-    output: ChildStdout,
-    pages: u32,
-    since: Instant,
+    used: Instant,
+    /// Held by every page that is being read.
+    busy: Arc<()>,
 }
 
-/// Pages after which a reader is replaced, whatever it looks like.
-const MOST_PAGES: u32 = 256;
+/// Why there is no answer.
+#[derive(Debug)]
+enum Lost {
+    /// The nursery is gone, so nothing is known of the page.
+    Nursery,
+    /// The reader ended over its page.
+    Reader,
+    /// The reader could not be walled in.
+    Unwalled,
+}
 
 impl Readers {
-    /// Readers that are not running yet.
+    /// Readers, the nursery of which is not running yet.
     pub fn new(settings: Settings) -> Self {
-        Self { places: Semaphore::new(settings.most.max(1)), settings, idle: Arc::default(), stop: Mutex::default() }
+        Self { places: Semaphore::new(settings.most.max(1)), settings, nursery: Arc::default(), stop: Mutex::default() }
     }
 
-    /// Reads `bytes` for `owner`, in a process that has seen no other owner's pages.
+    /// Starts the nursery where it is not running: it gets ready while a page is still on its way.
+    pub fn prepare(&self) {
+        if let Err(fault) = self.with_nursery(|_| Ok(())) {
+            tracing::error!(%fault, "no nursery of readers could be started");
+        }
+    }
+
+    /// Reads `bytes` in a process that has seen no other page.
     ///
     /// # Errors
-    /// `killed` when everything is stopped meanwhile; `timeout` when it takes longer than `patience`, and then its reader is dead; `unreadable` when the bytes are not what they claim to be or
-    /// end their reader; `sandbox_unavailable` when a reader cannot be walled in here.
-    pub async fn read(&self, owner: &str, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
+    /// `killed` when everything is stopped meanwhile; `timeout` when it takes longer than `patience`, and then its reader is killed;
+    /// `unreadable` when the bytes are not what they claim to be or end their reader; `sandbox_unavailable` when a reader cannot be walled in
+    /// here.
+    pub async fn read(&self, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
         let work = async {
             let _place = self.places.acquire().await.map_err(|_| Failure::new(Code::Cancelled, "the server is stopping"))?;
-            if let Some(mut kept) = self.idle_of(owner) {
-                match kept.exchange(job, bytes).await {
-                    Ok(answer) => return self.answer(kept, answer),
-                    // Killed from outside, perhaps before the page came: that is nothing the page did.
-                    Err(_) => match kept.child.wait().await {
-                        Ok(status) if status.signal() == Some(nix::libc::SIGKILL) => {}
-                        status => return Err(ended(status.ok())),
-                    },
+            for _ in 0..2 {
+                let (channel, _busy) = self.reader().map_err(|fault| unstarted(&fault))?;
+                match exchange(channel, job, bytes).await {
+                    Ok(answer) => return answer.read.map_err(|why| unreadable(&why)),
+                    // Killed from outside: that is nothing the page did.
+                    Err(Lost::Nursery) => {}
+                    Err(Lost::Reader) => return Err(unreadable("it ended its reader, which had all the memory and depth a page needs")),
+                    Err(Lost::Unwalled) => return Err(unwalled()),
                 }
             }
-            let mut reader = self.start(owner).map_err(|fault| unstarted(&fault))?;
-            match reader.exchange(job, bytes).await {
-                Ok(answer) => self.answer(reader, answer),
-                Err(_) => Err(ended(reader.child.wait().await.ok())),
-            }
+            Err(self.lost().await)
         };
         let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // At either end the future is dropped, and the reader with it.
+        // At either end the future is dropped, and the channel with it, by which the nursery hears that the reader is to be killed.
         tokio::select! {
             biased;
             () = stop.cancelled() => Err(Failure::new(Code::Killed, "the emergency stop was pulled")),
@@ -114,81 +125,126 @@ impl Readers {
         self.close().await;
     }
 
-    fn answer(&self, reader: Reader, answer: Answer) -> Result<Article, Failure> {
-        if !answer.spent && reader.pages < MOST_PAGES {
-            self.keep(reader);
+    /// Ends the nursery with all its readers, and takes its exit.
+    pub async fn close(&self) {
+        let nursery = self.lock().take();
+        if let Some(nursery) = nursery {
+            nursery.end().await;
         }
-        answer.read.map_err(|why| unreadable(&why))
     }
 
-    fn start(&self, owner: &str) -> io::Result<Reader> {
+    /// The process that readers come from, where it is running.
+    pub fn nursery(&self) -> Option<u32> {
+        self.lock().as_ref().and_then(|nursery| nursery.child.id())
+    }
+
+    /// A new reader, by the channel to it, and what keeps its nursery from being dismissed.
+    fn reader(&self) -> io::Result<(UnixStream, Arc<()>)> {
+        let (ours, theirs) = Pair::pair()?;
+        ours.set_nonblocking(true)?;
+        let busy = self.with_nursery(|nursery| {
+            order::send(nursery.orders.as_fd(), &(), &[theirs.as_fd()])?;
+            Ok(Arc::clone(&nursery.busy))
+        })?;
+        Ok((UnixStream::from_std(ours)?, busy))
+    }
+
+    /// Does something with the running nursery; one that is gone is replaced, once.
+    fn with_nursery<T>(&self, work: impl Fn(&Nursery) -> io::Result<T>) -> io::Result<T> {
+        let mut place = self.lock();
+        if let Some(nursery) = place.as_mut()
+            && matches!(nursery.child.try_wait(), Ok(None))
+            && let Ok(done) = work(nursery)
+        {
+            nursery.used = Instant::now();
+            return Ok(done);
+        }
+        *place = None;
+        let started = self.start()?;
+        let done = work(&started)?;
+        *place = Some(started);
+        Ok(done)
+    }
+
+    fn start(&self) -> io::Result<Nursery> {
+        let (orders, theirs) = order::channel().map_err(io::Error::other)?;
+        // Four bytes a page never fill it; a nursery that hears nothing any more must not hold the server up.
+        rustix::io::ioctl_fionbio(&orders, true)?;
         let mut command = Command::new(&self.settings.helper);
         command.arg(READER_ARGUMENT).env_clear().current_dir("/").kill_on_drop(true);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn()?;
-        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
-        let (input, output) = (child.stdin.take().ok_or_else(missing)?, child.stdout.take().ok_or_else(missing)?);
-        Ok(Reader { owner: owner.to_owned(), child, input, output, pages: 0, since: Instant::now() })
+        command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
+        let nursery = Nursery { orders, child: command.spawn()?, used: Instant::now(), busy: Arc::default() };
+        tokio::spawn(dismiss(Arc::downgrade(&self.nursery), self.settings.idle, nursery.child.id()));
+        Ok(nursery)
     }
 
-    fn idle_of(&self, owner: &str) -> Option<Reader> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that was killed from outside in the meantime is of no use.
-        idle.retain_mut(|reader| matches!(reader.child.try_wait(), Ok(None)));
-        let at = idle.iter().rposition(|reader| reader.owner == owner)?;
-        Some(idle.remove(at))
+    /// What is said when two nurseries in a row were lost.
+    async fn lost(&self) -> Failure {
+        let last = self.lock().take();
+        let Some(mut last) = last else { return unreadable("its reader was killed") };
+        let status: Option<ExitStatus> = last.child.wait().await.ok();
+        if status.and_then(|status| status.code()) == Some(i32::from(NO_WALLS)) { unwalled() } else { unreadable("its reader was killed") }
     }
 
-    fn keep(&self, mut reader: Reader) {
-        reader.since = Instant::now();
-        {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            if idle.len() >= self.settings.kept.max(1) {
-                idle.remove(0);
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Nursery>> {
+        self.nursery.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the nursery `process` when no page came for `idle`.
+async fn dismiss(place: std::sync::Weak<Mutex<Option<Nursery>>>, idle: Duration, process: Option<u32>) {
+    let mut left = idle;
+    loop {
+        sleep(left).await;
+        let Some(place) = place.upgrade() else { return };
+        let ended = {
+            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+            match place.as_ref() {
+                Some(nursery) if nursery.child.id() == process => {
+                    let is_busy = Arc::strong_count(&nursery.busy) > 1;
+                    left = if is_busy { idle } else { idle.saturating_sub(nursery.used.elapsed()) };
+                    if left.is_zero() { place.take() } else { None }
+                }
+                _ => return,
             }
-            idle.push(reader);
-        }
-        let (idle, patience) = (Arc::downgrade(&self.idle), self.settings.idle);
-        tokio::spawn(async move {
-            sleep(patience).await;
-            if let Some(idle) = idle.upgrade() {
-                idle.lock().unwrap_or_else(PoisonError::into_inner).retain(|reader| reader.since.elapsed() < patience);
-            }
-        });
-    }
-
-    /// The processes that wait for a page, for tests and `doctor`.
-    pub fn waiting(&self) -> Vec<u32> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(|reader| reader.child.id()).collect()
-    }
-
-    /// Ends every waiting reader and takes its exit.
-    pub async fn close(&self) {
-        let mut idle: Vec<Reader> = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
-        // All are dead before the first one's exit is waited for.
-        for reader in &mut idle {
-            let _ = reader.child.start_kill();
-        }
-        for mut reader in idle {
-            let _ = reader.child.kill().await;
+        };
+        if let Some(nursery) = ended {
+            return nursery.end().await;
         }
     }
 }
 
-impl Reader {
-    async fn exchange(&mut self, job: &Job, bytes: &[u8]) -> io::Result<Answer> {
-        self.pages += 1;
-        self.input.write_all(&head(job, bytes)?).await?;
-        self.input.write_all(bytes).await?;
-        self.input.flush().await?;
-        let length = self.output.read_u64_le().await?;
-        if length > MOST_ANSWER {
-            return Err(io::ErrorKind::InvalidData.into());
+impl Nursery {
+    /// Closes its orders, upon which it kills and takes its readers and leaves; one that does not is killed, and they with it.
+    async fn end(self) {
+        let Self { orders, mut child, .. } = self;
+        drop(orders);
+        if timeout(PATIENCE, child.wait()).await.is_err() {
+            let _ = child.kill().await;
         }
-        let mut text = Vec::new();
-        (&mut self.output).take(length).read_to_end(&mut text).await?;
-        Ok(serde_json::from_slice(&text)?)
     }
+}
+
+/// How long a nursery has to leave by itself.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+async fn exchange(mut channel: UnixStream, job: &Job, bytes: &[u8]) -> Result<Answer, Lost> {
+    let head = head(job, bytes).map_err(|_| Lost::Reader)?;
+    let sent = async {
+        channel.write_all(&head).await?;
+        channel.write_all(bytes).await
+    };
+    // A reader that ended before it had all of the page has left word of it.
+    let _ = sent.await;
+    let length = match channel.read_u64_le().await.map_err(|_| Lost::Nursery)? {
+        UNWALLED => return Err(Lost::Unwalled),
+        ENDED => return Err(Lost::Reader),
+        length if length > MOST_ANSWER => return Err(Lost::Reader),
+        length => length,
+    };
+    let mut text = Vec::new();
+    (&mut channel).take(length).read_to_end(&mut text).await.map_err(|_| Lost::Nursery)?;
+    serde_json::from_slice(&text).map_err(|_| Lost::Reader)
 }
 
 fn unstarted(fault: &io::Error) -> Failure {
@@ -196,14 +252,10 @@ fn unstarted(fault: &io::Error) -> Failure {
     Failure::new(Code::SandboxUnavailable, "no process could be started to read the page in")
 }
 
-fn unreadable(why: &str) -> Failure {
-    Failure::new(Code::Unreadable, format!("the page cannot be read: {why}")).hint("ask for `format` html, or keep it with `save_to`")
+fn unwalled() -> Failure {
+    Failure::new(Code::SandboxUnavailable, "this machine offers no walls to read a page behind")
 }
 
-/// What is said of a reader that died of its page.
-fn ended(status: Option<ExitStatus>) -> Failure {
-    if status.and_then(|status| status.code()) == Some(i32::from(UNWALLED)) {
-        return Failure::new(Code::SandboxUnavailable, "this machine offers no walls to read a page behind");
-    }
-    unreadable("it ended its reader, which had all the memory and depth a page needs")
+fn unreadable(why: &str) -> Failure {
+    Failure::new(Code::Unreadable, format!("the page cannot be read: {why}")).hint("ask for `format` html, or keep it with `save_to`")
 }

@@ -1,20 +1,22 @@
-//! The walls of a reader: it may compute, and talk over the two pipes it was given. No file, no socket, no process.
+//! The walls of a reader: it may compute, and talk over the one socket it was given. No file, no further socket, no process.
 
 use std::collections::BTreeMap;
 
 use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
 use nix::libc;
-use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter_all_threads};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 
 /// Address space of a reader. A page that needs more ends its reader: an allocation that fails aborts the process.
 const MEMORY: u64 = 1 << 30;
-/// Processor time of one job, in seconds; the server's patience is shorter, this holds when the server is gone.
+/// Processor time of a reader, in seconds; the server's patience is shorter, this holds when nobody is patient any more.
 const CPU: u64 = 60;
-/// What a reader may hold of memory between two jobs, in bytes; a larger one asks to be replaced.
-const GROWN: u64 = 384 << 20;
+/// Stack of a reader, in bytes. Reserved, not used: pages of ordinary depth touch a few hundred KiB of it.
+const STACK: u64 = 64 << 20;
+/// Descriptors of the nursery: its own, and one for each page that is read.
+const NURSERY_FILES: u64 = 256;
 
-/// Everything that one thread can put around itself and its children: limits, no capability, no new privilege, no file.
+/// What the nursery puts around itself and, by that, around its readers: limits, no capability, no new privilege, no file.
 ///
 /// # Errors
 /// The text of what went wrong.
@@ -34,44 +36,48 @@ pub(super) fn enclose() -> Result<(), String> {
         (Resource::RLIMIT_AS, MEMORY),
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_FSIZE, 0),
-        (Resource::RLIMIT_NOFILE, 3),
+        (Resource::RLIMIT_NOFILE, NURSERY_FILES),
         (Resource::RLIMIT_MEMLOCK, 0),
         (Resource::RLIMIT_MSGQUEUE, 0),
     ] {
         setrlimit(resource, bound, bound).map_err(text)?;
     }
-    Ok(())
+    // The stack of the first thread grows as far as this says at the time; where less may be had, deep files find less.
+    let (_, most) = getrlimit(Resource::RLIMIT_STACK).map_err(text)?;
+    setrlimit(Resource::RLIMIT_STACK, STACK.min(most), most).map_err(text)
 }
 
-/// The filter of system calls, on all threads of this process, for good. A list of what is allowed: parsers need memory and nothing else.
+/// Makes a reader die with its nursery, and gives it its share of processor time.
 ///
 /// # Errors
-/// The text of what went wrong; a reader that cannot have it must not read.
-pub(super) fn filter() -> Result<(), String> {
+/// The text of what went wrong.
+pub(super) fn tie() -> Result<(), String> {
+    let text = |fault: rustix::io::Errno| fault.to_string();
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(text)?;
+    setrlimit(Resource::RLIMIT_CPU, CPU, CPU + 1).map_err(|fault| fault.to_string())?;
+    setrlimit(Resource::RLIMIT_NOFILE, 1, 1).map_err(|fault| fault.to_string())
+}
+
+/// The filter of system calls that every reader puts on. A list of what is allowed: parsers need memory and nothing else.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn filter() -> Result<BpfProgram, String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|fault| fault.to_string())?;
     let allowed: BTreeMap<i64, Vec<_>> = ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let program: BpfProgram = SeccompFilter::new(allowed, refused, SeccompAction::Allow, arch)
-        .and_then(BpfProgram::try_from)
-        .map_err(|fault| fault.to_string())?;
-    apply_filter_all_threads(&program).map_err(|fault| fault.to_string())
+    SeccompFilter::new(allowed, refused, SeccompAction::Allow, arch).and_then(BpfProgram::try_from).map_err(|fault| fault.to_string())
 }
 
-/// Gives the next job its share of processor time.
-pub(super) fn grant_time() {
-    let used = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.user_time().tv_sec() + usage.system_time().tv_sec());
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_CPU) {
-        let bound = u64::try_from(used).unwrap_or(0).saturating_add(CPU).min(hard);
-        let _ = setrlimit(Resource::RLIMIT_CPU, bound, hard);
-    }
+/// Puts the filter on, for good.
+///
+/// # Errors
+/// The text of what went wrong; a reader that cannot have it must not read.
+pub(super) fn put_on(filter: &BpfProgram) -> Result<(), String> {
+    apply_filter(filter).map_err(|fault| fault.to_string())
 }
 
-/// Whether a job has made this process large.
-pub(super) fn has_grown() -> bool {
-    getrusage(UsageWho::RUSAGE_SELF).is_ok_and(|usage| u64::try_from(usage.max_rss()).unwrap_or(0).saturating_mul(1024) > GROWN)
-}
-
-/// What an allocator, a panic, a lock and a pipe need.
+/// What an allocator, a panic, a lock and a socket need. No signal can be sent, not even to oneself: what aborts ends by a fault instead.
 const ALLOWED: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -85,20 +91,16 @@ const ALLOWED: &[i64] = &[
     libc::SYS_madvise,
     libc::SYS_futex,
     libc::SYS_sched_yield,
-    libc::SYS_sched_getaffinity,
     libc::SYS_clock_gettime,
     libc::SYS_clock_nanosleep,
     libc::SYS_gettimeofday,
     libc::SYS_getrandom,
-    libc::SYS_getrusage,
     libc::SYS_getpid,
     libc::SYS_gettid,
-    libc::SYS_tgkill,
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
     libc::SYS_sigaltstack,
-    libc::SYS_prlimit64,
     libc::SYS_restart_syscall,
     libc::SYS_exit,
     libc::SYS_exit_group,

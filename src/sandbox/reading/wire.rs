@@ -1,4 +1,4 @@
-//! What the server and a reader say to each other, over two pipes: a job with its bytes, and one answer.
+//! What the server and a reader say to each other, over a socket: a job with its bytes, and one answer.
 
 use std::io::{self, Read, Write};
 
@@ -36,9 +36,12 @@ pub struct Job {
 pub(super) struct Answer {
     /// The content, or why there is none.
     pub(super) read: Result<Article, String>,
-    /// The reader wants to be replaced: it has grown.
-    pub(super) spent: bool,
 }
+
+/// In the place of an answer's length: the reader ended without one. The nursery says so.
+pub(super) const ENDED: u64 = u64::MAX;
+/// The same: it could not put up its walls, and has read nothing.
+pub(super) const UNWALLED: u64 = u64::MAX - 1;
 
 /// Bytes of a job's facts; of what it is about; of an answer.
 pub(super) const MOST_FACTS: u32 = 64 * 1024;

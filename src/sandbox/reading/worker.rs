@@ -1,53 +1,47 @@
-//! The reader itself: our own program, executed again with a hidden first argument.
+//! The reader itself: a fork of the nursery that reads one page, answers, and is over.
 
-use std::io;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
+use seccompiler::BpfProgram;
+
+use super::nursery::{NO_WALLS, keep_only};
 use super::walls;
 use super::wire::{Answer, Job, Source, give, take};
 use crate::filter::reader::{Article, Mode, decode, read_feed, read_html, read_pdf};
 use crate::model::HttpUrl;
 
-/// The hidden first argument that makes our program a reader.
-pub(super) const READER_ARGUMENT: &str = "__reader";
-/// How a reader ends that could not put up its walls: it has read nothing.
-pub(super) const UNWALLED: u8 = 71;
-
-/// Becomes a reader when the first argument asks for it, and returns only when the server has closed its end.
-///
-/// `None` means that this is an ordinary start.
-#[must_use]
-pub fn enter_if_asked() -> Option<ExitCode> {
-    let first = std::env::args_os().nth(1)?;
-    (first == READER_ARGUMENT).then(serve)
-}
-
-fn serve() -> ExitCode {
-    if crate::sandbox::jail::close_inherited().is_err() || walls::enclose().is_err() {
-        return ExitCode::from(UNWALLED);
+/// Reads the one page that comes over `channel`.
+pub(super) fn serve(channel: OwnedFd, filter: &BpfProgram) -> ExitCode {
+    if walls::tie().is_err() || keep_only(channel).is_err() || walls::put_on(filter).is_err() {
+        return ExitCode::from(NO_WALLS);
     }
-    // A parser's last words are of no use to anybody, and hostile.
-    std::panic::set_hook(Box::new(|_| {}));
-    let reader = std::thread::Builder::new().name("reader".to_owned()).stack_size(STACK).spawn(|| {
-        // From here on: after this no thread can be started any more.
-        if walls::filter().is_err() {
-            return ExitCode::from(UNWALLED);
-        }
-        read_all();
-        ExitCode::SUCCESS
-    });
-    reader.ok().and_then(|reader| reader.join().ok()).unwrap_or(ExitCode::FAILURE)
+    let Ok(Some((job, bytes))) = take(&mut BufReader::with_capacity(BUFFER, Channel)) else { return ExitCode::FAILURE };
+    let given = give(&mut BufWriter::with_capacity(BUFFER, Channel), &Answer { read: read(&job, &bytes) });
+    // What was built for the page goes with the process.
+    std::mem::forget((job, bytes));
+    if given.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn read_all() {
-    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
-    while let Ok(Some((job, bytes))) = take(&mut input) {
-        walls::grant_time();
-        let read = read(&job, &bytes);
-        if give(&mut output, &Answer { read, spent: walls::has_grown() }).is_err() {
-            return;
-        }
+/// The socket that stands at standard input.
+#[derive(Debug)]
+struct Channel;
+
+impl Read for Channel {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(rustix::stdio::stdin(), into)?)
+    }
+}
+
+impl Write for Channel {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::write(rustix::stdio::stdin(), bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -69,5 +63,4 @@ fn read(job: &Job, bytes: &[u8]) -> Result<Article, String> {
     }
 }
 
-/// Reserved, not used: pages of ordinary depth touch a few hundred KiB of it.
-const STACK: usize = 64 << 20;
+const BUFFER: usize = 64 * 1024;

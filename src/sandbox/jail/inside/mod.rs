@@ -33,7 +33,11 @@ mod watch;
 mod wrap;
 mod zygote;
 
+use std::os::fd::RawFd;
 use std::process::ExitCode;
+
+use nix::sys::signalfd::SignalFd;
+use rustix::process::Pid;
 
 pub(super) use program::BOOTSTRAP;
 
@@ -65,4 +69,36 @@ pub(in crate::sandbox) fn close_inherited() -> Result<(), nix::Error> {
 pub(in crate::sandbox) fn give_up_privileges() -> Result<(), String> {
     walls::drop_bounding_set()?;
     walls::drop_capabilities()
+}
+
+/// Forks a process that has one thread from its start. `None` in the child.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(in crate::sandbox) fn fork_alone() -> Result<Option<Pid>, String> {
+    raw::fork()
+}
+
+/// Puts `fd` at the number `at`; whatever stood there is given up.
+///
+/// # Errors
+/// The error number.
+pub(in crate::sandbox) fn place(fd: RawFd, at: RawFd) -> Result<(), nix::Error> {
+    raw::place(fd, at)
+}
+
+/// Closes every descriptor from `first` on; nothing that owns one may be used or dropped afterwards.
+///
+/// # Errors
+/// The error number.
+pub(in crate::sandbox) fn close_from(first: RawFd) -> Result<(), nix::Error> {
+    raw::close_from(first)
+}
+
+/// Where the ends of children are heard of.
+///
+/// # Errors
+/// The text of what went wrong.
+pub(in crate::sandbox) fn hear_children() -> Result<SignalFd, String> {
+    init::listen().map_err(|word| format!("{word:?}"))
 }
