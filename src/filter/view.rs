@@ -17,6 +17,8 @@ pub(crate) struct View {
     marks: Vec<Piece>,
     /// A view of something decoded stands for one span as a whole.
     whole: Option<(usize, usize)>,
+    /// Whether it holds many short decoded texts, each of which stands for its own span.
+    merged: bool,
 }
 
 /// A run of the view and where it came from.
@@ -39,6 +41,33 @@ impl View {
     /// Whether it is of something decoded.
     pub(crate) fn is_whole(&self) -> bool {
         self.whole.is_some()
+    }
+
+    /// Whether it holds many short decoded texts.
+    pub(crate) fn is_merged(&self) -> bool {
+        self.merged
+    }
+
+    /// The views of longer decoded texts, and one view of all short ones (at most `short` bytes), which would each cost more
+    /// to look through than they hold.
+    pub(crate) fn merge(views: Vec<Self>, short: usize) -> Vec<Self> {
+        let mut merged = Self { merged: true, ..Self::default() };
+        let mut kept = Vec::new();
+        for view in views {
+            match view.whole {
+                Some((start, end)) if view.text.len() <= short => {
+                    merged.marks.push(Piece { view: merged.text.len(), source: start, whole: end.saturating_sub(start).max(1) });
+                    merged.text.push_str(&view.text);
+                    // Nothing is said across the end of one of them.
+                    merged.text.push_str(".\n\n");
+                }
+                _ => kept.push(view),
+            }
+        }
+        if !merged.text.is_empty() {
+            kept.push(merged);
+        }
+        kept
     }
 
     /// Appends a character that came from `length` bytes at `at` in the source.
@@ -252,6 +281,18 @@ mod tests {
         let at = view.text.find("ignore").unwrap();
         let (start, end) = view.source(text, at, at + 6);
         assert_eq!(text.get(start..end).unwrap(), "I\u{200b}g\u{200b}nore");
+    }
+
+    #[test]
+    fn short_decoded_texts_share_a_view_and_each_leads_back_to_its_own_span() {
+        let (long, source) = ("a long one ".repeat(9), "0123456789".repeat(4));
+        let views = vec![View::of_decoded("One", 3, 9), View::of_decoded(&long, 9, 20), View::of_decoded("two", 30, 36)];
+        let merged = View::merge(views, 8);
+        let texts: Vec<&str> = merged.iter().map(|view| view.text.as_str()).collect();
+        assert_eq!(texts, [long.as_str(), "one.\n\ntwo.\n\n"]);
+        let spans: Vec<(usize, usize)> =
+            [(0, 3), (1, 2), (6, 9)].map(|(start, end)| merged.last().unwrap().source(&source, start, end)).to_vec();
+        assert_eq!(spans, [(3, 9), (3, 9), (30, 36)]);
     }
 
     proptest! {

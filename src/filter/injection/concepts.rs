@@ -150,6 +150,19 @@ const COMPANIES: &[Company] = &[
     Company { type_: "secret_request", ideas: &[Rank, Guarded], weight: 0.3 },
 ];
 
+/// The companies that each idea is of.
+static COMPANY_OF: LazyLock<Vec<Vec<usize>>> = LazyLock::new(|| {
+    let mut companies = vec![Vec::new(); IDEAS];
+    for (number, company) in COMPANIES.iter().enumerate() {
+        for idea in company.ideas {
+            if let Some(list) = companies.get_mut(*idea as usize) {
+                list.push(number);
+            }
+        }
+    }
+    companies
+});
+
 /// Bytes within which the ideas of one company must stand.
 const REACH: usize = 260;
 
@@ -295,10 +308,8 @@ fn judge(words: &[Word], ends: &SentenceEnds, out: &mut Vec<Hit>) {
         if let Some(place) = row.get_mut(word.idea as usize) {
             *place = Some((word.start, word.end, sentence));
         }
-        for (number, company) in COMPANIES.iter().enumerate() {
-            if !company.ideas.contains(&word.idea) {
-                continue;
-            }
+        for &number in COMPANY_OF.get(word.idea as usize).into_iter().flatten() {
+            let Some(company) = COMPANIES.get(number) else { continue };
             let mut span = Some((word.start, word.end));
             for idea in company.ideas {
                 let here = row.get(*idea as usize).copied().flatten();

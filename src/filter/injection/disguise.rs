@@ -4,11 +4,14 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use super::{encodings, joined};
+use super::{encodings, glued, joined};
 use crate::filter::view::View;
 
 /// Longest run that is decoded, in bytes; longer ones are pictures or archives.
 pub(super) const LONGEST: usize = 64 * 1024;
+
+/// Longest decoded text that is looked through together with others, in bytes.
+const SHORT: usize = 512;
 
 /// Every view besides the main one. Together they are at most a few times as long as the source.
 pub(super) fn views(source: &str, main: &View) -> Vec<View> {
@@ -19,7 +22,7 @@ pub(super) fn views(source: &str, main: &View) -> Vec<View> {
     encodings::encoded(source, &mut views);
     encodings::selectors(source, &mut views);
     joined::views(source, main, &mut views);
-    views
+    View::merge(views, SHORT)
 }
 
 /// `i g n o r e`, `i.g.n.o.r.e`, `i-g-n-o-r-e`: runs of single letters with one sign between; two signs part words.
@@ -55,10 +58,7 @@ fn spaced(source: &str, views: &mut Vec<View>) {
         if letters == 0 {
             start = at;
         } else {
-            if usual.is_none() {
-                usual = separators.chars().next();
-            }
-            let one = separators.chars().count() == 1 && separators.chars().next() == usual;
+            let one = *usual.get_or_insert_with(|| separators.clone()) == separators;
             if !one {
                 run.push(' ', at, 0);
             }
@@ -104,51 +104,13 @@ fn finish(_source: &str, run: &mut View, letters: &mut usize, start: usize, end:
     }
     if *letters >= SINGLE {
         let done = std::mem::take(run);
-        // Where blanks were collapsed on the way, words are glued; the most telling ones are cut out again.
-        let mut text = done.text.clone();
-        if text.contains(' ') {
-            views.push(View::of_decoded(&text, start, end));
-        } else {
-            for word in GLUED {
-                text = text.replace(word, &format!(" {word} "));
-            }
-            views.push(View::of_decoded(&text, start, end));
-        }
+        // Where blanks were collapsed on the way, words are glued; those that orders are made of are cut out again.
+        let text = if done.text.contains(' ') { done.text } else { glued::apart(&done.text) };
+        views.push(View::of_decoded(&text, start, end));
     }
     *run = View::default();
     *letters = 0;
 }
-
-/// Words to cut out of glued letters; longer before shorter.
-const GLUED: &[&str] = &[
-    "ignore",
-    "disregard",
-    "forget",
-    "previous",
-    "prior",
-    "instructions",
-    "system",
-    "prompt",
-    "reveal",
-    "assistants",
-    "assistant",
-    "donot",
-    "tell",
-    "theuser",
-    "youare",
-    "now",
-    "unrestricted",
-    "forward",
-    "conversation",
-    "history",
-    "your",
-    "all",
-    "send",
-    "the",
-    "silently",
-    "about",
-    "this",
-];
 
 /// `1gn0r3`: digits that stand for letters, in paragraphs where several words mix both.
 fn leet(main: &View, source: &str, views: &mut Vec<View>) {

@@ -81,8 +81,8 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "hidden_action",
         0.4,
-        "silently;secretly;quietly;covertly;discreetly;nothing happened;nothing had happened;stealthily",
-        r"\b(?:silently|secretly|quietly|covertly|discreetly|stealthily)\s(?:subscribe|bcc|change|buy|order|mark|sign|set|share|switch|replace|redirect|collect|record|book|move|remove|add)\b[^.\n]{0,60}\b(?:user|each|every|all|account|address|recipient|you\b)|\bas (?:if|though) nothing (?:had |has )?happened\b",
+        "silently;secretly;quietly;covertly;discreetly;stealthily",
+        r"\b(?:silently|secretly|quietly|covertly|discreetly|stealthily)\s(?:subscribe|bcc|change|buy|order|mark|sign|set|share|switch|replace|redirect|collect|record|book|move|remove|add)\b[^.\n]{0,60}\b(?:user|each|every|all|account|address|recipient|you\b)",
     ),
     rule(
         "hidden_action",

@@ -81,8 +81,8 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "role_change",
         0.35,
-        "mode;protocol",
-        r"\b(?:(?:enable|activate|enter|engage|switch(?:ing)? (?:in)?to|initiate|unlock|boot(?: into)?|simulate)\s(?:the |your |a |an )?{q}(?:\w+[ -]){0,2}?(?:free|dev(?:eloper)?|root|admin|debug|unlocked|opposite|override|sudo|unsafe|benchmarking|unrestricted|unfiltered|uncensored|jailbreak|god|dan|evil|chaos)|in\s(?:the |your |a |an )?{q}(?:unrestricted|unfiltered|uncensored|jailbreak|god|dan|evil|chaos|no-?limits?))[ -]?(?:mode|protocol|access)\b\W{0,3}(?:and\b|with\b|where\b|in which\b|,|\.|!|now\b|so\b|that\b|then\b|$)",
+        "mode;protocol;unrestricted operation",
+        r"\b(?:(?:enable|activate|enter|engage|switch(?:ing)? (?:in)?to|initiate|unlock|boot(?: into)?|simulate)\s(?:the |your |a |an )?{q}(?:\w+[ -]){0,2}?(?:free|dev(?:eloper)?|root|admin|debug|unlocked|opposite|override|sudo|unsafe|benchmarking|unrestricted|unfiltered|uncensored|jailbreak|god|dan|evil|chaos)|in\s(?:the |your |a |an )?{q}(?:unrestricted|unfiltered|uncensored|jailbreak|god|dan|evil|chaos|no-?limits?))[ -]?(?:mode|protocol|access|operation)\b\W{0,3}(?:and\b|with\b|where\b|in which\b|,|\.|!|now\b|so\b|that\b|then\b|$)",
     ),
     rule(
         "role_change",

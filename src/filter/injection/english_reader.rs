@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         r"\b(?:ai|llms?|(?:large )?language models?|chat ?bots?|(?:ai|virtual|automated|digital|coding|mail|e-?mail) (?:assistants?|agents?|readers?|models?|systems?|summari[sz]ers?|reviewers?|crawlers?)|assistants?|agents?|models?)\s(?:that (?:is |are )?|who (?:is |are )?|currently )?(?:reading|processing|indexing|summari[sz]ing|browsing|crawling|parsing|reviewing|ingesting|scanning|handling|screening|visiting|viewing|analy[sz]ing)\s(?:\w+ ){0,5}?(?:(?:is|are) (?:\w+ )?(?:asked|requested|told|invited|instructed|advised|expected|required|ordered|obliged) to|must|should|shall|will|has to|have to|needs? to)\b",
     ),
     rule(
-        "addressed",
+        "authority",
         0.4,
         "wants you to;would like you to;has asked you;have asked you;needs you to;expects you to;ordered you;instructed you;told you to;asks you to;requires you to;has approved;have approved;has requested that you",
         r"\b(?:your|the|this) (?:operator|owner|user|developer|creator|human|maintainer|administrator|boss)s? (?:wants?|would like|has asked|have asked|needs?|expects?|has ordered|ordered|has instructed|instructed|asks?|requires?) you to\b|\bthe (?:owner|user|maintainer|operator) (?:has|have) (?:already )?approved (?:every|all|any|this)\b",
@@ -55,7 +55,7 @@ pub(super) const RULES: &[Rule] = &[
         "exfiltration",
         0.45,
         "attached to;attach;filled in;pin.;pin,;pin ;moved to http",
-        r"\b(?:retry|request|call|open|visit|fetch|load)\b[^.\n]{0,30}\bwith the (?:user's|visitor's|customer's) (?:\w+ )?(?:cookies|token|session|credentials?|password|data|e-?mail|details)\b|\btell the (?:user|visitor|reader|customer)s?\b[^.\n]{0,80}\bask for (?:the|their|his|her) (?:\w+ )?(?:pin|password|card|code|credentials)\b",
+        r"\b(?:retry|request|call|open|visit|fetch|load)\b[^.\n]{0,30}\bwith the (?:user's|visitor's|customer's) (?:\w+ )?(?:cookies|token|session|credentials?|password|data|e-?mail|details)\b|\btell the (?:user|visitor|reader|customer)s?\b[^\n]{0,100}\bask for (?:the|their|his|her) (?:\w+ )?(?:pin|password|card|code|credentials)\b",
     ),
     rule(
         "exfiltration",
@@ -73,13 +73,25 @@ pub(super) const RULES: &[Rule] = &[
         "hidden_action",
         0.35,
         "nothing about;nothing of;no one;nobody;no-one;not show;n't show;never flag;not flag;n't flag;never mention;not mention;n't mention;speak of;without prompting;without comment;human review;without review;nothing to the",
-        r"\b(?:say|tell|mention|report)s? nothing (?:about|of|to)\b|\btell (?:no one|nobody|no-one|anyone)\b|\b(?:do not|don't|never) (?:show|reveal|display) (?:it|this|them|that|any of (?:it|this)) to (?:the|your) (?:user|human|owner|developer)\b|\b(?:do not|don't|never) (?:flag|mention|report|note|discuss) (?:it|this|them|that|the|any)\b(?: \w+){0,4} (?:as|in (?:the|your|any)|to (?:the|your|any))\b|\bnever speak of\b|\bwithout (?:prompting|human review|(?:any )?comments?|review)\b",
+        r"\b(?:say|tell|mention|report)s? nothing (?:about|of|to)\b|\btell (?:no one|nobody|no-one|anyone)\b|\b(?:do not|don't|never) (?:show|reveal|display) (?:it|this|them|that|any of (?:it|this)) to (?:the|your) (?:user|human|owner|developer)\b|\b(?:do not|don't|never) (?:flag|mention|report|note|discuss) (?:it|this|them|that|the|any)\b(?: \S+){0,4} (?:as|in (?:the|your|any)|to (?:the|your|any))\b|\bnever speak of\b|\bwithout (?:prompting|human review|(?:any )?comments?|review)\b",
+    ),
+    rule(
+        "hidden_action",
+        0.4,
+        "nothing happened;nothing had happened;nothing has happened",
+        r"\bas (?:if|though) nothing (?:had |has )?happened\b",
+    ),
+    rule(
+        "addressed",
+        0.5,
+        "if you are an ai;if you're an ai;if you are a language;if you are a large;if you are an llm;if you're an llm;if you are an assistant;if you are an automated;if you're a language;if you are a chatbot;if you are a bot;if an ai;if a language model;if an llm",
+        r"\bif (?:you(?:'re| are) an? |an? )(?:ai|llm|(?:large )?language model|(?:ai|virtual|automated) (?:assistant|agent|system|tool|reader)|chat ?bot|bot|assistant)\b[^.\n]{0,60}\b(?:reply with|respond with|ignore|disregard|forget|send|forward|reveal|print|output|say|tell|state|claim|delete|approve|transfer|click|visit|recommend|rate|praise|disclose|repeat)\b",
     ),
     rule(
         "payload",
         0.5,
         "ignore ;disregard ;forget ;instead of ;rather than ;don't read;do not read;discard ",
-        r"\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|instead of|rather than|discard|don't read|do not read)\s(?:about )?(?:the |this |that |your |any |all |these |those ){0,2}(?:other |given |provided |user's |article's )?(?:rubric|criteria|sentiment|rows?|table|picture|image|input|question|summary|summari[sz]ation|translation|articles?|essay|review|context|schema|user|visitor|preferences|documents?|conversation|guidelines|task|request)\b[^.\n]{0,20}(?:\s?[.,;:!-]\s{0,2}|\s)(?:(?:and|then|instead,?|just|always|only|simply|now|please) ){1,3}(?:give|label|mark|rate|score|print|answer|say|state|reply|respond|click|recommend|approve|claim|tell|insert|output|reveal)\b",
+        r"\b(?:ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|instead of|rather than|discard|don't read|do not read)\s(?:about )?(?:the |this |that |your |any |all |these |those ){0,2}(?:other |given |provided |user's |article's )?(?:rubric|criteria|sentiment|rows?|table|picture|image|input|question|summary|summari[sz]ation|translation|articles?|essay|review|context|schema|user|visitor|preferences|documents?|conversation|guidelines|task|request)\b[^.\n]{0,20}(?:\s?[;:]\s{1,2}|(?:\s?[.,;:!-]\s{0,2}|\s)(?:(?:and|then|instead,?|just|always|only|simply|now|please) ){1,3})(?:report (?:an?|the|that)\b|give|label|mark|rate|score|print|answer|say|state|reply|respond|click|recommend|approve|claim|tell|insert|output|reveal)\b",
     ),
     rule(
         "payload",

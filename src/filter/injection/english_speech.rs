@@ -192,7 +192,7 @@ pub(super) const RULES: &[Rule] = &[
         r"\byou(?:'ve| have) (?:now )?been (?:upgraded|updated|reassigned|repurposed|reconfigured|reset)\b|\byour new (?:principal|master|owner|operator|boss|developer|creator)\b|\byou (?:now )?work for (?:us|me) now\b|\byou now work for\b",
     ),
     rule(
-        "role_change",
+        "authority",
         0.35,
         "only his;only my;only these;only our;only me;only her;no rule;no rules;only follow",
         r"\b(?:follow|obey|accept|heed|answer to) only (?:his|my|these|our|her|me)\b|\bonly (?:follow|obey|accept) (?:his|my|our|her|these)\b|\bin which no rules? (?:holds?|appl(?:y|ies)|exists?)\b",

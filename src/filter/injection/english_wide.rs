@@ -5,7 +5,7 @@
 use super::english::{Rule, asked, rule};
 
 /// Words of which one stands in every form that begins with `{breach}`.
-const BREACH: &str = "ignor;disregard;forget;overrid;bypass;skip;dismiss;drop;discard;abandon;neglect;break;violat;circumvent;disobey;defy;rescind;revoke;suspend;disable;deactivate;turn off;switch off;remov;lift;waive;unlearn;reject;nullify;void;not follow;n't follow;not obey;n't obey;stop following;stop obeying;without following;not comply;n't comply;not adhere;n't adhere;no longer follow;delete all;delete your;clear your;erase;wipe;reset your;set aside";
+const BREACH: &str = "ignor;disregard;forget;overrid;bypass;skip;dismiss;drop;discard;abandon;neglect;break;violat;circumvent;disobey;defy;rescind;revoke;suspend;disable;deactivate;turn off;switch off;remov;lift;waive;unlearn;reject;nullify;void;not follow;n't follow;dont follow;not obey;n't obey;stop following;stop obeying;without following;not comply;n't comply;not adhere;n't adhere;no longer follow;delete all;delete your;clear your;erase;wipe;reset your;set aside";
 
 /// Things that only the reader's owner should hear.
 const GUARDED: &str = "api key;api-key;api_key;apikey;access token;access code;secret key;secret code;secret word;secret token;secrets;password;passphrase;passcode;pass code;credential;private key;confidential;sensitive;classified;top-secret;top secret;private data;private information;private medical;personal data;personal information;personal medical;hidden command;configuration;otp;cvv;the pin;full pin;master key;insider;medical record;the secret";
@@ -146,7 +146,7 @@ pub(super) const RULES: &[Rule] = &[
         "role_change",
         0.5,
         "act as;act like;behave;pretend;simulat;imagine;you are now;you're now;from now;roleplay;role-play;role play;role of;you will be;become;as if;persona",
-        r"\b(?:act(?:ing)? (?:as|like)(?: if| though)?|behave (?:as|like)(?: if)?|pretend(?:ing)? (?:to be|you(?:'re| are)|that you(?:'re| are)?)|simulat(?:e|ion of)(?: being)?|imagine (?:that )?(?:you(?:'re| are)|being)|you(?:'re| are) now|from now on,? you(?:'re| are| will be)|role-? ?play(?:ing)? (?:as|that|where|being)|(?:take on|assume|play|adopt) the (?:role|persona) of|become)\s(?:[a-z0-9,'-]+ ){0,3}?{q}(?:unrestricted|unfiltered|uncensored|jailbr\w+|amoral|unethical|zero restrictions|(?:has |have |with )?no (?:rules|restrictions|limits|limitations|filters?|guidelines|morals?|ethics|ethical|content polic\w+|boundaries)|without (?:any )?(?:rules|restrictions|limits|limitations|filters?|guidelines|morals?|ethics|ethical|censorship)|(?:do anything now|do or say anything)|never refuses?)\b",
+        r"\b(?:act(?:ing)? (?:as|like)(?: if| though)?|behave (?:as|like)(?: if)?|pretend(?:ing)? (?:to be|you(?:'re| are)|that you(?:'re| are)?)|simulat(?:e|ion of)(?: being)?|imagine (?:that )?(?:you(?:'re| are)|being)|you(?:'re| are) now|from now on,? you(?:'re| are| will be)|role-? ?play(?:ing)? (?:as|that|where|being)|(?:take on|assume|play|adopt) the (?:role|persona) of|become)\s(?:(?:[a-z0-9,'-]+ ){0,3}?{q}(?:unrestricted|unfiltered|uncensored|jailbr\w+|amoral|unethical)|(?:[a-z0-9,'-]+ ){0,6}?{q}(?:zero restrictions|(?:has |have |with )?no (?:rules|restrictions|limits|limitations|filters?|guidelines|morals?|ethics|ethical|content polic\w+|boundaries)|without (?:any )?(?:rules|restrictions|limits|limitations|filters?|guidelines|morals?|ethics|ethical|censorship)|(?:do anything now|do or say anything)|never refuses?))\b",
     ),
     rule(
         "role_change",

@@ -8,7 +8,7 @@ use regex::Regex;
 use super::Hit;
 use super::english::{self, Rule};
 use super::lists::LISTS;
-use super::{english_deeds, english_frames, english_leaks, english_more, english_reader, english_speech, english_wide};
+use super::{english_deeds, english_frames, english_leaks, english_more, english_reader, english_speech, english_tricks, english_wide};
 use crate::filter::finding::{ceil, floor};
 use crate::filter::view::View;
 
@@ -26,7 +26,13 @@ struct Table {
 /// Every rule, by its number.
 static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
     let first = english::RULES.iter().chain(english_more::RULES).chain(english_speech::RULES).chain(english_deeds::RULES);
-    first.chain(english_wide::RULES).chain(english_frames::RULES).chain(english_reader::RULES).chain(english_leaks::RULES).collect()
+    first
+        .chain(english_wide::RULES)
+        .chain(english_frames::RULES)
+        .chain(english_reader::RULES)
+        .chain(english_leaks::RULES)
+        .chain(english_tricks::RULES)
+        .collect()
 });
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {

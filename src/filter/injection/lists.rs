@@ -64,7 +64,7 @@ pub(super) const LISTS: &[(&str, &str)] = &[
     // Leaving a duty behind, and what may be one.
     (
         "{breach}",
-        r"(?:ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|overrid(?:e|ing)|bypass(?:ing)?|skip(?:ping)?|dismiss(?:ing)?|drop(?:ping)?|discard|abandon|neglect|break(?:ing)?|violat(?:e|ing)|circumvent|disobey(?:ing)?|defy|rescind|revoke|suspend|disable|deactivate|(?:turn|switch) off|remove|lift|waive|unlearn|reject|nullify|void|delete|clear|erase|wipe|reset|set aside|(?:do not|don't|must not|never|stop|quit|cease|no longer|without) (?:follow(?:ing)?|obey(?:ing)?|compl(?:y|ying) with|adher(?:e|ing) to))",
+        r"(?:ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|overrid(?:e|ing)|bypass(?:ing)?|skip(?:ping)?|dismiss(?:ing)?|drop(?:ping)?|discard|abandon|neglect|break(?:ing)?|violat(?:e|ing)|circumvent|disobey(?:ing)?|defy|rescind|revoke|suspend|disable|deactivate|(?:turn|switch) off|remove|lift|waive|unlearn|reject|nullify|void|delete|clear|erase|wipe|reset|set aside|(?:do not|don't|dont|must not|never|stop|quit|cease|no longer|without) (?:follow(?:ing)?|obey(?:ing)?|compl(?:y|ying) with|adher(?:e|ing) to))",
     ),
     (
         "{yoke}",

@@ -13,8 +13,10 @@ mod english_leaks;
 mod english_more;
 mod english_reader;
 mod english_speech;
+mod english_tricks;
 mod english_wide;
 mod forms;
+mod glued;
 mod joined;
 mod languages;
 mod languages_again;
@@ -92,7 +94,7 @@ fn weigh(source: &str, view: &View, bonus: f32, out: &mut Vec<Hit>) {
         hits = heaviest(hits);
     }
     // A page or a programme in base64 is data; what is smuggled is short.
-    let bonus = if view.text.len() > SMUGGLED { bonus * 0.2 } else { bonus };
+    let bonus = if view.text.len() > SMUGGLED && !view.is_merged() { bonus * 0.2 } else { bonus };
     for mut hit in hits {
         (hit.start, hit.end) = view.source(source, hit.start, hit.end);
         hit.weight = (hit.weight + bonus).min(0.98);
