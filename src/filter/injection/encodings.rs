@@ -10,6 +10,9 @@ use crate::filter::view::View;
 /// Shortest run that is tried as an encoding, in bytes.
 const SHORTEST: usize = 20;
 
+/// Letters of a word that is read in its sentence where it alone is in escapes.
+const LETTERS: usize = 4;
+
 /// Longest run that is decoded once more.
 const TWICE: usize = 4096;
 
@@ -22,6 +25,9 @@ pub(super) fn encoded(source: &str, views: &mut Vec<View>) {
             let (text, length) = escapes(source.get(at..).unwrap_or_default(), kind as u8);
             if length >= SHORTEST && text.chars().count() >= 8 {
                 views.push(View::of_decoded(&text, at, at + length));
+            }
+            if text.len() < LETTERS * 8 && text.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS {
+                views.push(super::inline::with(source, at, at + length, &text));
             }
             at += length.max(1);
         }
