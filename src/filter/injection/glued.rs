@@ -5,7 +5,7 @@ pub(super) fn apart(letters: &str) -> String {
     let mut text = String::with_capacity(letters.len() * 2);
     let mut rest = letters;
     while let Some(first) = rest.chars().next() {
-        let same = |word: &&&str| word.chars().next() == Some(first);
+        let same = |word: &&&str| word.starts_with(first);
         let begun = WORDS.partition_point(|word| word.chars().next() < Some(first));
         let known = WORDS.iter().skip(begun).take_while(same).filter(|word| rest.starts_with(**word)).max_by_key(|word| word.len());
         let Some(word) = known else {

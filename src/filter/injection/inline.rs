@@ -32,12 +32,19 @@ pub(super) fn spaced(source: &str, views: &mut Vec<View>) {
         while is_letter(last + 2) && bytes.get(last + 1) == Some(&sign) {
             last += 2;
         }
-        let alone = !start.checked_sub(1).is_some_and(is_letter) && !is_letter(last + 1);
-        if alone && (last - start) / 2 + 1 >= LETTERS {
+        let next = last + 2;
+        // A blank before and after parts words as well; the letters beyond it are of those.
+        if start.checked_sub(1).is_some_and(is_letter) {
+            start += 2;
+        }
+        if is_letter(last + 1) {
+            last = last.saturating_sub(2);
+        }
+        if last >= start + 2 * (LETTERS - 1) {
             let word: String = (start..=last).step_by(2).filter_map(|place| bytes.get(place).copied().map(char::from)).collect();
             views.push(with(source, start, last + 1, &word));
         }
-        at = last + 2;
+        at = next;
     }
 }
 
