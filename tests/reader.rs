@@ -95,7 +95,7 @@ fn players_pictures_numbers_and_raised_words_keep_their_meaning() {
         ),
         (
             "<p>a</p><iframe src='javascript:x'></iframe><iframe src=/pixel width=1></iframe><iframe src=/h hidden></iframe><video></video>\
-             <iframe title='Advertisement' src=/ad></iframe><iframe srcdoc='<p>x'></iframe><video src='data:video/mp4,x'></video>",
+             <iframe title='Advertisement' src=/ad></iframe><iframe srcdoc='<p>x'></iframe><video src=/d.mp4 autoplay muted loop></video><video src='data:video/mp4,x'></video>",
             "a\n",
         ),
         ("<ol start=3 reversed><li>a<li>b<li>c</ol>", "3. a\n2. b\n1. c\n"),
@@ -213,6 +213,12 @@ fn hostile_pages_cost_bounded_time_and_no_crash() {
         ("<p ".repeat(100_000) + "text", "unclosed tags"),
         ("<table>".to_owned() + &"x<b>".repeat(50_000), "foster parents"),
         ("<svg><script>".to_owned() + &"<div>".repeat(50_000), "script in svg"),
+        ("<p>x".to_owned() + &"<iframe src=/y></iframe>".repeat(100_000), "frames"),
+        ("<table>".to_owned() + &"<tr><td>a<td>b".repeat(40_000), "rows"),
+        ("<div style='display:none'>".repeat(500) + &"<p hidden>x".repeat(40_000), "hidden in hidden"),
+        ("<ol reversed>".to_owned() + &"<li value=3>x".repeat(40_000), "numbers"),
+        ("<p>".to_owned() + &"[](<![".repeat(100_000), "brackets"),
+        ("<p>".to_owned() + &"x".repeat(2_000_000), "one word"),
         ("<p>text</p>".to_owned() + &"\u{10fffd}\u{f0000}".repeat(50_000), "marks"),
     ];
     for (html, name) in pages {

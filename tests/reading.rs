@@ -236,6 +236,73 @@ async fn a_file_that_inflates_to_gigabytes_ends_its_reader_and_nothing_else() {
     readers.close().await;
 }
 
+/// A PDF file of these objects, the first of which is its root.
+fn pdf(objects: &[String]) -> Vec<u8> {
+    let mut file = "%PDF-1.5\n".to_owned();
+    let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+    for (number, object) in objects.iter().enumerate() {
+        table += &format!("{:010} 00000 n \n", file.len());
+        file += &format!("{} 0 obj\n{object}\nendobj\n", number + 1);
+    }
+    let at = file.len();
+    (file + &format!("{table}trailer<</Size {}/Root 1 0 R>>\nstartxref\n{at}\n%%EOF\n", objects.len() + 1)).into_bytes()
+}
+
+/// A PDF file of one page with this content and these further resources and objects (from the sixth on).
+fn pdf_page(content: &str, filter: &str, resources: &str, more: &[String]) -> Vec<u8> {
+    let mut objects = vec![
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
+        format!("<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources<</Font<</F1 4 0 R>>{resources}>>/Contents 5 0 R>>"),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>".to_owned(),
+        format!("<</Length {}{filter}>>stream\n{content}\nendstream", content.len()),
+    ];
+    objects.extend_from_slice(more);
+    pdf(&objects)
+}
+
+#[tokio::test]
+async fn files_that_are_built_to_break_their_parser_cost_one_answer_each() {
+    let readers = readers();
+    let text = "BT /F1 12 Tf 1 1 Td (told) Tj ET";
+    assert_eq!(read(&readers, Source::Pdf, &pdf_page(text, "", "", &[])).await, Ok("told\n".to_owned()));
+    let pages = |kids: &str| vec!["<</Type/Catalog/Pages 2 0 R>>".to_owned(), format!("<</Type/Pages/Kids[{kids}]/Count 2>>")];
+    let grows = (2..11).map(|n| format!("<</Type/Pages/Kids[{}]/Count 9>>", format!("{} 0 R ", n + 1).repeat(10)));
+    let form = "<</Length 5/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X 6 0 R>>>>>>stream\n/X Do\nendstream".to_owned();
+    let map = "1 beginbfrange <00000000><ffffffff><0041> endbfrange endcmap";
+    let wide = "/ToUnicode 7 0 R/Type/Font/Subtype/Type0/BaseFont/X/Encoding/Identity-H/DescendantFonts[<</Type/Font/Subtype/CIDFontType2/BaseFont/X/W[0 2000000000 500]>>]";
+    for (name, file) in [
+        ("a tree of pages that holds itself", pdf(&pages("2 0 R 2 0 R"))),
+        ("a tree of pages that grows tenfold", pdf(&pages("3 0 R").into_iter().take(1).chain(grows).collect::<Vec<_>>())),
+        ("a deep array", pdf_page(text, "", &format!("/A {}{}", "[".repeat(200_000), "]".repeat(200_000)), &[])),
+        ("a deep content", pdf_page(&("[".repeat(200_000) + &"]".repeat(200_000) + " TJ"), "", "", &[])),
+        ("a form that draws itself", pdf_page("/X Do", "", "/XObject<</X 6 0 R>>", &[form])),
+        ("a chain of filters", pdf_page(&"41".repeat(50_000), &format!("/Filter[{}]", "/ASCIIHexDecode".repeat(200)), "", &[])),
+        (
+            "a font of four thousand million signs",
+            pdf_page(
+                "BT /F2 12 Tf (x) Tj ET",
+                "",
+                "/Font<</F2 6 0 R>>",
+                &[format!("<<{wide}>>"), format!("<</Length {}>>stream\n{map}\nendstream", map.len())],
+            ),
+        ),
+        (
+            "a length that lies",
+            String::from_utf8(pdf_page(text, "", "", &[])).unwrap().replace("/Length 32", "/Length 999999999").into_bytes(),
+        ),
+        (
+            "a count of objects that lies",
+            String::from_utf8(pdf(&pages(""))).unwrap().replace("xref\n0 3", "xref\n0 2000000000").into_bytes(),
+        ),
+    ] {
+        let read = read(&readers, Source::Pdf, &file).await;
+        assert!(matches!(&read, Err(Code::Unreadable)) || read.as_ref().is_ok_and(|text| text.len() < 1000), "{name}: {read:?}");
+    }
+    assert_eq!(read(&readers, Source::Html, b"<p>next").await, Ok("next\n".to_owned()));
+    readers.close().await;
+}
+
 #[tokio::test]
 async fn a_page_is_read_again_when_all_readers_were_killed_from_outside_and_a_killed_reader_is_told() {
     let (readers, nursery) = started().await;

@@ -66,19 +66,25 @@ def _make():
         if not every:
             own["__import__"] = __import__
         namespace["__builtins__"] = own
-        if record is not None and watched:
-            left = [@EVENTS@]
+        if record is not None:
+            watch(record)
 
-            def hook(event, arguments):
-                if event in watched and left[0] > 0:
-                    left[0] -= 1
-                    plain = [str(item)[:200] for item in arguments if type(item) in (str, int, bytes)]
-                    record(event, " ".join(plain)[:400])
+    def watch(record):
+        """Tells `record` of watched events, in this process and those it forks."""
+        if not watched:
+            return
+        left = [@EVENTS@]
 
-            sys.addaudithook(hook)
+        def hook(event, arguments):
+            if event in watched and left[0] > 0:
+                left[0] -= 1
+                plain = [str(item)[:200] for item in arguments if type(item) in (str, int, bytes)]
+                record(event, " ".join(plain)[:400])
 
-    return guard
+        sys.addaudithook(hook)
+
+    return guard, watch
 
 
-guard = _make()
+guard, watch = _make()
 del _make

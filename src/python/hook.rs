@@ -5,9 +5,9 @@ use super::tables;
 
 /// Python source of a hook that enforces the same import allowlist, with the same message, where a name is worked out at run time.
 ///
-/// Run it in the jail with a namespace of its own; it leaves there one function,
-/// `guard(namespace, record=None)`. Call that with the globals the program will run in, then run the program in them, compiled from
-/// the text of [`super::Report::source`]:
+/// Run it in the jail with a namespace of its own; it leaves there two functions. `guard(namespace, record=None)` is called with the globals
+/// the program will run in, `watch(record)` where what is to be recorded is known only later. Then the program is run in those globals,
+/// compiled from the text of [`super::Report::source`]:
 ///
 /// ```text
 /// hook = {}

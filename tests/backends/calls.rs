@@ -45,6 +45,27 @@ fn what_the_program_leaves_in_its_root_is_listed_and_pictures_come_back() {
     assert_eq!(made.uid(), rustix::process::geteuid().as_raw());
 }
 
+/// Root's other groups may open what the program must not: an ordinary user cannot give them up, and has no others to give.
+#[test]
+fn a_program_has_none_of_the_groups_of_who_started_the_server() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can take on a group and give it up again");
+        return;
+    }
+    nix::unistd::setgroups(&[4_242.into()]).unwrap();
+    let world = World::new();
+    let mut spec = world.spec("import os\nprint(os.getgroups(), [os.getresgid(), os.getresuid()])");
+    let expected = "[] [(1000, 1000, 1000), (1000, 1000, 1000)]\n";
+    // From nothing, by a waiting interpreter, in jails that stood empty.
+    for fresh in [true, false, false, true, true] {
+        spec.fresh = fresh;
+        for _ in 0..3 {
+            let outcome = world.run(&spec).unwrap();
+            assert_eq!(outcome.stdout, expected, "fresh: {fresh}, {outcome:?}");
+        }
+    }
+}
+
 #[test]
 fn an_answer_has_the_fields_and_words_of_the_contract() {
     let world = World::new();

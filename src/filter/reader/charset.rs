@@ -85,6 +85,22 @@ mod tests {
     }
 
     #[test]
+    fn utf_7_is_never_decoded_and_shifted_japanese_is_read_as_it_is_shown() {
+        let seven = "+ADw-script+AD4-";
+        for named in ["utf-7", "UTF7", "unicode-1-1-utf-7", "csUnicode11UTF7", "x-unicode-2-0-utf-7"] {
+            assert_eq!(decode(seven.as_bytes(), Some(&format!("text/html; charset={named}"))), seven, "{named}");
+            let page = format!("<meta charset={named}>{seven}");
+            assert_eq!(decode(page.as_bytes(), None), page);
+        }
+        let shifted = b"\x1b$B$\"\x1b(B<b>\x1b(J\\x\x1b(B</b>";
+        assert_eq!(decode(shifted, Some("text/html; charset=iso-2022-jp")), "あ<b>¥x</b>");
+        // The standard reads these two not at all: what they shift is markup to some and text to others.
+        for named in ["hz-gb-2312", "iso-2022-kr"] {
+            assert_eq!(decode(b"~{<script>~}", Some(&format!("text/html; charset={named}"))), "\u{fffd}");
+        }
+    }
+
+    #[test]
     fn undeclared_bytes_are_utf_8_or_western() {
         assert_eq!(decode("naïve".as_bytes(), Some("text/plain")), "naïve");
         assert_eq!(decode(b"na\xefve \x93q\x94", Some("text/plain; charset=no-such")), "naïve “q”");

@@ -1,13 +1,14 @@
 //! Takes out of a page what a person would not see.
 
 use super::super::markup;
-use super::dom::{Dom, Id, Kind};
+use super::dom::{Dom, Element, Id, Kind};
 use super::embed;
 
 /// Removes hidden elements and those without text of their own.
 pub(super) fn clean(dom: &mut Dom) {
     let mut removed = Vec::new();
-    let words = words_below(dom, 0);
+    let below = words_below(dom);
+    let words = below.first().copied().unwrap_or(0);
     for (id, _) in dom.walk() {
         let Some(element) = dom.element(id) else { continue };
         let is_embedding = embed::is_embedding(element.name());
@@ -18,15 +19,13 @@ pub(super) fn clean(dom: &mut Dom) {
             removed.extend(dom.children(id).iter().filter(|child| dom.element(**child).is_none_or(|element| element.name() != "source")));
         } else if is_hidden(element.attribute("style").unwrap_or_default(), element.attribute("hidden").is_some()) {
             // What is hidden and yet most of the page is shown by a script later; a person does see it.
-            let below = words_below(dom, id);
+            let below = below.get(id).copied().unwrap_or(0);
             if below < REVEALED || below * 3 < words {
                 removed.push(id);
             }
         }
     }
-    for id in removed {
-        dom.detach(id);
-    }
+    dom.detach_all(&removed);
     settle_noscript(dom);
     adopt_lists(dom);
 }
@@ -35,15 +34,21 @@ pub(super) fn clean(dom: &mut Dom) {
 fn settle_noscript(dom: &mut Dom) {
     let found: Vec<Id> =
         dom.walk().map(|(id, _)| id).filter(|id| dom.element(*id).is_some_and(|element| element.name() == "noscript")).collect();
-    let inside: Vec<usize> = found.iter().map(|id| words_below(dom, *id)).collect();
-    let outside = words_below(dom, 0).saturating_sub(inside.iter().sum());
+    if found.is_empty() {
+        return;
+    }
+    let below = words_below(dom);
+    let inside: Vec<usize> = found.iter().map(|id| below.get(*id).copied().unwrap_or(0)).collect();
+    let outside = below.first().copied().unwrap_or(0).saturating_sub(inside.iter().sum());
+    let mut removed = Vec::new();
     for (id, words) in found.into_iter().zip(inside) {
         if words > 60 && words * 2 > outside {
             dom.rename(id, "div");
         } else {
-            dom.detach(id);
+            removed.push(id);
         }
     }
+    dom.detach_all(&removed);
 }
 
 /// A list that stands straight in a list belongs to the item before it, as browsers show it.
@@ -66,8 +71,33 @@ fn adopt_lists(dom: &mut Dom) {
     }
 }
 
-fn words_below(dom: &Dom, top: Id) -> usize {
-    texts_below(dom, top).map(|text| text.split_whitespace().count()).sum()
+/// The words that a person would read of every subtree, by node.
+fn words_below(dom: &Dom) -> Vec<usize> {
+    let mut words = vec![0; dom.len()];
+    let order: Vec<Id> = dom.walk().map(|(id, _)| id).collect();
+    // Backwards, children come before their parents.
+    for id in order.into_iter().rev() {
+        if let Some(Kind::Text(text)) = dom.node(id).map(|node| &node.kind) {
+            set(&mut words, id, text.split_whitespace().count());
+        } else if dom.element(id).is_some_and(is_unread) {
+            set(&mut words, id, 0);
+        }
+        let own = words.get(id).copied().unwrap_or(0);
+        if let Some(above) = dom.ancestors(id).next().and_then(|parent| words.get_mut(parent)) {
+            *above += own;
+        }
+    }
+    words
+}
+
+fn set(words: &mut [usize], id: Id, count: usize) {
+    if let Some(slot) = words.get_mut(id) {
+        *slot = count;
+    }
+}
+
+fn is_unread(element: &Element) -> bool {
+    matches!(element.name(), "script" | "title" | "head")
 }
 
 /// The texts of a subtree that a person would read.
@@ -75,7 +105,7 @@ pub(super) fn texts_below(dom: &Dom, top: Id) -> impl Iterator<Item = &str> {
     let mut pending = vec![top];
     std::iter::from_fn(move || {
         while let Some(id) = pending.pop() {
-            if dom.element(id).is_some_and(|element| matches!(element.name(), "script" | "title" | "head")) {
+            if dom.element(id).is_some_and(is_unread) {
                 continue;
             }
             pending.extend(dom.children(id).iter().rev());

@@ -132,6 +132,20 @@ impl Dom {
         }
     }
 
+    /// Takes many nodes out of the page, in one pass over the children of their parents.
+    pub(super) fn detach_all(&mut self, ids: &[Id]) {
+        let mut parents: Vec<Id> = ids.iter().filter_map(|id| self.nodes.get_mut(*id)?.parent.take()).collect();
+        parents.sort_unstable();
+        parents.dedup();
+        for parent in parents {
+            let mut children = self.nodes.get_mut(parent).map(|node| std::mem::take(&mut node.children)).unwrap_or_default();
+            children.retain(|child| self.nodes.get(*child).is_some_and(|node| node.parent == Some(parent)));
+            if let Some(node) = self.nodes.get_mut(parent) {
+                node.children = children;
+            }
+        }
+    }
+
     /// Gives an element another tag.
     pub(super) fn rename(&mut self, id: Id, name: &str) {
         if let Some(Node { kind: Kind::Element(element), .. }) = self.nodes.get_mut(id) {

@@ -17,7 +17,9 @@ pub(super) fn is_shown(dom: &Dom, id: Id) -> bool {
     let point = ["width", "height"].iter().any(|side| matches!(element.attribute(side).map(str::trim), Some("0" | "1" | "0px" | "1px")));
     let sold = label(element).is_some_and(|label| label.to_ascii_lowercase().contains("advert"));
     let hidden = element.attribute("hidden").is_some() || markup::is_out_of_sight(element.attribute("style").unwrap_or_default());
-    !point && !sold && !hidden && source(dom, id, element).next().is_some()
+    // What plays by itself and cannot be held is decoration.
+    let decoration = element.name() == "video" && element.attribute("autoplay").is_some() && element.attribute("controls").is_none();
+    !point && !sold && !hidden && !decoration && source(dom, id, element).next().is_some()
 }
 
 /// Writes an embedding as a link to what it shows.

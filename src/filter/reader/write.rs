@@ -66,6 +66,7 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
     let mut out = String::new();
     let mut steps = vec![Step::Open(0, 0)];
     let mut numbers = HashMap::new();
+    let mut layouts = HashMap::new();
     // The number of an item, before its first words.
     let mut number: Option<i64> = None;
     while let Some(step) = steps.pop() {
@@ -125,7 +126,7 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
                 } else if element.name() == "li" {
                     number = numbers.get(&id).copied();
                 }
-                if TABLE.contains(&element.name()) && is_layout(dom, id) {
+                if TABLE.contains(&element.name()) && is_layout(dom, id, &mut layouts) {
                     out.push_str("<div>");
                     steps.push(Step::Close("div"));
                 } else if matches!(element.name(), "dl" | "dt" | "dd") {
@@ -191,20 +192,24 @@ fn start_tag(out: &mut String, dom: &Dom, id: Id, base: Option<&Url>) -> bool {
 }
 
 /// True for a part of a table that holds code, headings or another table: a table for the eye, which Markdown's tables cannot hold.
-fn is_layout(dom: &Dom, id: Id) -> bool {
+/// Each table is looked at once; `known` keeps what was found.
+fn is_layout(dom: &Dom, id: Id, known: &mut HashMap<Id, bool>) -> bool {
     let is_table = |id: &Id| dom.element(*id).is_some_and(|element| element.name() == "table");
     let Some(table) = std::iter::once(id).chain(dom.ancestors(id)).find(is_table) else { return true };
-    let mut pending: Vec<Id> = dom.children(table).to_vec();
-    let mut looked_at = 0;
-    while let Some(id) = pending.pop() {
-        looked_at += 1;
-        if looked_at > 2000 || dom.element(id).is_some_and(|element| matches!(element.name(), "table" | "pre" | "h1" | "h2" | "h3" | "h4"))
-        {
-            return looked_at <= 2000;
+    *known.entry(table).or_insert_with(|| {
+        let mut pending: Vec<Id> = dom.children(table).to_vec();
+        let mut looked_at = 0;
+        while let Some(id) = pending.pop() {
+            looked_at += 1;
+            if looked_at > 2000
+                || dom.element(id).is_some_and(|element| matches!(element.name(), "table" | "pre" | "h1" | "h2" | "h3" | "h4"))
+            {
+                return looked_at <= 2000;
+            }
+            pending.extend(dom.children(id));
         }
-        pending.extend(dom.children(id));
-    }
-    false
+        false
+    })
 }
 
 /// True for the cell of line numbers beside code.

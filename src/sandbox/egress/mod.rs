@@ -6,6 +6,8 @@ mod connect;
 mod dial;
 #[cfg(test)]
 mod exchanges;
+#[cfg(test)]
+mod framing;
 mod gateway;
 mod head;
 mod journal;

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the interpreter is looked for before any program runs")]
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -133,7 +134,8 @@ impl Interpreter {
             want(extra);
         }
         let needs = without_nested(&wanted);
-        let links = links(&[&told.executable, SHELL], &needs);
+        let named = [told.executable.as_str(), SHELL].into_iter();
+        let links = links(named.chain(told.module_path.iter().chain(&told.prefixes).map(String::as_str)), &needs);
         let certificates = certificates(&told.certificates);
         Self {
             program: told.program,
@@ -159,30 +161,44 @@ pub(super) fn without_nested(paths: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     kept
 }
 
-/// The links from the name of the interpreter to its file, and those of the host's first level (`/lib` to `/usr/lib`).
-fn links(programs: &[&str], needs: &[PathBuf]) -> Vec<(String, String)> {
+/// The links on the way to these paths, at whatever depth, and those of the host's first level (`/lib` to `/usr/lib`); what lies below a need is
+/// shown with it.
+fn links<'a>(paths: impl IntoIterator<Item = &'a str>, needs: &[PathBuf]) -> Vec<(String, String)> {
     let mut found = BTreeSet::new();
-    let mut note = |path: &Path| -> Option<PathBuf> {
-        let target = std::fs::read_link(path).ok()?;
-        if !needs.iter().any(|parent| path.starts_with(parent)) {
-            found.insert((path.to_str()?.to_owned(), target.to_str()?.to_owned()));
-        }
-        path.parent().map(|parent| parent.join(target))
-    };
-    for top in ["/bin", "/lib", "/lib32", "/lib64", "/etc/localtime"] {
-        note(Path::new(top));
-    }
-    for program in programs {
-        let mut path = PathBuf::from(program);
-        // INVARIANT: at most 40 links are followed, like the kernel's own bound (path_resolution(7)).
-        for _ in 0..40 {
-            match note(&path) {
-                Some(next) => path = next,
-                None => break,
+    for path in ["/bin", "/lib", "/lib32", "/lib64", "/etc/localtime"].into_iter().chain(paths) {
+        for (link, target) in on_the_way(Path::new(path)) {
+            if !needs.iter().any(|parent| link.starts_with(parent))
+                && let (Some(link), Some(target)) = (link.to_str(), target.to_str())
+            {
+                found.insert((link.to_owned(), target.to_owned()));
             }
         }
     }
     found.into_iter().collect()
+}
+
+/// The links that are followed from the root to an absolute path, each with its target.
+fn on_the_way(path: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let mut found = Vec::new();
+    let mut at = PathBuf::from("/");
+    let mut rest: Vec<OsString> = path.components().rev().map(|part| part.as_os_str().to_owned()).collect();
+    while let Some(part) = rest.pop() {
+        match part.to_str() {
+            Some("/") => at = PathBuf::from("/"),
+            Some("..") => drop(at.pop()),
+            Some(".") => {}
+            _ => at.push(part),
+        }
+        // INVARIANT: at most 40 links are followed, like the kernel's own bound (path_resolution(7)).
+        if found.len() < 40
+            && let Ok(target) = std::fs::read_link(&at)
+        {
+            rest.extend(target.components().rev().map(|part| part.as_os_str().to_owned()));
+            found.push((at.clone(), target));
+            at.pop();
+        }
+    }
+    found
 }
 
 /// The places an interpreter looks for authorities in, what their links lead to, and the links themselves.
@@ -283,6 +299,30 @@ mod tests {
     fn a_path_below_another_is_dropped_and_a_name_twin_is_kept() {
         let paths = ["/opt/py", "/opt/py/lib", "/opt/python"].map(PathBuf::from).into_iter().collect();
         assert_eq!(without_nested(&paths), ["/opt/py", "/opt/python"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn links_to_folders_on_the_way_are_shown_as_well_and_those_of_what_is_shown_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(base.join("real/env/bin")).unwrap();
+        for (target, link) in [("real", "first"), ("../first/env", "real/second"), ("python3.11", "real/env/bin/python")] {
+            std::os::unix::fs::symlink(target, base.join(link)).unwrap();
+        }
+        let path = base.join("first/second/bin/python");
+        let text = |at: &str| base.join(at).to_str().unwrap().to_owned();
+        let links_with = |needs: &[PathBuf]| -> Vec<(String, String)> {
+            links([path.to_str().unwrap()], needs).into_iter().filter(|(link, _)| Path::new(link).starts_with(&base)).collect()
+        };
+        let first = (text("first"), "real".to_owned());
+        let second = (text("real/second"), "../first/env".to_owned());
+        let last = (text("real/env/bin/python"), "python3.11".to_owned());
+        assert_eq!(links_with(&[]), [first.clone(), last, second.clone()]);
+        assert_eq!(links_with(&[base.join("real/env")]), [first.clone(), second]);
+        assert_eq!(links_with(&[base.join("real")]), [first]);
+        // A link to itself ends.
+        std::os::unix::fs::symlink("loop", base.join("loop")).unwrap();
+        assert_eq!(on_the_way(&base.join("loop/x")).len(), 40);
     }
 
     #[test]

@@ -47,6 +47,34 @@ pub(crate) struct Order {
     pub(crate) profile: String,
 }
 
+impl Order {
+    /// Whether a jail that waits for one of the two serves the other as well: all is the same but the time, the start folder, the masks, whose
+    /// it is, and whether an interpreter may wait for it.
+    pub(crate) fn is_of_kind(&self, other: &Self) -> bool {
+        // Whole, so that a new field has to be thought of here.
+        let Self {
+            ground,
+            interpreter,
+            limits,
+            env,
+            require,
+            roots,
+            start_dir: _,
+            preload,
+            prelude,
+            fresh: _,
+            network,
+            command,
+            profile: _,
+        } = other;
+        let same_root = |(one, two): (&RootOrder, &RootOrder)| (&one.name, one.writable) == (&two.name, two.writable);
+        self.limits == Limits { wall: self.limits.wall, ..*limits }
+            && (&self.ground, &self.env, &self.require, &self.preload, &self.command) == (ground, env, require, preload, command)
+            && (self.roots.len() == roots.len() && self.roots.iter().zip(roots).all(same_root))
+            && (self.network, &self.prelude, &self.interpreter) == (*network, prelude, interpreter)
+    }
+}
+
 /// What a jail that waits does not know yet of the call it gets. The descriptors are those of an [`Order`], the roots as mounts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Go {
@@ -103,14 +131,12 @@ pub(crate) enum Word {
     Fault(String),
     /// Every process of the program is dead.
     Ended(End),
-    /// A jail that waits has its root; its namespaces come along (from init to the spawner).
+    /// A jail that waits has its root; what an interpreter needs to come in comes along (from init to the spawner).
     Built,
     /// A waiting interpreter sits in its jail, behind all walls.
     Seated,
     /// The interpreter forked a program that has this number (0: it could not).
     Forked(i32),
-    /// A waiting jail got a call that may take this long; its channel comes along (from init to its supervisor).
-    Taken(std::time::Duration),
 }
 
 /// How the program ended, as the jail saw it.

@@ -75,11 +75,14 @@ impl Words {
                             self.layers = all;
                             self.doorway.open(fds.into_iter().next());
                         }
+                        Word::Ended(_) if self.layers.is_empty() => {
+                            return Err(NoRun::Fault("the jail ended before the program started".to_owned()));
+                        }
                         Word::Ended(end) => return Ok((end, self.take_layers())),
                         Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
                         Word::Fault(what) => return Err(NoRun::Fault(what)),
-                        Word::Built | Word::Seated | Word::Forked(_) | Word::Taken(_) => {}
+                        Word::Built | Word::Seated | Word::Forked(_) => {}
                     }
                     continue;
                 }

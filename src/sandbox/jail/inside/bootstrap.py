@@ -1,6 +1,7 @@
 # Runs the program that comes over descriptor 3 as a notebook would, and reports over descriptor 4.
-def _toolgate(wait=None, compiled={}):
-    # In a process that was forked from a waiting interpreter, `wait` returns when the call has come; without it the program is there already.
+# It stops once. What comes before a waiting interpreter has done for all processes that it forks; those go on with a function that returns when
+# the call has come, and is handed what is to be done until then. Without one the program is there already.
+def _toolgate(prelude=""):
     import builtins
     import gc
     import posix
@@ -18,10 +19,10 @@ def _toolgate(wait=None, compiled={}):
         posix.close(fd)
         return b"".join(parts)
 
-    def read_program():
+    def read_program(fd=3):
         # Four numbers on the first line, then the module path, the prelude, the prelude compiled (it may be missing) and the program,
         # each that many bytes long.
-        head, _, body = read_all(3).partition(b"\n")
+        head, _, body = read_all(fd).partition(b"\n")
         parts = []
         at = 0
         for size in head.split():
@@ -136,18 +137,34 @@ def _toolgate(wait=None, compiled={}):
     sys.modules["__main__"] = module
     names = module.__dict__
 
-    def begin(path, prelude, code):
-        sys.path[:] = path.split("\n")
-        if prelude:
-            own = {"__name__": "__prelude__", "__builtins__": builtins}
-            if code:
-                import marshal
+    # The prelude that has run, and whether the call has come that its events are reported to.
+    prepared = ""
+    come = False
 
-                compiled[prelude] = marshal.loads(code)
-            exec(compiled.get(prelude) or compile(prelude, "<prelude>", "exec", 0, True), own)
-            guard = own.get("guard")
-            if guard is not None:
-                guard(names, lambda event, detail: report(b"event", (event + " " + detail).encode("utf-8", "replace")))
+    def event(event, detail):
+        if come:
+            report(b"event", (event + " " + detail).encode("utf-8", "replace"))
+
+    def prepare(prelude, code):
+        nonlocal prepared
+        own = {"__name__": "__prelude__", "__builtins__": builtins}
+        exec(code or compile(prelude, "<prelude>", "exec", 0, True), own)
+        prepared = prelude
+        guard = own.get("guard")
+        if guard is not None:
+            guard(names)
+        return own.get("watch")
+
+    def begin(path, prelude, code):
+        nonlocal come
+        sys.path[:] = path.split("\n")
+        come = True
+        if prelude and prelude != prepared:
+            import marshal
+
+            watch = prepare(prelude, code and marshal.loads(code))
+            if watch is not None:
+                watch(event)
 
     def run(source):
         try:
@@ -195,6 +212,8 @@ def _toolgate(wait=None, compiled={}):
             import atexit
 
             atexit._run_exitfuncs()
+            # Held: to free them, everything in them would be written to.
+            kept = names.get("__builtins__")
             names.clear()
             gc.collect()
         except BaseException:
@@ -205,6 +224,18 @@ def _toolgate(wait=None, compiled={}):
             except BaseException:
                 pass
         posix._exit(status)
+
+    def rehearse():
+        # The first run of a path through the interpreter costs page faults, which are taken while nobody waits.
+        try:
+            fd = posix.memfd_create("rehearsal")
+            write(fd, b"1 0 0 1\n/1")
+            posix.lseek(fd, 0, 0)
+            read_program(fd)
+        except (AttributeError, OSError):
+            # An older C library.
+            pass
+        run("print(end='')\nNone")
 
     def used():
         times = posix.times()
@@ -250,10 +281,12 @@ def _toolgate(wait=None, compiled={}):
             if nothing > 4:
                 posix.close(nothing)
 
+    watch = prelude and prepare(prelude, None)
+    wait = yield
     if wait is not None:
-        # The first run of a path through the interpreter costs page faults: take them now.
-        run("None")
-        wait()
+        if watch:
+            watch(event)
+        wait(rehearse)
     else:
         # What is there by now is not looked at by the collections to come.
         gc.freeze()

@@ -1,13 +1,14 @@
 //! One jail that waits: built ahead, later with an interpreter in it, or given a call that starts one of its own.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 use super::attend::tell;
 use super::cgroup::Group;
+use super::charge::Charge;
 use super::supervisor::Handed;
 use super::{enter, trees};
 use crate::sandbox::jail::order::{self, End, Go, Groups, Order, Word};
@@ -16,7 +17,8 @@ use crate::sandbox::jail::outcome::Limit;
 /// One jail of a pool.
 #[derive(Debug)]
 pub(super) struct Cell {
-    supervisor: Pid,
+    /// Its pid 1, a child of the spawner.
+    init: Pid,
     channel: OwnedFd,
     state: State,
     /// The bound of its memory, where there is one.
@@ -29,6 +31,8 @@ pub(super) struct Cell {
     seated: bool,
     /// When an interpreter was asked to come in.
     asked: Instant,
+    /// The call it was given.
+    charge: Option<Charge>,
 }
 
 /// How far a jail is.
@@ -55,10 +59,10 @@ pub(super) fn oom(kills: u64) -> Option<(Limit, String)> {
 }
 
 impl Cell {
-    /// A jail that is being built by `supervisor`.
-    pub(super) fn new(supervisor: Pid, channel: OwnedFd, group: Option<Group>) -> Self {
+    /// A jail that is being built by `init`.
+    pub(super) fn new(init: Pid, channel: OwnedFd, group: Option<Group>) -> Self {
         let state = State::Building;
-        Self { supervisor, channel, state, group, ways: Vec::new(), program: None, seated: false, asked: Instant::now() }
+        Self { init, channel, state, group, ways: Vec::new(), program: None, seated: false, asked: Instant::now(), charge: None }
     }
 
     /// How far it is.
@@ -66,26 +70,29 @@ impl Cell {
         self.state
     }
 
-    /// Whether this is its supervisor.
-    pub(super) fn is_of(&self, supervisor: Pid) -> bool {
-        self.supervisor == supervisor
+    /// Whether this is its init.
+    pub(super) fn is_of(&self, init: Pid) -> bool {
+        self.init == init
     }
 
-    /// The number of its supervisor.
-    pub(super) fn supervisor(&self) -> Pid {
-        self.supervisor
+    /// The number of its init.
+    pub(super) fn init(&self) -> Pid {
+        self.init
     }
 
-    /// Its channel, as long as anything is to be heard on it.
+    /// Where something is to be heard: of the jail until it has a call, then of the server.
     pub(super) fn channel(&self) -> Option<BorrowedFd<'_>> {
-        (self.state != State::Taken).then(|| self.channel.as_fd())
+        match &self.charge {
+            Some(charge) => charge.ear(),
+            None => (self.state != State::Taken).then(|| self.channel.as_fd()),
+        }
     }
 
     /// Ends the jail with everything in it.
     pub(super) fn end(&mut self) {
         self.state = State::Taken;
-        // Its supervisor takes it down in order then; killed itself, it would leave processes behind for a moment.
-        let _ = rustix::net::shutdown(&self.channel, rustix::net::Shutdown::Both);
+        // The kernel ends everything in its process namespace with it. Its number is not given away before it is taken by us.
+        let _ = rustix::process::kill_process(self.init, Signal::KILL);
     }
 
     /// Ends the jail; its group is to be removed when it is dead.
@@ -94,23 +101,39 @@ impl Cell {
         self.group
     }
 
-    /// In a forked process: closes what belongs to the spawner, and leaves alone what is the spawner's to remove.
-    pub(super) fn forget(self) {
-        std::mem::forget(self.group);
+    /// In a forked process: what is to be closed there.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        let charge = self.charge.iter().map(Charge::descriptor);
+        let group = self.group.iter().flat_map(Group::descriptors);
+        [self.channel.as_raw_fd()].into_iter().chain(self.ways.iter().map(AsRawFd::as_raw_fd)).chain(charge).chain(group)
     }
 
-    /// Tells init of the end of its program.
-    pub(super) fn ended(&self, pid: Pid, end: &End) {
+    /// Takes note of a dead process. The end of its program is told to init; that of init is the end of the jail, and answers its call.
+    pub(super) fn died(&mut self, pid: Pid, end: &End) {
         if self.program == Some(pid.as_raw_nonzero().get()) {
             let mut end = end.clone();
             end.stopped = self.group.as_ref().and_then(|group| oom(group.kills()));
-            let _ = order::send(self.channel.as_fd(), &Word::Ended(end), &[]);
+            let _ = order::send(self.channel.as_fd(), &Word::Ended(end.clone()), &[]);
+            if let Some(charge) = &mut self.charge {
+                charge.ended = Some(end);
+            }
+        }
+        if self.init == pid
+            && let Some(charge) = self.charge.take()
+        {
+            charge.answer(end, self.group.as_ref());
         }
     }
 
-    /// Hears what it says, if it says something.
-    pub(super) fn hear(&mut self) {
-        if self.state == State::Taken || !has_words(&self.channel) {
+    /// Hears what is said, if something is said, and keeps the time of its call.
+    pub(super) fn hear(&mut self, heard: &Heard) {
+        if let Some(charge) = &mut self.charge {
+            if charge.is_over(heard) {
+                self.end();
+            }
+            return;
+        }
+        if self.state == State::Taken || !heard.has(self.channel.as_fd()) {
             return;
         }
         match order::receive::<Word>(self.channel.as_fd()) {
@@ -134,19 +157,24 @@ impl Cell {
         }
     }
 
-    /// Asks an interpreter to fork a program into it, on its channel.
-    pub(super) fn seat(&mut self, interpreter: BorrowedFd<'_>) {
+    /// Asks an interpreter to fork a program into it, on its channel, in a hurry where a call waits for it.
+    pub(super) fn seat(&mut self, interpreter: BorrowedFd<'_>, hurry: bool) {
         let ways = std::mem::take(&mut self.ways);
         // A program outside its group would be bounded by the other means alone; that is not what was said.
         let Ok(doors) = self.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else { return self.end() };
         let fds: Vec<BorrowedFd<'_>> = ways.iter().map(AsFd::as_fd).chain(doors.iter().map(AsFd::as_fd)).collect();
-        let _ = order::send_bytes(interpreter, format!("fork {}", doors.len()).as_bytes(), &fds);
+        let _ = order::send_bytes(interpreter, format!("fork {} {}", doors.len(), u8::from(hurry)).as_bytes(), &fds);
         (self.state, self.asked) = (State::Seating, Instant::now());
     }
 
     /// When it will have waited too long for an interpreter.
     pub(super) fn late(&self) -> Option<Instant> {
         (self.state == State::Seating).then(|| self.asked + PATIENCE)
+    }
+
+    /// When something has to be done without anything being said: for too late an interpreter, or too long a call.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.late().or_else(|| self.charge.as_ref().and_then(Charge::due))
     }
 
     /// Hands a call to the interpreter that waits in it.
@@ -189,14 +217,34 @@ impl Cell {
         fds.extend(more);
         let masked = order.roots.iter().map(|root| root.masked.clone()).collect();
         let go = Go { start_dir: order.start_dir.clone(), wall: order.limits.wall, masked, new_program };
-        if let Err(e) = order::send(self.channel.as_fd(), &go, &fds) {
-            tell(&handed.call, &Word::Fault(format!("handing over a call: {e}")));
+        let handed_over = order::send(self.channel.as_fd(), &go, &fds).map_err(|e| e.to_string());
+        match handed_over.and_then(|()| Charge::new(&handed.call, order.limits.wall)) {
+            Ok(charge) => self.charge = Some(charge),
+            Err(e) => {
+                tell(&handed.call, &Word::Fault(format!("handing over a call: {e}")));
+                self.end();
+            }
         }
     }
 }
 
-/// Whether there is something to read, or the other end is closed.
-pub(super) fn has_words(channel: &OwnedFd) -> bool {
-    let mut fds = [PollFd::new(channel, PollFlags::IN)];
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(1)
+/// The channels on which there is something to read, or whose other end is closed.
+#[derive(Debug, Default)]
+pub(super) struct Heard(Vec<RawFd>);
+
+impl Heard {
+    /// Waits until there is something on one of the channels, at most this long, for ever without a bound.
+    pub(super) fn wait<'a>(channels: impl Iterator<Item = BorrowedFd<'a>>, at_most: Option<Duration>) -> Self {
+        let mut fds: Vec<PollFd<'_>> = channels.map(|channel| PollFd::from_borrowed_fd(channel, PollFlags::IN)).collect();
+        let timeout = at_most.and_then(|left| Timespec::try_from(left).ok());
+        if poll(&mut fds, timeout.as_ref()).is_err() {
+            return Self::default();
+        }
+        Self(fds.iter().filter(|fd| !fd.revents().is_empty()).map(|fd| fd.as_fd().as_raw_fd()).collect())
+    }
+
+    /// Whether there is something on this one.
+    pub(super) fn has(&self, channel: BorrowedFd<'_>) -> bool {
+        self.0.contains(&channel.as_raw_fd())
+    }
 }

@@ -2,15 +2,16 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jail process reads and writes what the kernel shows of itself")]
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 
 use nix::sched::CloneFlags;
+use rustix::process::Pid;
 
 use super::layers::Built;
-use super::mend;
 use super::site::Site;
 use super::trees::{self, Eyes};
+use super::{mend, raw};
 use crate::sandbox::jail::ground::Ground;
 use crate::sandbox::jail::order::{Order, Word};
 
@@ -68,6 +69,84 @@ fn enter_without_mounts(order: &Order, roots: &[OwnedFd], built: &mut Built) -> 
     }
     built.missing("mount_namespace", "off: this ground makes no mounts");
     Ok(trees::Shown { site: Some(site), ..trees::Shown::default() })
+}
+
+/// For whom the first process of a jail that waits is forked.
+#[derive(Debug)]
+pub(super) struct Owner {
+    /// The user, as the process that forks sees it.
+    user: u32,
+    /// The group.
+    group: u32,
+    /// The parts of the root, where only that process can make them.
+    parts: Option<Vec<trees::Tree>>,
+}
+
+impl Owner {
+    /// What has to stay open for it.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.parts.iter().flatten().map(|tree| tree.fd.as_raw_fd())
+    }
+}
+
+/// Forks the first process of a jail that waits, in a new user and process namespace. Those belong to whoever this process is in effect at that
+/// moment, and may be entered by all processes of that user: for root it has to be the other one (`user_namespaces(7)`).
+///
+/// # Errors
+/// The text of what went wrong.
+pub(super) fn fork_first(order: &Order) -> Result<(Option<Pid>, Owner), String> {
+    let Eyes::Other(user, group) = eyes() else {
+        let owner = Owner { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw(), parts: None };
+        return Ok((raw::fork_first()?, owner));
+    };
+    let owner = Owner { user, group, parts: Some(trees::parts(order).map_err(|word| format!("{word:?}"))?) };
+    // Those of root may open what the program must not; inside they can no longer be given up.
+    nix::unistd::setgroups(&[]).map_err(|e| format!("giving up groups: {e}"))?;
+    in_effect(user, group)?;
+    let forked = raw::fork_first();
+    if !matches!(forked, Ok(None)) {
+        in_effect(0, 0)?;
+    }
+    Ok((forked?, owner))
+}
+
+/// Changes the user and the group in effect, and no other.
+fn in_effect(user: u32, group: u32) -> Result<(), String> {
+    use nix::unistd::{Gid, Uid, setresgid, setresuid};
+    let (same, same_group) = (Uid::from_raw(u32::MAX), Gid::from_raw(u32::MAX));
+    let take_user = || setresuid(same, Uid::from_raw(user), same);
+    let take_group = || setresgid(same_group, Gid::from_raw(group), same_group);
+    // Only root in effect may change the group.
+    let done = if user == 0 { take_user().and_then(|()| take_group()) } else { take_group().and_then(|()| take_user()) };
+    done.map_err(|e| format!("changing the user in effect: {e}"))
+}
+
+/// In that first process: takes on its user for good and the other namespaces, and has what will be shown there.
+///
+/// # Errors
+/// The word that says what cannot be had.
+pub(super) fn settle(order: &Order, owner: Owner, built: &mut Built) -> Result<trees::Shown, Word> {
+    let fault = |doing: &str, e: &dyn std::fmt::Display| Word::Fault(format!("{doing}: {e}"));
+    // A change of user hides /proc/self from its owner, and the map is written there.
+    let shown = || rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable);
+    shown().map_err(|e| fault("showing itself", &e))?;
+    map_self(owner.user, owner.group).map_err(|e| fault("mapping a user", &e))?;
+    let (uid, gid) = (nix::unistd::Uid::from_raw(INNER), nix::unistd::Gid::from_raw(INNER));
+    nix::unistd::setresgid(gid, gid, gid)
+        .and_then(|()| nix::unistd::setresuid(uid, uid, uid))
+        .map_err(|e| fault("taking on a user", &e))?;
+    shown().map_err(|e| fault("showing itself", &e))?;
+    let others = NAMESPACES.iter().filter(|(name, _)| *name != "pid").fold(CloneFlags::empty(), |all, (_, flag)| all | *flag);
+    nix::sched::unshare(others).map_err(|e| mend::no_namespace("mount", e))?;
+    built.on("user_namespace");
+    for (name, _) in NAMESPACES {
+        built.on(&format!("{name}_namespace"));
+    }
+    let parts = match owner.parts {
+        Some(parts) => parts,
+        None => trees::parts(order)?,
+    };
+    Ok(trees::Shown { parts, ..trees::Shown::default() })
 }
 
 fn take_on(user: u32) -> Result<(), Word> {
@@ -176,6 +255,9 @@ pub(super) fn become_user(user: u32) -> Result<(), nix::Error> {
 /// Maps one user and one group, to numbers that are not 0, and gives up other groups (`user_namespaces(7)`).
 fn map_self(user: u32, group: u32) -> std::io::Result<()> {
     std::fs::write("/proc/self/setgroups", "deny")?;
-    std::fs::write("/proc/self/uid_map", format!("1000 {user} 1"))?;
-    std::fs::write("/proc/self/gid_map", format!("1000 {group} 1"))
+    std::fs::write("/proc/self/uid_map", format!("{INNER} {user} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("{INNER} {group} 1"))
 }
+
+/// The number of the user and of the group inside.
+const INNER: u32 = 1000;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use rustix::process::{Pid, Signal};
 
-use super::attend::{self, Master, Rest, tell};
+use super::attend::{self, Call, Rest, tell};
 use super::cgroup::Group;
 use super::init::{self, Reach};
 use super::layers::Built;
@@ -50,7 +50,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
         }
         Ok(((inner, inside), Some(child))) => {
             drop((inside, program, roots));
-            attend::attend(Master::Call(call, order.limits.wall), &inner, child, Some(group), &rest)
+            attend::attend(&Call { channel: call, wall: order.limits.wall }, &inner, child, Some(group), &rest)
         }
     }
 }
@@ -83,7 +83,7 @@ impl Keeper<'_> {
             Err(e) => say(&Word::Fault(format!("starting the program: {e}"))),
             Ok(None) => match self.prepare(&mut built) {
                 Err(word) => say(&word),
-                Ok(()) => program::run(self.order, handed, built, self.inside, None, self.site),
+                Ok(()) => program::run(self.order, handed, built, self.inside, None, self.site, program::others(self.order, self.site)),
             },
             Ok(Some(child)) => {
                 drop(handed);

@@ -59,7 +59,10 @@ fn started(order: &Order, handed: [OwnedFd; 6], mut shown: trees::Shown, mut bui
     walls::drop_privileges(&mut built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}")))?;
     let signals = listen()?;
     match raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}")))? {
-        None => Ok(Step::Program(program::run(order, handed, built, inside, doorway.as_ref(), site.as_ref()))),
+        None => {
+            let others = program::others(order, site.as_ref());
+            Ok(Step::Program(program::run(order, handed, built, inside, doorway.as_ref(), site.as_ref(), others)))
+        }
         Some(child) => {
             drop((handed, doorway));
             // The program has the same user: without this it could read init's memory where Landlock is missing.

@@ -1,13 +1,15 @@
 //! The jail process: our own program, executed again with a hidden first argument, single-threaded from its start.
 //!
-//! Three processes per call. The *supervisor* takes the order, enters new namespaces and keeps the clock; it dies with the
-//! server because it holds one end of a socket to it. *Init* is pid 1 of the new process namespace: it builds the root, watches
-//! memory and processor time, reaps. The *program* is pid 2: it takes on the last walls and becomes Python. When init dies,
-//! the kernel kills whatever else is in the namespace (`pid_namespaces(7)`).
+//! Three processes per call. The *supervisor* takes the order and keeps the clock; it dies with the server because it holds one end of a
+//! socket to it. For a jail that waits it is the spawner itself, for a call made from nothing a process of its own, which also enters the new
+//! namespaces. *Init* is pid 1 of the new process namespace: it builds the root, watches memory and processor time, reaps. The *program* is
+//! pid 2: it takes on the last walls and becomes Python. When init dies, the kernel kills whatever else is in the namespace
+//! (`pid_namespaces(7)`).
 
 mod attend;
 mod cell;
 mod cgroup;
+mod charge;
 mod commons;
 mod doorway;
 mod enter;

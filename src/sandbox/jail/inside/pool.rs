@@ -1,12 +1,13 @@
 //! The jails that wait for calls of one kind, with the interpreter they are filled from.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::cell::{Cell, State, has_words};
+use super::cell::{Cell, Heard, State};
 use super::cgroup::Group;
 use super::supervisor::Handed;
 use super::zygote::Zygote;
@@ -32,8 +33,7 @@ const FAILURES: u32 = 3;
 /// Waiting jails for one kind of call.
 #[derive(Debug)]
 pub(super) struct Pool {
-    kind: String,
-    template: Order,
+    template: Rc<Order>,
     /// Whether calls come that an interpreter may wait for.
     warm: bool,
     zygote: Option<Zygote>,
@@ -57,14 +57,19 @@ impl Retired {
         self.0.close()
     }
 
-    /// As [`Pool::forget`].
-    pub(super) fn forget(self) {
-        self.0.forget();
+    /// The jail.
+    pub(super) fn cell(&self) -> &Cell {
+        &self.0
     }
 
-    /// Whether this was its last process.
-    pub(super) fn died(&self, pid: Pid, end: &End) -> bool {
-        self.0.ended(pid, end);
+    /// Hears what is said to it.
+    pub(super) fn hear(&mut self, heard: &Heard) {
+        self.0.hear(heard);
+    }
+
+    /// Takes note of a dead process; whether this was its last one.
+    pub(super) fn died(&mut self, pid: Pid, end: &End) -> bool {
+        self.0.died(pid, end);
         self.0.is_of(pid)
     }
 }
@@ -100,10 +105,9 @@ pub(super) enum Step {
 
 impl Pool {
     /// A pool for calls like this one.
-    pub(super) fn new(order: &Order, kind: String) -> Self {
+    pub(super) fn new(order: &Order) -> Self {
         Self {
-            kind,
-            template: order.clone(),
+            template: Rc::new(order.clone()),
             warm: false,
             zygote: None,
             zygote_ready: false,
@@ -116,26 +120,14 @@ impl Pool {
         }
     }
 
-    /// What must be the same for a waiting jail to serve a call: all but the time, the start folder, the masks, whose it is, and whether an
-    /// interpreter may wait for it.
-    pub(super) fn kind(order: &Order) -> String {
-        let mut order = order.clone();
-        order.limits.wall = Duration::ZERO;
-        order.start_dir.clear();
-        order.profile.clear();
-        order.roots.iter_mut().for_each(|root| root.masked.clear());
-        order.fresh = false;
-        serde_json::to_string(&order).unwrap_or_default()
-    }
-
-    /// Whether the pool is for this kind.
-    pub(super) fn is_for(&self, kind: &str) -> bool {
-        self.kind == kind
+    /// Whether the pool is for calls like this one.
+    pub(super) fn is_for(&self, order: &Order) -> bool {
+        self.template.is_of_kind(order)
     }
 
     /// What a jail of this pool is built from.
-    pub(super) fn template(&self) -> &Order {
-        &self.template
+    pub(super) fn template(&self) -> Rc<Order> {
+        Rc::clone(&self.template)
     }
 
     /// Everything that may speak: the interpreter, then the jails.
@@ -146,7 +138,7 @@ impl Pool {
 
     /// When something is to be done without anything being said.
     pub(super) fn due(&self) -> Option<Instant> {
-        let late = self.cells.iter().filter_map(Cell::late).min();
+        let late = self.cells.iter().filter_map(Cell::due).min();
         let next = match self.want() {
             Want::Nothing => None,
             // A call waits: at once.
@@ -225,7 +217,7 @@ impl Pool {
 
     /// Takes note of a dead child.
     pub(super) fn died(&mut self, pid: Pid, end: &End) {
-        self.cells.iter().for_each(|cell| cell.ended(pid, end));
+        self.cells.iter_mut().for_each(|cell| cell.died(pid, end));
         if self.zygote.as_ref().is_some_and(|zygote| zygote.pid == pid) {
             self.failures += u32::from(!self.zygote_ready);
             self.let_go();
@@ -248,13 +240,14 @@ impl Pool {
         self.cells.into_iter().filter_map(Cell::close)
     }
 
-    /// In a forked process: closes the pool's channels.
-    pub(super) fn forget(self) {
-        self.cells.into_iter().for_each(Cell::forget);
+    /// In a forked process: what is to be closed there.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        let zygote = self.zygote.iter().map(|zygote| zygote.channel.as_raw_fd());
+        let queue = self.queue.iter().flat_map(|(_, handed)| handed.descriptors());
+        zygote.chain(queue).chain(self.cells.iter().flat_map(Cell::descriptors))
     }
 
-    /// Gives the pool up. What it leaves must be kept until the supervisors are dead: closing the channel of a jail that has just
-    /// been given a call would end the call.
+    /// Gives the pool up. What it leaves must be kept until the inits are dead: calls run in some.
     pub(super) fn retire(mut self) -> impl Iterator<Item = Retired> {
         self.cells.iter_mut().filter(|cell| cell.state() != State::Taken).for_each(Cell::end);
         self.cells.into_iter().map(Retired)
@@ -270,9 +263,8 @@ impl Pool {
         self.failures >= FAILURES && self.queue.is_empty()
     }
 
-    /// Hears what was said, and says what is to be done.
+    /// Says what is to be done.
     pub(super) fn step(&mut self) -> Step {
-        self.hear();
         let now = Instant::now();
         for cell in self.cells.iter_mut().filter(|cell| cell.late().is_some_and(|late| late <= now)) {
             cell.end();
@@ -300,9 +292,9 @@ impl Pool {
 
     fn seat(&mut self) {
         let (Some(zygote), Some(cell)) = (&self.zygote, self.cells.iter_mut().find(|cell| cell.state() == State::Empty)) else { return };
-        cell.seat(zygote.channel.as_fd());
+        cell.seat(zygote.channel.as_fd(), !self.queue.is_empty());
         if cell.state() == State::Seating {
-            self.forking.push_back(cell.supervisor());
+            self.forking.push_back(cell.init());
             self.forks += 1;
         }
     }
@@ -313,8 +305,8 @@ impl Pool {
     }
 
     /// Takes in the jail that is being built.
-    pub(super) fn add_cell(&mut self, supervisor: Pid, channel: OwnedFd, group: Option<Group>) {
-        self.cells.push(Cell::new(supervisor, channel, group));
+    pub(super) fn add_cell(&mut self, init: Pid, channel: OwnedFd, group: Option<Group>) {
+        self.cells.push(Cell::new(init, channel, group));
     }
 
     /// Notes that something could not be started.
@@ -322,15 +314,16 @@ impl Pool {
         self.failures += 1;
     }
 
-    fn hear(&mut self) {
+    /// Takes note of what was said. Nothing may have been opened since it was: a number would then be another channel's.
+    pub(super) fn hear(&mut self, heard: &Heard) {
         if let Some(zygote) = &self.zygote
-            && has_words(&zygote.channel)
+            && heard.has(zygote.channel.as_fd())
         {
             match order::receive::<Word>(zygote.channel.as_fd()) {
                 Ok(Some((Word::Seated, _))) => self.zygote_ready = true,
                 Ok(Some((Word::Forked(pid), _))) => {
-                    let supervisor = self.forking.pop_front();
-                    match self.cells.iter_mut().find(|cell| Some(cell.supervisor()) == supervisor) {
+                    let init = self.forking.pop_front();
+                    match self.cells.iter_mut().find(|cell| Some(cell.init()) == init) {
                         Some(cell) if pid > 0 => cell.has_program(pid),
                         Some(cell) => {
                             cell.end();
@@ -342,7 +335,7 @@ impl Pool {
                 _ => {}
             }
         }
-        self.cells.iter_mut().for_each(Cell::hear);
+        self.cells.iter_mut().for_each(|cell| cell.hear(heard));
         if self.cells.iter().any(|cell| cell.state() == State::Ready) {
             self.failures = 0;
         }
@@ -352,6 +345,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::jail::order::RootOrder;
 
     fn order() -> Order {
         let interpreter = serde_json::json!({
@@ -367,7 +361,7 @@ mod tests {
     /// A pool that was quiet for long, with cells that said that they stand; the channels of their other sides.
     fn quiet(cells: i32) -> (Pool, Vec<OwnedFd>) {
         let order = order();
-        let mut pool = Pool::new(&order, Pool::kind(&order));
+        let mut pool = Pool::new(&order);
         pool.last_call = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
         let mut others = Vec::new();
         for number in 1..=cells {
@@ -377,6 +371,12 @@ mod tests {
             others.push(theirs);
         }
         (pool, others)
+    }
+
+    fn step(pool: &mut Pool) -> Step {
+        let heard = Heard::wait(pool.channels(), Some(Duration::ZERO));
+        pool.hear(&heard);
+        pool.step()
     }
 
     fn with_interpreter(pool: &mut Pool) -> OwnedFd {
@@ -392,20 +392,32 @@ mod tests {
         let mut same = one.clone();
         same.limits.wall = Duration::from_secs(1);
         (same.fresh, same.start_dir, same.profile) = (true, "/".to_owned(), "q".to_owned());
-        assert_eq!(Pool::kind(&one), Pool::kind(&same));
+        assert!(Pool::new(&one).is_for(&same));
         let mut other = one.clone();
         other.limits.memory -= 1;
-        assert_ne!(Pool::kind(&one), Pool::kind(&other));
-        assert_ne!(Pool::kind(&one), Pool::kind(&Order { network: true, ..one.clone() }));
+        let root = |name: &str, writable| RootOrder { name: name.to_owned(), writable, masked: Vec::new() };
+        let rooted = Order { roots: vec![root("a", true)], ..one.clone() };
+        for (one, other) in [
+            (&one, other),
+            (&one, Order { network: true, ..one.clone() }),
+            (&one, Order { prelude: Some("pass".to_owned()), ..one.clone() }),
+            (&one, rooted.clone()),
+            (&rooted, Order { roots: vec![root("a", false)], ..one.clone() }),
+            (&rooted, Order { roots: vec![root("a", true), root("b", true)], ..one.clone() }),
+        ] {
+            assert!(!Pool::new(one).is_for(&other) && !Pool::new(&other).is_for(one), "{other:?}");
+        }
+        let masked = Order { roots: vec![RootOrder { masked: vec!["x".to_owned()], ..root("a", true) }], ..one.clone() };
+        assert!(Pool::new(&rooted).is_for(&masked));
     }
 
     #[test]
     fn without_a_call_that_an_interpreter_may_wait_for_two_jails_stand_empty_and_nothing_more() {
         let (mut pool, _others) = quiet(0);
-        assert!(matches!(pool.step(), Step::Cell));
+        assert!(matches!(step(&mut pool), Step::Cell));
         let (mut pool, _others) = quiet(2);
         for _ in 0..2 {
-            assert!(matches!(pool.step(), Step::None));
+            assert!(matches!(step(&mut pool), Step::None));
         }
         assert_eq!((pool.count(State::Empty), pool.due()), (2, None));
     }
@@ -414,17 +426,17 @@ mod tests {
     fn an_interpreter_comes_into_as_many_jails_as_are_to_wait_and_two_stay_empty() {
         let (mut pool, others) = quiet(5);
         pool.warm = true;
-        assert!(matches!(pool.step(), Step::Zygote));
+        assert!(matches!(step(&mut pool), Step::Zygote));
         let told = with_interpreter(&mut pool);
-        assert!(matches!(pool.step(), Step::None));
+        assert!(matches!(step(&mut pool), Step::None));
         assert_eq!((pool.count(State::Seating), pool.count(State::Empty)), (AT_ONCE, 3));
         // It could not fork for the first; the second sits and has its number.
         order::send(told.as_fd(), &Word::Forked(0), &[]).unwrap();
-        pool.step();
+        step(&mut pool);
         assert_eq!((pool.count(State::Taken), pool.failures), (1, 1));
         order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
         order::send(others[1].as_fd(), &Word::Seated, &[]).unwrap();
-        pool.step();
+        step(&mut pool);
         assert_eq!((pool.count(State::Ready), pool.failures), (1, 0));
         assert_eq!(pool.count(State::Seating) + pool.count(State::Ready), READY);
     }
@@ -434,11 +446,11 @@ mod tests {
         let (mut pool, others) = quiet(1);
         pool.warm = true;
         let told = with_interpreter(&mut pool);
-        pool.step();
+        step(&mut pool);
         order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
         order::send(others[0].as_fd(), &Word::Seated, &[]).unwrap();
         pool.forks = FORKS;
-        assert!(matches!(pool.step(), Step::Zygote));
+        assert!(matches!(step(&mut pool), Step::Zygote));
         assert_eq!((pool.count(State::Ready), pool.forks, pool.zygote.is_none()), (1, 0, true));
         // Its channel is closed with it: that is how it hears of it. What was said before is still there to be read.
         let read = || rustix::net::recv(&told, &mut [0_u8; 64][..], rustix::net::RecvFlags::DONTWAIT).map(|(_, length)| length);
@@ -448,11 +460,11 @@ mod tests {
     #[test]
     fn three_jails_in_a_row_that_come_to_nothing_end_the_pool() {
         let (mut pool, _others) = quiet(3);
-        pool.step();
+        step(&mut pool);
         for number in 1..=3 {
             assert!(!pool.is_broken());
             pool.died(Pid::from_raw(1_000_000 + number).unwrap(), &End::default());
         }
-        assert!(pool.is_broken() && matches!(pool.step(), Step::None));
+        assert!(pool.is_broken() && matches!(step(&mut pool), Step::None));
     }
 }

@@ -12,7 +12,7 @@ use super::{commons, fence, raw, syscalls, walls};
 use crate::sandbox::jail::ground::{Ground, REDUCED_FILES, REDUCED_PROCESSES};
 use crate::sandbox::jail::order::{self, Order, Word};
 
-/// Becomes the program; comes back only when that failed.
+/// Becomes the program; comes back only when that failed. `others` are processes that the kernel counts with it.
 pub(super) fn run(
     order: &Order,
     handed: [OwnedFd; 6],
@@ -20,11 +20,12 @@ pub(super) fn run(
     inside: &OwnedFd,
     doorway: Option<&OwnedFd>,
     site: Option<&Site>,
+    others: u64,
 ) -> ExitCode {
     let Ok(channel) = rustix::io::fcntl_dupfd_cloexec(inside, HIGH) else { return ExitCode::FAILURE };
     // High as well: the numbers below are about to be given away.
     let Ok(doorway) = doorway.map(|doorway| rustix::io::fcntl_dupfd_cloexec(doorway, HIGH)).transpose() else { return ExitCode::FAILURE };
-    let word = match become_program(order, handed, &mut built, &channel, doorway.as_ref(), site) {
+    let word = match become_program(order, handed, &mut built, &channel, doorway.as_ref(), site, others) {
         Ok(never) => match never {},
         Err(word) => word,
     };
@@ -42,6 +43,7 @@ fn become_program(
     channel: &OwnedFd,
     doorway: Option<&OwnedFd>,
     site: Option<&Site>,
+    others: u64,
 ) -> Result<std::convert::Infallible, Word> {
     let fault = |doing: &str, e: &dyn std::fmt::Display| Word::Fault(format!("{doing}: {e}"));
     if !order.ground.shares_processes() {
@@ -58,7 +60,7 @@ fn become_program(
     for (at, fd) in (0..).zip(&high) {
         raw::place(fd.as_raw_fd(), at).map_err(|e| fault("placing a descriptor", &e))?;
     }
-    walls::limit(&order.limits, others(order, site)).map_err(|e| fault("setting limits", &e))?;
+    walls::limit(&order.limits, others).map_err(|e| fault("setting limits", &e))?;
     built.on("rlimits");
     if built.has("pid_namespace") {
         built.on("processes");
@@ -85,8 +87,8 @@ fn become_program(
     raw::execute(&order.interpreter.program, arguments, &environment).map_err(|e| fault("starting the interpreter", &e))
 }
 
-/// Processes that the kernel counts together with those of the program.
-fn others(order: &Order, site: Option<&Site>) -> u64 {
+/// Processes that the kernel counts together with those of a program that has a supervisor.
+pub(super) fn others(order: &Order, site: Option<&Site>) -> u64 {
     match (&order.ground, site) {
         (_, Some(site)) => site.others,
         // The supervisor is another user there.
@@ -122,7 +124,7 @@ fn fenced(order: &Order, site: &Site, built: &mut Built) -> Result<(), Word> {
 }
 
 /// What the interpreter runs before a program.
-pub(in crate::sandbox::jail) const BOOTSTRAP: &str = concat!(include_str!("bootstrap.py"), "\n\n_toolgate()\n");
+pub(in crate::sandbox::jail) const BOOTSTRAP: &str = concat!(include_str!("bootstrap.py"), "\n\nfor _ in _toolgate():\n    pass\n");
 
 /// Runs the bootstrap that the interpreter itself compiled when it was found. All calls share the file, so it is read by position.
 const START: &str = "import posix, marshal\n_code = posix.pread(5, posix.fstat(5).st_size, 0)\nposix.close(5)\nexec(marshal.loads(_code))";

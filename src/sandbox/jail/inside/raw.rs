@@ -1,7 +1,7 @@
 //! The system calls of the jail process that no safe interface offers.
 #![expect(
     unsafe_code,
-    reason = "fork, mount_setattr, close_range, wait4 and dup2 have no safe wrapper that fits; each is one call with checked arguments"
+    reason = "fork, clone, mount_setattr, close_range, wait4, dup2 and _exit have no safe wrapper that fits; each is one call with checked arguments"
 )]
 
 use std::ffi::CString;
@@ -27,6 +27,31 @@ pub(super) fn fork() -> Result<Option<Pid>, String> {
         Ok(nix::unistd::ForkResult::Parent { child }) => Pid::from_raw(child.as_raw()).map(Some).ok_or_else(|| "no process id".to_owned()),
         Err(e) => Err(e.to_string()),
     }
+}
+
+/// Forks the first process of a new user namespace and a new process namespace in it (`clone(2)`). `None` in the child.
+///
+/// # Errors
+/// The error number's text.
+pub(super) fn fork_first() -> Result<Option<Pid>, String> {
+    let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::SIGCHLD;
+    // SAFETY: without a stack of its own and without CLONE_VM this is fork(2) with namespaces; what is said at `fork` holds here. The C
+    // library's own work around a fork is for other threads and for atfork handlers, and this process has neither.
+    // JUSTIFICATION: only clone(2) makes both namespaces and their first process at once; nix's wrapper wants a stack and a closure.
+    let done = unsafe { libc::syscall(libc::SYS_clone, libc::c_long::from(flags), 0_usize, 0_usize, 0_usize, 0_usize) };
+    let number = nix::Error::result(done).map_err(|e| e.to_string())?;
+    if number == 0 {
+        return Ok(None);
+    }
+    let number = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or_else(|| "no process id".to_owned())?;
+    Ok(Some(number))
+}
+
+/// Ends this process at once, with nothing taken down: what a forked process frees it would first have to copy.
+pub(super) fn leave(code: u8) -> ! {
+    // SAFETY: _exit(2) takes a number and does not return; no destructor of ours has to run in a forked process.
+    // JUSTIFICATION: `std::process::exit` runs what the C library does at the end of a program.
+    unsafe { libc::_exit(i32::from(code)) }
 }
 
 /// Attributes of a mount (`mount_setattr(2)`).
@@ -83,6 +108,26 @@ pub(super) fn close_from(first: RawFd) -> Result<(), nix::Error> {
     // JUSTIFICATION: closing what was inherited by number cannot be said with owned descriptors.
     let done = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) };
     nix::Error::result(done).map(drop)
+}
+
+/// Closes every descriptor but standard input, output, error and these.
+///
+/// # Errors
+/// The error number.
+pub(super) fn close_all_but(kept: impl IntoIterator<Item = RawFd>) -> Result<(), nix::Error> {
+    let mut kept: Vec<libc::c_uint> = kept.into_iter().filter_map(|fd| libc::c_uint::try_from(fd).ok()).filter(|fd| *fd > 2).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for last in kept.into_iter().map(Some).chain([None]) {
+        let before = last.map_or(libc::c_uint::MAX, |last| last.saturating_sub(1));
+        if first <= before {
+            // SAFETY: called only in a forked process that uses nothing but what is kept and runs no destructor (`leave`).
+            // JUSTIFICATION: as in `close_from`.
+            nix::Error::result(unsafe { libc::syscall(libc::SYS_close_range, first, before, 0) })?;
+        }
+        first = last.unwrap_or_default().saturating_add(1);
+    }
+    Ok(())
 }
 
 /// Puts `fd` at the number `at`, kept over execve.

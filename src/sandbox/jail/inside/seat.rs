@@ -1,27 +1,28 @@
-//! Pid 1 of a jail that waits: builds it, lets a forked interpreter in, and gives it a call when one comes.
+//! Pid 1 of a jail that waits: builds it, lets a forked interpreter in, and gives it a call when one comes. The spawner is its supervisor.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
 
+use super::cgroup::Lacks;
+use super::enter::Owner;
 use super::layers::Built;
-use super::supervisor::Handed;
-use super::{attend, cell, cgroup, init, program, raw, root, trees, walls};
+use super::supervisor::{self, Handed};
+use super::{attend, cell, cgroup, enter, init, program, raw, root, walls};
 use crate::sandbox::jail::order::{self, End, Go, Order, RootOrder, Word};
 use crate::sandbox::jail::spec::Limits;
 
-/// Builds, waits, runs one call.
-pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: &OwnedFd, seat: &OwnedFd) -> ExitCode {
-    if !init::tie(inside) {
-        return ExitCode::FAILURE;
-    }
+/// Builds, waits, runs one call. `seat` leads to the spawner.
+pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) -> ExitCode {
+    let mut built = Built::default();
+    supervisor::note(order, lacks, &mut built);
     // A jail that cannot be made ready is not explained: the call is then made from nothing, and explains itself.
-    let Ok(jail) = build(order, shown, &mut built, seat) else { return ExitCode::FAILURE };
+    let Ok(jail) = build(order, owner, &mut built, seat) else { return ExitCode::FAILURE };
     if speaks_first(&jail.program, seat) {
-        return alone(order, &mut built, jail, inside, seat);
+        return alone(order, &mut built, jail, seat);
     }
     if take_in(&jail, &mut built, seat).is_err() {
         return ExitCode::FAILURE;
@@ -29,11 +30,16 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
     let Jail { signals, program, doorway } = jail;
     let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
     let Some(Handed { call, program: streams, roots }) = Handed::sort(fds) else { return ExitCode::FAILURE };
-    let started = start(order, &go, &call, &roots, &mut built, inside, doorway.as_ref()).and_then(|()| {
-        let fds: Vec<BorrowedFd<'_>> = streams.iter().take(5).map(AsFd::as_fd).collect();
-        order::send_bytes(program.as_fd(), go.start_dir.as_bytes(), &fds)
-            .map_err(|e| Word::Fault(format!("starting a program that waits: {e}")))
-    });
+    let started = start(order, &go, &roots, &built)
+        .and_then(|()| {
+            let fds: Vec<BorrowedFd<'_>> = streams.iter().take(5).map(AsFd::as_fd).collect();
+            order::send_bytes(program.as_fd(), go.start_dir.as_bytes(), &fds).map_err(starting)
+        })
+        .and_then(|()| {
+            // After the program: waking the server takes as long as a part of it.
+            let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
+            order::send(call.as_fd(), &Word::Started(built.all()), &doorway).map_err(starting)
+        });
     if let Err(word) = started {
         let _ = order::send(call.as_fd(), &word, &[]);
         return ExitCode::FAILURE;
@@ -41,18 +47,14 @@ pub(super) fn run(order: &Order, shown: trees::Shown, mut built: Built, inside: 
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
     let end = init::attend(order, &init::Program::Joined(ends), &signals, init::watch(order, None), init::Reach::All);
-    tell_twice(&call, inside, end)
+    told(&call, end)
 }
 
 /// Every other process of the jail is dead by now; what is left is this one, and the taking down of its mounts need not be waited for. The
-/// supervisor says it again, to nobody.
-fn tell_twice(call: &OwnedFd, inside: &OwnedFd, end: End) -> ExitCode {
-    let _ = order::send(call.as_fd(), &Word::Ended(end.clone()), &[]);
-    order::send(inside.as_fd(), &Word::Ended(end), &[]).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
+/// spawner says it again, to nobody.
+fn told(call: &OwnedFd, end: End) -> ExitCode {
+    attend::tell(call, &Word::Ended(end))
 }
-
-/// In the order in which they are entered: the user namespace first, it gives the right to enter the others.
-const NAMESPACES: [&str; 7] = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
 
 /// A jail that stands: the deaths of its processes, the way to its program, and the program's way out, where it has one.
 struct Jail {
@@ -62,11 +64,13 @@ struct Jail {
 }
 
 /// Builds it, and hands the ways into it to the spawner.
-fn build(order: &Order, shown: trees::Shown, built: &mut Built, seat: &OwnedFd) -> Result<Jail, String> {
-    let mut ways = Vec::new();
-    for name in NAMESPACES {
-        ways.push(open(format!("/proc/self/ns/{name}"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?);
+fn build(order: &Order, owner: Owner, built: &mut Built, seat: &OwnedFd) -> Result<Jail, String> {
+    let shown = enter::settle(order, owner, built).map_err(|word| format!("{word:?}"))?;
+    if !init::tie(seat) {
+        return Err("the spawner is dead".to_owned());
     }
+    // All its namespaces are entered by this one (setns(2), since Linux 5.8).
+    let mut ways = vec![pidfd_open(getpid(), PidfdFlags::empty()).map_err(|e| e.to_string())?];
     let doorway = init::furnish(order, shown, built).map_err(|word| format!("{word:?}"))?;
     let signals = init::listen().map_err(|word| format!("{word:?}"))?;
     let (program, channel) = order::channel()?;
@@ -99,7 +103,7 @@ fn take_in(jail: &Jail, built: &mut Built, seat: &OwnedFd) -> Result<(), String>
 }
 
 /// Runs a call that starts an interpreter of its own.
-fn alone(order: &Order, built: &mut Built, jail: Jail, inside: &OwnedFd, seat: &OwnedFd) -> ExitCode {
+fn alone(order: &Order, built: &mut Built, jail: Jail, seat: &OwnedFd) -> ExitCode {
     let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
     let (Some(groups), Some(Handed { call, program, mut roots })) = (go.new_program, Handed::sort(fds)) else { return ExitCode::FAILURE };
     let mut files: Vec<File> = roots.split_off(order.roots.len().min(roots.len())).into_iter().map(File::from).collect();
@@ -109,7 +113,6 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, inside: &OwnedFd, seat: &
     drop(unused);
     let prepared = show_roots(&order, &go, &roots)
         .and_then(|()| walls::drop_privileges(built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}"))))
-        .and_then(|()| order::send(inside.as_fd(), &Word::Taken(go.wall), &[call.as_fd()]).map_err(|e| Word::Fault(e.to_string())))
         .and_then(|()| raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}"))));
     match prepared {
         Err(word) => {
@@ -122,7 +125,7 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, inside: &OwnedFd, seat: &
                 return ExitCode::FAILURE;
             }
             // What it has to say before it is the program goes to the server.
-            program::run(&order, program, built.clone(), &call, doorway.as_ref(), None)
+            program::run(&order, program, built.clone(), &call, doorway.as_ref(), None, walls::INIT_ALONE)
         }
         Ok(Some(child)) => {
             drop((program, roots, files, doorway));
@@ -132,7 +135,7 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, inside: &OwnedFd, seat: &
             let used = attend::used();
             end.usage.cpu_ms += used.cpu_ms;
             end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss_bytes);
-            tell_twice(&call, inside, end)
+            told(&call, end)
         }
     }
 }
@@ -146,23 +149,16 @@ fn show_roots(order: &Order, go: &Go, mounts: &[OwnedFd]) -> Result<(), Word> {
     Ok(())
 }
 
-/// Shows the roots, gives up the last privileges, and has the supervisor keep the time.
-fn start(
-    order: &Order,
-    go: &Go,
-    call: &OwnedFd,
-    mounts: &[OwnedFd],
-    built: &mut Built,
-    inside: &OwnedFd,
-    doorway: Option<&OwnedFd>,
-) -> Result<(), Word> {
+/// Shows the roots and gives up the last privileges.
+fn start(order: &Order, go: &Go, mounts: &[OwnedFd], built: &Built) -> Result<(), Word> {
     if let Some(word) = built.shortage(&order.require) {
         return Err(word);
     }
     show_roots(order, go, mounts)?;
-    walls::drop_capabilities().map_err(Word::Fault)?;
-    let fault = |e: std::io::Error| Word::Fault(format!("starting a program that waits: {e}"));
-    let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
-    order::send(call.as_fd(), &Word::Started(built.all()), &doorway).map_err(fault)?;
-    order::send(inside.as_fd(), &Word::Taken(go.wall), &[call.as_fd()]).map_err(fault)
+    walls::drop_capabilities().map_err(Word::Fault)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn starting(e: std::io::Error) -> Word {
+    Word::Fault(format!("starting a program that waits: {e}"))
 }

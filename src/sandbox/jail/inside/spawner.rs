@@ -12,11 +12,12 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, WaitOptions};
 
 use super::attend::tell;
+use super::cell::{Cell, Heard};
 use super::cgroup::{Group, Place};
 use super::pool::{Pool, Retired, Step};
 use super::supervisor::{self, Handed};
 use super::zygote::{self, Made};
-use super::{enter, init, raw, site};
+use super::{enter, init, raw, seat, site};
 use crate::sandbox::jail::ground::Ground;
 use crate::sandbox::jail::order::{self, Order, Word};
 use crate::sandbox::jail::tally::{self, Pooled};
@@ -70,14 +71,14 @@ pub(super) fn serve() -> ExitCode {
         signals,
         place,
         groups: Vec::new(),
-        last_fresh: String::new(),
+        last_fresh: None,
         tally: Some(tally),
         told: Vec::new(),
     };
     loop {
         match spawner.turn() {
             Turn::Spawner => {}
-            Turn::Leave(code) => return code,
+            Turn::Leave(code) => raw::leave(u8::from(code != ExitCode::SUCCESS)),
         }
     }
 }
@@ -103,8 +104,8 @@ struct Spawner {
     place: Place,
     /// The memory groups of calls that were made from nothing, by their supervisors.
     groups: Vec<(Pid, Group)>,
-    /// The kind of the last call that was to start its own interpreter and found no pool.
-    last_fresh: String,
+    /// The last call that was to start its own interpreter and found no pool.
+    last_fresh: Option<Order>,
     /// Where those who watch find what waits here, and what stands there.
     tally: Option<OwnedFd>,
     told: Vec<Pooled>,
@@ -113,17 +114,22 @@ struct Spawner {
 impl Spawner {
     /// Waits for something, and does it.
     fn turn(&mut self) -> Turn {
-        if self.hear_server() {
+        let heard = self.wait();
+        if self.server.as_ref().is_some_and(|server| heard.has(server.as_fd())) {
             match self.server.as_ref().map(|server| order::receive::<Order>(server.as_fd())) {
                 Some(Ok(Some((order, fds)))) => return self.take(order, fds),
                 Some(Err(_)) => {}
                 Some(Ok(None)) | None => return self.close(),
             }
         }
-        while let Ok(Some(_)) = self.signals.read_signal() {}
+        self.pools.iter_mut().for_each(|pool| pool.hear(&heard));
+        self.retired.iter_mut().for_each(|retired| retired.hear(&heard));
+        if heard.has(self.signals.as_fd()) {
+            while let Ok(Some(_)) = self.signals.read_signal() {}
+        }
         while let Some((pid, end)) = raw::reap() {
             self.pools.iter_mut().for_each(|pool| pool.died(pid, &end));
-            self.retired.retain(|retired| !retired.died(pid, &end));
+            self.retired.retain_mut(|retired| !retired.died(pid, &end));
             self.groups.retain(|(supervisor, _)| *supervisor != pid);
         }
         if let Some(broken) = self.pools.iter().position(Pool::is_broken) {
@@ -161,18 +167,13 @@ impl Spawner {
         Turn::Leave(ExitCode::SUCCESS)
     }
 
-    /// Waits, and says whether the server has something to say.
-    fn hear_server(&self) -> bool {
-        let mut fds: Vec<PollFd<'_>> = self.server.iter().map(|server| PollFd::new(server, PollFlags::IN)).collect();
-        fds.push(PollFd::new(&self.signals, PollFlags::IN));
-        for pool in &self.pools {
-            fds.extend(pool.channels().map(|channel| PollFd::from_borrowed_fd(channel, PollFlags::IN)));
-        }
-        let due = self.pools.iter().filter_map(Pool::due).min();
-        let left = due.map(|due| due.saturating_duration_since(Instant::now()).max(Duration::from_micros(100)));
-        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-        let polled = poll(&mut fds, timeout.as_ref());
-        polled.is_ok() && fds.first().is_some_and(|fd| !fd.revents().is_empty())
+    /// Waits for something to be said, or done.
+    fn wait(&self) -> Heard {
+        let retired = || self.retired.iter().map(Retired::cell);
+        let own = self.server.iter().map(AsFd::as_fd).chain([self.signals.as_fd()]);
+        let channels = own.chain(self.pools.iter().flat_map(Pool::channels)).chain(retired().filter_map(Cell::channel));
+        let due = self.pools.iter().filter_map(Pool::due).chain(retired().filter_map(Cell::due)).min();
+        Heard::wait(channels, due.map(|due| due.saturating_duration_since(Instant::now()).max(Duration::from_micros(100))))
     }
 
     fn step(&mut self, index: usize) -> Turn {
@@ -185,7 +186,7 @@ impl Spawner {
             }
             Step::Cold(order, handed) => self.cold(&order, handed),
             Step::Zygote => {
-                match zygote::start(pool.template()) {
+                match zygote::start(&pool.template()) {
                     Ok(Made::Zygote(zygote)) => pool.add_zygote(zygote),
                     Ok(Made::Leave(code)) => return Turn::Leave(code),
                     Err(_) => pool.fail(),
@@ -193,24 +194,29 @@ impl Spawner {
                 Turn::Spawner
             }
             Step::Cell => {
-                let order = pool.template().clone();
+                let order = pool.template();
                 let Ok((channel, seat)) = order::channel() else { return Turn::Spawner };
                 let group = self.place.make(&order.limits);
-                match self.fork() {
-                    Ok(None) => {
-                        drop(channel);
-                        let lacks = group.lacks();
-                        // The group is the spawner's to remove, not the child's.
-                        std::mem::forget(group);
-                        Turn::Leave(supervisor::wait(&order, seat, &lacks))
+                match enter::fork_first(&order) {
+                    Ok((None, owner)) => {
+                        let kept = raw::close_all_but(owner.descriptors().chain([seat.as_raw_fd()]));
+                        let code = kept.map_or(ExitCode::FAILURE, |()| seat::run(&order, owner, &group.lacks(), &seat));
+                        // Nothing else of it is this process's to close or to remove, the group least of all.
+                        std::mem::forget((group, channel));
+                        Turn::Leave(code)
                     }
-                    Ok(Some(pid)) => {
+                    Ok((Some(pid), _)) => {
                         if let Some(pool) = self.pools.get_mut(index) {
                             pool.add_cell(pid, channel, Some(group));
                         }
                         Turn::Spawner
                     }
-                    Err(_) => Turn::Spawner,
+                    Err(_) => {
+                        if let Some(pool) = self.pools.get_mut(index) {
+                            pool.fail();
+                        }
+                        Turn::Spawner
+                    }
                 }
             }
         }
@@ -221,11 +227,10 @@ impl Spawner {
         if !order.command.is_empty() || !self.workshop || order.ground != Ground::Whole {
             return self.cold(&order, handed);
         }
-        let kind = Pool::kind(&order);
-        let found = self.pools.iter().position(|pool| pool.is_for(&kind));
-        if order.fresh && found.is_none() && self.last_fresh != kind {
+        let found = self.pools.iter().position(|pool| pool.is_for(&order));
+        if order.fresh && found.is_none() && !self.last_fresh.as_ref().is_some_and(|last| last.is_of_kind(&order)) {
             // One such call may be the only one, as those are that find out what this machine can do.
-            self.last_fresh = kind;
+            self.last_fresh = Some(order.clone());
             return self.cold(&order, handed);
         }
         let index = if let Some(found) = found {
@@ -236,7 +241,7 @@ impl Spawner {
                 let Some(oldest) = self.pools.iter().position(|pool| !pool.is_waited_for()) else { return self.cold(&order, handed) };
                 self.retired.extend(self.pools.remove(oldest).retire());
             }
-            self.pools.push(Pool::new(&order, kind));
+            self.pools.push(Pool::new(&order));
             self.pools.len() - 1
         };
         let Some(pool) = self.pools.get_mut(index) else { return Turn::Spawner };
@@ -271,11 +276,20 @@ impl Spawner {
     fn fork(&mut self) -> Result<Option<Pid>, String> {
         let child = raw::fork()?;
         if child.is_none() {
-            (self.server, self.tally) = (None, None);
-            self.pools.drain(..).for_each(Pool::forget);
-            self.retired.drain(..).for_each(Retired::forget);
-            self.groups.drain(..).for_each(std::mem::forget);
+            self.close_in_child();
         }
         Ok(child)
+    }
+
+    /// In a forked process: closes what is the spawner's. Nothing is freed: the child would have to copy what it frees first.
+    fn close_in_child(&mut self) {
+        let own = self.server.iter().chain(&self.tally).map(AsRawFd::as_raw_fd);
+        let jails = self.retired.iter().flat_map(|retired| retired.cell().descriptors());
+        let groups = self.groups.iter().flat_map(|(_, group)| group.descriptors());
+        for fd in own.chain(self.pools.iter().flat_map(Pool::descriptors)).chain(jails).chain(groups) {
+            let _ = nix::unistd::close(fd);
+        }
+        std::mem::forget((self.server.take(), self.tally.take()));
+        std::mem::forget((std::mem::take(&mut self.pools), std::mem::take(&mut self.retired), std::mem::take(&mut self.groups)));
     }
 }

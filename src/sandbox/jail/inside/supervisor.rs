@@ -1,13 +1,13 @@
 //! One call from nothing: into new namespaces, then init, then the clock.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::ExitCode;
 
-use super::attend::{self, Master, Rest, tell};
+use super::attend::{self, Call, Rest, tell};
 use super::cgroup::{Group, Lacks};
 use super::enter::enter;
 use super::layers::Built;
-use super::{group, init, raw, seat};
+use super::{group, init, raw};
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// The descriptors of a call, in the order of the message.
@@ -28,6 +28,11 @@ impl Handed {
         let call = fds.next()?;
         let program: Vec<OwnedFd> = fds.by_ref().take(6).collect();
         Some(Self { call, program: program.try_into().ok()?, roots: fds.collect() })
+    }
+
+    /// In a forked process: what is to be closed there.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        std::iter::once(&self.call).chain(&self.program).chain(&self.roots).map(AsRawFd::as_raw_fd)
     }
 }
 
@@ -57,26 +62,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
         Ok(Some(child)) => {
             let rest = Rest { grouped: false, site: shown.site.take() };
             drop((inside, program, shown));
-            attend::attend(Master::Call(call, order.limits.wall), &inner, child, Some(group), &rest)
-        }
-    }
-}
-
-/// Builds one jail that waits for a call, in a process of its own.
-pub(super) fn wait(order: &Order, seat: OwnedFd, lacks: &Lacks) -> ExitCode {
-    let mut built = Built::default();
-    note(order, lacks, &mut built);
-    let Ok(shown) = enter(order, &[], &mut built) else { return ExitCode::FAILURE };
-    let Ok((inner, inside)) = order::channel() else { return ExitCode::FAILURE };
-    match raw::fork() {
-        Err(_) => ExitCode::FAILURE,
-        Ok(None) => {
-            drop(inner);
-            seat::run(order, shown, built, &inside, &seat)
-        }
-        Ok(Some(child)) => {
-            drop((inside, shown));
-            attend::attend(Master::Seat(seat), &inner, child, None, &Rest::default())
+            attend::attend(&Call { channel: call, wall: order.limits.wall }, &inner, child, Some(group), &rest)
         }
     }
 }
@@ -90,7 +76,8 @@ pub(super) fn join(order: &Order, group: &Group, built: &mut Built) {
     note(order, &lacks, built);
 }
 
-fn note(order: &Order, lacks: &Lacks, built: &mut Built) {
+/// Notes what the groups of a call bound.
+pub(super) fn note(order: &Order, lacks: &Lacks, built: &mut Built) {
     match &lacks.memory {
         None => built.on("memory_cgroup"),
         Some(reason) => {

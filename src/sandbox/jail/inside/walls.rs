@@ -30,11 +30,12 @@ fn seconds(limits: &Limits) -> u64 {
     limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1)
 }
 
-/// The same bounds as lines `number bound`, for a process that is to take them on itself; the hard bound of processor time is one more.
+/// The same bounds as lines `number bound`, for a process that is to take them on itself, in a jail that waited; the hard bound of processor
+/// time is one more.
 pub(super) fn limit_lines(limits: &Limits) -> String {
     let cpu = (Resource::RLIMIT_CPU, seconds(limits));
     let lines: Vec<String> =
-        bounds(limits, OWN_PROCESSES).into_iter().chain([cpu]).map(|(resource, bound)| format!("{} {bound}", resource as u32)).collect();
+        bounds(limits, INIT_ALONE).into_iter().chain([cpu]).map(|(resource, bound)| format!("{} {bound}", resource as u32)).collect();
     lines.join("\n")
 }
 
@@ -55,6 +56,8 @@ fn bounds(limits: &Limits, others: u64) -> [(Resource, u64); 9] {
 
 /// The supervisor and init count as well where they have the same user in the same user namespace.
 pub(super) const OWN_PROCESSES: u64 = 2;
+/// A jail that waited has no supervisor of its own.
+pub(super) const INIT_ALONE: u64 = 1;
 /// Each thread reserves this much address space (`pthread_create(3)`); 8 MiB would let 14 threads into 512 MiB. Python's own bound
 /// on recursion is reached far below it.
 const STACK: u64 = 4 * 1024 * 1024;

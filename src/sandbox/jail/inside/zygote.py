@@ -24,8 +24,6 @@ def _zygote():
             __import__(name)
         except Exception:
             pass
-    # Compiling it takes as long as the rest of a short program.
-    compiled = {prelude: compile(prelude, "<prelude>", "exec", 0, True)} if prelude else {}
     libc = ctypes.CDLL(None, use_errno=True)
 
     class Program(ctypes.Structure):
@@ -33,6 +31,8 @@ def _zygote():
 
     refusals = bytes.fromhex(refusals)
     refusals = Program(len(refusals) // 8, refusals)
+    # CLONE_NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWNS (sched.h): all that an init has of its own.
+    namespaces = 0x7E020000
     nothing = ctypes.create_string_buffer(24)
     header = ctypes.create_string_buffer((0x20080522).to_bytes(4, sys.byteorder) + bytes(4), 8)
     # What only the zygote needed is not there for programs, as in an interpreter that starts anew.
@@ -49,7 +49,7 @@ def _zygote():
             fds += [int.from_bytes(payload[i : i + 4], sys.byteorder) for i in range(0, len(payload) // 4 * 4, 4)]
         return data, fds
 
-    def program(channel_fd, rules, groups):
+    def program(channel_fd, rules, groups, hurry):
         for fd in groups:
             posix.write(fd, b"0")
         posix.dup2(channel_fd, 3, False)
@@ -86,9 +86,11 @@ def _zygote():
             numpy_random.seed()
         channel = _socket.socket(fileno=3)
 
-        def wait():
+        def wait(rehearse):
+            if not hurry:
+                rehearse()
+                gc.collect()
             # What is there by now is not looked at by the collections to come.
-            gc.collect()
             gc.freeze()
             channel.send(b'"Seated"')
             start, fds = received(channel, 5)
@@ -100,21 +102,27 @@ def _zygote():
             posix.closerange(5, 16)
             posix.chdir(start)
 
-        _toolgate(wait, compiled)
+        running.send(wait)
 
-    def enter(fds, groups):
-        *namespaces, channel_fd = fds[:8]
-        for fd in namespaces:
-            must(libc.setns(fd, 0))
+    def enter(fds, groups, hurry):
+        init, channel_fd = fds[:2]
+        must(libc.setns(init, namespaces))
         pid = posix.fork()
         if pid == 0:
-            program(channel_fd, fds[8] if len(fds) > 8 else None, groups)
+            program(channel_fd, fds[2] if len(fds) > 2 else None, groups, hurry)
         control.send(b'{"Forked":%d}' % pid)
         posix._exit(0)
 
+    # The prelude is ours, and not of any call.
+    running = _toolgate(prelude)
+    next(running)
     # `posix.fork` runs the hooks that renew random seeds; frozen objects are not touched by the collector, so their pages stay shared.
     gc.collect()
     gc.freeze()
+    # What is free by now is given back (glibc): every process would get it, and take it down again.
+    trim = getattr(libc, "malloc_trim", None)
+    if trim is not None:
+        trim(0)
     control.send(b'"Seated"')
     while True:
         order, fds = received(control, 11)
@@ -123,9 +131,10 @@ def _zygote():
         child = posix.fork()
         if child == 0:
             try:
-                # The last ones are the doors of the groups: their number follows `fork`.
-                walls = len(fds) - int(order[5:])
-                enter(fds[:walls], fds[walls:])
+                # `fork`, how many of the last ones are the doors of the groups, and whether a call waits for it.
+                _, doors, hurry = order.split()
+                walls = len(fds) - int(doors)
+                enter(fds[:walls], fds[walls:], hurry == b"1")
             finally:
                 posix._exit(1)
         for fd in fds:

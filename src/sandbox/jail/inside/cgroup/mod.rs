@@ -8,6 +8,7 @@ mod scope;
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -170,6 +171,11 @@ impl Group {
     /// The text of what went wrong.
     pub(super) fn enter(&self) -> Result<(), String> {
         go_through(self.doors()?)
+    }
+
+    /// In a forked process: what is to be closed there.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        [&self.memory, &self.cpu].into_iter().flatten().map(|bound| bound.counter.as_raw_fd())
     }
 
     /// What could not be had.
