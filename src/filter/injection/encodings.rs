@@ -19,6 +19,7 @@ const TWICE: usize = 4096;
 /// Base64, hexadecimal, percent signs, character references and backslash escapes that spell text.
 pub(super) fn encoded(source: &str, views: &mut Vec<View>) {
     for kind in ['%', '&', '\\'] {
+        let mut readings = Vec::new();
         let mut at = 0;
         while let Some(found) = source.get(at..).and_then(|rest| rest.find(kind)) {
             at += found;
@@ -27,10 +28,11 @@ pub(super) fn encoded(source: &str, views: &mut Vec<View>) {
                 views.push(View::of_decoded(&text, at, at + length));
             }
             if text.len() < LETTERS * 8 && text.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS {
-                views.push(super::inline::with(source, at, at + length, &text));
+                readings.push((at, at + length, text));
             }
             at += length.max(1);
         }
+        super::inline::views_of(source, &readings, views);
     }
     runs(source, views);
 }
