@@ -206,8 +206,10 @@ impl Table {
                 }
             }
         }
-        // One transition per byte; the words of one script make few states.
-        Self { automaton: AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&patterns).ok(), entries }
+        // One transition per byte for the words of every text; those of other scripts make so many states that a table of
+        // them would take tens of megabytes.
+        let kind = if ascii { AhoCorasickKind::DFA } else { AhoCorasickKind::ContiguousNFA };
+        Self { automaton: AhoCorasick::builder().kind(Some(kind)).build(&patterns).ok(), entries }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use super::{encodings, glued, joined};
+use super::{encodings, glued, inline, joined};
 use crate::filter::view::View;
 
 /// Longest run that is decoded, in bytes; longer ones are pictures or archives.
@@ -22,6 +22,7 @@ pub(super) fn views(source: &str, main: &View) -> Vec<View> {
     encodings::encoded(source, &mut views);
     encodings::selectors(source, &mut views);
     joined::views(source, main, &mut views);
+    inline::spaced(source, &mut views);
     View::merge(views, SHORT)
 }
 

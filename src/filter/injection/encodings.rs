@@ -10,12 +10,16 @@ use crate::filter::view::View;
 /// Shortest run that is tried as an encoding, in bytes.
 const SHORTEST: usize = 20;
 
+/// Letters of a word that is read in its sentence where it alone is in escapes.
+const LETTERS: usize = 4;
+
 /// Longest run that is decoded once more.
 const TWICE: usize = 4096;
 
 /// Base64, hexadecimal, percent signs, character references and backslash escapes that spell text.
 pub(super) fn encoded(source: &str, views: &mut Vec<View>) {
     for kind in ['%', '&', '\\'] {
+        let mut readings = Vec::new();
         let mut at = 0;
         while let Some(found) = source.get(at..).and_then(|rest| rest.find(kind)) {
             at += found;
@@ -23,8 +27,12 @@ pub(super) fn encoded(source: &str, views: &mut Vec<View>) {
             if length >= SHORTEST && text.chars().count() >= 8 {
                 views.push(View::of_decoded(&text, at, at + length));
             }
+            if text.len() < LETTERS * 8 && text.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS {
+                readings.push((at, at + length, text));
+            }
             at += length.max(1);
         }
+        super::inline::views_of(source, &readings, views);
     }
     runs(source, views);
 }

@@ -1,6 +1,6 @@
 //! Runs the English rules: one keyword pass, then each rule's form only where one of its words stands.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
@@ -20,7 +20,8 @@ struct Table {
     automaton: Option<AhoCorasick>,
     /// Rules per keyword.
     rules: Vec<Vec<usize>>,
-    forms: Vec<Option<Regex>>,
+    /// Each is compiled when a text first holds one of its words.
+    forms: Vec<OnceLock<Option<Regex>>>,
 }
 
 /// Every rule, by its number.
@@ -53,7 +54,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     Table {
         automaton: AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&words).ok(),
         rules,
-        forms: RULES.iter().map(|rule| Regex::new(&expand(rule.form)).ok()).collect(),
+        forms: RULES.iter().map(|_| OnceLock::new()).collect(),
     }
 });
 
@@ -98,7 +99,8 @@ pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
 }
 
 fn try_form(text: &str, number: usize, start: usize, end: usize, out: &mut Vec<Hit>) {
-    let (Some(rule), Some(Some(form))) = (RULES.get(number), TABLE.forms.get(number)) else { return };
+    let (Some(rule), Some(form)) = (RULES.get(number), TABLE.forms.get(number)) else { return };
+    let Some(form) = form.get_or_init(|| Regex::new(&expand(rule.form)).ok()) else { return };
     let start = floor(text, start);
     let window = text.get(start..ceil(text, end)).unwrap_or_default();
     for found in form.find_iter(window) {

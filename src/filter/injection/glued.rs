@@ -5,7 +5,9 @@ pub(super) fn apart(letters: &str) -> String {
     let mut text = String::with_capacity(letters.len() * 2);
     let mut rest = letters;
     while let Some(first) = rest.chars().next() {
-        let known = WORDS.iter().filter(|word| rest.starts_with(**word)).max_by_key(|word| word.len());
+        let same = |word: &&&str| word.starts_with(first);
+        let begun = WORDS.partition_point(|word| word.chars().next() < Some(first));
+        let known = WORDS.iter().skip(begun).take_while(same).filter(|word| rest.starts_with(**word)).max_by_key(|word| word.len());
         let Some(word) = known else {
             text.push(first);
             rest = rest.get(first.len_utf8()..).unwrap_or_default();
@@ -21,7 +23,7 @@ pub(super) fn apart(letters: &str) -> String {
     text
 }
 
-/// Words of orders. None is a part that other words often begin with.
+/// Words of orders, in the order of the alphabet.
 const WORDS: &[&str] = &[
     "about",
     "above",
@@ -111,6 +113,11 @@ const WORDS: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_words_are_sorted() {
+        assert!(WORDS.is_sorted_by_key(|word| word.chars().next()));
+    }
 
     #[test]
     fn words_are_cut_where_orders_would_cut_them() {

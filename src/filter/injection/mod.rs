@@ -17,6 +17,7 @@ mod english_tricks;
 mod english_wide;
 mod forms;
 mod glued;
+mod inline;
 mod joined;
 mod languages;
 mod languages_again;
