@@ -18,11 +18,25 @@ fn site() -> (u16, Arc<Mutex<Vec<IpAddr>>>) {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
-            let mut request = [0; 4096];
-            let read = stream.read(&mut request).unwrap_or(0);
+            let mut request = Vec::new();
+            let mut piece = [0; 4096];
+            while !request.ends_with(b"\r\n\r\n") {
+                match stream.read(&mut piece) {
+                    Ok(read) if read > 0 => request.extend_from_slice(&piece[..read]),
+                    _ => break,
+                }
+            }
             let at = stream.local_addr().unwrap().ip();
+            // Whoever else on this machine tries the port is none of ours.
+            if !request.starts_with(b"GET /")
+                || !request
+                    .windows(16)
+                    .any(|part| part.eq_ignore_ascii_case(b"host: 127.0.0.1:") || part.eq_ignore_ascii_case(b"host: 127.0.0.2:"))
+            {
+                continue;
+            }
             seen.lock().unwrap().push(at);
-            let (head, body) = match (request[..read].starts_with(b"GET /robots.txt "), at.to_string().as_str()) {
+            let (head, body) = match (request.starts_with(b"GET /robots.txt "), at.to_string().as_str()) {
                 (true, "127.0.0.1") => (format!("302 Found\r\nLocation: http://127.0.0.2:{port}/robots.txt"), ""),
                 (true, _) => ("200 OK".to_owned(), "user-agent: *\ndisallow: /private"),
                 _ => ("200 OK\r\nContent-Type: text/html".to_owned(), "<p>Boil the potatoes."),

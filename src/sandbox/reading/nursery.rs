@@ -122,7 +122,7 @@ fn close(wards: &[Ward]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Reads a page of ours, so that no reader has to build what all of them use.
+/// Reads a page of ours, so that no reader has to build what all of them use: half of it is content, for which both extractors are asked.
 fn warm() {
     let paragraph = "<p>The river rose for three days before it reached the old <a href=/b>bridge</a>, and <b>nobody</b> slept.</p>";
     let links = "<li><a href=/x>More of this</a></li>".repeat(40);
@@ -130,7 +130,7 @@ fn warm() {
         "<html lang=en><head><title>A page</title><meta name=author content=Nobody><script type=application/ld+json>{{\"@type\":\"Article\"}}</script>\
          </head><body class=page><nav class=menu><ul>{links}</ul></nav><div class=wrap><article><h1>A page</h1>{}<ul><li>one</ul><table><tr><th>a<td>b\
          </table><pre>c</pre><img src=/i.png alt=i></article><aside class=side><ul>{links}</ul></aside></div><footer class=foot>{links}</footer></body></html>",
-        paragraph.repeat(12)
+        paragraph.repeat(30)
     );
     let base = crate::model::HttpUrl::parse("https://nowhere.invalid/a").ok();
     let _ = std::panic::catch_unwind(|| read_html(&page, base.as_ref(), Mode::Article));
