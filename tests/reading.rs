@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -241,8 +242,8 @@ fn pdf(objects: &[String]) -> Vec<u8> {
     let mut file = "%PDF-1.5\n".to_owned();
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
     for (number, object) in objects.iter().enumerate() {
-        table += &format!("{:010} 00000 n \n", file.len());
-        file += &format!("{} 0 obj\n{object}\nendobj\n", number + 1);
+        let _ = writeln!(table, "{:010} 00000 n ", file.len());
+        let _ = writeln!(file, "{} 0 obj\n{object}\nendobj", number + 1);
     }
     let at = file.len();
     (file + &format!("{table}trailer<</Size {}/Root 1 0 R>>\nstartxref\n{at}\n%%EOF\n", objects.len() + 1)).into_bytes()

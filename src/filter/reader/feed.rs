@@ -42,7 +42,7 @@ fn first_entries(bytes: &[u8]) -> (Cow<'_, [u8]>, bool) {
     let ends = |name: &[u8]| {
         let mut ends = bytes.windows(name.len()).enumerate().filter(|(_, at)| *at == name).map(|(at, _)| at + name.len());
         let first = ends.by_ref().nth(MOST_ENTRIES);
-        first.map(|first| (first, ends.last().unwrap_or(first)))
+        first.map(|first| (first, ends.next_back().unwrap_or(first)))
     };
     match ends(b"</item>").or_else(|| ends(b"</entry>")) {
         Some((first, last)) if first < last => {
