@@ -102,10 +102,10 @@ pub(super) fn fork_first(order: &Order) -> Result<(Option<Pid>, Owner), String> 
     let owner = Owner { user, group, parts: Some(trees::parts(order).map_err(|word| format!("{word:?}"))?) };
     // Those of root may open what the program must not; inside they can no longer be given up.
     nix::unistd::setgroups(&[]).map_err(|e| format!("giving up groups: {e}"))?;
-    in_effect(user, group)?;
-    let forked = raw::fork_first();
+    let own_group = rustix::process::getegid().as_raw();
+    let forked = in_effect(user, group).and_then(|()| raw::fork_first());
     if !matches!(forked, Ok(None)) {
-        in_effect(0, 0)?;
+        in_effect(0, own_group)?;
     }
     Ok((forked?, owner))
 }
