@@ -283,6 +283,31 @@ fn a_limit_ends_the_session_and_says_so() {
 }
 
 #[test]
+fn a_later_call_of_a_session_is_told_how_it_ended_as_the_first_is() {
+    let world = World::new();
+    let begun = || {
+        let mut spec = world.spec("import os, time\nx = 1");
+        spec.session = Some(Session::New);
+        let session = world.run(&spec).unwrap().session.unwrap();
+        spec.session = Some(Session::Known(session));
+        spec.program = "x + 1".to_owned();
+        assert_eq!(world.run(&spec).unwrap().stdout, "2\n");
+        spec
+    };
+    let mut slow = begun();
+    slow.program = "print(x)\ntime.sleep(60)".to_owned();
+    slow.limits.wall = Duration::from_millis(800);
+    let outcome = world.run(&slow).unwrap();
+    assert_eq!((outcome.status, outcome.limit, outcome.stdout.as_str()), (Status::Limit, Some(Limit::Wall), "1\n"), "{outcome:?}");
+    for (program, signal) in [("os.kill(os.getpid(), 9)", 9), ("os.abort()", 6)] {
+        let mut dying = begun();
+        dying.program = program.to_owned();
+        let outcome = world.run(&dying).unwrap();
+        assert_eq!((outcome.status, outcome.signal, outcome.session.clone()), (Status::Killed, Some(signal), None), "{outcome:?}");
+    }
+}
+
+#[test]
 fn sessions_have_a_greatest_number_and_unused_ones_end() {
     let world = World::with_sessions(SessionBounds { max: 2, idle: Duration::from_millis(300) });
     let mut spec = world.spec("import os\nprint(1)");

@@ -101,7 +101,7 @@ impl Interpreter {
         all.extend(self.needs.iter().map(PathBuf::from));
         let needs = without_nested(&all);
         let outside = |path: &str| !needs.iter().any(|parent| Path::new(path).starts_with(parent));
-        let mut links = self.links.clone();
+        let mut links: Vec<_> = self.links.iter().filter(|(path, _)| outside(path)).cloned().collect();
         links.extend(
             self.certificates.links.iter().filter(|(path, _)| outside(path) && !self.links.iter().any(|(known, _)| known == path)).cloned(),
         );

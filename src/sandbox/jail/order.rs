@@ -6,7 +6,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, recvmsg,
+    sendmsg,
 };
 use serde::{Deserialize, Serialize};
 
@@ -214,6 +215,10 @@ fn receive_with<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>, flags: R
             fds.extend(rights);
         }
     }
+    if got.flags.contains(ReturnFlags::CTRUNC) {
+        // This process may open no more. Which of them are missing cannot be told, and a wall may be among them.
+        return Err("some descriptors of a message were lost (RLIMIT_NOFILE)".to_owned());
+    }
     if got.bytes == 0 {
         return Ok(None);
     }
@@ -228,4 +233,29 @@ fn receive_with<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>, flags: R
 pub(crate) fn channel() -> Result<(OwnedFd, OwnedFd), String> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn a_message_that_lost_descriptors_is_refused_whole() {
+        let (ours, theirs) = channel().unwrap();
+        let one = ours.try_clone().unwrap();
+        // More than anybody here sends, and fewer than the kernel takes: some do not fit at the other end.
+        let fds = vec![one.as_fd(); MOST_FDS + 20];
+        let mut space = vec![MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS + 20))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+        sendmsg(&ours, &[IoSlice::new(b"\"Built\"")], &mut control, SendFlags::NOSIGNAL).unwrap();
+        let refused = receive_now::<Word>(theirs.as_fd()).unwrap_err();
+        assert!(refused.contains("descriptors"), "{refused}");
+        // The next one is heard.
+        send(ours.as_fd(), &Word::Built, &[one.as_fd(), one.as_fd()]).unwrap();
+        let heard = receive_now::<Word>(theirs.as_fd()).unwrap();
+        assert!(matches!(heard, Some((Word::Built, fds)) if fds.len() == 2));
+    }
 }

@@ -22,13 +22,15 @@ use super::verdict::Stop;
 pub(super) struct Words {
     pub(super) socket: tokio::net::UnixDatagram,
     layers: Layers,
+    /// Whether the program was said to start; the layers may have been taken since.
+    started: bool,
     doorway: Doorway,
 }
 
 impl Words {
     /// The channel of a new call.
     pub(super) fn new(socket: tokio::net::UnixDatagram, network: Option<Arc<dyn Network>>) -> Self {
-        Self { socket, layers: Layers::new(), doorway: Doorway::new(network) }
+        Self { socket, layers: Layers::new(), started: false, doorway: Doorway::new(network) }
     }
 
     /// The way of the program to the network, where it has one.
@@ -48,7 +50,7 @@ impl Words {
     pub(super) async fn catch_up(&mut self) -> Result<(), NoRun> {
         while self.layers.is_empty() {
             if let (Word::Started(all), fds) = hear(&self.socket).await? {
-                self.layers = all;
+                (self.layers, self.started) = (all, true);
                 self.doorway.open(fds.into_iter().next());
             }
         }
@@ -72,10 +74,11 @@ impl Words {
                     let (word, fds) = got?;
                     match word {
                         Word::Started(all) => {
-                            self.layers = all;
+                            (self.layers, self.started) = (all, true);
                             self.doorway.open(fds.into_iter().next());
                         }
-                        Word::Ended(_) if self.layers.is_empty() => {
+                        // A limit may end it before, with a reason that has to be told.
+                        Word::Ended(end) if !self.started && end.stopped.is_none() => {
                             return Err(NoRun::Fault("the jail ended before the program started".to_owned()));
                         }
                         Word::Ended(end) => return Ok((end, self.take_layers())),

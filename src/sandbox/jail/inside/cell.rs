@@ -140,7 +140,8 @@ impl Cell {
             Ok(Some((Word::Built, ways))) => (self.state, self.ways) = (State::Empty, ways),
             Ok(Some((Word::Seated, _))) => self.seated = true,
             // A jail that closes its channel dies, and is taken out of the list then.
-            _ => self.state = State::Taken,
+            Ok(None) => self.state = State::Taken,
+            _ => self.end(),
         }
         self.settle();
     }

@@ -1,4 +1,5 @@
-//! A call in a jail that waited for it: the spawner is its supervisor, keeps its time, and answers where init cannot.
+//! A call in a jail that waited for it: the spawner is its supervisor. Init keeps the time and hears the server itself; the spawner does as well,
+//! in case init is held up, and answers where init cannot.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};

@@ -90,7 +90,7 @@ impl Keeper<'_> {
                 // The program may have the same user: it shall not read this process's memory.
                 let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
                 let watch = init::watch(self.order, self.site);
-                let end = init::attend(self.order, &init::Program::Child(child), &signals, watch, Reach::One(child));
+                let end = init::attend(self.order, &init::Program::Child(child), &signals, watch, Reach::One(child), None);
                 // Those that the program left in the namespaces are dead with their init.
                 if let Some(wrapped) = wrapped {
                     wrapped.end();

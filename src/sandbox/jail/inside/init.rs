@@ -9,6 +9,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
+use super::attend::too_long;
 use super::layers::Built;
 use super::site::Site;
 use super::watch::{self, Watch};
@@ -16,6 +17,8 @@ use super::{doorway, enter, program, raw, root, trees, walls};
 use crate::sandbox::jail::order::{self, End, Order, Word};
 use crate::sandbox::jail::outcome::Limit;
 
+/// So long the spawner may take to say that a program is dead which was killed.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How often memory and processor time are looked at. Between two looks a program can take what its rlimits let it take.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
@@ -30,7 +33,7 @@ pub(super) fn run(order: &Order, handed: [OwnedFd; 6], shown: trees::Shown, buil
         Err(word) => say(&word),
         Ok(Step::Program(code)) => code,
         Ok(Step::Init(child, signals)) => {
-            let end = attend(order, &Program::Child(child), &signals, watch, Reach::All);
+            let end = attend(order, &Program::Child(child), &signals, watch, Reach::All, None);
             say(&Word::Ended(end))
         }
     }
@@ -173,27 +176,67 @@ impl Reach {
     }
 }
 
-/// Reaps and watches until the program has ended, then kills what it left.
-pub(super) fn attend(order: &Order, program: &Program, signals: &SignalFd, mut watch: Watch, reach: Reach) -> End {
+/// A call whose time init keeps itself: its spawner may be held up by a file system that hangs.
+#[derive(Debug)]
+pub(super) struct Clock<'a> {
+    /// The server's channel: what is heard there is that the call is to end.
+    pub(super) call: &'a OwnedFd,
+    /// How long the program may take from now on.
+    pub(super) wall: Duration,
+}
+
+/// Reaps and watches until the program has ended, then kills what it left. Without a clock the supervisor keeps the time.
+pub(super) fn attend(
+    order: &Order,
+    program: &Program,
+    signals: &SignalFd,
+    mut watch: Watch,
+    reach: Reach,
+    clock: Option<&Clock<'_>>,
+) -> End {
     let mut end = End::default();
     let mut next_look = Instant::now() + LOOK_EVERY;
+    let deadline = clock.map(|clock| Instant::now() + clock.wall);
+    // Since when everything is dead that this process can kill.
+    let mut ended: Option<Instant> = None;
     loop {
         if over(program, &mut end) {
+            break;
+        }
+        if ended.is_some_and(|since| since.elapsed() > PATIENCE) {
+            // A program that joined is taken by the spawner, which does not say so.
+            end.signal = Some(nix::libc::SIGKILL);
             break;
         }
         let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
         if let Program::Joined(channel) = program {
             fds.push(PollFd::new(channel, PollFlags::IN));
         }
-        let left = next_look.saturating_duration_since(Instant::now());
-        let _ = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+        let heard = fds.len();
+        if let Some(clock) = clock.filter(|_| ended.is_none()) {
+            fds.push(PollFd::new(clock.call, PollFlags::IN));
+        }
+        let until = deadline.filter(|_| end.stopped.is_none()).map_or(next_look, |deadline| deadline.min(next_look));
+        let left = until.saturating_duration_since(Instant::now());
+        let polled = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+        let unwanted = polled.is_ok() && fds.get(heard).is_some_and(|fd| !fd.revents().is_empty());
         while let Ok(Some(_)) = signals.read_signal() {}
+        let late = deadline.is_some_and(|deadline| Instant::now() >= deadline) && end.stopped.is_none();
+        if let Some(clock) = clock.filter(|_| late) {
+            // INVARIANT: the reason is noted before the kill.
+            end.stopped = Some(too_long(clock.wall));
+        }
+        if unwanted || late {
+            ended.get_or_insert_with(Instant::now);
+            reach.kill();
+        }
         // By the clock, not by the silence of the children: a program that makes orphans without end would never be looked at.
         if Instant::now() >= next_look && end.stopped.is_none() {
             next_look = Instant::now() + LOOK_EVERY;
             if let Some(hit) = watch.look() {
                 // INVARIANT: the reason is noted before the kill.
                 end.stopped = Some(hit);
+                ended.get_or_insert_with(Instant::now);
                 reach.kill();
             }
         }

@@ -17,7 +17,7 @@ use crate::sandbox::jail::tally::Pooled;
 /// Jails in which an interpreter waits, at most. Each takes about 1.5 MiB of its own.
 const READY: usize = 3;
 /// Jails that stand empty beside them: for calls that start an interpreter of their own, and for when all the others are taken. Each has the
-/// few hundred KiB of its init and its supervisor.
+/// hundred KiB of its init.
 const EMPTY: usize = 2;
 /// Jails under construction at one time, and as many into which an interpreter comes: that takes processor time from the programs that run.
 const AT_ONCE: usize = 2;

@@ -46,7 +46,8 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     }
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
-    let end = init::attend(order, &init::Program::Joined(ends), &signals, init::watch(order, None), init::Reach::All);
+    let clock = init::Clock { call: &call, wall: go.wall };
+    let end = init::attend(order, &init::Program::Joined(ends), &signals, init::watch(order, None), init::Reach::All, Some(&clock));
     told(&call, end)
 }
 
@@ -113,13 +114,19 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, seat: &OwnedFd) -> ExitCo
     drop(unused);
     let prepared = show_roots(&order, &go, &roots)
         .and_then(|()| walls::drop_privileges(built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}"))))
-        .and_then(|()| raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}"))));
+        .and_then(|()| {
+            // The program has the same user, and this memory is a copy of the spawner's.
+            let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+            raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}")))
+        });
     match prepared {
         Err(word) => {
             let _ = order::send(call.as_fd(), &word, &[]);
             ExitCode::FAILURE
         }
         Ok(None) => {
+            // It writes to its own /proc/self yet; the interpreter is another memory.
+            let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable);
             if let Err(reason) = cgroup::go_through(files) {
                 let _ = order::send(call.as_fd(), &Word::Fault(format!("entering its group: {reason}")), &[]);
                 return ExitCode::FAILURE;
@@ -129,8 +136,8 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, seat: &OwnedFd) -> ExitCo
         }
         Ok(Some(child)) => {
             drop((program, roots, files, doorway));
-            let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-            let mut end = init::attend(&order, &init::Program::Child(child), &signals, init::watch(&order, None), init::Reach::All);
+            let (clock, watch) = (init::Clock { call: &call, wall: go.wall }, init::watch(&order, None));
+            let mut end = init::attend(&order, &init::Program::Child(child), &signals, watch, init::Reach::All, Some(&clock));
             end.stopped = end.stopped.or_else(|| counter.as_ref().and_then(|counter| cell::oom(cgroup::counted(counter))));
             let used = attend::used();
             end.usage.cpu_ms += used.cpu_ms;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions};
 
 use super::attend::tell;
 use super::cell::{Cell, Heard};
@@ -42,6 +42,9 @@ pub(super) fn serve() -> ExitCode {
     if raw::close_from(3).is_err() {
         return ExitCode::from(70);
     }
+    // Calls in flight and jails that wait hold some ten descriptors each; programs have a bound of their own.
+    let files = rustix::process::getrlimit(Resource::Nofile);
+    let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     // A terminal's interrupt is for the server; the server then ends its jails itself.
     let _ = rustix::process::setsid();
     let Ok(server) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { return ExitCode::from(70) };
@@ -195,7 +198,11 @@ impl Spawner {
             }
             Step::Cell => {
                 let order = pool.template();
-                let Ok((channel, seat)) = order::channel() else { return Turn::Spawner };
+                let Ok((channel, seat)) = order::channel() else {
+                    // Out of descriptors, and the calls that wait hold some: made from nothing, they give them back.
+                    pool.fail();
+                    return Turn::Spawner;
+                };
                 let group = self.place.make(&order.limits);
                 match enter::fork_first(&order) {
                     Ok((None, owner)) => {
@@ -224,6 +231,10 @@ impl Spawner {
 
     fn take(&mut self, order: Order, fds: Vec<OwnedFd>) -> Turn {
         let Some(handed) = Handed::sort(fds) else { return Turn::Spawner };
+        if handed.roots.len() != order.roots.len() {
+            tell(&handed.call, &Word::Fault(format!("{} roots came for {}", handed.roots.len(), order.roots.len())));
+            return Turn::Spawner;
+        }
         if !order.command.is_empty() || !self.workshop || order.ground != Ground::Whole {
             return self.cold(&order, handed);
         }

@@ -43,7 +43,10 @@ def _zygote():
             raise OSError(ctypes.get_errno(), "a wall cannot be put up")
 
     def received(channel, count):
-        data, control_data, _, _ = channel.recvmsg(4096, _socket.CMSG_SPACE(4 * count), _socket.MSG_CMSG_CLOEXEC)
+        data, control_data, flags, _ = channel.recvmsg(4096, _socket.CMSG_SPACE(4 * count), _socket.MSG_CMSG_CLOEXEC)
+        if flags & _socket.MSG_CTRUNC:
+            # A wall may be among those that were lost.
+            posix._exit(1)
         fds = []
         for _, _, payload in control_data:
             fds += [int.from_bytes(payload[i : i + 4], sys.byteorder) for i in range(0, len(payload) // 4 * 4, 4)]
