@@ -249,11 +249,12 @@ async fn execute(
 /// How long a cancelled call may take to end; a program's processes are dead long before.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// How long a call may run. A program has a clock of its own, which names its limit; ours only backs it up.
+/// How long a call may run. A program has a clock of its own, which names its limit, and waits for a jail no longer than that; ours only backs
+/// it up.
 fn time_of(door: &Door, capability: &Capability, action: &Action) -> Duration {
     const BACKUP: Duration = Duration::from_secs(5);
     match action {
-        Action::RunPython(_) => door.manifest().python.timeout.max(capability.timeout) + BACKUP,
+        Action::RunPython(_) => door.manifest().python.timeout.max(capability.timeout) * 2 + BACKUP,
         _ => capability.timeout,
     }
 }

@@ -20,6 +20,7 @@ mod rlimits;
 mod sessions;
 mod spec;
 mod tally;
+mod ticket;
 mod verdict;
 mod words;
 

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::backend::{Backend, Probe, Progress, Stream};
+use super::backend::{Backend, Chunk, Probe, Progress, Stream};
 use super::collect::{Kept, sealed};
 use super::doorway;
 use super::ending::Ending;
@@ -18,13 +19,14 @@ use super::ground::Ground;
 use super::harvest;
 use super::interpreter::Interpreter;
 use super::link::{self, Link};
-use super::order::{self, Order, RootOrder};
+use super::order::{self, End, Order, RootOrder};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::preludes::Preludes;
 use super::sessions::Sessions;
 use super::spec::{JailSpec, Layers, Settings};
-use super::verdict;
-use super::words::{Flood, Words, collect, read_capped};
+use super::ticket::Ticket;
+use super::verdict::{self, Stop};
+use super::words::{Flood, Times, Told, Words, collect, read_capped};
 
 /// Runs programs behind walls that our own jail process builds, one process tree per call.
 #[derive(Debug)]
@@ -76,34 +78,120 @@ impl Native {
 
     async fn make(&self, spec: &JailSpec, order: Order, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
         let (began, before) = (Instant::now(), harvest::Before::look(spec.first_writable()));
-        let (mut pipes, ends) = Pipes::new()?;
-        let stdin = sealed(&[&spec.stdin])?;
-        let program = program_file(self, spec)?;
-        let mut words =
-            self.start(spec, order, [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()]).await?;
-        drop((ends, stdin, program));
-        let (flood, stop) = (Flood::new(spec.limits.output), Mutex::new(None));
-        let (mut output, mut error) = (Kept::new(spec.limits.output), Kept::new(spec.limits.output));
-        let (told, (), (), report) = tokio::join!(
-            words.listen(&flood, cancel, &stop),
-            collect(&mut pipes.output, Stream::Output, &mut output, &flood, progress.as_ref()),
-            collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress.as_ref()),
-            read_capped(&mut pipes.report),
-        );
-        words.doorway().close().await;
-        let (end, layers) = told?;
-        let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut tries = 0;
+        let mut tried = loop {
+            tries += 1;
+            let mut tried = self.attempt(spec, &order, cancel, progress.as_ref(), began).await?;
+            if tried.told.is_none() && began.elapsed() >= spec.limits.wall {
+                tried.stop.get_or_insert(Stop::Waited(spec.limits.wall));
+            }
+            // Not one instruction of the program has run: another jail may have it.
+            if tried.told.is_some() || tried.stop.is_some() || tries == TRIES {
+                break tried;
+            }
+        };
+        let Some((end, layers)) = tried.told.take() else {
+            let stop = match tried.stop {
+                None => Stop::NeverBegun,
+                Some(Stop::Waited(_)) => Stop::Waited(spec.limits.wall),
+                Some(stop) => stop,
+            };
+            return Ending::unbegun(began, stop, self.name()).await;
+        };
+        let Tried { stop, report, output, error, .. } = tried;
+        let stop = stop.map(|stop| if matches!(stop, Stop::Wall(_)) { Stop::Wall(spec.limits.wall) } else { stop });
         let report = verdict::read_report(&report);
         Ending { began, before, end, stop, report, output, error, isolation: Isolation { backend: self.name().to_owned(), layers } }
             .outcome(spec)
             .await
     }
 
+    /// Makes the call in one jail.
+    async fn attempt(
+        &self,
+        spec: &JailSpec,
+        order: &Order,
+        cancel: &CancellationToken,
+        progress: Option<&mpsc::Sender<Chunk>>,
+        began: Instant,
+    ) -> Result<Tried, NoRun> {
+        let (mut pipes, ends) = Pipes::new()?;
+        let stdin = sealed(&[&spec.stdin])?;
+        let program = program_file(self, spec)?;
+        let (flood, stop) = (Flood::new(spec.limits.output), Mutex::new(None));
+        let (mut output, mut error, mut report) = (Kept::new(spec.limits.output), Kept::new(spec.limits.output), Vec::new());
+        let times = Times { wait: spec.limits.wall.saturating_sub(began.elapsed()), run: spec.limits.wall + BACKUP };
+        let streams = [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()];
+        let Some(mut words) = self.start_in_time(spec, order, streams, cancel, &stop, times.wait).await? else {
+            return Ok(Tried { told: None, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), report, output, error });
+        };
+        drop((ends, stdin, program));
+        // What nobody will write to any more is not read to its end.
+        let (gone, silent) = (CancellationToken::new(), CancellationToken::new());
+        let listening = async {
+            let told = words.listen(&flood, cancel, &stop, times).await;
+            match told {
+                Ok(Told::Ended(..)) => {}
+                Ok(Told::Lost(_)) => silent.cancel(),
+                _ => gone.cancel(),
+            }
+            told
+        };
+        let streams = async {
+            tokio::select! {
+                ((), (), all) = async { tokio::join!(
+                    collect(&mut pipes.output, Stream::Output, &mut output, &flood, progress),
+                    collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress),
+                    read_capped(&mut pipes.report),
+                ) } => report = all,
+                () = gone.cancelled() => {}
+                // They end with the last process of the jail, and all of them are dying.
+                () = async { silent.cancelled().await; tokio::time::sleep(DYING).await } => {}
+            }
+        };
+        let (told, ()) = tokio::join!(listening, streams);
+        words.doorway().close().await;
+        let told = match told? {
+            Told::Ended(end, layers) => Some((end, layers)),
+            Told::Lost(layers) => Some((End::default(), layers)),
+            Told::Silent(layers) => {
+                self.leave(words.sent()).await;
+                Some((End::default(), layers))
+            }
+            Told::Unbegun => None,
+            Told::Untaken => {
+                self.leave(words.sent()).await;
+                None
+            }
+        };
+        Ok(Tried { told, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), report, output, error })
+    }
+
+    /// As [`Native::start`], but no longer than the call is wanted and may wait; nothing then, with the reason noted.
+    pub(super) async fn start_in_time(
+        &self,
+        spec: &JailSpec,
+        order: &Order,
+        program: [BorrowedFd<'_>; 5],
+        cancel: &CancellationToken,
+        stop: &Mutex<Option<Stop>>,
+        wait: Duration,
+    ) -> Result<Option<Words>, NoRun> {
+        let reason = tokio::select! {
+            biased;
+            words = self.start(spec, order, program) => return words.map(Some),
+            () = cancel.cancelled() => Stop::Cancelled,
+            () = tokio::time::sleep(wait) => Stop::Waited(spec.limits.wall),
+        };
+        *stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        Ok(None)
+    }
+
     /// Hands an order to the spawner; the five descriptors are standard input, output, error, the program, the report.
     ///
     /// # Errors
     /// [`NoRun::Fault`].
-    pub(super) async fn start(&self, spec: &JailSpec, order: Order, program: [BorrowedFd<'_>; 5]) -> Result<Words, NoRun> {
+    pub(super) async fn start(&self, spec: &JailSpec, order: &Order, program: [BorrowedFd<'_>; 5]) -> Result<Words, NoRun> {
         for root in &spec.roots {
             let length: usize = root.masked.iter().map(|path| path.len() + 3).sum();
             if length > MASKS || root.masked.len() > MOST_MASKS {
@@ -113,13 +201,14 @@ impl Native {
             }
         }
         let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
-        let mut fds = vec![theirs.as_fd()];
+        let ticket = Ticket::new().map_err(|e| NoRun::fault("making a ticket", e))?;
+        let mut fds = vec![theirs.as_fd(), ticket.as_fd()];
         fds.extend(program);
         fds.push(self.code()?);
         fds.extend(spec.roots.iter().map(|root| root.dir.as_fd()));
-        self.spawner.send(&order, &fds).await?;
+        let sent = self.spawner.send(order, &fds).await?;
         let socket = link::asynchronous(ours).map_err(|e| NoRun::fault("reading the channel", e))?;
-        Ok(Words::new(socket, spec.network.clone()))
+        Ok(Words::new(socket, ticket, sent, spec.network.clone()))
     }
 
     /// The bootstrap as the interpreter compiled it, in a file that all calls share.
@@ -129,6 +218,11 @@ impl Native {
         }
         let file = sealed(&[&self.interpreter.code])?;
         Ok(self.code.get_or_init(|| file).as_fd())
+    }
+
+    /// Does without the spawner that does not take an order.
+    pub(super) async fn leave(&self, sent: &link::Sent) {
+        self.spawner.leave(sent).await;
     }
 
     fn ground(&self) -> Ground {
@@ -143,11 +237,11 @@ impl Native {
         let order = Order { ground: ground.clone(), ..self.order(&spec) };
         match self.make(&spec, order, &CancellationToken::new(), None).await {
             Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
-            Ok(outcome) => Probe {
-                usable: false,
-                layers: outcome.isolation.layers,
-                why_not: Some(format!("a program that prints 42 ended as {:?}: {}", outcome.status, outcome.stderr.trim())),
-            },
+            Ok(outcome) => {
+                let said = outcome.evidence.unwrap_or_else(|| outcome.stderr.trim().to_owned());
+                let why_not = Some(format!("a program that prints 42 ended as {:?}: {said}", outcome.status));
+                Probe { usable: false, layers: outcome.isolation.layers, why_not }
+            }
             Err(no_run) => Probe { usable: false, layers: Layers::new(), why_not: Some(no_run.to_string()) },
         }
     }
@@ -229,6 +323,24 @@ impl Backend for Native {
             }
         })
     }
+}
+
+/// Jails in which a call is tried until its program begins.
+pub(super) const TRIES: u32 = 3;
+/// The jail keeps the time of its program, and two processes do; the server ends what neither of them ended in so much more.
+const BACKUP: Duration = Duration::from_secs(2);
+/// So long the streams of a jail that is gone may take to end.
+const DYING: Duration = Duration::from_secs(1);
+
+/// What came of a call in one jail.
+#[derive(Debug)]
+struct Tried {
+    /// How it ended, with the layers; nothing where the program never began.
+    told: Option<(End, Layers)>,
+    stop: Option<Stop>,
+    report: Vec<u8>,
+    output: Kept,
+    error: Kept,
 }
 
 /// Bytes of denied paths that fit into one message with the rest of the order.

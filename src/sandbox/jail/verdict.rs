@@ -4,15 +4,23 @@ use super::order::End;
 use super::outcome::{Limit, Picture, Status, Usage};
 use super::spec::Limits;
 
-/// Why the server itself ended the program; noted before it did.
+/// Why the server itself ended the call; noted before it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The client cancelled.
     Cancelled,
     /// A stream ran over.
     Flood(u64),
-    /// The time of a call in a session is over.
+    /// The time of the program is over.
     Wall(std::time::Duration),
+    /// It waited so long for a jail; the program has not begun.
+    Waited(std::time::Duration),
+    /// The session it was for was busy for so long; the program has not begun.
+    Busy(std::time::Duration),
+    /// Jail after jail was ended from outside before the program began.
+    NeverBegun,
+    /// The jail was ended from outside, with nobody left to tell of the program.
+    Lost,
 }
 
 /// The exception that ended the program, as the interpreter reported it. The program could forge it; it then lies about itself alone.
@@ -60,6 +68,22 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
         Some(Stop::Cancelled) => return plain(Status::Killed, Some("the call was cancelled".to_owned())),
         Some(Stop::Flood(bytes)) => return limit(Limit::Output, format!("{bytes} bytes of output, the program was stopped")),
         Some(Stop::Wall(wall)) => return limit(Limit::Wall, format!("still running after {} ms", wall.as_millis())),
+        Some(Stop::Waited(wall)) => {
+            return limit(Limit::Wall, format!("no jail was ready within {} ms; the program did not begin", wall.as_millis()));
+        }
+        Some(Stop::Busy(wall)) => {
+            return limit(Limit::Wall, format!("the session was busy for {} ms; the program did not begin", wall.as_millis()));
+        }
+        Some(Stop::NeverBegun) => {
+            return plain(
+                Status::SandboxError,
+                Some("its jails were ended from outside before the program began; it did not run".to_owned()),
+            );
+        }
+        Some(Stop::Lost) => {
+            let why = "the jail was ended from outside while the program ran, and all of it with the jail; how far it came is not known";
+            return plain(Status::SandboxError, Some(why.to_owned()));
+        }
         None => {}
     }
     if let Some((hit, evidence)) = &end.stopped {
@@ -68,8 +92,10 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
     if let Some(signal) = end.signal {
         return plain(Status::Killed, Some(format!("signal {signal}")));
     }
-    if end.exit == Some(0) {
-        return plain(Status::Ok, None);
+    match end.exit {
+        Some(0) => return plain(Status::Ok, None),
+        None => return plain(Status::SandboxError, Some("the program ended, and nobody was left who could tell how".to_owned())),
+        Some(_) => {}
     }
     match report.raised.as_ref().and_then(|raised| by_exception(raised, end, limits)) {
         Some((hit, evidence)) => limit(hit, evidence),
@@ -171,6 +197,11 @@ mod tests {
         assert_eq!(judged(&end, None, Some(("MemoryError", None, None))), (Status::Limit, Some(Limit::Wall)));
         assert_eq!(judged(&end, Some(&Stop::Cancelled), None), (Status::Killed, None));
         assert_eq!(judged(&end, Some(&Stop::Flood(9)), None), (Status::Limit, Some(Limit::Output)));
+        let nothing = End::default();
+        assert_eq!(judged(&nothing, Some(&Stop::Waited(std::time::Duration::ZERO)), None), (Status::Limit, Some(Limit::Wall)));
+        for stop in [Stop::NeverBegun, Stop::Lost] {
+            assert_eq!(judged(&nothing, Some(&stop), None), (Status::SandboxError, None));
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) struct Cell {
     program: Option<i32>,
     /// Whether it sits behind all walls. It may say so before its number is known here.
     seated: bool,
-    /// When an interpreter was asked to come in.
+    /// When the jail was begun, then when an interpreter was asked to come in.
     asked: Instant,
     /// The call it was given.
     charge: Option<Charge>,
@@ -50,8 +50,9 @@ pub(super) enum State {
     Taken,
 }
 
-/// So long an interpreter may take to come in.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// So long an interpreter may take to come in, and so long init may take to build.
+const PATIENCE: Duration = Duration::from_secs(2);
+const BUILDING: Duration = Duration::from_secs(10);
 
 /// What the kernel's count of kills says.
 pub(super) fn oom(kills: u64) -> Option<(Limit, String)> {
@@ -103,7 +104,7 @@ impl Cell {
 
     /// In a forked process: what is to be closed there.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        let charge = self.charge.iter().map(Charge::descriptor);
+        let charge = self.charge.iter().flat_map(Charge::descriptors);
         let group = self.group.iter().flat_map(Group::descriptors);
         [self.channel.as_raw_fd()].into_iter().chain(self.ways.iter().map(AsRawFd::as_raw_fd)).chain(charge).chain(group)
     }
@@ -114,8 +115,10 @@ impl Cell {
             let mut end = end.clone();
             end.stopped = self.group.as_ref().and_then(|group| oom(group.kills()));
             let _ = order::send(self.channel.as_fd(), &Word::Ended(end.clone()), &[]);
-            if let Some(charge) = &mut self.charge {
-                charge.ended = Some(end);
+            match &mut self.charge {
+                Some(charge) => charge.program_ended(end),
+                // No call may come to it any more.
+                None => self.end(),
             }
         }
         if self.init == pid
@@ -168,9 +171,18 @@ impl Cell {
         (self.state, self.asked) = (State::Seating, Instant::now());
     }
 
-    /// When it will have waited too long for an interpreter.
+    /// When it will have taken too long to be built, or waited too long for an interpreter.
     pub(super) fn late(&self) -> Option<Instant> {
-        (self.state == State::Seating).then(|| self.asked + PATIENCE)
+        match self.state {
+            State::Building => Some(self.asked + BUILDING),
+            State::Seating => Some(self.asked + PATIENCE),
+            _ => None,
+        }
+    }
+
+    /// Whether it waits for a word of the interpreter that is to fork.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.state == State::Seating && self.program.is_none()
     }
 
     /// When something has to be done without anything being said: for too late an interpreter, or too long a call.
@@ -212,17 +224,18 @@ impl Cell {
                 return;
             }
         };
-        let mut fds = vec![handed.call.as_fd()];
-        fds.extend(handed.program.iter().map(AsFd::as_fd));
+        let mut fds = vec![handed.call.as_fd(), handed.program.ticket.as_fd()];
+        fds.extend(handed.program.fds.iter().map(AsFd::as_fd));
         fds.extend(roots.iter().map(|tree| tree.fd.as_fd()));
         fds.extend(more);
         let masked = order.roots.iter().map(|root| root.masked.clone()).collect();
         let go = Go { start_dir: order.start_dir.clone(), wall: order.limits.wall, masked, new_program };
         let handed_over = order::send(self.channel.as_fd(), &go, &fds).map_err(|e| e.to_string());
-        match handed_over.and_then(|()| Charge::new(&handed.call, order.limits.wall)) {
+        match handed_over.and_then(|()| Charge::new(handed, order.limits.wall)) {
             Ok(charge) => self.charge = Some(charge),
-            Err(e) => {
-                tell(&handed.call, &Word::Fault(format!("handing over a call: {e}")));
+            // It is dead, and has heard of nothing.
+            Err(_) => {
+                tell(&handed.call, &Word::Returned);
                 self.end();
             }
         }

@@ -27,6 +27,8 @@ const WAITING: usize = 64;
 const QUIET: Duration = Duration::from_millis(3);
 /// So many forks, then a new interpreter is started: what its memory looks like does not stay the same for ever.
 const FORKS: u32 = 5000;
+/// So long an interpreter may take to start, with all that is imported into it.
+const STARTING: Duration = Duration::from_mins(1);
 /// So many jails in a row that came to nothing, and the pool is given up for a while.
 const FAILURES: u32 = 3;
 
@@ -133,12 +135,15 @@ impl Pool {
     /// Everything that may speak: the interpreter, then the jails.
     pub(super) fn channels(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let zygote = self.zygote.iter().map(|zygote| zygote.channel.as_fd());
-        zygote.chain(self.cells.iter().filter_map(Cell::channel))
+        // Who waits may give up.
+        let waiting = self.queue.iter().map(|(_, handed)| handed.call.as_fd());
+        zygote.chain(self.cells.iter().filter_map(Cell::channel)).chain(waiting)
     }
 
     /// When something is to be done without anything being said.
     pub(super) fn due(&self) -> Option<Instant> {
-        let late = self.cells.iter().filter_map(Cell::due).min();
+        let starting = self.zygote.iter().filter(|_| !self.zygote_ready).map(|zygote| zygote.since + STARTING);
+        let late = self.cells.iter().filter_map(Cell::due).chain(starting).min();
         let next = match self.want() {
             Want::Nothing => None,
             // A call waits: at once.
@@ -220,6 +225,7 @@ impl Pool {
         self.cells.iter_mut().for_each(|cell| cell.died(pid, end));
         if self.zygote.as_ref().is_some_and(|zygote| zygote.pid == pid) {
             self.failures += u32::from(!self.zygote_ready);
+            self.zygote = None;
             self.let_go();
         }
         if self.cells.iter().any(|cell| cell.is_of(pid) && !matches!(cell.state(), State::Taken | State::Ready)) {
@@ -228,15 +234,19 @@ impl Pool {
         self.cells.retain(|cell| !cell.is_of(pid));
     }
 
-    /// Does without the interpreter from now on. It leaves when its channel closes; the jails in which a fork of it waits stay good.
+    /// Does without the interpreter from now on, and ends it: it may do nothing any more. The jails in which a fork of it waits stay good.
     fn let_go(&mut self) {
+        if let Some(zygote) = &self.zygote {
+            let _ = rustix::process::kill_process(zygote.pid, rustix::process::Signal::KILL);
+        }
         (self.zygote, self.zygote_ready, self.forks) = (None, false, 0);
         self.forking.clear();
         self.cells.iter_mut().filter(|cell| cell.state() == State::Seating).for_each(Cell::end);
     }
 
     /// Ends the pool and every jail of it; what is left are the memory groups, to be removed when all are dead.
-    pub(super) fn close(self) -> impl Iterator<Item = Group> {
+    pub(super) fn close(mut self) -> impl Iterator<Item = Group> {
+        self.let_go();
         self.cells.into_iter().filter_map(Cell::close)
     }
 
@@ -249,6 +259,7 @@ impl Pool {
 
     /// Gives the pool up. What it leaves must be kept until the inits are dead: calls run in some.
     pub(super) fn retire(mut self) -> impl Iterator<Item = Retired> {
+        self.let_go();
         self.cells.iter_mut().filter(|cell| cell.state() != State::Taken).for_each(Cell::end);
         self.cells.into_iter().map(Retired)
     }
@@ -266,13 +277,22 @@ impl Pool {
     /// Says what is to be done.
     pub(super) fn step(&mut self) -> Step {
         let now = Instant::now();
+        let mut mute = self.zygote.as_ref().is_some_and(|zygote| !self.zygote_ready && zygote.since + STARTING <= now);
         for cell in self.cells.iter_mut().filter(|cell| cell.late().is_some_and(|late| late <= now)) {
+            mute |= cell.is_unanswered();
             cell.end();
             self.failures += 1;
         }
+        if mute {
+            // It will not come to anything more: the calls that wait are made without it, and another is started.
+            self.let_go();
+        }
         while let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
             let Some((order, handed)) = self.queue.pop_front() else { break };
-            cell.give(&order, &handed);
+            // A call that was given up takes no jail.
+            if handed.program.ticket.is_there() {
+                cell.give(&order, &handed);
+            }
         }
         loop {
             let want = self.want();
@@ -336,6 +356,7 @@ impl Pool {
             }
         }
         self.cells.iter_mut().for_each(|cell| cell.hear(heard));
+        self.queue.retain(|(_, handed)| !heard.has(handed.call.as_fd()));
         if self.cells.iter().any(|cell| cell.state() == State::Ready) {
             self.failures = 0;
         }
@@ -366,7 +387,7 @@ mod tests {
         let mut others = Vec::new();
         for number in 1..=cells {
             let (ours, theirs) = order::channel().unwrap();
-            pool.add_cell(Pid::from_raw(1_000_000 + number).unwrap(), ours, None);
+            pool.add_cell(Pid::from_raw(ABSENT + number).unwrap(), ours, None);
             order::send(theirs.as_fd(), &Word::Built, &[]).unwrap();
             others.push(theirs);
         }
@@ -379,9 +400,12 @@ mod tests {
         pool.step()
     }
 
+    /// Beyond every number that a process can have (`proc_sys_kernel(5)`).
+    const ABSENT: i32 = 1 << 30;
+
     fn with_interpreter(pool: &mut Pool) -> OwnedFd {
         let (channel, theirs) = order::channel().unwrap();
-        pool.add_zygote(Zygote { pid: Pid::from_raw(999_999).unwrap(), channel });
+        pool.add_zygote(Zygote { pid: Pid::from_raw(ABSENT).unwrap(), channel, since: Instant::now() });
         order::send(theirs.as_fd(), &Word::Seated, &[]).unwrap();
         theirs
     }
@@ -463,7 +487,7 @@ mod tests {
         step(&mut pool);
         for number in 1..=3 {
             assert!(!pool.is_broken());
-            pool.died(Pid::from_raw(1_000_000 + number).unwrap(), &End::default());
+            pool.died(Pid::from_raw(ABSENT + number).unwrap(), &End::default());
         }
         assert!(pool.is_broken() && matches!(step(&mut pool), Step::None));
     }
