@@ -84,6 +84,12 @@ impl World {
         Self::made(&named, Settings { interpreter: interpreter(), sessions, ..Settings::default() }).unwrap()
     }
 
+    /// The strongest backend over another interpreter, whose waiting one imports these modules.
+    pub(crate) fn over(interpreter: PathBuf, preload: &[&str]) -> Self {
+        let preload = preload.iter().map(|&name| name.to_owned()).collect();
+        Self::made("auto", Settings { interpreter, preload, ..Settings::default() }).unwrap()
+    }
+
     /// One backend by its name. As root the folders are open to all and the interpreter is the system's: only `native` shows other things to
     /// another user.
     pub(crate) fn of(backend: &str) -> Result<Self, NoRun> {

@@ -97,7 +97,9 @@ impl Link {
             let link = match &*running {
                 Some(link) if !link.takes_nothing() => Arc::clone(link),
                 old => {
-                    old.iter().for_each(|old| old.is_hung());
+                    if let Some(old) = old {
+                        old.is_hung();
+                    }
                     Arc::clone(running.insert(Arc::new(self.start()?)))
                 }
             };

@@ -1,5 +1,6 @@
 //! Where untrusted Python runs: one fresh process tree per call, behind walls that the machine has proven to hold.
 
+mod attempt;
 mod backend;
 mod bubblewrap;
 mod collect;
@@ -14,8 +15,10 @@ mod link;
 mod native;
 pub(in crate::sandbox) mod order;
 mod outcome;
+mod picture;
 mod preludes;
 mod reduced;
+mod report;
 mod rlimits;
 mod sessions;
 mod spec;

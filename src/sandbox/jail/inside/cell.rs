@@ -231,13 +231,12 @@ impl Cell {
         let masked = order.roots.iter().map(|root| root.masked.clone()).collect();
         let go = Go { start_dir: order.start_dir.clone(), wall: order.limits.wall, masked, new_program };
         let handed_over = order::send(self.channel.as_fd(), &go, &fds).map_err(|e| e.to_string());
-        match handed_over.and_then(|()| Charge::new(handed, order.limits.wall)) {
-            Ok(charge) => self.charge = Some(charge),
+        if let Ok(charge) = handed_over.and_then(|()| Charge::new(handed, order.limits.wall)) {
+            self.charge = Some(charge);
+        } else {
             // It is dead, and has heard of nothing.
-            Err(_) => {
-                tell(&handed.call, &Word::Returned);
-                self.end();
-            }
+            tell(&handed.call, &Word::Returned);
+            self.end();
         }
     }
 }

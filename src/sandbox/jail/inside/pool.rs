@@ -9,6 +9,7 @@ use rustix::process::Pid;
 
 use super::cell::{Cell, Heard, State};
 use super::cgroup::Group;
+use super::retired::Retired;
 use super::supervisor::Handed;
 use super::zygote::Zygote;
 use crate::sandbox::jail::order::{self, End, Order, Word};
@@ -47,33 +48,6 @@ pub(super) struct Pool {
     /// The jails for which the interpreter was told to fork, in the order in which it will answer.
     forking: VecDeque<Pid>,
     last_call: Instant,
-}
-
-/// A jail whose pool is gone.
-#[derive(Debug)]
-pub(super) struct Retired(Cell);
-
-impl Retired {
-    /// As [`Pool::close`].
-    pub(super) fn close(self) -> Option<Group> {
-        self.0.close()
-    }
-
-    /// The jail.
-    pub(super) fn cell(&self) -> &Cell {
-        &self.0
-    }
-
-    /// Hears what is said to it.
-    pub(super) fn hear(&mut self, heard: &Heard) {
-        self.0.hear(heard);
-    }
-
-    /// Takes note of a dead process; whether this was its last one.
-    pub(super) fn died(&mut self, pid: Pid, end: &End) -> bool {
-        self.0.died(pid, end);
-        self.0.is_of(pid)
-    }
 }
 
 /// What a pool wants next.
@@ -261,7 +235,7 @@ impl Pool {
     pub(super) fn retire(mut self) -> impl Iterator<Item = Retired> {
         self.let_go();
         self.cells.iter_mut().filter(|cell| cell.state() != State::Taken).for_each(Cell::end);
-        self.cells.into_iter().map(Retired)
+        self.cells.into_iter().map(Retired::new)
     }
 
     /// Whether calls wait for a jail of it; giving it up would drop them.

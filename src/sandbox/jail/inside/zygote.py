@@ -53,6 +53,8 @@ def _zygote():
         return data, fds
 
     def program(channel_fd, rules, groups, hurry):
+        if sequences and enter_there is not enter_in_a_copy:
+            must(libc.syscall(*sequences))
         for fd in groups:
             posix.write(fd, b"0")
         posix.dup2(channel_fd, 3, False)
@@ -112,18 +114,91 @@ def _zygote():
 
         running.send(wait)
 
-    def enter(fds, groups, hurry):
-        init, channel_fd = fds[:2]
-        must(libc.setns(init, namespaces))
-        pid = posix.fork()
-        if pid == 0:
-            program(channel_fd, fds[2] if len(fds) > 2 else None, groups, hurry)
-        control.send(b'{"Forked":%d}' % pid)
-        posix._exit(0)
+    # What the process that enters a jail is to know, and the number of the program that it forked there.
+    errand = None
+    forked = 0
+
+    def enter(_=None):
+        nonlocal forked
+        try:
+            fds, groups, hurry = errand
+            must(libc.setns(fds[0], namespaces))
+            pid = posix.fork()
+            if pid == 0:
+                try:
+                    program(fds[1], fds[2] if len(fds) > 2 else None, groups, hurry)
+                finally:
+                    posix._exit(1)
+            forked = pid
+        except Exception:
+            forked = 0
+        return 0
+
+    def restarting():
+        # A process that was started with this memory, and what it forks, is not registered for restartable sequences (rseq(2)), while its C
+        # library goes on reading there which processor it is on. How to register again, once the kernel has said that this is how the
+        # library did it (EBUSY); without a number where there is nothing to do, and None where it cannot be found out.
+        try:
+            size, offset = (kind.in_dll(libc, name).value for kind, name in ((ctypes.c_uint, "__rseq_size"), (ctypes.c_ssize_t, "__rseq_offset")))
+        except ValueError:
+            return ()
+        if size == 0:
+            return ()
+        if posix.uname().machine != "x86_64":
+            return None
+        libc.pthread_self.restype = ctypes.c_ulong
+        for length in (32, size):
+            # The thread's own address is where offsets begin (psABI); the signature is that of the C library (RSEQ_SIG).
+            arguments = [ctypes.c_ulong(n) for n in (334, libc.pthread_self() + offset, length, 0, 0x53053053)]
+            if libc.syscall(*arguments) < 0 and ctypes.get_errno() == 16:
+                return arguments
+        return None
+
+    def entering():
+        # Only a child of a process that has joined a process namespace is in it, and none comes out again: so another one enters, and forks the
+        # program. It needs no memory of its own for that (clone(2), CLONE_VM and CLONE_VFORK): it takes this one's, which stands still
+        # meanwhile, and a stack on which the program then stays. An interpreter that measures its stack (since 3.14) would take the other
+        # one for an overflow.
+        clone = getattr(ctypes.PyDLL(None), "clone", None)
+        if clone is None or sequences is None or sys.version_info >= (3, 14):
+            return None
+        size = dict(limits).get(resource.RLIMIT_STACK, 1 << 22) & -4096
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+        # PROT_READ and PROT_WRITE; MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE and MAP_STACK (mmap(2)). The lowest page stays closed.
+        low = libc.mmap(None, size + 4096, 3, 0x24022, -1, 0)
+        if low in (None, ctypes.c_void_p(-1).value):
+            return None
+        libc.mprotect(ctypes.c_void_p(low), ctypes.c_size_t(4096), 0)
+        # MADV_NOHUGEPAGE: a few pages of it are ever used.
+        libc.madvise(ctypes.c_void_p(low), ctypes.c_size_t(size + 4096), 15)
+        begin = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(enter)
+        top = ctypes.c_void_p(low + size + 4096)
+
+        # CLONE_VM, CLONE_VFORK and SIGCHLD (sched.h).
+        return lambda: clone(begin, top, 0x4111, None)
+
+    def enter_in_a_copy():
+        # Where memory cannot be shared, the number comes back through a pipe.
+        nonlocal forked
+        told, tell = posix.pipe()
+        child = posix.fork()
+        if child == 0:
+            try:
+                enter()
+                posix.write(tell, b"%d" % forked)
+            finally:
+                posix._exit(0)
+        posix.close(tell)
+        forked = int(posix.read(told, 32) or b"0")
+        posix.close(told)
+        return child
 
     # The prelude is ours, and not of any call.
     running = _toolgate(prelude)
     next(running)
+    sequences = restarting()
+    enter_there = entering() or enter_in_a_copy
     # `posix.fork` runs the hooks that renew random seeds; frozen objects are not touched by the collector, so their pages stay shared.
     gc.collect()
     gc.freeze()
@@ -136,19 +211,16 @@ def _zygote():
         order, fds = received(control, 11)
         if not order:
             posix._exit(0)
-        child = posix.fork()
-        if child == 0:
-            try:
-                # `fork`, how many of the last ones are the doors of the groups, and whether a call waits for it.
-                _, doors, hurry = order.split()
-                walls = len(fds) - int(doors)
-                enter(fds[:walls], fds[walls:], hurry == b"1")
-            finally:
-                posix._exit(1)
+        # `fork`, how many of the last ones are the doors of the groups, and whether a call waits for it.
+        _, doors, hurry = order.split()
+        walls = len(fds) - int(doors)
+        errand, forked = (fds[:walls], fds[walls:], hurry == b"1"), 0
+        child = enter_there()
         for fd in fds:
             posix.close(fd)
-        if posix.waitpid(child, 0)[1] != 0:
-            control.send(b'{"Forked":0}')
+        if child < 0 or posix.waitpid(child, 0)[1] != 0:
+            forked = 0
+        control.send(b'{"Forked":%d}' % forked)
 
 
 _zygote()
