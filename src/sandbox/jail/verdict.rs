@@ -35,6 +35,9 @@ pub(super) struct Verdict {
     pub(super) evidence: Option<String>,
 }
 
+/// What is said of a program that began, and of whose end nobody has told.
+const UNTOLD: &str = "the program is dead, and how it ended is not known: its jail was ended or held up from outside";
+
 /// Judges an end.
 pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Limits) -> Verdict {
     let limit = |limit, evidence: String| Verdict { status: Status::Limit, limit: Some(limit), evidence: Some(evidence) };
@@ -56,8 +59,7 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
             );
         }
         Some(Stop::Lost) => {
-            let why = "the jail was ended from outside while the program ran, and all of it with the jail; how far it came is not known";
-            return plain(Status::SandboxError, Some(why.to_owned()));
+            return plain(Status::SandboxError, Some(UNTOLD.to_owned()));
         }
         None => {}
     }
@@ -69,7 +71,7 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
     }
     match end.exit {
         Some(0) => return plain(Status::Ok, None),
-        None => return plain(Status::SandboxError, Some("the program ended, and nobody was left who could tell how".to_owned())),
+        None => return plain(Status::SandboxError, Some(UNTOLD.to_owned())),
         Some(_) => {}
     }
     match report.raised.as_ref().and_then(|raised| by_exception(raised, end, limits)) {

@@ -190,12 +190,12 @@ impl Cell {
         self.late().or_else(|| self.charge.as_ref().and_then(Charge::due))
     }
 
-    /// Hands a call to the interpreter that waits in it.
-    pub(super) fn give(&mut self, order: &Order, handed: &Handed) {
-        self.hand_over(order, handed, None, &[]);
+    /// Hands a call to the interpreter that waits in it; false where nobody is there any more.
+    pub(super) fn give(&mut self, order: &Order, handed: &Handed) -> bool {
+        self.hand_over(order, handed, None, &[])
     }
 
-    /// Hands over a call that starts an interpreter of its own; false where it cannot be bounded here.
+    /// Hands over a call that starts an interpreter of its own; false where it cannot be bounded here, or nobody is there any more.
     pub(super) fn give_to_new(&mut self, order: &Order, handed: &Handed) -> bool {
         let Ok(doors) = self.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else {
             self.end();
@@ -207,21 +207,26 @@ impl Cell {
         };
         let groups = Groups { doors: doors.len(), counted: counter.is_some() };
         let more: Vec<BorrowedFd<'_>> = doors.iter().map(AsFd::as_fd).chain(counter.iter().map(AsFd::as_fd)).collect();
-        self.hand_over(order, handed, Some(groups), &more);
+        let given = self.hand_over(order, handed, Some(groups), &more);
         // Not before: init would take it for the end of an interpreter that was about to come.
         self.ways.clear();
-        true
+        given
     }
 
-    /// Hands a call over, with its roots as detached mounts.
-    fn hand_over(&mut self, order: &Order, handed: &Handed, new_program: Option<Groups>, more: &[BorrowedFd<'_>]) {
+    /// Whether it was given a call that did not begin in it.
+    pub(super) fn did_not_begin(&self) -> bool {
+        self.charge.as_ref().is_some_and(Charge::did_not_begin)
+    }
+
+    /// Hands a call over, with its roots as detached mounts; false where it is still to be given to somebody.
+    fn hand_over(&mut self, order: &Order, handed: &Handed, new_program: Option<Groups>, more: &[BorrowedFd<'_>]) -> bool {
         self.state = State::Taken;
         let roots = match trees::roots(order, &handed.roots, enter::eyes()) {
             Ok(roots) => roots,
             Err(word) => {
                 tell(&handed.call, &word);
                 self.end();
-                return;
+                return true;
             }
         };
         let mut fds = vec![handed.call.as_fd(), handed.program.ticket.as_fd()];
@@ -230,13 +235,29 @@ impl Cell {
         fds.extend(more);
         let masked = order.roots.iter().map(|root| root.masked.clone()).collect();
         let go = Go { start_dir: order.start_dir.clone(), wall: order.limits.wall, masked, new_program };
-        let handed_over = order::send(self.channel.as_fd(), &go, &fds).map_err(|e| e.to_string());
-        if let Ok(charge) = handed_over.and_then(|()| Charge::new(handed, order.limits.wall)) {
+        if order::send(self.channel.as_fd(), &go, &fds).is_err() {
+            // It is dead, and has heard of nothing.
+            self.end();
+            return false;
+        }
+        if let Ok(charge) = Charge::new(handed, order.limits.wall) {
             self.charge = Some(charge);
         } else {
-            // It is dead, and has heard of nothing.
             tell(&handed.call, &Word::Returned);
             self.end();
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+impl Cell {
+    /// As if everything that it waits for were overdue.
+    pub(super) fn grow_old(&mut self) {
+        let now = Instant::now();
+        self.asked = now.checked_sub(BUILDING).unwrap_or(now);
+        if let Some(charge) = &mut self.charge {
+            charge.grow_old();
         }
     }
 }

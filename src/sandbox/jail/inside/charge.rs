@@ -82,6 +82,11 @@ impl Charge {
         (!self.over).then(|| self.begins.map_or(self.deadline, |begins| begins.min(self.deadline)))
     }
 
+    /// Whether it was taken back because it did not begin.
+    pub(super) fn did_not_begin(&self) -> bool {
+        self.returned
+    }
+
     /// Takes note of the end of the program. Init is to tell of it.
     pub(super) fn program_ended(&mut self, end: End) {
         let now = Instant::now();
@@ -127,6 +132,14 @@ impl Charge {
         end.usage.cpu_ms += dead.usage.cpu_ms;
         end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(dead.usage.max_rss_bytes);
         tell(&self.channel, &Word::Ended(end));
+    }
+}
+
+#[cfg(test)]
+impl Charge {
+    /// As if it should have begun by now.
+    pub(super) fn grow_old(&mut self) {
+        self.begins = self.begins.map(|_| Instant::now());
     }
 }
 

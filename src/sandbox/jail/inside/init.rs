@@ -292,8 +292,8 @@ fn over(program: &Program, end: &mut End) -> bool {
                 // What was noted before a kill wins.
                 end.stopped = end.stopped.take().or(ended.stopped);
             }
-            // A spawner that is gone can tell nothing any more.
-            _ => end.signal = Some(nix::libc::SIGKILL),
+            // A spawner that is gone can tell nothing any more, and with it goes the jail.
+            _ => {}
         }
         over = true;
     }

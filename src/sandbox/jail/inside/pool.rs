@@ -177,9 +177,10 @@ impl Pool {
     pub(super) fn call(&mut self, order: Order, handed: Handed) -> Option<(Order, Handed)> {
         self.last_call = Instant::now();
         self.warm = true;
-        if let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
-            cell.give(&order, &handed);
-            return None;
+        while let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
+            if cell.give(&order, &handed) {
+                return None;
+            }
         }
         if self.zygote_ready && self.queue.len() < WAITING {
             self.queue.push_back((order, handed));
@@ -264,8 +265,8 @@ impl Pool {
         while let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
             let Some((order, handed)) = self.queue.pop_front() else { break };
             // A call that was given up takes no jail.
-            if handed.program.ticket.is_there() {
-                cell.give(&order, &handed);
+            if handed.program.ticket.is_there() && !cell.give(&order, &handed) {
+                self.queue.push_front((order, handed));
             }
         }
         loop {
@@ -330,6 +331,10 @@ impl Pool {
             }
         }
         self.cells.iter_mut().for_each(|cell| cell.hear(heard));
+        if self.cells.iter().any(Cell::did_not_begin) {
+            // Whatever held that one up holds up the others, too.
+            self.cells.iter_mut().filter(|cell| matches!(cell.state(), State::Ready | State::Empty)).for_each(Cell::end);
+        }
         self.queue.retain(|(_, handed)| !heard.has(handed.call.as_fd()));
         if self.cells.iter().any(|cell| cell.state() == State::Ready) {
             self.failures = 0;
@@ -338,11 +343,15 @@ impl Pool {
 }
 
 #[cfg(test)]
+#[path = "pool_waits.rs"]
+mod waits;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::sandbox::jail::order::RootOrder;
 
-    fn order() -> Order {
+    pub(super) fn order() -> Order {
         let interpreter = serde_json::json!({
             "program": "/usr/bin/python3", "argv0": "python3", "version": "3.11.2", "needs": [], "links": [], "module_path": [],
         });
@@ -354,7 +363,7 @@ mod tests {
     }
 
     /// A pool that was quiet for long, with cells that said that they stand; the channels of their other sides.
-    fn quiet(cells: i32) -> (Pool, Vec<OwnedFd>) {
+    pub(super) fn quiet(cells: i32) -> (Pool, Vec<OwnedFd>) {
         let order = order();
         let mut pool = Pool::new(&order);
         pool.last_call = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
@@ -368,7 +377,7 @@ mod tests {
         (pool, others)
     }
 
-    fn step(pool: &mut Pool) -> Step {
+    pub(super) fn step(pool: &mut Pool) -> Step {
         let heard = Heard::wait(pool.channels(), Some(Duration::ZERO));
         pool.hear(&heard);
         pool.step()
@@ -377,7 +386,7 @@ mod tests {
     /// Beyond every number that a process can have (`proc_sys_kernel(5)`).
     const ABSENT: i32 = 1 << 30;
 
-    fn with_interpreter(pool: &mut Pool) -> OwnedFd {
+    pub(super) fn with_interpreter(pool: &mut Pool) -> OwnedFd {
         let (channel, theirs) = order::channel().unwrap();
         pool.add_zygote(Zygote { pid: Pid::from_raw(ABSENT).unwrap(), channel, since: Instant::now() });
         order::send(theirs.as_fd(), &Word::Seated, &[]).unwrap();

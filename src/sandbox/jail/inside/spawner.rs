@@ -26,6 +26,8 @@ use crate::sandbox::jail::tally::{self, Pooled};
 
 /// What is added to the nice value where shares of processors cannot be bounded.
 const LOW_PRIORITY: i32 = 10;
+/// The last of the signals (`signal(7)`).
+const MOST_SIGNALS: i32 = 64;
 /// How many kinds of calls have jails that wait.
 const MOST_POOLS: usize = 3;
 
@@ -44,6 +46,9 @@ pub(super) fn serve() -> ExitCode {
     if raw::close_from(3).is_err() {
         return ExitCode::from(70);
     }
+    // A program finds them as an interpreter does that a shell starts, wherever the server runs: `nohup`, a shell's background. A broken pipe stays
+    // an error of whoever writes here; Python has it so as well.
+    (1..=MOST_SIGNALS).filter(|signal| *signal != nix::libc::SIGPIPE).for_each(raw::heed);
     // Calls in flight and jails that wait hold some ten descriptors each; programs have a bound of their own.
     let files = rustix::process::getrlimit(Resource::Nofile);
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
