@@ -15,7 +15,7 @@ use super::backend::{Progress, Stream};
 use super::collect::sealed;
 use super::ending::Ending;
 use super::native::{Native, Pipes, program_file};
-use super::order;
+use super::order::{self, Order};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::report::{self, Reading, Report};
 use super::spec::{JailRoot, JailSpec, Layers, Session, SessionBounds};
@@ -37,6 +37,8 @@ struct Live {
     profile: String,
     /// What was masked when it began; the masks stand for as long as it lives.
     masked: Vec<Masked>,
+    /// The walls it was built with, which stand as long.
+    walls: Walls,
     last_used: Mutex<Instant>,
     // One call at a time; a second one waits.
     state: tokio::sync::Mutex<State>,
@@ -55,6 +57,31 @@ struct Masked {
     root: String,
     path: String,
     object: Option<(u64, u64)>,
+}
+
+/// What a session is built with: a manifest that says something else by now is not held by it.
+#[derive(Debug)]
+struct Walls {
+    order: Order,
+    /// Which folders its roots are.
+    roots: Vec<Option<(u64, u64)>>,
+}
+
+impl Walls {
+    /// Those that a call asks for.
+    fn of(native: &Native, spec: &JailSpec) -> Self {
+        let object = |root: &JailRoot| rustix::fs::fstat(&root.dir).ok().map(|facts| (facts.st_dev, facts.st_ino));
+        let mut order = native.order(spec);
+        // They are looked at by themselves.
+        order.roots.iter_mut().for_each(|root| root.masked.clear());
+        // What is left of an hour's budget differs from call to call.
+        order.limits.cpu = Duration::ZERO;
+        Self { order, roots: spec.roots.iter().map(object).collect() }
+    }
+
+    fn are(&self, asked: &Self) -> bool {
+        self.order.is_of_kind(&asked.order) && self.roots == asked.roots && self.roots.iter().all(Option::is_some)
+    }
 }
 
 /// Looks at what is to be masked now.
@@ -121,6 +148,12 @@ impl Sessions {
                     self.live().remove(handle);
                     return Err(gone("has ended: what is denied in its folders is not what it was when it began"));
                 }
+                if !live.walls.are(&Walls::of(native, spec)) {
+                    self.live().remove(handle);
+                    return Err(gone(
+                        "has ended: the manifest gives its programs other roots, limits or rights by now, or the folders are others",
+                    ));
+                }
                 (handle.clone(), live)
             }
         };
@@ -163,6 +196,7 @@ impl Sessions {
             owner: spec.owner.clone(),
             profile: spec.profile.clone(),
             masked: before,
+            walls: Walls::of(native, spec),
             last_used: Mutex::new(Instant::now()),
             state,
         });

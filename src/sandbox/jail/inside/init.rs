@@ -116,7 +116,11 @@ pub(super) fn note_shared(built: &mut Built) {
 
 /// The watch over a call on its ground.
 pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
-    let watch = Watch::new(order.limits);
+    let mut watch = Watch::new(order.limits);
+    for root in order.roots.iter().filter(|root| root.writable && order.limits.disk < u64::MAX) {
+        let place = format!("/roots/{}", root.name);
+        watch = watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), order.limits.disk);
+    }
     match site {
         Some(site) => watch.below(site.scratch.clone(), order.ground.shares_processes() && site.others > 0),
         None => watch,
