@@ -35,8 +35,8 @@ fn main() {
     line("python3 -I -S -c pass", &plain, base);
     for (name, found) in others::all(&python) {
         match found {
-            Some(mut command) => line(name, &series(rounds, Duration::ZERO, || timed(&mut command)), base),
-            None => println!("{name}: not installed, left out"),
+            Ok(mut command) => line(name, &series(rounds, Duration::ZERO, || timed(&mut command)), base),
+            Err(why) => println!("{name}: left out: {why}"),
         }
     }
     let house = House::new(&python, "");

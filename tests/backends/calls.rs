@@ -35,10 +35,10 @@ fn what_the_program_leaves_in_its_root_is_listed_and_pictures_come_back() {
     let stamp = world.work.path().join("before.txt").metadata().unwrap();
     until_later(stamp.ctime(), stamp.ctime_nsec());
     let program = "import os, base64\nos.mkdir('out')\nopen('out/a.csv', 'w').write('x')\nos.symlink('/etc/passwd', 'l.txt')\nos.mkfifo('p')\n\
-                   open('dot.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + bytes(10))";
+                   open('dot.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n\\0\\0\\0\\rIHDR\\0\\0\\0\\1\\0\\0\\0\\1')";
     let outcome = world.run(&world.spec(program)).unwrap();
     let files: Vec<_> = outcome.files.iter().map(|f| (f.path.as_str(), f.size, f.mime_type.as_str())).collect();
-    assert_eq!(files, [("work/dot.png", 18, "image/png"), ("work/out/a.csv", 1, "text/csv")], "{outcome:?}");
+    assert_eq!(files, [("work/dot.png", 24, "image/png"), ("work/out/a.csv", 1, "text/csv")], "{outcome:?}");
     assert_eq!(outcome.pictures.len(), 1);
     // They belong to the user of the server, not to the user of the jail.
     let made = std::fs::metadata(world.work.path().join("out/a.csv")).unwrap();

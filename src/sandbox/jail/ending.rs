@@ -3,11 +3,13 @@
 use std::time::Instant;
 
 use super::collect::Kept;
-use super::harvest::{self, Before, Harvest};
+use super::harvest::{Before, Harvest};
 use super::order::End;
 use super::outcome::{Isolation, NoRun, Outcome};
+use super::picture;
+use super::report::Report;
 use super::spec::JailSpec;
-use super::verdict::{self, Report, Stop};
+use super::verdict::{self, Stop};
 use crate::sandbox::tick;
 
 /// Everything that was seen of a call.
@@ -42,7 +44,7 @@ impl Ending {
         let events = self.report.events;
         let mut pictures = self.report.pictures;
         pictures.extend(found.pictures);
-        pictures.truncate(harvest::MOST_PICTURES);
+        pictures.truncate(picture::MOST);
         Ok(Outcome {
             network: Vec::new(),
             status: verdict.status,

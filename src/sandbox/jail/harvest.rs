@@ -8,6 +8,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, open
 use sha2::{Digest, Sha256};
 
 use super::outcome::{LeftFile, Picture};
+use super::picture;
 use super::spec::JailRoot;
 use crate::sandbox::tick;
 
@@ -87,7 +88,7 @@ impl Before {
             return;
         }
         let mime_type = mime(path);
-        let keep = PICTURES.contains(&mime_type) && harvest.pictures.len() < MOST_PICTURES;
+        let keep = PICTURES.contains(&mime_type) && harvest.pictures.len() < picture::MOST;
         let (mut kept, mut digest, mut size) = (Vec::new(), Sha256::new(), 0_u64);
         let mut file = std::fs::File::from(fd);
         let mut buffer = vec![0_u8; 64 * 1024];
@@ -101,7 +102,7 @@ impl Before {
             };
             budget.bytes = left;
             digest.update(bytes);
-            if keep && kept.len() <= PICTURE_BYTES {
+            if keep && kept.len() <= picture::MOST_BYTES {
                 kept.extend_from_slice(bytes);
             }
         }
@@ -109,7 +110,7 @@ impl Before {
         if self.fresh.get(&path) == Some(&sha256) {
             return;
         }
-        if keep && kept.len() <= PICTURE_BYTES && is_picture(mime_type, &kept) {
+        if keep && kept.len() <= picture::MOST_BYTES && picture::is_shown(mime_type, &kept) {
             harvest.pictures.push(Picture { mime_type: mime_type.to_owned(), bytes: kept });
         }
         harvest.files.push(LeftFile { path, size, sha256, mime_type: mime_type.to_owned() });
@@ -128,9 +129,6 @@ const MOST_ENTRIES: u32 = 20_000;
 /// The most bytes that are read for digests; 64 MiB take about 50 ms.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 const DEEPEST: u32 = 32;
-/// The largest picture that comes back as an image, and how many do.
-const PICTURE_BYTES: usize = 2 * 1024 * 1024;
-pub(super) const MOST_PICTURES: usize = 8;
 
 fn open(root: &OwnedFd, path: &str, extra: OFlags) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | extra;
@@ -147,16 +145,6 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 const PICTURES: [&str; 3] = ["image/png", "image/jpeg", "image/svg+xml"];
-
-/// Whether the bytes begin like the picture that the name promises.
-pub(super) fn is_picture(mime_type: &str, bytes: &[u8]) -> bool {
-    match mime_type {
-        "image/png" => bytes.starts_with(b"\x89PNG\r\n\x1a\n"),
-        "image/jpeg" => bytes.starts_with(b"\xff\xd8\xff"),
-        "image/svg+xml" => std::str::from_utf8(bytes).is_ok_and(|text| text.contains("<svg")),
-        _ => false,
-    }
-}
 
 fn mime(path: &str) -> &'static str {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
@@ -244,11 +232,5 @@ mod tests {
         let harvest = Before::default().gather("work", &opened(folder.path()));
         let names: Vec<_> = harvest.files.iter().map(|file| file.path.as_str()).collect();
         assert!(names.iter().all(|name| *name == "work/good.txt"), "{names:?}");
-    }
-
-    #[test]
-    fn a_picture_is_one_by_its_bytes_and_not_by_its_name() {
-        assert!(is_picture("image/png", b"\x89PNG\r\n\x1a\n...") && is_picture("image/svg+xml", b"<svg/>"));
-        assert!(!is_picture("image/png", b"<script>") && !is_picture("image/jpeg", b""));
     }
 }

@@ -23,8 +23,7 @@ use super::outcome::{Isolation, NoRun, Outcome};
 use super::preludes::Preludes;
 use super::sessions::Sessions;
 use super::spec::{JailSpec, Layers, Settings};
-use super::verdict;
-use super::words::{Flood, Words, collect, read_capped};
+use super::words::{Flood, Words, collect, read_report};
 
 /// Runs programs behind walls that our own jail process builds, one process tree per call.
 #[derive(Debug)]
@@ -88,12 +87,11 @@ impl Native {
             words.listen(&flood, cancel, &stop),
             collect(&mut pipes.output, Stream::Output, &mut output, &flood, progress.as_ref()),
             collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress.as_ref()),
-            read_capped(&mut pipes.report),
+            read_report(&mut pipes.report, &flood),
         );
         words.doorway().close().await;
         let (end, layers) = told?;
         let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let report = verdict::read_report(&report);
         Ending { began, before, end, stop, report, output, error, isolation: Isolation { backend: self.name().to_owned(), layers } }
             .outcome(spec)
             .await

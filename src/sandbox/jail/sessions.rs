@@ -17,8 +17,9 @@ use super::ending::Ending;
 use super::native::{Native, Pipes, program_file};
 use super::order;
 use super::outcome::{Isolation, NoRun, Outcome};
+use super::report::{self, Reading, Report};
 use super::spec::{JailRoot, JailSpec, Layers, Session, SessionBounds};
-use super::verdict::{self, Stop};
+use super::verdict::Stop;
 use super::words::{Flood, Words, collect};
 use super::{harvest, link};
 
@@ -249,7 +250,7 @@ async fn one(
             collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress.as_ref()),
         )
     };
-    let ((), report, ()) = tokio::join!(listening, read_until_done(&mut pipes.report, &done), async {
+    let ((), report, ()) = tokio::join!(listening, read_until_done(&mut pipes.report, &flood, &done), async {
         tokio::select! {
             _ = streams => {}
             () = late => {}
@@ -281,28 +282,22 @@ async fn one(
     Ok((outcome, alive))
 }
 
-/// The largest report of one call.
-const REPORT: usize = 16 * 1024 * 1024;
-
 /// Reads a report until it says that the program is done, or its writer is gone.
-async fn read_until_done(from: &mut Receiver, done: &CancellationToken) -> verdict::Report {
-    let mut bytes = Vec::new();
+async fn read_until_done(from: &mut Receiver, flood: &Flood, done: &CancellationToken) -> Report {
+    let mut reading = Reading::default();
     let mut buffer = vec![0_u8; 16 * 1024];
     loop {
         let read = tokio::select! {
             read = from.read(&mut buffer) => read,
-            () = done.cancelled() => return verdict::read_report(&bytes),
+            () = done.cancelled() => return reading.end(),
         };
-        let Some(new) = read.ok().and_then(|count| buffer.get(..count)).filter(|new| !new.is_empty()) else {
-            return verdict::read_report(&bytes);
-        };
-        if bytes.len() < REPORT {
-            bytes.extend_from_slice(new);
+        let Some(new) = read.ok().and_then(|count| buffer.get(..count)).filter(|new| !new.is_empty()) else { return reading.end() };
+        if reading.take(new) {
+            flood.ran_over(report::FLOOD);
         }
-        let report = verdict::read_report(&bytes);
-        if report.done.is_some() {
+        if reading.is_done() {
             done.cancel();
-            return report;
+            return reading.end();
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Says how a program ended, from what is known for certain down to what its exception tells.
 
 use super::order::End;
-use super::outcome::{Limit, Picture, Status, Usage};
+use super::outcome::{Limit, Status};
+use super::report::{Raised, Report};
 use super::spec::Limits;
 
 /// Why the server itself ended the program; noted before it did.
@@ -13,32 +14,6 @@ pub(super) enum Stop {
     Flood(u64),
     /// The time of a call in a session is over.
     Wall(std::time::Duration),
-}
-
-/// The exception that ended the program, as the interpreter reported it. The program could forge it; it then lies about itself alone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Raised {
-    /// The exception's class.
-    pub(super) class: String,
-    /// Its `errno`.
-    pub(super) errno: Option<i32>,
-    /// Its text, shortened.
-    pub(super) message: String,
-    /// Threads of all processes at that time, init left out.
-    pub(super) tasks: Option<u64>,
-}
-
-/// What came over the report descriptor.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Report {
-    /// The exception.
-    pub(super) raised: Option<Raised>,
-    /// Pictures.
-    pub(super) pictures: Vec<Picture>,
-    /// What the prelude's watch noted.
-    pub(super) events: Vec<String>,
-    /// In a session: the call is over, and the session goes on.
-    pub(super) done: Option<End>,
 }
 
 /// How it ended.
@@ -100,56 +75,6 @@ fn by_exception(raised: &Raised, end: &End, limits: &Limits) -> Option<(Limit, S
     }
 }
 
-/// Events that are kept of one program, and bytes of each: the program can write them itself.
-const MOST_EVENTS: usize = 100;
-const LONGEST_EVENT: usize = 512;
-
-/// Reads the report. It comes from the program's process and may be anything: what does not parse ends it.
-pub(super) fn read_report(mut bytes: &[u8]) -> Report {
-    let mut report = Report::default();
-    while let Some((kind, payload, rest)) = record(bytes) {
-        match kind {
-            b"error" => report.raised = Some(raised(&String::from_utf8_lossy(payload))),
-            b"done" => report.done = done(&String::from_utf8_lossy(payload)),
-            b"event" if report.events.len() < MOST_EVENTS => {
-                report
-                    .events
-                    .push(String::from_utf8_lossy(payload.get(..payload.len().min(LONGEST_EVENT)).unwrap_or_default()).into_owned());
-            }
-            b"image" if report.pictures.len() < super::harvest::MOST_PICTURES && super::harvest::is_picture("image/png", payload) => {
-                report.pictures.push(Picture { mime_type: "image/png".to_owned(), bytes: payload.to_vec() });
-            }
-            _ => {}
-        }
-        bytes = rest;
-    }
-    report
-}
-
-fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let line = bytes.iter().take(32).position(|byte| *byte == b'\n')?;
-    let (head, rest) = bytes.split_at_checked(line)?;
-    let space = head.iter().position(|byte| *byte == b' ')?;
-    let (kind, length) = head.split_at_checked(space)?;
-    let length: usize = std::str::from_utf8(length.get(1..)?).ok()?.parse().ok()?;
-    let (payload, rest) = rest.get(1..)?.split_at_checked(length)?;
-    Some((kind, payload, rest))
-}
-
-/// `status cpu_ms max_rss_kib`, as the session's process says it of itself.
-fn done(text: &str) -> Option<End> {
-    let mut numbers = text.split(' ').map(str::parse::<u32>);
-    let (exit, cpu, rss) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
-    let usage = Usage { cpu_ms: cpu.into(), max_rss_bytes: u64::from(rss) * 1024, pids_peak: None };
-    Some(End { exit: Some(i32::try_from(exit & 0xff).ok()?), usage, ..End::default() })
-}
-
-fn raised(text: &str) -> Raised {
-    let mut lines = text.splitn(4, '\n');
-    let mut next = || lines.next().unwrap_or_default();
-    Raised { class: next().to_owned(), errno: next().parse().ok(), tasks: next().parse().ok(), message: next().to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,14 +117,5 @@ mod tests {
         }
         assert_eq!(judged(&End { exit: Some(0), ..End::default() }, None, Some(("MemoryError", None, None))), (Status::Ok, None));
         assert_eq!(judged(&End { signal: Some(11), ..End::default() }, None, None), (Status::Killed, None));
-    }
-
-    #[test]
-    fn a_report_is_read_as_far_as_it_makes_sense() {
-        let report = read_report(b"error 20\nOSError\n28\n\nno space!image 3\nxyzbogus");
-        let raised = Raised { class: "OSError".to_owned(), errno: Some(28), tasks: None, message: "no space".to_owned() };
-        assert_eq!(report.raised.map(|r| Raised { message: r.message.replace('!', ""), ..r }), Some(raised));
-        assert_eq!(read_report(b"error 99999999999999999999\n"), Report::default());
-        assert_eq!(read_report(b"\xff\xff\xff"), Report::default());
     }
 }

@@ -14,6 +14,7 @@ use super::collect::Kept;
 use super::doorway::Doorway;
 use super::order::{self, End, Word};
 use super::outcome::NoRun;
+use super::report::{self, Reading, Report};
 use super::spec::{Layers, Network};
 use super::verdict::Stop;
 
@@ -142,6 +143,14 @@ impl Flood {
         }
     }
 
+    /// Ends the program for something else that came without end.
+    pub(super) fn ran_over(&self, bytes: u64) {
+        if !self.over.is_cancelled() {
+            self.seen.fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+            self.over.cancel();
+        }
+    }
+
     fn bytes(&self) -> u64 {
         self.seen.load(std::sync::atomic::Ordering::Relaxed)
     }
@@ -167,14 +176,16 @@ pub(super) async fn collect(
     }
 }
 
-/// The largest report: eight pictures of two mebibytes.
-const REPORT: u64 = 16 * 1024 * 1024;
-
 /// Reads a report to its end.
-pub(super) async fn read_capped(from: &mut Receiver) -> Vec<u8> {
-    let mut report = Vec::new();
-    let _ = (&mut *from).take(REPORT).read_to_end(&mut report).await;
-    // Beyond the bound it is read and thrown away: a full pipe would hold the program up until its time is over.
-    let _ = tokio::io::copy(from, &mut tokio::io::sink()).await;
-    report
+pub(super) async fn read_report(from: &mut Receiver, flood: &Flood) -> Report {
+    let mut reading = Reading::default();
+    let mut buffer = vec![0_u8; 16 * 1024];
+    // What is not kept is read all the same: a full pipe would hold the program up until its time is over.
+    while let Ok(count) = from.read(&mut buffer).await {
+        let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
+        if reading.take(bytes) {
+            flood.ran_over(report::FLOOD);
+        }
+    }
+    reading.end()
 }

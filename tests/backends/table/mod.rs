@@ -8,6 +8,7 @@ mod limits;
 mod network;
 mod processes;
 mod shared;
+mod traces;
 
 use toolgate::sandbox::jail::JailSpec;
 
@@ -42,6 +43,7 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(kernel::kernel());
     rows.extend(limits::limits());
     rows.extend(answers::answers());
+    rows.extend(traces::traces());
     rows
 }
 

@@ -73,8 +73,15 @@ def _toolgate(prelude=""):
             return str(len(sys._current_frames()))
 
     def failed(error, source):
-        number = getattr(error, "errno", None)
-        fields = (type(error).__name__, str(number if isinstance(number, int) else ""), tasks(), str(error)[:500])
+        def text(ask):
+            # An exception is the program's own: any of its methods may raise, and its number may be too long to be said.
+            try:
+                return str(ask())[:500]
+            except BaseException:
+                return ""
+
+        number = text(lambda: error.errno + 0)
+        fields = (text(lambda: type(error).__name__), number if number.isdigit() else "", tasks(), text(lambda: error))
         try:
             report(b"error", "\n".join(fields).encode("utf-8", "replace"))
         except Exception:
@@ -98,8 +105,11 @@ def _toolgate(prelude=""):
         try:
             with_own_imports(shown)
         except BaseException:
-            # No memory, or a broken interpreter: the bare line still says what it was.
-            sys.stderr.write("%s: %s\n" % (fields[0], fields[3]))
+            # No memory, or a broken interpreter: the bare line still says what it was, past whatever stands for standard error.
+            try:
+                write(2, ("%s: %s\n" % (fields[0], fields[3])).encode("utf-8", "replace"))
+            except BaseException:
+                pass
 
     def show(value):
         picture = getattr(type(value), "_repr_png_", None)
@@ -128,7 +138,8 @@ def _toolgate(prelude=""):
 
         try:
             with_own_imports(drawn)
-        except Exception:
+        except BaseException:
+            # What stands for the module may be the program's own, and the program has ended: nothing in it ends anything more.
             pass
 
     module = type(sys)("__main__")
@@ -246,6 +257,7 @@ def _toolgate(prelude=""):
 
         channel = _socket.socket(fileno=posix.dup(3))
         begun = False
+        before = used()
         while True:
             word, control, _, _ = channel.recvmsg(64, _socket.CMSG_SPACE(20), _socket.MSG_CMSG_CLOEXEC)
             fds = []
@@ -253,7 +265,6 @@ def _toolgate(prelude=""):
                 fds += [int.from_bytes(payload[i : i + 4], sys.byteorder) for i in range(0, 20, 4)]
             if not word or len(fds) != 5:
                 posix._exit(0)
-            before = used()
             for at, fd in enumerate(fds):
                 posix.dup2(fd, at, at < 3)
                 posix.close(fd)
@@ -272,7 +283,10 @@ def _toolgate(prelude=""):
             import resource
 
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            report(b"done", b"%d %d %d" % (status, max(0, used() - before), memory))
+            now = used()
+            # What threads and children used since the last call counts for this one.
+            report(b"done", b"%d %d %d" % (status, max(0, now - before), memory))
+            before = now
             # What still runs may write, and nobody reads it.
             nothing = posix.open("/dev/null", posix.O_RDWR)
             for at in range(5):

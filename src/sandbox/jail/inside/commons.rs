@@ -28,8 +28,6 @@ fn attributes() -> Result<BpfProgram, String> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ATTRIBUTES.iter().map(|call| (*call, Vec::new())).collect();
     let controls = [FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR].map(|control| when(1, SeccompCmpOp::Eq, control));
     rules.insert(libc::SYS_ioctl, controls.into_iter().collect::<Result<_, _>>()?);
-    // A lease holds up whoever opens the file next.
-    rules.insert(libc::SYS_fcntl, vec![when(1, SeccompCmpOp::Eq, u64::from(libc::F_SETLEASE.unsigned_abs()))?]);
     compile(rules)
 }
 

@@ -18,6 +18,7 @@ mod group;
 mod init;
 mod layers;
 mod mend;
+mod modes;
 mod pool;
 mod program;
 mod raw;

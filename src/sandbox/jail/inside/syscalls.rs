@@ -12,6 +12,8 @@ use seccompiler::{
     sock_filter,
 };
 
+use super::modes;
+
 /// Puts the filter on this process and what it starts, for good. With `network` there are TCP sockets, for the doorway of the jail.
 ///
 /// # Errors
@@ -58,21 +60,22 @@ fn programs(network: bool) -> Result<Vec<BpfProgram>, String> {
 
 /// Those for an interpreter that waits.
 fn waiting() -> Result<Vec<BpfProgram>, String> {
-    with_the_rest(compile(early().map(|call| (call, Vec::new())).collect(), libc::EPERM)?)
+    with_the_rest(compile(early()?, libc::EPERM)?)
 }
 
 /// What [`waiting`] leaves out of [`refused`].
 fn seated(network: bool) -> Result<BpfProgram, String> {
     let mut rules = refused(network)?;
-    for call in early() {
-        rules.remove(&call);
+    for call in early()?.keys() {
+        rules.remove(call);
     }
     compile(rules, libc::EPERM)
 }
 
 /// What a process can do without before it sits in its jail: it enters that by `setns`, and which sockets it may have is for its call to say.
-fn early() -> impl Iterator<Item = i64> {
-    REFUSED.iter().copied().filter(|call| ![libc::SYS_setns, libc::SYS_socket].contains(call))
+fn early() -> Result<Rules, String> {
+    let whatever = REFUSED.iter().filter(|call| ![libc::SYS_setns, libc::SYS_socket].contains(call)).map(|call| (*call, Vec::new()));
+    Ok(whatever.chain(modes::refused()?).collect())
 }
 
 fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
@@ -107,7 +110,7 @@ fn no_x32() -> BpfProgram {
 }
 
 fn refused(network: bool) -> Result<Rules, String> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).chain(modes::refused()?).collect();
     let when = |index: u8, op: SeccompCmpOp, value: u64| rule(&[(index, op, value)]);
     // A pair of connected sockets stays inside; a socket could reach AF_VSOCK, which no network namespace covers, a netlink
     // family, or a listening socket file that lies in a root.
@@ -163,9 +166,10 @@ const fn unsigned(number: i32) -> u64 {
 const NAMESPACE_FLAGS: [u64; 7] = [0x1000_0000, 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x2000_0000, 0x4000_0000];
 
 /// Answered as if the kernel did not have them, so that callers fall back: `clone3` hides its flags behind a pointer that no filter
-/// can follow; the memory of a `memfd` belongs to no process that could be counted.
+/// can follow, and so does `openat2` with the mode of a new file; the memory of a `memfd` belongs to no process that could be counted.
 const ABSENT: &[i64] = &[
     libc::SYS_clone3,
+    libc::SYS_openat2,
     libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
     libc::SYS_io_uring_setup,
@@ -189,7 +193,12 @@ const REFUSED: &[i64] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // Namespaces.
+    // open_tree_attr, statmount and listmount, by number: the same on every architecture.
+    467,
+    457,
+    458,
+    // Namespaces; listns.
+    470,
     libc::SYS_unshare,
     libc::SYS_setns,
     // Other processes' memory and descriptors.
@@ -240,6 +249,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_adjtimex,
     libc::SYS_vhangup,
     libc::SYS_sync,
+    libc::SYS_syncfs,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_iopl,
     #[cfg(target_arch = "x86_64")]
@@ -269,7 +279,7 @@ mod tests {
 
     #[test]
     fn what_a_waiting_interpreter_is_refused_early_and_late_is_together_what_a_new_one_is_refused() {
-        let early: BTreeMap<i64, Vec<SeccompRule>> = early().map(|call| (call, Vec::new())).collect();
+        let early = early().unwrap();
         for network in [false, true] {
             let mut late = refused(network).unwrap();
             let all = late.clone();
@@ -282,7 +292,7 @@ mod tests {
 
     #[test]
     fn no_call_stands_in_two_lists() {
-        let mut all: Vec<i64> = REFUSED.iter().chain(ABSENT).copied().collect();
+        let mut all: Vec<i64> = REFUSED.iter().chain(ABSENT).copied().chain(modes::refused().unwrap().into_keys()).collect();
         all.sort_unstable();
         let before = all.len();
         all.dedup();

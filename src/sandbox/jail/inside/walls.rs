@@ -39,7 +39,7 @@ pub(super) fn limit_lines(limits: &Limits) -> String {
     lines.join("\n")
 }
 
-fn bounds(limits: &Limits, others: u64) -> [(Resource, u64); 9] {
+fn bounds(limits: &Limits, others: u64) -> [(Resource, u64); 11] {
     let processes = limits.processes.saturating_add(others);
     [
         (Resource::RLIMIT_AS, limits.memory),
@@ -50,6 +50,9 @@ fn bounds(limits: &Limits, others: u64) -> [(Resource, u64); 9] {
         (Resource::RLIMIT_MEMLOCK, 64 * 1024),
         (Resource::RLIMIT_MSGQUEUE, 0),
         (Resource::RLIMIT_SIGPENDING, 256),
+        // Whoever started the server may have been given real-time priorities; a program that had them would starve its own watch.
+        (Resource::RLIMIT_RTPRIO, 0),
+        (Resource::RLIMIT_NICE, 0),
         (Resource::RLIMIT_STACK, STACK.min(limits.memory)),
     ]
 }

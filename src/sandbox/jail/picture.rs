@@ -1,0 +1,162 @@
+//! Which pictures of a program are shown. They are decoded by a client that trusts its tools: what is no picture by its bytes, is larger when
+//! unpacked than any screen, or would run or load something, stays a file.
+
+/// The largest picture that comes back as an image.
+pub(super) const MOST_BYTES: usize = 2 * 1024 * 1024;
+/// How many come back.
+pub(super) const MOST: usize = 8;
+/// The most pixels; unpacked they take four bytes each.
+const MOST_PIXELS: u64 = 40_000_000;
+/// The most pixels in a row or a column.
+const LONGEST_SIDE: u32 = 32_767;
+
+/// Whether the bytes are a picture of the kind that the name promises, and may be shown.
+pub(super) fn is_shown(mime_type: &str, bytes: &[u8]) -> bool {
+    let size = match mime_type {
+        "image/png" => png(bytes),
+        "image/jpeg" => jpeg(bytes),
+        "image/svg+xml" => return std::str::from_utf8(bytes).is_ok_and(is_still_drawing),
+        _ => None,
+    };
+    size.is_some_and(|(width, height)| {
+        let sides = 1..=LONGEST_SIDE;
+        sides.contains(&width) && sides.contains(&height) && u64::from(width) * u64::from(height) <= MOST_PIXELS
+    })
+}
+
+/// Width and height, from the chunk that has to be the first (PNG, third edition, 5.6 and 11.2.1).
+fn png(bytes: &[u8]) -> Option<(u32, u32)> {
+    let chunk = bytes.strip_prefix(b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR")?;
+    Some((u32::from_be_bytes(*chunk.first_chunk()?), u32::from_be_bytes(*chunk.get(4..)?.first_chunk()?)))
+}
+
+/// Width and height, from the first frame header (ITU-T T.81, B.1.1.4 and B.2.2).
+fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
+    let mut rest = bytes.strip_prefix(b"\xff\xd8")?;
+    loop {
+        let [0xff, marker, high, low] = *rest.first_chunk()? else { return None };
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        let segment = rest.get(4..)?;
+        match marker {
+            // Tables among the frame headers: DHT, JPG, DAC.
+            0xc4 | 0xc8 | 0xcc => {}
+            0xc0..=0xcf => {
+                let [_, h1, h0, w1, w0] = *segment.first_chunk()?;
+                return Some((u16::from_be_bytes([w1, w0]).into(), u16::from_be_bytes([h1, h0]).into()));
+            }
+            // The picture's data would begin before it was said how large it is.
+            0xd8..=0xda => return None,
+            _ => {}
+        }
+        rest = segment.get(length.checked_sub(2)?..)?;
+    }
+}
+
+/// Whether a text is a drawing that runs nothing, loads nothing and does not grow when it is read. What is in doubt is no such drawing.
+fn is_still_drawing(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    text.contains("<svg") && !MOVING.iter().any(|sign| text.contains(sign)) && !has_handler(&text) && !leads_out(&text)
+}
+
+/// Scripts, other documents, entities, style sheets of elsewhere. A character written as its number could spell any of them.
+const MOVING: [&str; 11] = [
+    "<script",
+    "<foreignobject",
+    "<iframe",
+    "<!entity",
+    "<?xml-stylesheet",
+    "<animate",
+    "<set",
+    "javascript:",
+    "@import",
+    "&#x6a",
+    "&#106",
+];
+
+/// Whether there is an attribute like `onload=`.
+fn has_handler(text: &str) -> bool {
+    text.match_indices("on").any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at..).unwrap_or_default().trim_start_matches(|c: char| c.is_ascii_lowercase());
+        before.is_some_and(|c| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | '/')) && after.trim_start().starts_with('=')
+    })
+}
+
+/// Whether a reference leads anywhere but to a part of the drawing or a picture that is in it.
+fn leads_out(text: &str) -> bool {
+    let led = |after: &str| {
+        let target = after.trim_start_matches(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '"' | '\''));
+        !["#", "data:image/png;", "data:image/jpeg;"].iter().any(|inside| target.starts_with(inside))
+    };
+    ["href", "src", "url("].iter().any(|word| text.match_indices(word).any(|(at, _)| text.get(at + word.len()..).is_some_and(led)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png_of(width: u32, height: u32) -> Vec<u8> {
+        [b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".as_slice(), &width.to_be_bytes(), &height.to_be_bytes(), b"\x08\x02\0\0\0rest"].concat()
+    }
+
+    fn jpeg_of(width: u16, height: u16) -> Vec<u8> {
+        let before = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc4\0\x03c\xff\xc2\0\x0b\x08".as_slice();
+        [before, &height.to_be_bytes(), &width.to_be_bytes(), b"\x01\x01\x11\0"].concat()
+    }
+
+    #[test]
+    fn a_picture_is_one_by_its_bytes_and_not_by_its_name() {
+        assert!(is_shown("image/png", &png_of(640, 480)) && is_shown("image/jpeg", &jpeg_of(640, 480)));
+        for (mime_type, bytes) in [
+            ("image/png", b"<script>".as_slice()),
+            ("image/png", b"\x89PNG\r\n\x1a\n..."),
+            ("image/png", &jpeg_of(1, 1)),
+            ("image/jpeg", b""),
+            ("image/jpeg", b"\xff\xd8\xff"),
+            ("image/jpeg", b"\xff\xd8\xff\xe0\0\0ab"),
+            ("image/jpeg", b"\xff\xd8\xff\xda\0\x02data"),
+            ("image/svg+xml", &png_of(1, 1)),
+            ("text/plain", &png_of(1, 1)),
+        ] {
+            assert!(!is_shown(mime_type, bytes), "{mime_type} {bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_picture_that_unpacks_to_more_than_any_screen_is_not_shown() {
+        for (width, height) in [(u32::MAX, u32::MAX), (100_000, 1), (1, 100_000), (30_000, 30_000), (0, 5), (5, 0)] {
+            assert!(!is_shown("image/png", &png_of(width, height)), "{width}x{height}");
+        }
+        assert!(!is_shown("image/jpeg", &jpeg_of(u16::MAX, u16::MAX)) && is_shown("image/png", &png_of(7680, 4320)));
+    }
+
+    #[test]
+    fn a_drawing_that_runs_or_loads_something_is_not_shown() {
+        let drawing =
+            |inside: &str| format!("<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\">{inside}</svg>");
+        for inside in [
+            "<path d=\"M0 0\" style=\"fill: none\"/><use xlink:href=\"#m1\"/><g clip-path=\"url(#p1)\"/>",
+            "<image xlink:href=\"data:image/png;base64,AAAA\"/><text>on the button = one</text>",
+            "<!-- content = description -->",
+        ] {
+            assert!(is_shown("image/svg+xml", drawing(inside).as_bytes()), "{inside}");
+        }
+        for inside in [
+            "<script>alert(1)</script>",
+            "<g onload='x()'/>",
+            "<g\nONCLICK = \"x()\"/>",
+            "<g id=\"a\"onload=\"x()\"/>",
+            "<a xlink:href=\"javascript:x()\"/>",
+            "<a href=\"https://example.com\">x</a>",
+            "<image href='http://example.com/a.png'/>",
+            "<use href=\"data:image/svg+xml;base64,AA\"/>",
+            "<style>@import 'x'; a { fill: url('http://example.com/x') }</style>",
+            "<foreignObject><iframe src=\"x\"/></foreignObject>",
+            "<!ENTITY a \"aaaa\">",
+            "<set attributeName=\"href\" to=\"x\"/>",
+        ] {
+            assert!(!is_shown("image/svg+xml", drawing(inside).as_bytes()), "{inside}");
+        }
+        assert!(!is_shown("image/svg+xml", b"<html>"));
+    }
+}
