@@ -143,10 +143,9 @@ fn make(place: &Candidate, limits: &Limits) -> Result<Bound, String> {
 fn share(place: &Candidate, folder: &Path, limits: &Limits) -> Result<Option<(File, String)>, String> {
     let quota = u64::from(limits.cpu_share).max(1).saturating_mul(PERIOD_US) / 100;
     let (name, value) = match (place.version, place.controller) {
-        (Version::One, find::Controller::Memory) => return Ok(None),
         (Version::One, find::Controller::Cpu) => ("cpu.cfs_quota_us", quota.to_string()),
         (Version::Two, _) if place.has_cpu && limits.shares() => ("cpu.max", format!("{quota} {PERIOD_US}")),
-        (Version::Two, _) => return Ok(None),
+        _ => return Ok(None),
     };
     let set = fs::OpenOptions::new().write(true).open(folder.join(name));
     let share = (set.map_err(|e| format!("{name}: {e}"))?, value);
@@ -427,7 +426,9 @@ mod tests {
     fn no_more_groups_are_kept_than_serve_again_soon() {
         let folders: Vec<_> = (0..=MOST_IDLE).map(|_| tempfile::tempdir().unwrap()).collect();
         let mut place = place();
-        folders.iter().for_each(|folder| place.take_back(left(Limits::default(), folder.path())));
+        for folder in &folders {
+            place.take_back(left(Limits::default(), folder.path()));
+        }
         assert_eq!(place.idle.len(), MOST_IDLE);
         place.clear();
         assert!(place.idle.is_empty());
