@@ -131,7 +131,9 @@ impl Spawner {
             while let Ok(Some(_)) = self.signals.read_signal() {}
         }
         while let Some((pid, end)) = raw::reap() {
-            self.pools.iter_mut().for_each(|pool| pool.died(pid, &end));
+            for group in self.pools.iter_mut().filter_map(|pool| pool.died(pid, &end)) {
+                self.place.take_back(group);
+            }
             self.retired.retain_mut(|retired| !retired.died(pid, &end));
             self.groups.retain(|(supervisor, _)| *supervisor != pid);
         }
@@ -167,6 +169,7 @@ impl Spawner {
             while let Ok(Some(_)) = self.signals.read_signal() {}
         }
         drop(groups);
+        self.place.clear();
         Turn::Leave(ExitCode::SUCCESS)
     }
 
@@ -297,7 +300,7 @@ impl Spawner {
         let own = self.server.iter().chain(&self.tally).map(AsRawFd::as_raw_fd);
         let jails = self.retired.iter().flat_map(|retired| retired.cell().descriptors());
         let groups = self.groups.iter().flat_map(|(_, group)| group.descriptors());
-        for fd in own.chain(self.pools.iter().flat_map(Pool::descriptors)).chain(jails).chain(groups) {
+        for fd in own.chain(self.place.descriptors()).chain(self.pools.iter().flat_map(Pool::descriptors)).chain(jails).chain(groups) {
             let _ = nix::unistd::close(fd);
         }
         std::mem::forget((self.server.take(), self.tally.take()));
