@@ -213,7 +213,7 @@ async fn turn(door: &Door, capability: &Capability, stage: &Stage) -> Result<tok
                 .retry_after(1)
                 .into()),
         },
-        () = stage.cancel.cancelled() => Err(Failure::new(Code::Cancelled, "the call was cancelled").into()),
+        () = stage.cancel.cancelled() => Err(cancelled()),
     }
 }
 
@@ -230,13 +230,22 @@ async fn execute(
     let mut work = std::pin::pin!(tool.execute(granted.permit, house.sandbox(), stage));
     let end = tokio::select! {
         biased;
-        done = &mut work => return Ok(done?),
+        done = &mut work => match done {
+            Ok(output) if !output.is_error || !cancel.is_cancelled() => return Ok(output),
+            Err(failure) if !cancel.is_cancelled() => return Err(failure.into()),
+            // The tool has heard of it first.
+            _ => return Err(tokio::select! {
+                biased;
+                () = door.killed() => pulled(),
+                () = std::future::ready(()) => cancelled(),
+            }),
+        },
         () = tokio::time::sleep(time) => {
             let why = format!("the call ran longer than its {} s", time.as_secs());
             End::from(Failure::new(Code::Timeout, why).hint("ask for less at once"))
         }
-        () = door.killed() => End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed },
-        () = cancel.cancelled() => Failure::new(Code::Cancelled, "the call was cancelled").into(),
+        () = door.killed() => pulled(),
+        () = cancel.cancelled() => cancelled(),
     };
     // The tool ends its own work: when it has, nothing of it is left running.
     cancel.cancel();
@@ -244,6 +253,14 @@ async fn execute(
         tracing::warn!(tool = tool.spec().name, "a call did not end in time and is dropped");
     }
     Err(end)
+}
+
+fn pulled() -> End {
+    End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed }
+}
+
+fn cancelled() -> End {
+    Failure::new(Code::Cancelled, "the call was cancelled").into()
 }
 
 /// How long a cancelled call may take to end; a program's processes are dead long before.

@@ -162,6 +162,7 @@ impl Room {
             open_files: u64::from(rules.open_files),
             file_size: rules.file_size.0,
             scratch: rules.scratch.0,
+            disk: quota(manifest, &spec.roots),
             output: rules.output.0,
         };
         spec.env.clone_from(&rules.env);
@@ -197,6 +198,12 @@ impl Room {
         let writable = writes && (session_root || manifest.files.denied.is_empty() && rules.denied.is_empty());
         Ok(JailRoot { name: name.to_owned(), dir, writable, masked })
     }
+}
+
+/// The smallest quota of the roots that a program may write to.
+fn quota(manifest: &Manifest, roots: &[JailRoot]) -> u64 {
+    let bounded = roots.iter().filter(|root| root.writable).filter_map(|root| manifest.roots.get(&root.name)?.quota?.bytes);
+    bounded.map(|bytes| bytes.0).min().unwrap_or(u64::MAX)
 }
 
 /// Passes what the program prints to the client while it runs, at most twice a second.

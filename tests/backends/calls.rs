@@ -248,6 +248,44 @@ fn a_session_ends_when_what_is_denied_in_its_folders_changes() {
 }
 
 #[test]
+fn a_session_ends_when_its_walls_are_not_those_that_are_asked_for() {
+    type Change<'a> = &'a dyn Fn(&mut JailSpec);
+    let world = World::new();
+    let begin = || {
+        let mut spec = world.spec("x = 2");
+        spec.session = Some(Session::New);
+        world.run(&spec).unwrap().session.unwrap()
+    };
+    let go_on = |handle: &str, change: Change<'_>| {
+        let mut spec = world.spec("print(x)");
+        spec.session = Some(Session::Known(handle.to_owned()));
+        change(&mut spec);
+        world.run(&spec)
+    };
+    // Another time, another share of the hour's budget, another start: the walls are the same.
+    let handle = begin();
+    let went_on = go_on(&handle, &|spec| {
+        (spec.limits.wall, spec.limits.cpu) = (Duration::from_secs(30), Duration::from_secs(3));
+        spec.start_dir = Some("/tmp".to_owned());
+    });
+    assert_eq!(went_on.unwrap().stdout, "2\n");
+    let changes: [(&str, Change<'_>); 6] = [
+        ("a root is taken away", &|spec| drop(spec.roots.pop())),
+        ("a root is closed for writing", &|spec| spec.roots[0].writable = false),
+        ("a name stands for another folder", &|spec| spec.roots[0].dir = open(world.canary.path())),
+        ("memory", &|spec| spec.limits.memory /= 2),
+        ("the environment", &|spec| drop(spec.env.insert("A".to_owned(), "b".to_owned()))),
+        ("what runs first", &|spec| spec.prelude = Some("import sys".to_owned())),
+    ];
+    for (name, change) in changes {
+        let handle = begin();
+        let ended = go_on(&handle, change);
+        assert!(matches!(&ended, Err(NoRun::Session { reason, .. }) if reason.starts_with("has ended")), "{name}: {ended:?}");
+        assert!(matches!(go_on(&handle, &|_| {}), Err(NoRun::Session { .. })), "{name}: it is gone");
+    }
+}
+
+#[test]
 fn every_backend_keeps_a_session() {
     for backend in BACKENDS.iter().map(|listed| listed.name) {
         let world = match World::of(backend) {

@@ -114,3 +114,27 @@ fn signal_handlers_and_timers_are_gone() {
     let look = "import signal\nprint(signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, signal.getitimer(signal.ITIMER_REAL))";
     leave_and_look(leave, look, "True (0.0, 0.0)");
 }
+
+#[test]
+fn memory_that_a_call_took_is_there_for_the_next() {
+    let world = World::new();
+    let mut spec = world.spec("pass");
+    spec.limits.memory = 96 << 20;
+    world.warm_up_like(&spec);
+    // To the end, in files, and by reading what the kernel keeps; each more than once, so that what bounds a call has served before.
+    let takers = [
+        "x = []\ntry:\n    while True:\n        x.append(bytearray(b'x') * (4 << 20))\nexcept MemoryError:\n    pass",
+        "h = open('/tmp/a', 'wb')\nfor _ in range(50):\n    h.write(bytes(1 << 20))",
+        "import os\nfor at, _, names in os.walk(os.path.dirname(os.__file__)):\n    for name in names:\n        open(os.path.join(at, name), 'rb').read()",
+        "pass",
+    ];
+    for round in 0..3 {
+        for taker in takers {
+            taker.clone_into(&mut spec.program);
+            world.run(&spec).unwrap();
+            "x = bytearray(b'x') * (50 << 20)\nprint(len(x) >> 20)".clone_into(&mut spec.program);
+            let outcome = world.run(&spec).unwrap();
+            assert_eq!((outcome.stdout.as_str(), outcome.limit), ("50\n", None), "{round}, after {taker}: {outcome:?}");
+        }
+    }
+}

@@ -176,16 +176,89 @@ fn a_jail_that_is_stopped_while_its_program_runs_is_answered_with_what_is_known(
     }
 }
 
+fn stop_spawner(server: &Server) -> Vec<u32> {
+    let spawner = all(server, Kind::Spawner);
+    send("-STOP", &spawner);
+    until("the spawner to stop", || state(spawner[0]) == 'T');
+    spawner
+}
+
+#[test]
+fn a_call_that_waits_for_a_jail_ends_with_its_time_and_its_program_never_begins() {
+    let (home, mut server) = warm("");
+    let spawner = stop_spawner(&server);
+    let waiting = server.call("run_python", &json!({"code": "open('/roots/scratch/ran', 'w')", "timeout_s": 1}));
+    let answer = &waiting["result"]["structuredContent"];
+    let told = json!([answer["status"], answer["limit"], answer["evidence"]]);
+    assert_eq!(told, json!(["limit", "wall", "no jail was ready within 1000 ms; the program did not begin"]), "{waiting}");
+    // Its order is still there to be taken, and jails wait.
+    send("-CONT", &spawner);
+    works(&mut server);
+    works(&mut server);
+    ends_clean(&home, server);
+    assert!(!home.path("scratch/ran").exists());
+}
+
+#[test]
+fn a_call_that_waits_for_a_jail_is_taken_back_at_once_and_its_program_never_begins() {
+    for struck in [Kind::Spawner, Kind::Zygote] {
+        let (home, mut server) = warm("");
+        let processes = all(&server, struck);
+        send("-STOP", &processes);
+        until("it to stop", || state(processes[0]) == 'T');
+        // More than stand ready: some wait for a jail, if not all of them.
+        let code = "import time\nopen('/roots/scratch/ran', 'a').write('x')\ntime.sleep(600)";
+        let calls: Vec<Value> =
+            (0..8).map(|_| server.ask("tools/call", &json!({"name": "run_python", "arguments": {"code": code}}))).collect();
+        until("the calls to be under way", || home.told("call.started", "run_python").len() >= calls.len() + 1);
+        for id in &calls {
+            server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+        }
+        until("them to end", || {
+            let finished = home.told("call.finished", "run_python");
+            finished.iter().filter(|record| record["status"] == "killed").count() == calls.len()
+        });
+        // Each ended by itself, and none was dropped after a wait.
+        assert!(!server.errors().contains("did not end in time"), "{}", server.errors());
+        let ran = || std::fs::read_to_string(home.path("scratch/ran")).unwrap_or_default();
+        let before = ran();
+        assert!(struck == Kind::Zygote || before.is_empty(), "{before}");
+        send("-CONT", &processes);
+        works(&mut server);
+        works(&mut server);
+        assert_eq!(ran(), before);
+        ends_clean(&home, server);
+    }
+}
+
+#[test]
+fn a_call_that_waits_for_its_session_ends_with_its_time_and_the_session_goes_on() {
+    let (home, mut server) = warm("");
+    let first = server.call("run_python", &json!({"code": "kept = 41", "session": "new"}));
+    let handle = first["result"]["structuredContent"]["session"].clone();
+    let busy = server.ask("tools/call", &json!({"name": "run_python", "arguments": {"code": WAITS, "session": handle}}));
+    begins(&home, &mut server);
+    let waiting = server.call("run_python", &json!({"code": "kept = 0", "session": handle, "timeout_s": 1}));
+    let answered = &waiting["result"]["structuredContent"];
+    let told = json!([answered["status"], answered["limit"], answered["evidence"], answered["session"]]);
+    assert_eq!(told, json!(["limit", "wall", "the session was busy for 1000 ms; the program did not begin", handle]), "{waiting}");
+    // One that is taken back while it waits.
+    let started = home.told("call.started", "run_python").len();
+    let given_up = server.ask("tools/call", &json!({"name": "run_python", "arguments": {"code": "kept = 1", "session": handle}}));
+    until("the call to be under way", || home.told("call.started", "run_python").len() > started);
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": given_up}}));
+    until("it to end", || home.told("call.finished", "run_python").iter().any(|record| record["status"] == "killed"));
+    assert!(!server.errors().contains("did not end in time"), "{}", server.errors());
+    go_on(&home);
+    assert_eq!(answer(&mut server, &busy)["stdout"], "over\n");
+    let last = server.call("run_python", &json!({"code": "print(kept + 1)", "session": handle}));
+    assert_eq!(last["result"]["structuredContent"]["stdout"], "42\n", "{last}");
+    ends_clean(&home, server);
+}
+
 /// What init alone can have done, for the spawner is stopped.
 mod without_a_spawner {
     use super::*;
-
-    fn stop_spawner(server: &Server) -> Vec<u32> {
-        let spawner = all(server, Kind::Spawner);
-        send("-STOP", &spawner);
-        until("the spawner to stop", || state(spawner[0]) == 'T');
-        spawner
-    }
 
     #[test]
     fn init_keeps_the_time_of_its_program() {

@@ -23,7 +23,7 @@ use super::words::{Flood, Times, Told, Words, collect, read_report};
 pub(super) const TRIES: u32 = 3;
 /// The jail keeps the time of its program, and two processes do; the server ends what neither of them ended in so much more.
 const BACKUP: Duration = Duration::from_secs(2);
-/// So long the streams of a jail that is gone may take to end.
+/// So long the streams of a jail may take to end after its program.
 const DYING: Duration = Duration::from_secs(1);
 
 /// What came of a call in one jail.
@@ -97,13 +97,12 @@ impl Native {
             return Ok(Tried { told: None, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), report, output, error });
         };
         drop((ends, stdin, program));
-        // What nobody will write to any more is not read to its end.
+        // What nobody will write to any more is not read to its end: a spawner that was stopped in the wrong moment may hold a pipe open.
         let (gone, silent) = (CancellationToken::new(), CancellationToken::new());
         let listening = async {
             let told = words.listen(&flood, cancel, &stop, times).await;
             match told {
-                Ok(Told::Ended(..)) => {}
-                Ok(Told::Lost(_)) => silent.cancel(),
+                Ok(Told::Ended(..) | Told::Lost(_)) => silent.cancel(),
                 _ => gone.cancel(),
             }
             told
@@ -116,7 +115,7 @@ impl Native {
                     read_report(&mut pipes.report, &flood),
                 ) } => report = all,
                 () = gone.cancelled() => {}
-                // They end with the last process of the jail, and all of them are dying.
+                // They end with the last process of the jail, and all of them are dead or dying.
                 () = async { silent.cancelled().await; tokio::time::sleep(DYING).await } => {}
             }
         };

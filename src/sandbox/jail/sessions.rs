@@ -17,7 +17,7 @@ use super::backend::{Backend, Chunk, Progress, Stream};
 use super::collect::sealed;
 use super::ending::Ending;
 use super::native::{Native, Pipes, program_file};
-use super::order::{self, End};
+use super::order::{self, End, Order};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::report::{self, Reading, Report};
 use super::spec::{JailRoot, JailSpec, Layers, Session, SessionBounds};
@@ -39,6 +39,8 @@ struct Live {
     profile: String,
     /// What was masked when it began; the masks stand for as long as it lives.
     masked: Vec<Masked>,
+    /// The walls it was built with, which stand as long.
+    walls: Walls,
     last_used: Mutex<Instant>,
     // One call at a time; a second one waits.
     state: tokio::sync::Mutex<State>,
@@ -57,6 +59,31 @@ struct Masked {
     root: String,
     path: String,
     object: Option<(u64, u64)>,
+}
+
+/// What a session is built with: a manifest that says something else by now is not held by it.
+#[derive(Debug)]
+struct Walls {
+    order: Order,
+    /// Which folders its roots are.
+    roots: Vec<Option<(u64, u64)>>,
+}
+
+impl Walls {
+    /// Those that a call asks for.
+    fn of(native: &Native, spec: &JailSpec) -> Self {
+        let object = |root: &JailRoot| rustix::fs::fstat(&root.dir).ok().map(|facts| (facts.st_dev, facts.st_ino));
+        let mut order = native.order(spec);
+        // They are looked at by themselves.
+        order.roots.iter_mut().for_each(|root| root.masked.clear());
+        // What is left of an hour's budget differs from call to call.
+        order.limits.cpu = Duration::ZERO;
+        Self { order, roots: spec.roots.iter().map(object).collect() }
+    }
+
+    fn are(&self, asked: &Self) -> bool {
+        self.order.is_of_kind(&asked.order) && self.roots == asked.roots && self.roots.iter().all(Option::is_some)
+    }
 }
 
 /// Looks at what is to be masked now.
@@ -118,7 +145,7 @@ impl Sessions {
                     Ok(opened) => opened,
                     Err(stop) => return Ending::unbegun(began, stop, native.name()).await,
                 },
-                Session::Known(handle) => (handle.clone(), self.known(handle, spec)?),
+                Session::Known(handle) => (handle.clone(), self.known(native, handle, spec)?),
             };
             let waiting = tokio::select! {
                 biased;
@@ -162,7 +189,7 @@ impl Sessions {
     }
 
     /// The live session with this handle.
-    fn known(&self, handle: &str, spec: &JailSpec) -> Result<Arc<Live>, NoRun> {
+    fn known(&self, native: &Native, handle: &str, spec: &JailSpec) -> Result<Arc<Live>, NoRun> {
         let found = self.live().get(handle).filter(|live| live.owner == spec.owner).cloned();
         let gone =
             |reason: &str| NoRun::Session { handle: handle.to_owned(), reason: format!("{reason}; start one with `session: \"new\"`") };
@@ -171,6 +198,10 @@ impl Sessions {
         if live.masked != masked(spec) {
             self.live().remove(handle);
             return Err(gone("has ended: what is denied in its folders is not what it was when it began"));
+        }
+        if !live.walls.are(&Walls::of(native, spec)) {
+            self.live().remove(handle);
+            return Err(gone("has ended: the manifest gives its programs other roots, limits or rights by now, or the folders are others"));
         }
         Ok(live)
     }
@@ -199,6 +230,7 @@ impl Sessions {
             owner: spec.owner.clone(),
             profile: spec.profile.clone(),
             masked: before,
+            walls: Walls::of(native, spec),
             last_used: Mutex::new(Instant::now()),
             state,
         });

@@ -93,6 +93,8 @@ pub struct Limits {
     pub file_size: u64,
     /// Bytes in its private `/tmp` (and as many in `/dev/shm`).
     pub scratch: u64,
+    /// Bytes on the disk of a writable root in files that it holds open and that have no name any more; `u64::MAX` where roots have no quota.
+    pub disk: u64,
     /// Bytes kept of each output stream.
     pub output: u64,
 }
@@ -109,6 +111,7 @@ impl Default for Limits {
             open_files: 256,
             file_size: Bytes::mib(64).0,
             scratch: Bytes::mib(64).0,
+            disk: u64::MAX,
             output: Bytes::kib(64).0,
         }
     }

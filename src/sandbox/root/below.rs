@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::{AtFlags, Dir, Mode, fchmod, renameat, unlinkat};
@@ -83,8 +83,8 @@ pub(super) fn entries(folder: impl AsFd, most: usize) -> Result<(Vec<(OsString, 
     Ok((found, false))
 }
 
-/// Bytes of all files and the number of entries below a folder. Counting ends at more than `most` entries; what lies too deep
-/// to be counted counts as everything.
+/// Bytes of all files, by their size or, where that is far more, by what they take, and the number of entries below a folder of ours. Counting ends at more than `most`
+/// entries; what lies too deep or cannot be opened counts as everything. A folder that a program closed is opened for it.
 pub(super) fn usage(folder: impl AsFd, most: u64) -> (u64, u64) {
     let (mut bytes, mut count) = (0, 0);
     add_usage(folder.as_fd(), most, 0, &mut bytes, &mut count);
@@ -96,13 +96,22 @@ fn add_usage(folder: BorrowedFd<'_>, most: u64, depth: usize, bytes: &mut u64, c
         *bytes = u64::MAX;
     }
     let room = usize::try_from(most.saturating_sub(*count).saturating_add(1)).unwrap_or(usize::MAX);
-    for (name, seen) in entries(folder, room).map(|(found, _)| found).unwrap_or_default() {
+    let Ok((found, _)) =
+        entries(folder, room).or_else(|errno| if errno == Errno::ACCESS { open_up(folder, room) } else { Ok((Vec::new(), false)) })
+    else {
+        *bytes = u64::MAX;
+        return;
+    };
+    for (name, seen) in found {
         *count += 1;
         if *count > most || *bytes == u64::MAX {
             return;
         }
         match seen.kind {
-            Kind::File => *bytes = bytes.saturating_add(seen.size),
+            Kind::File => {
+                let is_far_more = seen.taken > seen.size.saturating_mul(2).saturating_add(ROUNDED);
+                *bytes = bytes.saturating_add(if is_far_more { seen.taken } else { seen.size });
+            }
             Kind::Directory => {
                 if let Ok(inner) = step(folder, name.as_os_str()) {
                     add_usage(inner.as_fd(), most, depth + 1, bytes, count);
@@ -111,6 +120,12 @@ fn add_usage(folder: BorrowedFd<'_>, most: u64, depth: usize, bytes: &mut u64, c
             _ => {}
         }
     }
+}
+
+/// The entries of a folder that was closed, once it is open. The handle is on the folder itself: a link put in its place is not followed.
+fn open_up(folder: BorrowedFd<'_>, room: usize) -> Result<(Vec<(OsString, Seen)>, bool), Errno> {
+    rustix::fs::chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), Mode::RWXU)?;
+    entries(folder, room)
 }
 
 /// Deletes everything below a folder, following no link. What cannot be deleted stays. Gives the number of entries deleted.
@@ -149,6 +164,8 @@ fn wipe_pass(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deleted:
     again
 }
 
+/// A file system rounds up, and sets room aside for a file that grows.
+const ROUNDED: u64 = 1024 * 1024;
 /// More entries than this below a folder are not judged one by one, and so not moved or deleted at once.
 pub(super) const MOST_ENTRIES: usize = 10_000;
 /// Entries of one folder that are held in memory.

@@ -12,6 +12,8 @@ use crate::model::{Identity, Kind, PathFact};
 pub(super) struct Seen {
     pub kind: Kind,
     pub size: u64,
+    /// The bytes it takes on the disk: fewer than its size where it has holes, more where room was set aside for it (`fallocate(2)`).
+    pub taken: u64,
     pub names: u64,
     pub identity: Identity,
     /// Permission bits, owner and group.
@@ -43,6 +45,7 @@ impl Seen {
         Self {
             kind,
             size: facts.stx_size,
+            taken: facts.stx_blocks.saturating_mul(512),
             names: u64::from(facts.stx_nlink),
             identity: Identity {
                 device: rustix::fs::makedev(facts.stx_dev_major, facts.stx_dev_minor),

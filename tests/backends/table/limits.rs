@@ -164,6 +164,43 @@ pub(super) fn limits() -> Vec<Row> {
                 Out("7"),
             ),
         ),
+        with(
+            |spec| spec.limits.disk = 8 << 20,
+            row(
+                "files without a name count on the disk",
+                "import os, time\nfor i in range(40):\n    f = os.open(f'unnamed {i}', os.O_CREAT | os.O_RDWR)\n    os.unlink(f'unnamed {i}')\n    os.write(f, bytes(1 << 20))\ntime.sleep(60)",
+                Hits(Limit::Disk),
+                "import os\nf = os.open('unnamed', os.O_CREAT | os.O_RDWR)\nos.unlink('unnamed')\nprint(os.write(f, bytes(1 << 20)))",
+                Out("1048576"),
+            ),
+        ),
+        with(
+            |spec| spec.limits.disk = 8 << 20,
+            row(
+                "those of a child that has no parent and a table of its own as well",
+                "import os, time\nif os.fork() == 0:\n    if os.fork() == 0:\n        for i in range(40):\n            os.write(os.open('.', os.O_TMPFILE | os.O_RDWR), bytes(1 << 20))\n        time.sleep(60)\n    os._exit(0)\ntime.sleep(60)",
+                Hits(Limit::Disk),
+                "import tempfile\nwith tempfile.TemporaryFile(dir='.') as f:\n    print(f.write(bytes(1 << 20)))",
+                Out("1048576"),
+            ),
+        ),
+        with(
+            |spec| spec.limits.scratch = 8 << 20,
+            row(
+                "those in scratch space as well",
+                "import os, time\nfor i in range(40):\n    f = os.open('/tmp/u', os.O_CREAT | os.O_RDWR)\n    os.unlink('/tmp/u')\n    os.write(f, bytes(1 << 20))\ntime.sleep(60)",
+                Hits(Limit::Disk),
+                "import tempfile\nwith tempfile.TemporaryFile() as f:\n    print(f.write(bytes(1 << 20)))",
+                Out("1048576"),
+            ),
+        ),
+        row(
+            "no room is set aside past the end of a file",
+            "import ctypes, os\nc = ctypes.CDLL(None, use_errno=True)\nf = os.open('/tmp/r', os.O_CREAT | os.O_RDWR)\nsize = ctypes.c_long(1 << 20)\nr = [c.fallocate(f, 1, ctypes.c_long(0), size)]\nlock = (ctypes.c_long * 6)(0, 0, 1 << 20)\nr += [c.ioctl(f, number, lock) for number in (0x40305828, 0x4030582a)]\nprint(r, os.fstat(f).st_blocks)",
+            Out("[-1, -1, -1] 0"),
+            "import os\nf = os.open('/tmp/p', os.O_CREAT | os.O_RDWR)\nos.posix_fallocate(f, 0, 1 << 20)\nprint(os.fstat(f).st_size)",
+            Out("1048576"),
+        ),
         row(
             "too many open files end in their limit",
             "fs = []\nwhile True:\n    fs.append(open('/dev/null'))",
@@ -206,5 +243,10 @@ pub(super) fn limits() -> Vec<Row> {
 /// Rows for scratch space that the kernel bounds.
 const SCRATCH: [&str; 3] =
     ["a full scratch folder ends in the disk limit", "too many small files end in the disk limit", "shared memory files have a bound"];
-/// Rows for memory that is added up.
-const MEMORY: [&str; 2] = ["many processes share one memory limit", "memory hidden from the sum still counts"];
+/// Rows for memory and files that are added up over all processes.
+const MEMORY: [&str; 4] = [
+    "many processes share one memory limit",
+    "memory hidden from the sum still counts",
+    "files without a name count on the disk",
+    "those of a child that has no parent and a table of its own as well",
+];

@@ -48,8 +48,8 @@ pub(super) fn traces() -> Vec<Row> {
     rows.extend([
         row(
             "nobody waits for a lease",
-            &t("import fcntl\nopen('/tmp/leased', 'w').close()\nprint([attempt(lambda k=k: fcntl.fcntl(os.open('/tmp/leased', os.O_RDONLY), k, fcntl.F_RDLCK)) for k in (1024, 1040)])"),
-            Out("['PermissionError', 'PermissionError']"),
+            &t("import fcntl\nopen('/tmp/leased', 'w').close()\nprint([attempt(lambda k=k: fcntl.fcntl(os.open('/tmp/leased', os.O_RDONLY), k, fcntl.F_RDLCK)) for k in (1024, 1026, 1040)])"),
+            Out("['PermissionError', 'PermissionError', 'PermissionError']"),
             "import fcntl\nf = open('/tmp/locked', 'w')\nfcntl.flock(f, fcntl.LOCK_EX)\nprint(fcntl.fcntl(f, fcntl.F_GETFD))",
             Out("1"),
         ),
@@ -70,6 +70,9 @@ pub(super) fn traces() -> Vec<Row> {
         row("a tree of mounts is not opened with attributes", &syscall(467, "-100, b'/', 1, 0, 0"), Out("-1 1"), "print(1)", Out("1")),
         row("mounts are not listed by number", &syscall(458, "0, 0, 0, 0"), Out("-1 1"), "import shutil\nprint(shutil.disk_usage('/tmp').total > 0)", Out("True")),
         row("nor told of", &syscall(457, "0, 0, 0, 0"), Out("-1 1"), "import os\nprint(os.path.ismount('/proc') in (True, False))", Out("True")),
+        row("nobody is told what others open", &syscall(c::SYS_inotify_init1, "0"), Out("-1 38"), "import os\nprint(len(os.listdir('.')) >= 0)", Out("True")),
+        row("nor which pages are read", &syscall(451, "0, 0, 0, 0"), Out("-1 38"), "print(2)", Out("2")),
+        row("rules of its own keep no files", &syscall(c::SYS_landlock_create_ruleset, "0, 0, 1"), Out("-1 38"), "print(3)", Out("3")),
         row(
             "an exception that raises when it is asked is shown all the same",
             "class E(Exception):\n    def __str__(self):\n        raise SystemExit(0)\n    errno = property(lambda self: 1 / 0)\nraise E",

@@ -96,6 +96,11 @@ impl Cell {
         let _ = rustix::process::kill_process(self.init, Signal::KILL);
     }
 
+    /// The group of a jail whose processes are dead.
+    pub(super) fn into_group(self) -> Option<Group> {
+        self.group
+    }
+
     /// Ends the jail; its group is to be removed when it is dead.
     pub(super) fn close(mut self) -> Option<Group> {
         self.end();

@@ -117,7 +117,11 @@ pub(super) fn note_shared(built: &mut Built) {
 
 /// The watch over a call on its ground.
 pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
-    let watch = Watch::new(order.limits);
+    let mut watch = Watch::new(order.limits);
+    for root in order.roots.iter().filter(|root| root.writable && order.limits.disk < u64::MAX) {
+        let place = format!("/roots/{}", root.name);
+        watch = watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), order.limits.disk);
+    }
     match site {
         Some(site) => watch.below(site.scratch.clone(), order.ground.shares_processes() && site.others > 0),
         None => watch,
@@ -286,14 +290,11 @@ fn over(program: &Program, end: &mut End) -> bool {
     if let Program::Joined(channel, _) = program
         && speaks(channel)
     {
-        match order::receive::<Word>(channel.as_fd()) {
-            Ok(Some((Word::Ended(ended), _))) => {
-                (end.exit, end.signal, end.usage) = (ended.exit, ended.signal, ended.usage);
-                // What was noted before a kill wins.
-                end.stopped = end.stopped.take().or(ended.stopped);
-            }
-            // A spawner that is gone can tell nothing any more, and with it goes the jail.
-            _ => {}
+        // A spawner that is gone can tell nothing any more, and with it goes the jail.
+        if let Ok(Some((Word::Ended(ended), _))) = order::receive::<Word>(channel.as_fd()) {
+            (end.exit, end.signal, end.usage) = (ended.exit, ended.signal, ended.usage);
+            // What was noted before a kill wins.
+            end.stopped = end.stopped.take().or(ended.stopped);
         }
         over = true;
     }

@@ -30,6 +30,7 @@ mod spawner;
 mod supervisor;
 mod syscalls;
 mod trees;
+mod unnamed;
 mod walls;
 mod watch;
 mod wrap;

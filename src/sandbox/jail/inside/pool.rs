@@ -195,8 +195,8 @@ impl Pool {
         self.cells.iter_mut().find(|cell| cell.state() == State::Empty).is_some_and(|cell| cell.give_to_new(order, handed))
     }
 
-    /// Takes note of a dead child.
-    pub(super) fn died(&mut self, pid: Pid, end: &End) {
+    /// Takes note of a dead child; the group of a jail that is gone with it.
+    pub(super) fn died(&mut self, pid: Pid, end: &End) -> Option<Group> {
         self.cells.iter_mut().for_each(|cell| cell.died(pid, end));
         if self.zygote.as_ref().is_some_and(|zygote| zygote.pid == pid) {
             self.failures += u32::from(!self.zygote_ready);
@@ -206,7 +206,8 @@ impl Pool {
         if self.cells.iter().any(|cell| cell.is_of(pid) && !matches!(cell.state(), State::Taken | State::Ready)) {
             self.failures += 1;
         }
-        self.cells.retain(|cell| !cell.is_of(pid));
+        let gone = self.cells.iter().position(|cell| cell.is_of(pid))?;
+        self.cells.remove(gone).into_group()
     }
 
     /// Does without the interpreter from now on, and ends it: it may do nothing any more. The jails in which a fork of it waits stay good.

@@ -16,12 +16,12 @@ fn call() -> (OwnedFd, Handed) {
 }
 
 /// A pool with an interpreter that forks into the first of these cells, for which the calls wait.
-fn waiting(cells: i32, calls: usize) -> (Pool, Vec<OwnedFd>, OwnedFd, Vec<OwnedFd>) {
+fn waiting(cells: i32, asked: usize) -> (Pool, Vec<OwnedFd>, OwnedFd, Vec<OwnedFd>) {
     let (mut pool, others) = quiet(cells);
     let told = with_interpreter(&mut pool);
     // It is heard before the first call comes.
     pool.hear(&Heard::wait(pool.channels(), Some(Duration::ZERO)));
-    let servers = (0..calls).map(|_| {
+    let servers = (0..asked).map(|_| {
         let (server, handed) = call();
         assert!(pool.call(order(), handed).is_none());
         server

@@ -144,9 +144,10 @@ fn enter(parent: &OwnedFd, name: &std::ffi::CStr) -> Result<OwnedFd, Errno> {
         if errno != Errno::ACCESS {
             return Err(errno);
         }
-        // chmod(2) follows links; a folder that was exchanged for one meanwhile belongs to the program all the same.
-        rustix::fs::chmodat(parent, name, Mode::RWXU, AtFlags::empty())?;
-        openat(parent, name, FOLDER, Mode::empty())
+        // chmod(2) follows links, and a program may put one in the folder's place at any moment: the handle is on the folder itself.
+        let handle = openat(parent, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::fs::chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::RWXU)?;
+        openat(&handle, c".", FOLDER, Mode::empty())
     })
 }
 

@@ -160,7 +160,9 @@ impl Spawner {
             while let Ok(Some(_)) = self.signals.read_signal() {}
         }
         while let Some((pid, end)) = raw::reap() {
-            self.pools.iter_mut().for_each(|pool| pool.died(pid, &end));
+            for group in self.pools.iter_mut().filter_map(|pool| pool.died(pid, &end)) {
+                self.place.take_back(group);
+            }
             self.retired.retain_mut(|retired| !retired.died(pid, &end));
             for dead in self.alone.extract_if(.., |alone| alone.supervisor == pid) {
                 if let Some(charge) = dead.charge {
@@ -209,6 +211,7 @@ impl Spawner {
             while let Ok(Some(_)) = self.signals.read_signal() {}
         }
         drop(groups);
+        self.place.clear();
         Turn::Leave(ExitCode::SUCCESS)
     }
 
@@ -351,7 +354,7 @@ impl Spawner {
         let own = self.server.iter().chain(&self.tally).map(AsRawFd::as_raw_fd);
         let jails = self.retired.iter().flat_map(|retired| retired.cell().descriptors());
         let alone = self.alone.iter().flat_map(|alone| alone.group.descriptors().chain(alone.charge.iter().flat_map(Charge::descriptors)));
-        for fd in own.chain(self.pools.iter().flat_map(Pool::descriptors)).chain(jails).chain(alone) {
+        for fd in own.chain(self.place.descriptors()).chain(self.pools.iter().flat_map(Pool::descriptors)).chain(jails).chain(alone) {
             let _ = nix::unistd::close(fd);
         }
         std::mem::forget((self.server.take(), self.tally.take()));

@@ -124,8 +124,8 @@ fn refused(network: bool) -> Result<Rules, String> {
         rules.insert(libc::SYS_socket, all_but_tcp()?);
     }
     // Typing into a terminal, and other line disciplines.
-    let controls = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
-    rules.insert(libc::SYS_ioctl, controls.into_iter().map(|c| when(1, SeccompCmpOp::Eq, c & 0xffff_ffff)).collect::<Result<_, _>>()?);
+    let controls = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD].into_iter().chain(modes::RESERVING);
+    rules.insert(libc::SYS_ioctl, controls.map(|c| when(1, SeccompCmpOp::Eq, c & 0xffff_ffff)).collect::<Result<_, _>>()?);
     // New namespaces give new capabilities over new kernel code.
     let bits = NAMESPACE_FLAGS.iter().map(|flag| when(0, SeccompCmpOp::MaskedEq(*flag), *flag));
     rules.insert(libc::SYS_clone, bits.collect::<Result<_, _>>()?);
@@ -166,10 +166,20 @@ const fn unsigned(number: i32) -> u64 {
 const NAMESPACE_FLAGS: [u64; 7] = [0x1000_0000, 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x2000_0000, 0x4000_0000];
 
 /// Answered as if the kernel did not have them, so that callers fall back: `clone3` hides its flags behind a pointer that no filter
-/// can follow, and so does `openat2` with the mode of a new file; the memory of a `memfd` belongs to no process that could be counted.
+/// can follow, and so does `openat2` with the mode of a new file; the memory of a `memfd` belongs to no process that could be counted; 451 is
+/// `cachestat`, the same number on every architecture.
 const ABSENT: &[i64] = &[
     libc::SYS_clone3,
     libc::SYS_openat2,
+    // They would tell which files others open; where they are missing, watchers look for themselves.
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_inotify_init,
+    libc::SYS_inotify_init1,
+    // Which pages of a file others have read.
+    451,
+    // Rules of a program's own keep the files that they are about on the disk, named or not, and nobody could count them.
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
     libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
     libc::SYS_io_uring_setup,

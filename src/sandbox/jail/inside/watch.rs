@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::site;
+use super::{site, unnamed};
 use crate::sandbox::jail::outcome::Limit;
 use crate::sandbox::jail::spec::Limits;
 
@@ -28,6 +28,9 @@ pub(super) struct Watch {
     ticks_per_second: u64,
     page: u64,
     peak: u64,
+    /// Folders of the host's disks, where they are bounded.
+    grounds: Vec<unnamed::Ground>,
+    looks: u64,
 }
 
 /// One process as `/proc/PID/stat` shows it.
@@ -50,13 +53,22 @@ impl Watch {
             ticks_per_second: ask(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100),
             page: ask(nix::unistd::SysconfVar::PAGE_SIZE).unwrap_or(4096),
             peak: 1,
+            grounds: Vec::new(),
+            looks: 0,
         }
+    }
+
+    /// The same watch, also over what is held without a name on the disk of this folder.
+    pub(super) fn over(mut self, folder: PathBuf, most: u64) -> Self {
+        self.grounds.push(unnamed::Ground::new(folder, most));
+        self
     }
 
     /// The same watch over the descendants of this process, with what the kernel does not bound there: the scratch folder, and where
     /// `counts` is set the number of threads.
     pub(super) fn below(self, scratch: PathBuf, counts: bool) -> Self {
-        Self { seen: Seen::Below, scratch: Some(scratch), counts, ..self }
+        let most = self.limits.scratch;
+        Self { seen: Seen::Below, scratch: Some(scratch.clone()), counts, ..self }.over(scratch, most)
     }
 
     /// Counts once more what a program leaves, where it cannot count for itself.
@@ -102,6 +114,14 @@ impl Watch {
         if let Some(hit) = self.scratch.as_deref().and_then(|scratch| site::weigh(scratch, &self.limits)) {
             return Some(hit);
         }
+        let looks = self.looks;
+        self.looks += 1;
+        if !self.grounds.is_empty() && looks.is_multiple_of(UNNAMED_EVERY) {
+            let all: Vec<u32> = pids.iter().map(|(pid, _)| *pid).collect();
+            if let Some(hit) = unnamed::look(&mut self.grounds, &all) {
+                return Some(hit);
+            }
+        }
         // Resident pages count what processes share once for each of them; the exact sum is dear and asked for only in doubt.
         if total.pages.saturating_mul(self.page) > self.limits.memory {
             let sum: u64 = pids.iter().map(|(pid, pages)| proportional(*pid).unwrap_or(pages * self.page)).sum();
@@ -112,6 +132,9 @@ impl Watch {
         None
     }
 }
+
+/// Every so many looks the open files are looked at, which takes longer than all the rest.
+const UNNAMED_EVERY: u64 = 4;
 
 /// The descendants of this process by the host's numbers (`proc_tid_children(5)`), itself left out.
 fn descendants() -> Option<Vec<u32>> {

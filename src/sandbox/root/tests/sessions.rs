@@ -94,3 +94,26 @@ fn a_root_over_its_quota_takes_no_program_and_one_at_it_does() {
     rustix::io::write(put("b"), b"9").unwrap();
     assert_eq!(roots.has_room("t", "scratch").unwrap_err().0.code, Code::NoSpace);
 }
+
+#[test]
+fn what_a_program_closes_or_sets_aside_in_a_session_root_counts() {
+    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+    let house = House::new();
+    let roots = scratch(&house.path("home/state"), Some(Quota { bytes: Some(crate::model::Bytes(8)), files: None }));
+    let folder = roots.folder("t", "scratch").unwrap();
+    mkdirat(&*folder, "closed", Mode::RWXU).unwrap();
+    let closed = openat(&*folder, "closed", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
+    rustix::io::write(openat(&closed, "a", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).unwrap(), b"12345678").unwrap();
+    rustix::fs::fchmod(&closed, Mode::empty()).unwrap();
+    assert_eq!(roots.has_room("t", "scratch"), Ok(()));
+    let aside = openat(&*folder, "aside", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).unwrap();
+    assert_eq!(roots.has_room("t", "scratch"), Ok(()));
+    if rustix::fs::fallocate(&aside, rustix::fs::FallocateFlags::KEEP_SIZE, 0, 4 << 20).is_ok() {
+        assert_eq!(roots.has_room("t", "scratch").unwrap_err().0.code, Code::NoSpace, "of no size, and it takes the disk");
+    }
+    rustix::fs::unlinkat(&*folder, "aside", rustix::fs::AtFlags::empty()).unwrap();
+    rustix::fs::fchmod(&closed, Mode::RWXU).unwrap();
+    rustix::io::write(openat(&closed, "b", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).unwrap(), b"9").unwrap();
+    rustix::fs::fchmod(&closed, Mode::empty()).unwrap();
+    assert_eq!(roots.has_room("t", "scratch").unwrap_err().0.code, Code::NoSpace, "whoever runs the server");
+}

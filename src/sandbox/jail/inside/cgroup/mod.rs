@@ -16,11 +16,19 @@ use crate::sandbox::jail::spec::Limits;
 use find::{Candidate, Version};
 
 /// Where groups can be made, for each of the two controllers; in version 2 it is one folder.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Place {
     memory: Result<Candidate, String>,
     cpu: Result<Candidate, String>,
+    /// Groups whose processes are dead, as good as new.
+    idle: Vec<Group>,
 }
+
+/// So many groups are kept for the next calls: to make and to remove one is a twentieth of a call.
+const MOST_IDLE: usize = 8;
+/// So much may still be counted in a group that serves again, in bytes: what the kernel keeps of files that a program looked at, and what it
+/// counts ahead for each processor.
+const LEFT_OVER: u64 = 1024 * 1024;
 
 /// The groups of one call. Dropping them removes them, as far as their processes are gone.
 #[derive(Debug)]
@@ -28,6 +36,7 @@ pub(super) struct Group {
     memory: Option<Bound>,
     cpu: Option<Bound>,
     lacks: Lacks,
+    limits: Limits,
 }
 
 /// What of a group could not be had, and why.
@@ -46,6 +55,12 @@ struct Bound {
     folder: PathBuf,
     // Opened by who may: the supervisor that reads it later is another user by then.
     counter: File,
+    /// What is counted in it now, where that can be asked.
+    usage: Option<File>,
+    /// Who writes `0` to it is in.
+    door: File,
+    /// Where the share of a processor is set, and to what: what was used of it is forgotten when it is set again.
+    share: Option<(File, String)>,
 }
 
 impl Place {
@@ -58,7 +73,7 @@ impl Place {
         for candidate in [&found.memory, &found.cpu].into_iter().flatten() {
             sweep(&candidate.folder);
         }
-        Self { memory: found.memory, cpu: found.cpu }
+        Self { memory: found.memory, cpu: found.cpu, idle: Vec::new() }
     }
 
     /// Whether shares of processors can be bounded.
@@ -66,9 +81,12 @@ impl Place {
         self.cpu.is_ok()
     }
 
-    /// Makes the groups of a call.
-    pub(super) fn make(&self, limits: &Limits) -> Group {
-        let mut group = Group { memory: None, cpu: None, lacks: Lacks::default() };
+    /// Makes the groups of a call, or has one from an earlier call.
+    pub(super) fn make(&mut self, limits: &Limits) -> Group {
+        if let Some(at) = self.idle.iter().position(|group| group.fits(limits)) {
+            return self.idle.swap_remove(at);
+        }
+        let mut group = Group { memory: None, cpu: None, lacks: Lacks::default(), limits: *limits };
         match self.memory.clone().and_then(|place| make(&place, limits)) {
             Ok(bound) => group.memory = Some(bound),
             Err(reason) => group.lacks.memory = Some(reason),
@@ -87,6 +105,23 @@ impl Place {
         }
         group
     }
+
+    /// Takes a group whose processes are dead: for a later call, where nothing in it tells of this one, else to remove it.
+    pub(super) fn take_back(&mut self, group: Group) {
+        if self.idle.len() < MOST_IDLE && group.is_as_new() {
+            self.idle.push(group);
+        }
+    }
+
+    /// Removes what is kept.
+    pub(super) fn clear(&mut self) {
+        self.idle.clear();
+    }
+
+    /// In a forked process: what is to be closed there.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.idle.iter().flat_map(Group::descriptors)
+    }
 }
 
 fn make(place: &Candidate, limits: &Limits) -> Result<Bound, String> {
@@ -95,16 +130,45 @@ fn make(place: &Candidate, limits: &Limits) -> Result<Bound, String> {
     let owner = rustix::process::getpid().as_raw_nonzero();
     let folder = place.folder.join(format!("{PREFIX}{owner}-{:016x}", u64::from_ne_bytes(name)));
     fs::create_dir(&folder).map_err(|e| e.to_string())?;
-    fit_out(place, &folder, limits).map(|counter| Bound { folder: folder.clone(), counter }).inspect_err(|_| {
+    let fitted = fit_out(place, &folder, limits).and_then(|counter| {
+        let usage = ["memory.usage_in_bytes", "memory.current"].iter().find_map(|name| File::open(folder.join(name)).ok());
+        Ok(Bound { counter, usage, door: door(&folder)?, share: share(place, &folder, limits)?, folder: folder.clone() })
+    });
+    fitted.inspect_err(|_| {
         let _ = fs::remove_dir(&folder);
     })
+}
+
+/// Sets the share of a processor, where this group has it.
+fn share(place: &Candidate, folder: &Path, limits: &Limits) -> Result<Option<(File, String)>, String> {
+    let quota = u64::from(limits.cpu_share).max(1).saturating_mul(PERIOD_US) / 100;
+    let (name, value) = match (place.version, place.controller) {
+        (Version::One, find::Controller::Cpu) => ("cpu.cfs_quota_us", quota.to_string()),
+        (Version::Two, _) if place.has_cpu && limits.shares() => ("cpu.max", format!("{quota} {PERIOD_US}")),
+        _ => return Ok(None),
+    };
+    let set = fs::OpenOptions::new().write(true).open(folder.join(name));
+    let share = (set.map_err(|e| format!("{name}: {e}"))?, value);
+    set_again(&share).map_err(|e| format!("{name}: {e}"))?;
+    Ok(Some(share))
+}
+
+/// Sets it to what it is: the kernel then begins a period with the whole of it (`tg_set_cfs_bandwidth`).
+fn set_again((file, value): &(File, String)) -> std::io::Result<()> {
+    file.write_all_at(value.as_bytes(), 0)
+}
+
+/// In version 1 that is `tasks`. A thread that moves itself there moves at once; who moves others, or writes to `cgroup.procs`, stops every fork
+/// and every end of a process until all processors have passed a quiet state, some ten milliseconds (`cgroup_threadgroup_rwsem`).
+fn door(folder: &Path) -> Result<File, String> {
+    let open = |name| fs::OpenOptions::new().write(true).open(folder.join(name));
+    open("tasks").or_else(|_| open("cgroup.procs")).map_err(|e| e.to_string())
 }
 
 /// Sets the bounds of a group, and opens what counts its kills.
 fn fit_out(place: &Candidate, folder: &Path, limits: &Limits) -> Result<File, String> {
     let write = |file: &str, value: &str| fs::write(folder.join(file), value).map_err(|e| format!("{file}: {e}"));
     let open = |file: &str| File::open(folder.join(file)).map_err(|e| format!("{file}: {e}"));
-    let quota = u64::from(limits.cpu_share).max(1).saturating_mul(PERIOD_US) / 100;
     match (place.version, place.controller) {
         (Version::One, find::Controller::Memory) => {
             write("memory.limit_in_bytes", &limits.memory.to_string())?;
@@ -114,16 +178,12 @@ fn fit_out(place: &Candidate, folder: &Path, limits: &Limits) -> Result<File, St
         }
         (Version::One, find::Controller::Cpu) => {
             write("cpu.cfs_period_us", &PERIOD_US.to_string())?;
-            write("cpu.cfs_quota_us", &quota.to_string())?;
             open("cpu.stat")
         }
         (Version::Two, controller) => {
             if controller == find::Controller::Memory {
                 write("memory.max", &limits.memory.to_string())?;
                 let _ = write("memory.swap.max", "0");
-            }
-            if place.has_cpu && limits.shares() {
-                write("cpu.max", &format!("{quota} {PERIOD_US}"))?;
             }
             // The supervisor and its child count as well; the exact bound is another.
             let _ = write("pids.max", &limits.processes.saturating_add(2).to_string());
@@ -152,17 +212,27 @@ const PREFIX: &str = "toolgate-";
 impl Group {
     /// The files of its groups: a process of one thread that writes `0` to each is in. What it used before is not counted.
     ///
-    /// In version 1 that is `tasks`. A thread that moves itself there moves at once; who moves others, or writes to `cgroup.procs`, stops
-    /// every fork and every end of a process until all processors have passed a quiet state, some ten milliseconds
-    /// (`cgroup_threadgroup_rwsem`).
-    ///
     /// # Errors
     /// The text of what went wrong.
     pub(super) fn doors(&self) -> Result<Vec<File>, String> {
-        let open = |path| fs::OpenOptions::new().write(true).open(path);
         let groups = [&self.memory, &self.cpu].into_iter().flatten();
-        let doors = groups.map(|bound| open(bound.folder.join("tasks")).or_else(|_| open(bound.folder.join("cgroup.procs"))));
-        doors.collect::<Result<_, _>>().map_err(|e| e.to_string())
+        groups.map(|bound| bound.door.try_clone()).collect::<Result<_, _>>().map_err(|e| e.to_string())
+    }
+
+    /// Whether a call with these limits is bounded by it.
+    fn fits(&self, limits: &Limits) -> bool {
+        let of = |limits: &Limits| (limits.memory, limits.processes, limits.cpu_share);
+        of(&self.limits) == of(limits)
+    }
+
+    /// Whether a call cannot tell it from a new one: nothing runs in it, nothing was killed in it, hardly anything is counted in it.
+    fn is_as_new(&self) -> bool {
+        let Some(memory) = &self.memory else { return false };
+        let left = memory.usage.as_ref().and_then(|file| text(file).trim().parse::<u64>().ok());
+        let mut bounds = [&self.memory, &self.cpu].into_iter().flatten();
+        left.is_some_and(|left| left <= LEFT_OVER.min(self.limits.memory / 64))
+            && self.kills() == 0
+            && bounds.all(|bound| bound.is_empty() && bound.share.as_ref().is_none_or(|share| set_again(share).is_ok()))
     }
 
     /// Takes the caller in, which has one thread.
@@ -175,7 +245,7 @@ impl Group {
 
     /// In a forked process: what is to be closed there.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        [&self.memory, &self.cpu].into_iter().flatten().map(|bound| bound.counter.as_raw_fd())
+        [&self.memory, &self.cpu].into_iter().flatten().flat_map(Bound::files).map(AsRawFd::as_raw_fd)
     }
 
     /// What could not be had.
@@ -205,6 +275,17 @@ pub(super) fn go_through(doors: impl IntoIterator<Item = File>) -> Result<(), St
     doors.into_iter().try_for_each(|mut door| door.write_all(b"0")).map_err(|e| e.to_string())
 }
 
+impl Bound {
+    fn files(&self) -> impl Iterator<Item = &File> {
+        let share = self.share.as_ref().map(|(file, _)| file);
+        [&self.counter, &self.door].into_iter().chain(&self.usage).chain(share)
+    }
+
+    fn is_empty(&self) -> bool {
+        fs::read(self.folder.join("cgroup.procs")).is_ok_and(|inside| inside.is_empty())
+    }
+}
+
 impl Drop for Bound {
     fn drop(&mut self) {
         // Whoever is left in it, of whatever parent. Version 1 has no such file.
@@ -215,9 +296,14 @@ impl Drop for Bound {
 
 /// How many kills such a file tells of.
 pub(super) fn counted(counter: &File) -> u64 {
+    kills(&text(counter))
+}
+
+/// The first half KiB of a file of the kernel, as it is now.
+fn text(file: &File) -> String {
     let mut text = [0_u8; 512];
-    let count = counter.read_at(&mut text, 0).unwrap_or(0);
-    kills(&String::from_utf8_lossy(text.get(..count).unwrap_or_default()))
+    let count = file.read_at(&mut text, 0).unwrap_or(0);
+    String::from_utf8_lossy(text.get(..count).unwrap_or_default()).into_owned()
 }
 
 fn kills(text: &str) -> u64 {
@@ -238,11 +324,12 @@ mod tests {
 
     fn written(version: Version, controller: Controller, has_cpu: bool, limits: &Limits) -> Vec<(String, String)> {
         let folder = tempfile::tempdir().unwrap();
-        for counter in ["memory.events", "memory.oom_control", "cpu.stat"] {
-            fs::write(folder.path().join(counter), "").unwrap();
+        for there in ["memory.events", "memory.oom_control", "cpu.stat", "cpu.max", "cpu.cfs_quota_us"] {
+            fs::write(folder.path().join(there), "").unwrap();
         }
         let place = Candidate { folder: folder.path().to_owned(), version, controller, has_cpu };
         fit_out(&place, folder.path(), limits).unwrap();
+        share(&place, folder.path(), limits).unwrap();
         let mut all: Vec<_> = fs::read_dir(folder.path())
             .unwrap()
             .map(|entry| (entry.as_ref().unwrap().file_name().into_string().unwrap(), fs::read_to_string(entry.unwrap().path()).unwrap()))
@@ -272,6 +359,79 @@ mod tests {
             written(Version::One, Controller::Memory, false, &limits),
             told(&[("memory.limit_in_bytes", "1000"), ("memory.memsw.limit_in_bytes", "1000")])
         );
+    }
+
+    /// Groups of version 1 as the kernel shows them when nothing is left of a call.
+    fn left(limits: Limits, place: &Path) -> Group {
+        let bound = |name: &str, files: &[(&str, &str)], controller| {
+            let folder = place.join(name);
+            fs::create_dir(&folder).unwrap();
+            for (name, text) in files {
+                fs::write(folder.join(name), text).unwrap();
+            }
+            let candidate = Candidate { folder: folder.clone(), version: Version::One, controller, has_cpu: false };
+            let share = share(&candidate, &folder, &limits).unwrap();
+            let file = |name: &str| File::open(folder.join(name)).ok();
+            let counter = file("memory.oom_control").or_else(|| file("cpu.stat")).unwrap();
+            Bound { counter, usage: file("memory.usage_in_bytes"), door: door(&folder).unwrap(), share, folder }
+        };
+        let memory = [("memory.oom_control", "oom_kill 0\n"), ("memory.usage_in_bytes", "4096\n"), ("tasks", ""), ("cgroup.procs", "")];
+        let cpu = [("cpu.stat", "nr_throttled 3\n"), ("cpu.cfs_quota_us", ""), ("tasks", ""), ("cgroup.procs", "")];
+        let (memory, cpu) = (bound("memory", &memory, Controller::Memory), bound("cpu", &cpu, Controller::Cpu));
+        Group { memory: Some(memory), cpu: Some(cpu), lacks: Lacks::default(), limits }
+    }
+
+    fn place() -> Place {
+        Place { memory: Err("none".to_owned()), cpu: Err("none".to_owned()), idle: Vec::new() }
+    }
+
+    #[test]
+    fn a_group_serves_again_where_a_call_cannot_tell_it_from_a_new_one_and_has_its_whole_share() {
+        let limits = Limits { cpu_share: 50, ..Limits::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let mut place = place();
+        let group = left(limits, folder.path());
+        let share = || fs::read_to_string(folder.path().join("cpu/cpu.cfs_quota_us")).unwrap();
+        assert_eq!(share(), "50000");
+        fs::write(folder.path().join("cpu/cpu.cfs_quota_us"), "").unwrap();
+        place.take_back(group);
+        // Set again, which gives the whole of it.
+        assert_eq!((place.idle.len(), share().as_str(), place.descriptors().count()), (1, "50000", 6));
+        for other in [Limits { memory: 1 << 20, ..limits }, Limits { processes: 3, ..limits }, Limits { cpu_share: 51, ..limits }] {
+            assert!(place.make(&other).memory.is_none(), "{other:?}");
+        }
+        // A call of another length is bounded the same.
+        assert!(place.make(&Limits { wall: std::time::Duration::from_secs(1), ..limits }).memory.is_some());
+        assert!(place.idle.is_empty() && place.make(&limits).memory.is_none());
+    }
+
+    #[test]
+    fn a_group_that_tells_of_its_call_does_not_serve_again() {
+        for (file, text) in [
+            ("memory/memory.oom_control", "oom_kill 1\n"),
+            ("memory/memory.usage_in_bytes", "1048577\n"),
+            ("memory/memory.usage_in_bytes", "\n"),
+            ("memory/cgroup.procs", "17\n"),
+            ("cpu/cgroup.procs", "17\n"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut place, group) = (place(), left(Limits::default(), folder.path()));
+            fs::write(folder.path().join(file), text).unwrap();
+            place.take_back(group);
+            assert!(place.idle.is_empty(), "{file}: {text}");
+        }
+    }
+
+    #[test]
+    fn no_more_groups_are_kept_than_serve_again_soon() {
+        let folders: Vec<_> = (0..=MOST_IDLE).map(|_| tempfile::tempdir().unwrap()).collect();
+        let mut place = place();
+        for folder in &folders {
+            place.take_back(left(Limits::default(), folder.path()));
+        }
+        assert_eq!(place.idle.len(), MOST_IDLE);
+        place.clear();
+        assert!(place.idle.is_empty());
     }
 
     #[test]
