@@ -73,6 +73,7 @@ impl Ending {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             usage: self.end.usage,
             files: found.files,
+            bytes_written: found.written,
             session: None,
             isolation: self.isolation,
             pictures,

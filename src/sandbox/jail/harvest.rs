@@ -19,6 +19,8 @@ pub(super) struct Harvest {
     pub(super) files: Vec<LeftFile>,
     /// The pictures among them.
     pub(super) pictures: Vec<Picture>,
+    /// Bytes in all files that were made or changed, listed or not, without their holes.
+    pub(super) written: u64,
 }
 
 /// What a root was like before a program ran.
@@ -67,7 +69,11 @@ impl Before {
                 let path = if folder.is_empty() { entry_name.to_owned() } else { format!("{folder}/{entry_name}") };
                 let Ok(stat) = statat(&opened, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
                 let changed = (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)) >= self.since;
-                match FileType::from_raw_mode(stat.st_mode) {
+                let kind = FileType::from_raw_mode(stat.st_mode);
+                if kind == FileType::RegularFile && changed && !self.fresh.contains_key(&format!("{name}/{path}")) {
+                    harvest.written = harvest.written.saturating_add(taken(&stat));
+                }
+                match kind {
                     FileType::Directory if depth < DEEPEST => folders.push((path, depth + 1)),
                     FileType::RegularFile if changed && harvest.files.len() < MOST_FILES => {
                         self.take(name, root, &path, &mut budget, &mut harvest);
@@ -129,6 +135,13 @@ const MOST_ENTRIES: u32 = 20_000;
 /// The most bytes that are read for digests; 64 MiB take about 50 ms.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 const DEEPEST: u32 = 32;
+
+/// The bytes of a file without its holes; a small one may lie in its inode and take no block.
+fn taken(stat: &rustix::fs::Stat) -> u64 {
+    const SMALL: u64 = 4096;
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    size.min(u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512)).max(size.min(SMALL))
+}
 
 fn open(root: &OwnedFd, path: &str, extra: OFlags) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | extra;
@@ -219,6 +232,18 @@ mod tests {
             mime_type: "text/csv".to_owned(),
         };
         assert_eq!(harvest.files, [changed, new]);
+    }
+
+    #[test]
+    fn what_is_not_listed_was_written_all_the_same_and_holes_were_not() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..MOST_FILES + 20 {
+            std::fs::write(folder.path().join(format!("{number}")), "ab").unwrap();
+        }
+        let hole = std::fs::File::create(folder.path().join("hole")).unwrap();
+        hole.set_len(1 << 30).unwrap();
+        let harvest = Before::default().gather("work", &opened(folder.path()));
+        assert_eq!((harvest.files.len(), harvest.written), (MOST_FILES, (MOST_FILES as u64 + 20) * 2 + 4096));
     }
 
     #[test]

@@ -114,6 +114,9 @@ pub struct Outcome {
     pub usage: Usage,
     /// What it left in its first writable root: made or changed during the call.
     pub files: Vec<LeftFile>,
+    /// Bytes in all files that it made or changed there, listed or not.
+    #[serde(skip)]
+    pub bytes_written: u64,
     /// The handle of its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
