@@ -213,7 +213,7 @@ async fn turn(door: &Door, capability: &Capability, stage: &Stage) -> Result<tok
                 .retry_after(1)
                 .into()),
         },
-        () = stage.cancel.cancelled() => Err(Failure::new(Code::Cancelled, "the call was cancelled").into()),
+        () = stage.cancel.cancelled() => Err(cancelled()),
     }
 }
 
@@ -230,13 +230,22 @@ async fn execute(
     let mut work = std::pin::pin!(tool.execute(granted.permit, house.sandbox(), stage));
     let end = tokio::select! {
         biased;
-        done = &mut work => return Ok(done?),
+        done = &mut work => match done {
+            Ok(output) if !output.is_error || !cancel.is_cancelled() => return Ok(output),
+            Err(failure) if !cancel.is_cancelled() => return Err(failure.into()),
+            // The tool has heard of it first.
+            _ => return Err(tokio::select! {
+                biased;
+                () = door.killed() => pulled(),
+                () = std::future::ready(()) => cancelled(),
+            }),
+        },
         () = tokio::time::sleep(time) => {
             let why = format!("the call ran longer than its {} s", time.as_secs());
             End::from(Failure::new(Code::Timeout, why).hint("ask for less at once"))
         }
-        () = door.killed() => End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed },
-        () = cancel.cancelled() => Failure::new(Code::Cancelled, "the call was cancelled").into(),
+        () = door.killed() => pulled(),
+        () = cancel.cancelled() => cancelled(),
     };
     // The tool ends its own work: when it has, nothing of it is left running.
     cancel.cancel();
@@ -246,14 +255,23 @@ async fn execute(
     Err(end)
 }
 
+fn pulled() -> End {
+    End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed }
+}
+
+fn cancelled() -> End {
+    Failure::new(Code::Cancelled, "the call was cancelled").into()
+}
+
 /// How long a cancelled call may take to end; a program's processes are dead long before.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// How long a call may run. A program has a clock of its own, which names its limit; ours only backs it up.
+/// How long a call may run. A program has a clock of its own, which names its limit, and waits for a jail no longer than that; ours only backs
+/// it up.
 fn time_of(door: &Door, capability: &Capability, action: &Action) -> Duration {
     const BACKUP: Duration = Duration::from_secs(5);
     match action {
-        Action::RunPython(_) => door.manifest().python.timeout.max(capability.timeout) + BACKUP,
+        Action::RunPython(_) => door.manifest().python.timeout.max(capability.timeout) * 2 + BACKUP,
         _ => capability.timeout,
     }
 }

@@ -36,7 +36,12 @@ impl Room {
     pub(super) async fn run(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
         let (action, _, terms) = permit.spend();
         let _counted = self.under_way.one(&terms.profile);
-        let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
+        // The first call finds out what this machine can do, which takes a while.
+        let jail = tokio::select! {
+            biased;
+            jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())) => jail.map_err(|fault| failed(&fault))?,
+            () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
+        };
         let mut spec = self.spec(action, &terms)?;
         let gateway = self.network(&terms);
         spec.network = gateway.clone().map(|gateway| gateway as Arc<dyn Network>);

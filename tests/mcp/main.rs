@@ -24,6 +24,7 @@ mod reload;
 mod review;
 mod server;
 mod strays;
+mod struck;
 mod suggest;
 mod untrusted;
 mod waiting;

@@ -190,3 +190,25 @@ fn a_profile_without_the_right_to_run_code_is_not_offered_python() {
     let listed = server.request("tools/list", &json!({})).to_string();
     assert!(listed.contains("read_file") && !listed.contains("run_python"), "{listed}");
 }
+
+/// What `nohup`, a shell's background or a service manager makes our processes ignore is handed down over execve. An ignored SIGCHLD would also take
+/// the ends of children from whoever waits for them.
+#[test]
+fn a_program_heeds_every_signal_wherever_the_server_was_started() {
+    let home = open_home("");
+    let code = "import signal\nprint([int(n) for n in signal.valid_signals() if signal.getsignal(n) == signal.SIG_IGN])\n\
+                print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)";
+    std::fs::write(home.path("ignored.py"), code).unwrap();
+    let (file, manifest) = (home.path("ignored.py"), home.manifest());
+    for ignored in ["", "INT HUP QUIT USR1 CHLD"] {
+        let plain = home.toolgate(&["python", file.to_str().unwrap(), "--json", "--manifest", manifest.to_str().unwrap()]);
+        let mut started = std::process::Command::new("sh");
+        let script = if ignored.is_empty() { String::new() } else { format!("trap '' {ignored}; ") };
+        started.args(["-c", &format!("{script}exec \"$0\" \"$@\"")]).arg(plain.get_program()).args(plain.get_args());
+        started.env_clear().envs(home.environment()).current_dir(home.path("."));
+        let told = started.output().unwrap();
+        let answer: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
+        // The interpreter itself ignores these two.
+        assert_eq!(answer["stdout"], "[13, 25]\nTrue\n", "{ignored}: {answer}{}", String::from_utf8_lossy(&told.stderr));
+    }
+}

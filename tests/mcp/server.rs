@@ -141,6 +141,11 @@ impl Server {
         assert!(pong["result"].is_object() || pong["error"]["code"] == -32601, "{pong}\n{}", self.errors());
     }
 
+    /// The number of the server's process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Every process below this one.
     pub(crate) fn children(&self) -> Vec<u32> {
         descendants(self.child.id())

@@ -8,7 +8,7 @@ use super::order::End;
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::picture;
 use super::report::Report;
-use super::spec::JailSpec;
+use super::spec::{JailSpec, Layers};
 use super::verdict::{self, Stop};
 use crate::sandbox::tick;
 
@@ -26,6 +26,21 @@ pub(super) struct Ending {
 }
 
 impl Ending {
+    /// The answer to a call whose program never began.
+    ///
+    /// # Errors
+    /// [`NoRun::Fault`].
+    pub(super) async fn unbegun(began: Instant, stop: Stop, backend: &str) -> Result<Outcome, NoRun> {
+        // What others did to its folders in the meantime is none of its own.
+        let spec = JailSpec::new("");
+        let nothing = || Kept::new(0);
+        let isolation = Isolation { backend: backend.to_owned(), layers: Layers::new() };
+        let (before, report) = (Before::look(None), Report::default());
+        Self { began, before, end: End::default(), stop: Some(stop), report, output: nothing(), error: nothing(), isolation }
+            .outcome(&spec)
+            .await
+    }
+
     /// The answer, with the files that the program left.
     ///
     /// # Errors

@@ -5,7 +5,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::io::Interest;
 use tokio::net::UnixDatagram;
@@ -21,15 +23,61 @@ use super::tally::{self, Pooled};
 #[derive(Debug)]
 pub(super) struct Link {
     helper: PathBuf,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<Arc<Running>>>,
 }
 
+/// A spawner. It ends when nobody holds it any more: closing the socket ends it, and it ends and clears away what it started.
 #[derive(Debug)]
 struct Running {
     socket: UnixDatagram,
-    // Closing the socket ends the spawner, which ends and clears away what it started; killing it would cut that short.
-    child: Child,
+    child: Mutex<Child>,
     tally: OwnedFd,
+    /// Orders that were handed over.
+    sent: AtomicU64,
+    /// How many it had taken when that was looked at last, and since when they were no more.
+    progress: std::sync::Mutex<(u64, Instant)>,
+    /// It did nothing any more, and will not end by itself.
+    hung: AtomicBool,
+}
+
+impl Running {
+    /// Whether orders lie there that it does not take.
+    fn takes_nothing(&self) -> bool {
+        let (taken, now) = (tally::taken(&self.tally), Instant::now());
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if progress.0 != taken || taken >= self.sent.load(Ordering::Relaxed) {
+            *progress = (taken, now);
+        }
+        now.duration_since(progress.1) > HUNG
+    }
+
+    fn is_hung(&self) {
+        tracing::warn!("the spawner takes no orders; another is started");
+        self.hung.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.hung.load(Ordering::Relaxed) {
+            // What it started dies with it.
+            let _ = self.child.get_mut().start_kill();
+        }
+    }
+}
+
+/// An order that was handed over. It keeps its spawner.
+#[derive(Debug)]
+pub(super) struct Sent {
+    to: Arc<Running>,
+    number: u64,
+}
+
+impl Sent {
+    /// Whether the spawner has taken it.
+    pub(super) fn is_taken(&self) -> bool {
+        tally::taken(&self.to.tally) >= self.number
+    }
 }
 
 impl Link {
@@ -38,28 +86,48 @@ impl Link {
         Self { helper, running: Mutex::new(None) }
     }
 
-    /// Hands one order over; a spawner that is gone is started anew, once.
+    /// Hands one order over; a spawner that is gone, or takes nothing any more, is started anew, once. Nothing is lost where this is given up.
     ///
     /// # Errors
     /// [`NoRun::Fault`].
-    pub(super) async fn send(&self, order: &Order, fds: &[BorrowedFd<'_>]) -> Result<(), NoRun> {
+    pub(super) async fn send(&self, order: &Order, fds: &[BorrowedFd<'_>]) -> Result<Sent, NoRun> {
         let mut running = self.running.lock().await;
         let mut last = String::new();
         for _ in 0..2 {
-            let link = match running.take() {
-                Some(link) => link,
-                None => self.start()?,
-            };
-            let sent = link.socket.async_io(Interest::WRITABLE, || order::send(link.socket.as_fd(), order, fds)).await;
-            match sent {
-                Ok(()) => {
-                    *running = Some(link);
-                    return Ok(());
+            let link = match &*running {
+                Some(link) if !link.takes_nothing() => Arc::clone(link),
+                old => {
+                    if let Some(old) = old {
+                        old.is_hung();
+                    }
+                    Arc::clone(running.insert(Arc::new(self.start()?)))
                 }
-                Err(e) => last = e.to_string(),
+            };
+            let sent = link.socket.async_io(Interest::WRITABLE, || order::send(link.socket.as_fd(), order, fds));
+            match tokio::time::timeout(HUNG, sent).await {
+                Ok(Ok(())) => {
+                    let number = link.sent.fetch_add(1, Ordering::Relaxed) + 1;
+                    return Ok(Sent { to: link, number });
+                }
+                Ok(Err(e)) => last = e.to_string(),
+                Err(_) => {
+                    link.is_hung();
+                    "it takes no orders".clone_into(&mut last);
+                }
             }
+            *running = None;
         }
         Err(NoRun::fault("handing over the order", last))
+    }
+
+    /// Does without the spawner that did not take this order in all that time; the next order starts another. Programs that the old one started
+    /// run on, for their inits keep the time, and it is killed after the last of them.
+    pub(super) async fn leave(&self, sent: &Sent) {
+        let mut running = self.running.lock().await;
+        if running.as_ref().is_some_and(|running| Arc::ptr_eq(running, &sent.to)) {
+            sent.to.is_hung();
+            *running = None;
+        }
     }
 
     /// What waits in the spawner; nothing where it is not running.
@@ -67,14 +135,16 @@ impl Link {
         self.running.lock().await.as_ref().map_or_else(Vec::new, |running| tally::read(&running.tally))
     }
 
-    /// Ends the spawner with all it started and waits until it is gone: nothing of it outlives the server. Bounded, for a spawner that hangs
-    /// dies with us all the same.
+    /// Ends the spawner with all it started and waits until it is gone: nothing of it outlives the server.
     pub(super) async fn close(&self) {
         const PATIENCE: Duration = Duration::from_millis(500);
-        let Some(Running { socket, mut child, .. }) = self.running.lock().await.take() else { return };
-        drop(socket);
+        let Some(running) = self.running.lock().await.take() else { return };
+        // Calls that are still under way may hold it; their end is heard by their inits.
+        let _ = rustix::net::shutdown(&running.socket, rustix::net::Shutdown::Both);
+        let mut child = running.child.lock().await;
         if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
-            tracing::warn!("the spawner did not end in time");
+            tracing::warn!("the spawner did not end in time, and is killed");
+            let _ = child.kill().await;
         }
     }
 
@@ -88,9 +158,19 @@ impl Link {
         command.stdin(Stdio::from(theirs)).stdout(Stdio::from(copy)).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| NoRun::fault("starting the spawner", e))?;
         let socket = asynchronous(ours).map_err(|e| NoRun::fault("talking to the spawner", e))?;
-        Ok(Running { socket, child, tally })
+        Ok(Running {
+            socket,
+            child: Mutex::new(child),
+            tally,
+            sent: AtomicU64::new(0),
+            progress: std::sync::Mutex::new((0, Instant::now())),
+            hung: AtomicBool::new(false),
+        })
     }
 }
+
+/// So long a spawner may take to take an order; it has nothing to do that takes a tenth of that.
+pub(super) const HUNG: Duration = Duration::from_secs(2);
 
 /// A channel for the runtime.
 ///

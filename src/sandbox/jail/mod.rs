@@ -1,5 +1,6 @@
 //! Where untrusted Python runs: one fresh process tree per call, behind walls that the machine has proven to hold.
 
+mod attempt;
 mod backend;
 mod bubblewrap;
 mod collect;
@@ -22,6 +23,7 @@ mod rlimits;
 mod sessions;
 mod spec;
 mod tally;
+mod ticket;
 mod verdict;
 mod words;
 

@@ -2,28 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe::Receiver;
 use tokio_util::sync::CancellationToken;
 
-use super::backend::{Backend, Probe, Progress, Stream};
-use super::collect::{Kept, sealed};
+use super::backend::{Backend, Probe, Progress};
+use super::collect::sealed;
 use super::doorway;
-use super::ending::Ending;
 use super::ground::Ground;
-use super::harvest;
 use super::interpreter::Interpreter;
 use super::link::{self, Link};
 use super::order::{self, Order, RootOrder};
-use super::outcome::{Isolation, NoRun, Outcome};
+use super::outcome::{NoRun, Outcome};
 use super::preludes::Preludes;
 use super::sessions::Sessions;
 use super::spec::{JailSpec, Layers, Settings};
-use super::words::{Flood, Words, collect, read_report};
+use super::ticket::Ticket;
+use super::words::Words;
 
 /// Runs programs behind walls that our own jail process builds, one process tree per call.
 #[derive(Debug)]
@@ -73,35 +71,11 @@ impl Native {
         self.make(spec, Order { interpreter, ..self.order(spec) }, cancel, None).await
     }
 
-    async fn make(&self, spec: &JailSpec, order: Order, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
-        let (began, before) = (Instant::now(), harvest::Before::look(spec.first_writable()));
-        let (mut pipes, ends) = Pipes::new()?;
-        let stdin = sealed(&[&spec.stdin])?;
-        let program = program_file(self, spec)?;
-        let mut words =
-            self.start(spec, order, [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()]).await?;
-        drop((ends, stdin, program));
-        let (flood, stop) = (Flood::new(spec.limits.output), Mutex::new(None));
-        let (mut output, mut error) = (Kept::new(spec.limits.output), Kept::new(spec.limits.output));
-        let (told, (), (), report) = tokio::join!(
-            words.listen(&flood, cancel, &stop),
-            collect(&mut pipes.output, Stream::Output, &mut output, &flood, progress.as_ref()),
-            collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress.as_ref()),
-            read_report(&mut pipes.report, &flood),
-        );
-        words.doorway().close().await;
-        let (end, layers) = told?;
-        let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ending { began, before, end, stop, report, output, error, isolation: Isolation { backend: self.name().to_owned(), layers } }
-            .outcome(spec)
-            .await
-    }
-
     /// Hands an order to the spawner; the five descriptors are standard input, output, error, the program, the report.
     ///
     /// # Errors
     /// [`NoRun::Fault`].
-    pub(super) async fn start(&self, spec: &JailSpec, order: Order, program: [BorrowedFd<'_>; 5]) -> Result<Words, NoRun> {
+    pub(super) async fn start(&self, spec: &JailSpec, order: &Order, program: [BorrowedFd<'_>; 5]) -> Result<Words, NoRun> {
         for root in &spec.roots {
             let length: usize = root.masked.iter().map(|path| path.len() + 3).sum();
             if length > MASKS || root.masked.len() > MOST_MASKS {
@@ -111,13 +85,14 @@ impl Native {
             }
         }
         let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
-        let mut fds = vec![theirs.as_fd()];
+        let ticket = Ticket::new().map_err(|e| NoRun::fault("making a ticket", e))?;
+        let mut fds = vec![theirs.as_fd(), ticket.as_fd()];
         fds.extend(program);
         fds.push(self.code()?);
         fds.extend(spec.roots.iter().map(|root| root.dir.as_fd()));
-        self.spawner.send(&order, &fds).await?;
+        let sent = self.spawner.send(order, &fds).await?;
         let socket = link::asynchronous(ours).map_err(|e| NoRun::fault("reading the channel", e))?;
-        Ok(Words::new(socket, spec.network.clone()))
+        Ok(Words::new(socket, ticket, sent, spec.network.clone()))
     }
 
     /// The bootstrap as the interpreter compiled it, in a file that all calls share.
@@ -127,6 +102,11 @@ impl Native {
         }
         let file = sealed(&[&self.interpreter.code])?;
         Ok(self.code.get_or_init(|| file).as_fd())
+    }
+
+    /// Does without the spawner that does not take an order.
+    pub(super) async fn leave(&self, sent: &link::Sent) {
+        self.spawner.leave(sent).await;
     }
 
     fn ground(&self) -> Ground {
@@ -141,11 +121,11 @@ impl Native {
         let order = Order { ground: ground.clone(), ..self.order(&spec) };
         match self.make(&spec, order, &CancellationToken::new(), None).await {
             Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
-            Ok(outcome) => Probe {
-                usable: false,
-                layers: outcome.isolation.layers,
-                why_not: Some(format!("a program that prints 42 ended as {:?}: {}", outcome.status, outcome.stderr.trim())),
-            },
+            Ok(outcome) => {
+                let said = outcome.evidence.unwrap_or_else(|| outcome.stderr.trim().to_owned());
+                let why_not = Some(format!("a program that prints 42 ended as {:?}: {said}", outcome.status));
+                Probe { usable: false, layers: outcome.isolation.layers, why_not }
+            }
             Err(no_run) => Probe { usable: false, layers: Layers::new(), why_not: Some(no_run.to_string()) },
         }
     }

@@ -16,7 +16,7 @@ use super::interpreter::Interpreter;
 use super::outcome::{Limit, Usage};
 use super::spec::{Layer, Layers, Limits};
 
-/// One call, as the jail process gets it. Its descriptors come in the order channel of the call, standard input, output, error,
+/// One call, as the jail process gets it. Its descriptors come in the order channel of the call, ticket, standard input, output, error,
 /// program, report, compiled bootstrap, then the roots.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
@@ -130,6 +130,10 @@ pub(crate) enum Word {
     },
     /// The jail failed.
     Fault(String),
+    /// A jail is being built for this very call, and how long that takes is bounded there.
+    Building,
+    /// The jail came to nothing, and the ticket of the call is where it was.
+    Returned,
     /// Every process of the program is dead.
     Ended(End),
     /// A jail that waits has its root; what an interpreter needs to come in comes along (from init to the spawner).

@@ -9,18 +9,20 @@ use rustix::fs::{AtFlags, statat};
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixDatagram;
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::backend::{Progress, Stream};
+use super::attempt::TRIES;
+use super::backend::{Backend, Chunk, Progress, Stream};
 use super::collect::sealed;
 use super::ending::Ending;
 use super::native::{Native, Pipes, program_file};
-use super::order::{self, Order};
+use super::order::{self, End, Order};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::report::{self, Reading, Report};
 use super::spec::{JailRoot, JailSpec, Layers, Session, SessionBounds};
 use super::verdict::Stop;
-use super::words::{Flood, Words, collect};
+use super::words::{Flood, Times, Told, Words, collect};
 use super::{harvest, link};
 
 /// The live sessions of a backend.
@@ -134,50 +136,78 @@ impl Sessions {
         cancel: &CancellationToken,
         progress: Progress,
     ) -> Result<Outcome, NoRun> {
-        let (handle, live) = match session {
-            Session::New => self.open(native, spec).await?,
-            Session::Known(handle) => {
-                let found = self.live().get(handle).filter(|live| live.owner == spec.owner).cloned();
-                let gone = |reason: &str| NoRun::Session {
-                    handle: handle.clone(),
-                    reason: format!("{reason}; start one with `session: \"new\"`"),
-                };
-                let live = found.ok_or_else(|| gone("is not known or has ended"))?;
-                // A mask covers the object it was put over: a new one, or one that was put in its place, would be open to the program.
-                if live.masked != masked(spec) {
-                    self.live().remove(handle);
-                    return Err(gone("has ended: what is denied in its folders is not what it was when it began"));
+        let began = Instant::now();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let (handle, live) = match session {
+                Session::New => match self.open(native, spec, cancel).await? {
+                    Ok(opened) => opened,
+                    Err(stop) => return Ending::unbegun(began, stop, native.name()).await,
+                },
+                Session::Known(handle) => (handle.clone(), self.known(native, handle, spec)?),
+            };
+            let waiting = tokio::select! {
+                biased;
+                state = live.state.lock() => Ok(state),
+                () = cancel.cancelled() => Err(Stop::Cancelled),
+                () = tokio::time::sleep(spec.limits.wall) => Err(Stop::Busy(spec.limits.wall)),
+            };
+            let mut state = match waiting {
+                Ok(state) => state,
+                Err(stop) => {
+                    let mut outcome = Ending::unbegun(began, stop, native.name()).await?;
+                    outcome.session = Some(handle);
+                    return Ok(outcome);
                 }
-                if !live.walls.are(&Walls::of(native, spec)) {
-                    self.live().remove(handle);
-                    return Err(gone(
-                        "has ended: the manifest gives its programs other roots, limits or rights by now, or the folders are others",
-                    ));
+            };
+            let made = one(native, &mut state, spec, cancel, progress.as_ref()).await;
+            *live.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            let (mut outcome, alive) = match made {
+                Ok(Made::Over(outcome, alive)) => (*outcome, alive),
+                Ok(Made::Unbegun(stop)) => {
+                    self.live().remove(&handle);
+                    if stop.is_none() && tries < TRIES {
+                        continue;
+                    }
+                    (Ending::unbegun(began, stop.unwrap_or(Stop::NeverBegun), native.name()).await?, false)
                 }
-                (handle.clone(), live)
-            }
-        };
-        let mut state = live.state.lock().await;
-        let made = one(native, &mut state, spec, cancel, progress).await;
-        *live.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        let (mut outcome, alive) = match made {
-            Ok(made) => made,
-            Err(no_run) => {
+                Err(no_run) => {
+                    self.live().remove(&handle);
+                    return Err(no_run);
+                }
+            };
+            if alive {
+                outcome.session = Some(handle);
+            } else {
                 self.live().remove(&handle);
-                return Err(no_run);
+                let why = outcome.evidence.take().map(|why| format!("{why}; ")).unwrap_or_default();
+                outcome.evidence = Some(format!("{why}the session has ended and its variables are gone"));
             }
-        };
-        if alive {
-            outcome.session = Some(handle);
-        } else {
-            self.live().remove(&handle);
-            let why = outcome.evidence.take().map(|why| format!("{why}; ")).unwrap_or_default();
-            outcome.evidence = Some(format!("{why}the session has ended and its variables are gone"));
+            return Ok(outcome);
         }
-        Ok(outcome)
     }
 
-    async fn open(&self, native: &Native, spec: &JailSpec) -> Result<(String, Arc<Live>), NoRun> {
+    /// The live session with this handle.
+    fn known(&self, native: &Native, handle: &str, spec: &JailSpec) -> Result<Arc<Live>, NoRun> {
+        let found = self.live().get(handle).filter(|live| live.owner == spec.owner).cloned();
+        let gone =
+            |reason: &str| NoRun::Session { handle: handle.to_owned(), reason: format!("{reason}; start one with `session: \"new\"`") };
+        let live = found.ok_or_else(|| gone("is not known or has ended"))?;
+        // A mask covers the object it was put over: a new one, or one that was put in its place, would be open to the program.
+        if live.masked != masked(spec) {
+            self.live().remove(handle);
+            return Err(gone("has ended: what is denied in its folders is not what it was when it began"));
+        }
+        if !live.walls.are(&Walls::of(native, spec)) {
+            self.live().remove(handle);
+            return Err(gone("has ended: the manifest gives its programs other roots, limits or rights by now, or the folders are others"));
+        }
+        Ok(live)
+    }
+
+    /// A new session, or why it was given up while it waited.
+    async fn open(&self, native: &Native, spec: &JailSpec, cancel: &CancellationToken) -> Result<Result<(String, Arc<Live>), Stop>, NoRun> {
         let mut bytes = [0_u8; 16];
         getrandom::fill(&mut bytes).map_err(|e| NoRun::fault("making a handle", e))?;
         let handle = format!("py_{:032x}", u128::from_be_bytes(bytes));
@@ -188,7 +218,11 @@ impl Sessions {
         order.limits.cpu = order.limits.cpu.saturating_mul(CALLS_OF_PROCESSOR_TIME);
         let (pipes, ends) = Pipes::new()?;
         let nothing = sealed(&[])?;
-        let words = native.start(spec, order, [nothing.as_fd(), ends[0].as_fd(), ends[1].as_fd(), theirs.as_fd(), ends[2].as_fd()]).await?;
+        let (stop, wall) = (Mutex::new(None), spec.limits.wall);
+        let streams = [nothing.as_fd(), ends[0].as_fd(), ends[1].as_fd(), theirs.as_fd(), ends[2].as_fd()];
+        let Some(words) = native.start_in_time(spec, &order, streams, cancel, &stop, wall).await? else {
+            return Ok(Err(stop.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or(Stop::Waited(wall))));
+        };
         drop(pipes);
         let talk = link::asynchronous(ours).map_err(|e| NoRun::fault("making a session", e))?;
         let state = tokio::sync::Mutex::new(State { words, talk, layers: Layers::new() });
@@ -210,7 +244,7 @@ impl Sessions {
             all.insert(handle.clone(), Arc::clone(&live));
         }
         tokio::spawn(expire(Weak::clone(&self.this), handle.clone(), self.bounds.idle));
-        Ok((handle, live))
+        Ok(Ok((handle, live)))
     }
 }
 
@@ -236,14 +270,22 @@ async fn expire(sessions: Weak<Sessions>, handle: String, idle: Duration) {
     }
 }
 
-/// One call in a live session; false when the session is over.
+/// What came of a call in a session.
+enum Made {
+    /// It was made; false when the session is over.
+    Over(Box<Outcome>, bool),
+    /// The session's interpreter never began.
+    Unbegun(Option<Stop>),
+}
+
+/// One call in a live session.
 async fn one(
     native: &Native,
     state: &mut State,
     spec: &JailSpec,
     cancel: &CancellationToken,
-    progress: Progress,
-) -> Result<(Outcome, bool), NoRun> {
+    progress: Option<&mpsc::Sender<Chunk>>,
+) -> Result<Made, NoRun> {
     let (began, before) = (Instant::now(), harvest::Before::look(spec.first_writable()));
     state.words.doorway().open_again(spec.network.clone());
     let (mut pipes, ends) = Pipes::new()?;
@@ -259,14 +301,10 @@ async fn one(
     let (flood, stop) = (Flood::new(spec.limits.output), Mutex::new(None));
     let (done, ended) = (CancellationToken::new(), Mutex::new(None));
     let listening = async {
+        // The time of the call is kept here: the jail's own clock is the session's.
+        let times = Times { wait: spec.limits.wall, run: spec.limits.wall };
         let told = tokio::select! {
-            told = state.words.listen(&flood, cancel, &stop) => told,
-            () = tokio::time::sleep(spec.limits.wall) => {
-                // INVARIANT: the reason is noted before the kill.
-                stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(Stop::Wall(spec.limits.wall));
-                let _ = state.words.socket.shutdown(std::net::Shutdown::Write);
-                state.words.listen(&flood, &CancellationToken::new(), &stop).await
-            }
+            told = state.words.listen(&flood, cancel, &stop, times) => told,
             () = done.cancelled() => return,
         };
         *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
@@ -280,8 +318,8 @@ async fn one(
     let (mut output, mut error) = (super::collect::Kept::new(most), super::collect::Kept::new(most));
     let streams = async {
         tokio::join!(
-            collect(&mut pipes.output, Stream::Output, &mut output, &flood, progress.as_ref()),
-            collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress.as_ref()),
+            collect(&mut pipes.output, Stream::Output, &mut output, &flood, progress),
+            collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress),
         )
     };
     let ((), report, ()) = tokio::join!(listening, read_until_done(&mut pipes.report, &flood, &done), async {
@@ -300,7 +338,20 @@ async fn one(
     let end = match ended {
         None => report.done.clone().unwrap_or_default(),
         Some(told) => {
-            let (end, layers) = told?;
+            let (end, layers) = match told? {
+                Told::Ended(end, layers) => (end, layers),
+                Told::Lost(layers) => (End::default(), layers),
+                Told::Silent(layers) => {
+                    native.leave(state.words.sent()).await;
+                    (End::default(), layers)
+                }
+                unbegun => {
+                    if matches!(unbegun, Told::Untaken) {
+                        native.leave(state.words.sent()).await;
+                    }
+                    return Ok(Made::Unbegun(stop.into_inner().unwrap_or_else(PoisonError::into_inner)));
+                }
+            };
             if !layers.is_empty() {
                 state.layers = layers;
             }
@@ -311,9 +362,9 @@ async fn one(
         state.layers = state.words.take_layers();
     }
     let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let isolation = Isolation { backend: super::backend::Backend::name(native).to_owned(), layers: state.layers.clone() };
+    let isolation = Isolation { backend: native.name().to_owned(), layers: state.layers.clone() };
     let outcome = Ending { began, before, end, stop, report, output, error, isolation }.outcome(spec).await?;
-    Ok((outcome, alive))
+    Ok(Made::Over(Box::new(outcome), alive))
 }
 
 /// Reads a report until it says that the program is done, or its writer is gone.

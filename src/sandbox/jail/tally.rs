@@ -1,4 +1,4 @@
-//! How many jails wait, written by the spawner into a file that the server can look at: the spawner never waits for anybody who asks.
+//! How many jails wait, and how many orders were taken, written by the spawner into a file that the server can look at: the spawner never waits for anybody who asks.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -57,6 +57,20 @@ pub(crate) fn read(file: impl AsFd) -> Vec<Pooled> {
     Vec::new()
 }
 
+/// Writes down how many orders were taken since the start.
+pub(crate) fn note_taken(file: impl AsFd, taken: u64) {
+    let _ = pwrite(file, &taken.to_ne_bytes(), LENGTH as u64);
+}
+
+/// How many orders were taken.
+pub(crate) fn taken(file: impl AsFd) -> u64 {
+    let mut number = [0; 8];
+    match pread(file, &mut number, LENGTH as u64) {
+        Ok(8) => u64::from_ne_bytes(number),
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,7 +78,9 @@ mod tests {
     #[test]
     fn a_tally_reads_back_and_a_shorter_one_leaves_nothing_of_a_longer() {
         let file = file().unwrap();
-        assert_eq!(read(&file), []);
+        assert_eq!((read(&file), taken(&file)), (Vec::new(), 0));
+        note_taken(&file, 7);
+        assert_eq!((read(&file), taken(&file)), (Vec::new(), 7));
         let pool = |profile: &str, ready| Pooled { profile: profile.to_owned(), ready, empty: 3, building: 1, waiting: 2 };
         let both = [pool("standard", 3), pool("a \"quoted\" one", 0)];
         write(&file, &both);
@@ -73,6 +89,6 @@ mod tests {
         assert_eq!(read(&file), both[..1]);
         // What does not fit is not written by halves.
         write(&file, &[pool(&"x".repeat(LENGTH), 9)]);
-        assert_eq!(read(&file), both[..1]);
+        assert_eq!((read(&file), taken(&file)), (both[..1].to_vec(), 7));
     }
 }

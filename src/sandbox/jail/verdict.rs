@@ -5,15 +5,23 @@ use super::outcome::{Limit, Status};
 use super::report::{Raised, Report};
 use super::spec::Limits;
 
-/// Why the server itself ended the program; noted before it did.
+/// Why the server itself ended the call; noted before it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The client cancelled.
     Cancelled,
     /// A stream ran over.
     Flood(u64),
-    /// The time of a call in a session is over.
+    /// The time of the program is over.
     Wall(std::time::Duration),
+    /// It waited so long for a jail; the program has not begun.
+    Waited(std::time::Duration),
+    /// The session it was for was busy for so long; the program has not begun.
+    Busy(std::time::Duration),
+    /// Jail after jail was ended from outside before the program began.
+    NeverBegun,
+    /// The jail was ended from outside, with nobody left to tell of the program.
+    Lost,
 }
 
 /// How it ended.
@@ -27,6 +35,9 @@ pub(super) struct Verdict {
     pub(super) evidence: Option<String>,
 }
 
+/// What is said of a program that began, and of whose end nobody has told.
+const UNTOLD: &str = "the program is dead, and how it ended is not known: its jail was ended or held up from outside";
+
 /// Judges an end.
 pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Limits) -> Verdict {
     let limit = |limit, evidence: String| Verdict { status: Status::Limit, limit: Some(limit), evidence: Some(evidence) };
@@ -35,6 +46,21 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
         Some(Stop::Cancelled) => return plain(Status::Killed, Some("the call was cancelled".to_owned())),
         Some(Stop::Flood(bytes)) => return limit(Limit::Output, format!("{bytes} bytes of output, the program was stopped")),
         Some(Stop::Wall(wall)) => return limit(Limit::Wall, format!("still running after {} ms", wall.as_millis())),
+        Some(Stop::Waited(wall)) => {
+            return limit(Limit::Wall, format!("no jail was ready within {} ms; the program did not begin", wall.as_millis()));
+        }
+        Some(Stop::Busy(wall)) => {
+            return limit(Limit::Wall, format!("the session was busy for {} ms; the program did not begin", wall.as_millis()));
+        }
+        Some(Stop::NeverBegun) => {
+            return plain(
+                Status::SandboxError,
+                Some("its jails were ended from outside before the program began; it did not run".to_owned()),
+            );
+        }
+        Some(Stop::Lost) => {
+            return plain(Status::SandboxError, Some(UNTOLD.to_owned()));
+        }
         None => {}
     }
     if let Some((hit, evidence)) = &end.stopped {
@@ -43,8 +69,10 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
     if let Some(signal) = end.signal {
         return plain(Status::Killed, Some(format!("signal {signal}")));
     }
-    if end.exit == Some(0) {
-        return plain(Status::Ok, None);
+    match end.exit {
+        Some(0) => return plain(Status::Ok, None),
+        None => return plain(Status::SandboxError, Some(UNTOLD.to_owned())),
+        Some(_) => {}
     }
     match report.raised.as_ref().and_then(|raised| by_exception(raised, end, limits)) {
         Some((hit, evidence)) => limit(hit, evidence),
@@ -96,6 +124,11 @@ mod tests {
         assert_eq!(judged(&end, None, Some(("MemoryError", None, None))), (Status::Limit, Some(Limit::Wall)));
         assert_eq!(judged(&end, Some(&Stop::Cancelled), None), (Status::Killed, None));
         assert_eq!(judged(&end, Some(&Stop::Flood(9)), None), (Status::Limit, Some(Limit::Output)));
+        let nothing = End::default();
+        assert_eq!(judged(&nothing, Some(&Stop::Waited(std::time::Duration::ZERO)), None), (Status::Limit, Some(Limit::Wall)));
+        for stop in [Stop::NeverBegun, Stop::Lost] {
+            assert_eq!(judged(&nothing, Some(&stop), None), (Status::SandboxError, None));
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -12,16 +13,22 @@ use tokio_util::sync::CancellationToken;
 use super::backend::{Chunk, Stream};
 use super::collect::Kept;
 use super::doorway::Doorway;
+use super::link::{HUNG, Sent};
 use super::order::{self, End, Word};
 use super::outcome::NoRun;
 use super::report::{self, Reading, Report};
 use super::spec::{Layers, Network};
+use super::ticket::Ticket;
 use super::verdict::Stop;
 
 /// The channel of a call, on which the jail process answers. Dropping it ends the call.
 #[derive(Debug)]
 pub(super) struct Words {
-    pub(super) socket: tokio::net::UnixDatagram,
+    socket: tokio::net::UnixDatagram,
+    /// The right to begin.
+    ticket: Ticket,
+    /// The order, which keeps the spawner.
+    sent: Sent,
     layers: Layers,
     /// Whether the program was said to start; the layers may have been taken since.
     started: bool,
@@ -30,8 +37,13 @@ pub(super) struct Words {
 
 impl Words {
     /// The channel of a new call.
-    pub(super) fn new(socket: tokio::net::UnixDatagram, network: Option<Arc<dyn Network>>) -> Self {
-        Self { socket, layers: Layers::new(), started: false, doorway: Doorway::new(network) }
+    pub(super) fn new(socket: tokio::net::UnixDatagram, ticket: Ticket, sent: Sent, network: Option<Arc<dyn Network>>) -> Self {
+        Self { socket, ticket, sent, layers: Layers::new(), started: false, doorway: Doorway::new(network) }
+    }
+
+    /// The order of the call.
+    pub(super) fn sent(&self) -> &Sent {
+        &self.sent
     }
 
     /// The way of the program to the network, where it has one.
@@ -50,7 +62,8 @@ impl Words {
     /// [`NoRun`] when the channel fails or closes first.
     pub(super) async fn catch_up(&mut self) -> Result<(), NoRun> {
         while self.layers.is_empty() {
-            if let (Word::Started(all), fds) = hear(&self.socket).await? {
+            let heard = hear(&self.socket).await?.ok_or_else(|| NoRun::Fault("the jail process died without a word".to_owned()))?;
+            if let (Word::Started(all), fds) = heard {
                 (self.layers, self.started) = (all, true);
                 self.doorway.open(fds.into_iter().next());
             }
@@ -58,7 +71,7 @@ impl Words {
         Ok(())
     }
 
-    /// Listens until the jail process has said its last word.
+    /// Listens until the jail process has said its last word, or the time of the call is over and nothing was said in time.
     ///
     /// # Errors
     /// [`NoRun`] as the jail process says it.
@@ -67,22 +80,36 @@ impl Words {
         flood: &Flood,
         cancel: &CancellationToken,
         stop: &Mutex<Option<Stop>>,
-    ) -> Result<(End, Layers), NoRun> {
-        let mut stopping = false;
+        times: Times,
+    ) -> Result<Told, NoRun> {
+        let note = |reason| {
+            stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        };
+        let mut phase = if self.started { Phase::Running } else { Phase::Waiting };
+        let mut looks = true;
+        let begin = Instant::now();
+        let mut until = begin + if self.started { times.run } else { times.wait.min(HUNG) };
         loop {
             let reason = tokio::select! {
-                got = hear(&self.socket) => {
-                    let (word, fds) = got?;
+                biased;
+                heard = hear(&self.socket) => {
+                    let Some((word, fds)) = heard? else {
+                        // Nobody is left who could begin.
+                        return Ok(if self.ticket.take() { Told::Unbegun } else { self.lost(note) });
+                    };
                     match word {
                         Word::Started(all) => {
                             (self.layers, self.started) = (all, true);
                             self.doorway.open(fds.into_iter().next());
+                            if phase != Phase::Ending {
+                                (phase, until) = (Phase::Running, Instant::now() + times.run);
+                            }
                         }
-                        // A limit may end it before, with a reason that has to be told.
-                        Word::Ended(end) if !self.started && end.stopped.is_none() => {
-                            return Err(NoRun::Fault("the jail ended before the program started".to_owned()));
-                        }
-                        Word::Ended(end) => return Ok((end, self.take_layers())),
+                        // The program was ended from outside before it was one.
+                        Word::Returned => return Ok(if self.ticket.take() { Told::Unbegun } else { self.lost(note) }),
+                        Word::Ended(end) if end.stopped.is_none() && self.ticket.take() => return Ok(Told::Unbegun),
+                        Word::Ended(end) => return Ok(Told::Ended(end, self.take_layers())),
+                        Word::Building => (phase, until) = (Phase::Building, Instant::now() + BUILDING),
                         Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
                         Word::Fault(what) => return Err(NoRun::Fault(what)),
@@ -90,20 +117,86 @@ impl Words {
                     }
                     continue;
                 }
-                () = cancel.cancelled(), if !stopping => Stop::Cancelled,
-                () = flood.over.cancelled(), if !stopping => Stop::Flood(flood.bytes()),
+                () = cancel.cancelled(), if phase != Phase::Ending => Stop::Cancelled,
+                () = flood.over.cancelled(), if phase != Phase::Ending => Stop::Flood(flood.bytes()),
+                () = tokio::time::sleep_until(until.into()) => match phase {
+                    Phase::Ending => return Ok(Told::Silent(self.take_layers())),
+                    Phase::Running => Stop::Wall(times.run),
+                    Phase::Waiting if looks && times.wait > HUNG => {
+                        (looks, until) = (false, begin + times.wait);
+                        if !self.sent.is_taken() && self.ticket.take() {
+                            return Ok(Told::Untaken);
+                        }
+                        continue;
+                    }
+                    Phase::Waiting | Phase::Building => Stop::Waited(times.wait),
+                },
             };
             // INVARIANT: the reason is noted before the kill.
-            stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
-            stopping = true;
+            if self.ticket.take() {
+                note(reason);
+                return Ok(Told::Unbegun);
+            }
+            if matches!(reason, Stop::Waited(_)) {
+                // It has begun in this moment.
+                (phase, until) = (Phase::Running, Instant::now() + times.run);
+                continue;
+            }
+            note(reason);
+            (phase, until) = (Phase::Ending, Instant::now() + ENDING);
             // Closing our half is the word for it; a message that nobody reads would cost us the last word of the other side (unix(7)).
             let _ = self.socket.shutdown(std::net::Shutdown::Write);
         }
     }
+
+    /// What is left to say where nobody says anything any more.
+    fn lost(&mut self, note: impl Fn(Stop)) -> Told {
+        note(Stop::Lost);
+        Told::Lost(self.take_layers())
+    }
 }
 
-/// One word with its descriptors.
-async fn hear(socket: &tokio::net::UnixDatagram) -> Result<(Word, Vec<OwnedFd>), NoRun> {
+/// How a call came to its end.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// Its program ended.
+    Ended(End, Layers),
+    /// Its program never began, and never will.
+    Unbegun,
+    /// The same, and the spawner did not even take the order.
+    Untaken,
+    /// Its jail is gone.
+    Lost(Layers),
+    /// Neither its jail nor the spawner does what it is told.
+    Silent(Layers),
+}
+
+/// How long a call may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    /// Until it has a jail.
+    pub(super) wait: Duration,
+    /// From then on; the jail keeps the program's time itself, so this is longer, but for a call in a session.
+    pub(super) run: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    /// A jail is made for it.
+    Building,
+    Running,
+    /// It was told to end.
+    Ending,
+}
+
+/// Where a jail is made for a call, that is bounded there; this is for one who makes nothing any more.
+const BUILDING: Duration = Duration::from_secs(30);
+/// So long a jail may take to tell of its end after it was told to end.
+const ENDING: Duration = Duration::from_millis(1500);
+
+/// One word with its descriptors; none when nobody is left to say one.
+async fn hear(socket: &tokio::net::UnixDatagram) -> Result<Option<(Word, Vec<OwnedFd>)>, NoRun> {
     let fault = |e: &dyn std::fmt::Display| NoRun::fault("hearing from the jail process", e);
     // Readiness first: what is received in vain is asked for again, and only that.
     let received = socket.async_io(Interest::READABLE, || {
@@ -112,11 +205,7 @@ async fn hear(socket: &tokio::net::UnixDatagram) -> Result<(Word, Vec<OwnedFd>),
         }
         Ok(order::receive_now::<Word>(socket.as_fd()))
     });
-    match received.await.map_err(|e| fault(&e))? {
-        Ok(Some(heard)) => Ok(heard),
-        Ok(None) => Err(NoRun::Fault("the jail process died without a word".to_owned())),
-        Err(why) => Err(fault(&why)),
-    }
+    received.await.map_err(|e| fault(&e))?.map_err(|why| fault(&why))
 }
 
 /// Counts output and says when it is too much to go on: far more than what is kept, so that an ordinary long output is cut, not killed.

@@ -44,7 +44,7 @@ pub(super) fn serve() -> ExitCode {
     warm();
     let mut wards: Vec<Ward> = Vec::new();
     loop {
-        let Heard { call, closed, gone } = wait(&signals, &wards);
+        let Stir { call, closed, gone } = wait(&signals, &wards);
         for ward in wards.iter_mut().filter(|ward| gone.contains(&ward.reader)) {
             let _ = rustix::process::kill_process(ward.reader, Signal::KILL);
             ward.channel = None;
@@ -75,9 +75,9 @@ pub(super) fn serve() -> ExitCode {
     }
 }
 
-/// What there is to do.
+/// What woke the nursery.
 #[derive(Debug, Default)]
-struct Heard {
+struct Stir {
     /// The server has sent something, or closed its end.
     call: bool,
     closed: bool,
@@ -85,17 +85,17 @@ struct Heard {
     gone: Vec<Pid>,
 }
 
-fn wait(signals: &SignalFd, wards: &[Ward]) -> Heard {
+fn wait(signals: &SignalFd, wards: &[Ward]) -> Stir {
     let mut fds = vec![PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
     // No event is asked for, so what a reader says wakes nobody: a closed end is told all the same.
     let waited_for = || wards.iter().filter_map(|ward| ward.channel.as_ref().map(|channel| (ward.reader, channel)));
     fds.extend(waited_for().map(|(_, channel)| PollFd::new(channel, PollFlags::empty())));
     if retry_on_intr(|| poll(&mut fds, None)).is_err() {
-        return Heard::default();
+        return Stir::default();
     }
     let server = fds.first().map_or(PollFlags::empty(), PollFd::revents);
     let gone = fds.iter().skip(2).zip(waited_for()).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, (reader, _))| reader).collect();
-    Heard { call: !server.is_empty(), closed: server.intersects(PollFlags::HUP | PollFlags::ERR), gone }
+    Stir { call: !server.is_empty(), closed: server.intersects(PollFlags::HUP | PollFlags::ERR), gone }
 }
 
 /// Takes the dead. Each has said what it had to say; that it ended stands behind that, for a server that still waits.

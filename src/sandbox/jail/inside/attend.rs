@@ -13,12 +13,15 @@ use super::site::Site;
 use super::watch;
 use crate::sandbox::jail::order::{self, End, Word};
 use crate::sandbox::jail::outcome::{Limit, Usage};
+use crate::sandbox::jail::ticket::Ticket;
 
 /// The call of a supervisor: where it is answered, and how long it may take.
 #[derive(Debug)]
 pub(super) struct Call {
     /// The server's channel.
     pub(super) channel: OwnedFd,
+    /// The right to begin.
+    pub(super) ticket: Ticket,
     /// The bound of its time.
     pub(super) wall: Duration,
 }
@@ -116,8 +119,11 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
     if let Some(word) = refused {
         return tell(&call.channel, &word);
     }
-    if !started {
-        return tell(&call.channel, &Word::Fault("init ended before the program started".to_owned()));
+    if !started && stopped.is_some() {
+        return tell(&call.channel, &Word::Fault("building the jail took too long".to_owned()));
+    }
+    if !started && call.ticket.is_there() {
+        return tell(&call.channel, &Word::Returned);
     }
     // Init was killed before it could say how the program ended.
     let mut end = end.unwrap_or_else(killed);

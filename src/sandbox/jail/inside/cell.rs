@@ -29,7 +29,7 @@ pub(super) struct Cell {
     program: Option<i32>,
     /// Whether it sits behind all walls. It may say so before its number is known here.
     seated: bool,
-    /// When an interpreter was asked to come in.
+    /// When the jail was begun, then when an interpreter was asked to come in.
     asked: Instant,
     /// The call it was given.
     charge: Option<Charge>,
@@ -50,8 +50,9 @@ pub(super) enum State {
     Taken,
 }
 
-/// So long an interpreter may take to come in.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// So long an interpreter may take to come in, and so long init may take to build.
+const PATIENCE: Duration = Duration::from_secs(2);
+const BUILDING: Duration = Duration::from_secs(10);
 
 /// What the kernel's count of kills says.
 pub(super) fn oom(kills: u64) -> Option<(Limit, String)> {
@@ -108,7 +109,7 @@ impl Cell {
 
     /// In a forked process: what is to be closed there.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        let charge = self.charge.iter().map(Charge::descriptor);
+        let charge = self.charge.iter().flat_map(Charge::descriptors);
         let group = self.group.iter().flat_map(Group::descriptors);
         [self.channel.as_raw_fd()].into_iter().chain(self.ways.iter().map(AsRawFd::as_raw_fd)).chain(charge).chain(group)
     }
@@ -119,8 +120,10 @@ impl Cell {
             let mut end = end.clone();
             end.stopped = self.group.as_ref().and_then(|group| oom(group.kills()));
             let _ = order::send(self.channel.as_fd(), &Word::Ended(end.clone()), &[]);
-            if let Some(charge) = &mut self.charge {
-                charge.ended = Some(end);
+            match &mut self.charge {
+                Some(charge) => charge.program_ended(end),
+                // No call may come to it any more.
+                None => self.end(),
             }
         }
         if self.init == pid
@@ -173,9 +176,18 @@ impl Cell {
         (self.state, self.asked) = (State::Seating, Instant::now());
     }
 
-    /// When it will have waited too long for an interpreter.
+    /// When it will have taken too long to be built, or waited too long for an interpreter.
     pub(super) fn late(&self) -> Option<Instant> {
-        (self.state == State::Seating).then(|| self.asked + PATIENCE)
+        match self.state {
+            State::Building => Some(self.asked + BUILDING),
+            State::Seating => Some(self.asked + PATIENCE),
+            _ => None,
+        }
+    }
+
+    /// Whether it waits for a word of the interpreter that is to fork.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.state == State::Seating && self.program.is_none()
     }
 
     /// When something has to be done without anything being said: for too late an interpreter, or too long a call.
@@ -183,12 +195,12 @@ impl Cell {
         self.late().or_else(|| self.charge.as_ref().and_then(Charge::due))
     }
 
-    /// Hands a call to the interpreter that waits in it.
-    pub(super) fn give(&mut self, order: &Order, handed: &Handed) {
-        self.hand_over(order, handed, None, &[]);
+    /// Hands a call to the interpreter that waits in it; false where nobody is there any more.
+    pub(super) fn give(&mut self, order: &Order, handed: &Handed) -> bool {
+        self.hand_over(order, handed, None, &[])
     }
 
-    /// Hands over a call that starts an interpreter of its own; false where it cannot be bounded here.
+    /// Hands over a call that starts an interpreter of its own; false where it cannot be bounded here, or nobody is there any more.
     pub(super) fn give_to_new(&mut self, order: &Order, handed: &Handed) -> bool {
         let Ok(doors) = self.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else {
             self.end();
@@ -200,36 +212,57 @@ impl Cell {
         };
         let groups = Groups { doors: doors.len(), counted: counter.is_some() };
         let more: Vec<BorrowedFd<'_>> = doors.iter().map(AsFd::as_fd).chain(counter.iter().map(AsFd::as_fd)).collect();
-        self.hand_over(order, handed, Some(groups), &more);
+        let given = self.hand_over(order, handed, Some(groups), &more);
         // Not before: init would take it for the end of an interpreter that was about to come.
         self.ways.clear();
-        true
+        given
     }
 
-    /// Hands a call over, with its roots as detached mounts.
-    fn hand_over(&mut self, order: &Order, handed: &Handed, new_program: Option<Groups>, more: &[BorrowedFd<'_>]) {
+    /// Whether it was given a call that did not begin in it.
+    pub(super) fn did_not_begin(&self) -> bool {
+        self.charge.as_ref().is_some_and(Charge::did_not_begin)
+    }
+
+    /// Hands a call over, with its roots as detached mounts; false where it is still to be given to somebody.
+    fn hand_over(&mut self, order: &Order, handed: &Handed, new_program: Option<Groups>, more: &[BorrowedFd<'_>]) -> bool {
         self.state = State::Taken;
         let roots = match trees::roots(order, &handed.roots, enter::eyes()) {
             Ok(roots) => roots,
             Err(word) => {
                 tell(&handed.call, &word);
                 self.end();
-                return;
+                return true;
             }
         };
-        let mut fds = vec![handed.call.as_fd()];
-        fds.extend(handed.program.iter().map(AsFd::as_fd));
+        let mut fds = vec![handed.call.as_fd(), handed.program.ticket.as_fd()];
+        fds.extend(handed.program.fds.iter().map(AsFd::as_fd));
         fds.extend(roots.iter().map(|tree| tree.fd.as_fd()));
         fds.extend(more);
         let masked = order.roots.iter().map(|root| root.masked.clone()).collect();
         let go = Go { start_dir: order.start_dir.clone(), wall: order.limits.wall, masked, new_program };
-        let handed_over = order::send(self.channel.as_fd(), &go, &fds).map_err(|e| e.to_string());
-        match handed_over.and_then(|()| Charge::new(&handed.call, order.limits.wall)) {
-            Ok(charge) => self.charge = Some(charge),
-            Err(e) => {
-                tell(&handed.call, &Word::Fault(format!("handing over a call: {e}")));
-                self.end();
-            }
+        if order::send(self.channel.as_fd(), &go, &fds).is_err() {
+            // It is dead, and has heard of nothing.
+            self.end();
+            return false;
+        }
+        if let Ok(charge) = Charge::new(handed, order.limits.wall) {
+            self.charge = Some(charge);
+        } else {
+            tell(&handed.call, &Word::Returned);
+            self.end();
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+impl Cell {
+    /// As if everything that it waits for were overdue.
+    pub(super) fn grow_old(&mut self) {
+        let now = Instant::now();
+        self.asked = now.checked_sub(BUILDING).unwrap_or(now);
+        if let Some(charge) = &mut self.charge {
+            charge.grow_old();
         }
     }
 }

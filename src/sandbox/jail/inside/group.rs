@@ -10,7 +10,7 @@ use super::cgroup::Group;
 use super::init::{self, Reach};
 use super::layers::Built;
 use super::site::Site;
-use super::supervisor::{self, Handed};
+use super::supervisor::{self, Handed, Streams};
 use super::trees::Eyes;
 use super::{enter, program, raw, walls, wrap};
 use crate::sandbox::jail::ground::Ground;
@@ -19,6 +19,8 @@ use crate::sandbox::jail::order::{self, Order, Word};
 /// Serves one call, in a process of its own.
 pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
     let Handed { call, program, roots } = handed;
+    let Ok(ticket) = program.ticket.share() else { return tell(&call, &Word::Returned) };
+    let _ = tell(&call, &Word::Building);
     let mut built = Built::default();
     supervisor::join(order, group, &mut built);
     let user = match (enter::eyes(), &order.ground) {
@@ -50,7 +52,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
         }
         Ok(((inner, inside), Some(child))) => {
             drop((inside, program, roots));
-            attend::attend(&Call { channel: call, wall: order.limits.wall }, &inner, child, Some(group), &rest)
+            attend::attend(&Call { channel: call, ticket, wall: order.limits.wall }, &inner, child, Some(group), &rest)
         }
     }
 }
@@ -64,7 +66,7 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    fn run(&self, handed: [OwnedFd; 6], roots: &[OwnedFd], mut built: Built) -> ExitCode {
+    fn run(&self, handed: Streams, roots: &[OwnedFd], mut built: Built) -> ExitCode {
         let say = |word: &Word| order::send(self.inside.as_fd(), word, &[]).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
         let own = Some(rustix::process::getpid());
         if rustix::process::setsid().is_err() || rustix::process::set_child_subreaper(own).is_err() || !init::tie(self.inside) {

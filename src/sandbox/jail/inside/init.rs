@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use super::attend::too_long;
 use super::layers::Built;
 use super::site::Site;
+use super::supervisor::Streams;
 use super::watch::{self, Watch};
 use super::{doorway, enter, program, raw, root, trees, walls};
 use crate::sandbox::jail::order::{self, End, Order, Word};
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 /// Runs the call as pid 1.
-pub(super) fn run(order: &Order, handed: [OwnedFd; 6], shown: trees::Shown, built: Built, inside: &OwnedFd) -> ExitCode {
+pub(super) fn run(order: &Order, handed: Streams, shown: trees::Shown, built: Built, inside: &OwnedFd) -> ExitCode {
     let say = |word: &Word| order::send(inside.as_fd(), word, &[]).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     if !tie(inside) {
         return ExitCode::FAILURE;
@@ -45,7 +46,7 @@ enum Step {
     Program(ExitCode),
 }
 
-fn started(order: &Order, handed: [OwnedFd; 6], mut shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
+fn started(order: &Order, handed: Streams, mut shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
     let (user, site) = (shown.user, shown.site.take());
     let doorway = match &site {
         None => furnish(order, shown, &mut built)?,
@@ -156,8 +157,8 @@ pub(super) enum Program {
     /// It is a child of init.
     Child(Pid),
     /// It is a child of the spawner, which tells of its end on this channel: a process that joins a process namespace keeps its
-    /// parent outside (`pid_namespaces(7)`).
-    Joined(OwnedFd),
+    /// parent outside (`pid_namespaces(7)`). The other descriptor is the process itself (`pidfd_open(2)`), for a spawner that says nothing.
+    Joined(OwnedFd, Option<OwnedFd>),
 }
 
 /// Who is killed with a program.
@@ -201,31 +202,31 @@ pub(super) fn attend(
     let mut end = End::default();
     let mut next_look = Instant::now() + LOOK_EVERY;
     let deadline = clock.map(|clock| Instant::now() + clock.wall);
-    // Since when everything is dead that this process can kill.
+    // Since when everything is dead that this process can kill, and whether the program had gone by itself.
     let mut ended: Option<Instant> = None;
+    let mut gone = false;
     loop {
         if over(program, &mut end) {
             break;
         }
-        if ended.is_some_and(|since| since.elapsed() > PATIENCE) {
-            // A program that joined is taken by the spawner, which does not say so.
-            end.signal = Some(nix::libc::SIGKILL);
+        if ended.is_some_and(|since| since.elapsed() >= PATIENCE) {
+            // A program that joined is taken by the spawner, which does not say so. How one ended that was not killed, only that would know.
+            end.signal = (!gone).then_some(nix::libc::SIGKILL);
             break;
         }
         let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
-        if let Program::Joined(channel) = program {
+        if let Program::Joined(channel, _) = program {
             fds.push(PollFd::new(channel, PollFlags::IN));
         }
         let heard = fds.len();
         if let Some(clock) = clock.filter(|_| ended.is_none()) {
             fds.push(PollFd::new(clock.call, PollFlags::IN));
         }
-        let until = deadline.filter(|_| end.stopped.is_none()).map_or(next_look, |deadline| deadline.min(next_look));
-        let left = until.saturating_duration_since(Instant::now());
+        let left = until(ended, deadline, next_look).saturating_duration_since(Instant::now());
         let polled = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
         let unwanted = polled.is_ok() && fds.get(heard).is_some_and(|fd| !fd.revents().is_empty());
         while let Ok(Some(_)) = signals.read_signal() {}
-        let late = deadline.is_some_and(|deadline| Instant::now() >= deadline) && end.stopped.is_none();
+        let late = deadline.is_some_and(|deadline| Instant::now() >= deadline) && ended.is_none();
         if let Some(clock) = clock.filter(|_| late) {
             // INVARIANT: the reason is noted before the kill.
             end.stopped = Some(too_long(clock.wall));
@@ -235,8 +236,15 @@ pub(super) fn attend(
             reach.kill();
         }
         // By the clock, not by the silence of the children: a program that makes orphans without end would never be looked at.
-        if Instant::now() >= next_look && end.stopped.is_none() {
+        if Instant::now() >= next_look && ended.is_none() {
             next_look = Instant::now() + LOOK_EVERY;
+            if let Program::Joined(_, Some(process)) = program
+                && speaks(process)
+            {
+                // Not heard of when it happens: the spawner says it, and to be woken twice would cost every call.
+                gone = true;
+                ended.get_or_insert_with(Instant::now);
+            }
             if let Some(hit) = watch.look() {
                 // INVARIANT: the reason is noted before the kill.
                 end.stopped = Some(hit);
@@ -253,13 +261,21 @@ pub(super) fn attend(
     if end.stopped.is_none() && end.signal.is_some() {
         end.stopped = by_signal(order, &end);
     }
-    if let (Program::Joined(_), Ok(used)) = (program, nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)) {
+    if let (Program::Joined(..), Ok(used)) = (program, nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)) {
         let millis = |time: nix::sys::time::TimeVal| (time.tv_sec() * 1000 + time.tv_usec() / 1000).unsigned_abs();
         end.usage.cpu_ms += millis(used.user_time()) + millis(used.system_time());
         end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss().unsigned_abs().saturating_mul(1024));
     }
     end.usage.pids_peak = Some(watch.pids_peak());
     end
+}
+
+/// When there is something to do without anything being said. Once everything is dead, only the end of the patience is left.
+fn until(ended: Option<Instant>, deadline: Option<Instant>, next_look: Instant) -> Instant {
+    match ended {
+        Some(since) => since + PATIENCE,
+        None => deadline.map_or(next_look, |deadline| deadline.min(next_look)),
+    }
 }
 
 /// Takes every dead child, and says whether the program has ended.
@@ -271,17 +287,14 @@ fn over(program: &Program, end: &mut End) -> bool {
             (end.exit, end.signal) = (ended.exit, ended.signal);
         }
     }
-    if let Program::Joined(channel) = program
+    if let Program::Joined(channel, _) = program
         && speaks(channel)
     {
-        match order::receive::<Word>(channel.as_fd()) {
-            Ok(Some((Word::Ended(ended), _))) => {
-                (end.exit, end.signal, end.usage) = (ended.exit, ended.signal, ended.usage);
-                // What was noted before a kill wins.
-                end.stopped = end.stopped.take().or(ended.stopped);
-            }
-            // A spawner that is gone can tell nothing any more.
-            _ => end.signal = Some(nix::libc::SIGKILL),
+        // A spawner that is gone can tell nothing any more, and with it goes the jail.
+        if let Ok(Some((Word::Ended(ended), _))) = order::receive::<Word>(channel.as_fd()) {
+            (end.exit, end.signal, end.usage) = (ended.exit, ended.signal, ended.usage);
+            // What was noted before a kill wins.
+            end.stopped = end.stopped.take().or(ended.stopped);
         }
         over = true;
     }
@@ -311,4 +324,20 @@ fn by_signal(order: &Order, end: &End) -> Option<(Limit, String)> {
 /// Kills every process of the namespace but this one.
 fn kill_all() {
     let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), nix::sys::signal::Signal::SIGKILL);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_the_end_nothing_is_waited_for_that_lies_in_the_past() {
+        let now = Instant::now();
+        let (past, soon) = (now.checked_sub(Duration::from_millis(1)).unwrap(), now + Duration::from_millis(1));
+        assert_eq!([until(None, Some(soon), past), until(None, Some(past), soon), until(None, None, soon)], [past, past, soon]);
+        // A look or an end of time that is over would be waited for without sleep, until the spawner speaks.
+        for (deadline, look) in [(None, past), (Some(past), soon), (Some(past), past)] {
+            assert_eq!(until(Some(now), deadline, look), now + PATIENCE);
+        }
+    }
 }

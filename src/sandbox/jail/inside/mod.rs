@@ -23,6 +23,7 @@ mod modes;
 mod pool;
 mod program;
 mod raw;
+mod retired;
 mod root;
 mod seat;
 mod site;
@@ -53,6 +54,8 @@ pub(super) const JAIL_ARGUMENT: &str = "__jail";
 /// `None` means that this is an ordinary start.
 #[must_use]
 pub fn enter_if_asked() -> Option<ExitCode> {
+    // Ignored, it would take the ends of children from whoever waits for them.
+    raw::heed(nix::libc::SIGCHLD);
     let first = std::env::args_os().nth(1)?;
     (first == JAIL_ARGUMENT).then(spawner::serve)
 }

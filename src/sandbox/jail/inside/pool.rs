@@ -9,6 +9,7 @@ use rustix::process::Pid;
 
 use super::cell::{Cell, Heard, State};
 use super::cgroup::Group;
+use super::retired::Retired;
 use super::supervisor::Handed;
 use super::zygote::Zygote;
 use crate::sandbox::jail::order::{self, End, Order, Word};
@@ -27,6 +28,8 @@ const WAITING: usize = 64;
 const QUIET: Duration = Duration::from_millis(3);
 /// So many forks, then a new interpreter is started: what its memory looks like does not stay the same for ever.
 const FORKS: u32 = 5000;
+/// So long an interpreter may take to start, with all that is imported into it.
+const STARTING: Duration = Duration::from_mins(1);
 /// So many jails in a row that came to nothing, and the pool is given up for a while.
 const FAILURES: u32 = 3;
 
@@ -45,33 +48,6 @@ pub(super) struct Pool {
     /// The jails for which the interpreter was told to fork, in the order in which it will answer.
     forking: VecDeque<Pid>,
     last_call: Instant,
-}
-
-/// A jail whose pool is gone.
-#[derive(Debug)]
-pub(super) struct Retired(Cell);
-
-impl Retired {
-    /// As [`Pool::close`].
-    pub(super) fn close(self) -> Option<Group> {
-        self.0.close()
-    }
-
-    /// The jail.
-    pub(super) fn cell(&self) -> &Cell {
-        &self.0
-    }
-
-    /// Hears what is said to it.
-    pub(super) fn hear(&mut self, heard: &Heard) {
-        self.0.hear(heard);
-    }
-
-    /// Takes note of a dead process; whether this was its last one.
-    pub(super) fn died(&mut self, pid: Pid, end: &End) -> bool {
-        self.0.died(pid, end);
-        self.0.is_of(pid)
-    }
 }
 
 /// What a pool wants next.
@@ -133,12 +109,15 @@ impl Pool {
     /// Everything that may speak: the interpreter, then the jails.
     pub(super) fn channels(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let zygote = self.zygote.iter().map(|zygote| zygote.channel.as_fd());
-        zygote.chain(self.cells.iter().filter_map(Cell::channel))
+        // Who waits may give up.
+        let waiting = self.queue.iter().map(|(_, handed)| handed.call.as_fd());
+        zygote.chain(self.cells.iter().filter_map(Cell::channel)).chain(waiting)
     }
 
     /// When something is to be done without anything being said.
     pub(super) fn due(&self) -> Option<Instant> {
-        let late = self.cells.iter().filter_map(Cell::due).min();
+        let starting = self.zygote.iter().filter(|_| !self.zygote_ready).map(|zygote| zygote.since + STARTING);
+        let late = self.cells.iter().filter_map(Cell::due).chain(starting).min();
         let next = match self.want() {
             Want::Nothing => None,
             // A call waits: at once.
@@ -198,9 +177,10 @@ impl Pool {
     pub(super) fn call(&mut self, order: Order, handed: Handed) -> Option<(Order, Handed)> {
         self.last_call = Instant::now();
         self.warm = true;
-        if let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
-            cell.give(&order, &handed);
-            return None;
+        while let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
+            if cell.give(&order, &handed) {
+                return None;
+            }
         }
         if self.zygote_ready && self.queue.len() < WAITING {
             self.queue.push_back((order, handed));
@@ -220,6 +200,7 @@ impl Pool {
         self.cells.iter_mut().for_each(|cell| cell.died(pid, end));
         if self.zygote.as_ref().is_some_and(|zygote| zygote.pid == pid) {
             self.failures += u32::from(!self.zygote_ready);
+            self.zygote = None;
             self.let_go();
         }
         if self.cells.iter().any(|cell| cell.is_of(pid) && !matches!(cell.state(), State::Taken | State::Ready)) {
@@ -229,15 +210,19 @@ impl Pool {
         self.cells.remove(gone).into_group()
     }
 
-    /// Does without the interpreter from now on. It leaves when its channel closes; the jails in which a fork of it waits stay good.
+    /// Does without the interpreter from now on, and ends it: it may do nothing any more. The jails in which a fork of it waits stay good.
     fn let_go(&mut self) {
+        if let Some(zygote) = &self.zygote {
+            let _ = rustix::process::kill_process(zygote.pid, rustix::process::Signal::KILL);
+        }
         (self.zygote, self.zygote_ready, self.forks) = (None, false, 0);
         self.forking.clear();
         self.cells.iter_mut().filter(|cell| cell.state() == State::Seating).for_each(Cell::end);
     }
 
     /// Ends the pool and every jail of it; what is left are the memory groups, to be removed when all are dead.
-    pub(super) fn close(self) -> impl Iterator<Item = Group> {
+    pub(super) fn close(mut self) -> impl Iterator<Item = Group> {
+        self.let_go();
         self.cells.into_iter().filter_map(Cell::close)
     }
 
@@ -250,8 +235,9 @@ impl Pool {
 
     /// Gives the pool up. What it leaves must be kept until the inits are dead: calls run in some.
     pub(super) fn retire(mut self) -> impl Iterator<Item = Retired> {
+        self.let_go();
         self.cells.iter_mut().filter(|cell| cell.state() != State::Taken).for_each(Cell::end);
-        self.cells.into_iter().map(Retired)
+        self.cells.into_iter().map(Retired::new)
     }
 
     /// Whether calls wait for a jail of it; giving it up would drop them.
@@ -267,13 +253,22 @@ impl Pool {
     /// Says what is to be done.
     pub(super) fn step(&mut self) -> Step {
         let now = Instant::now();
+        let mut mute = self.zygote.as_ref().is_some_and(|zygote| !self.zygote_ready && zygote.since + STARTING <= now);
         for cell in self.cells.iter_mut().filter(|cell| cell.late().is_some_and(|late| late <= now)) {
+            mute |= cell.is_unanswered();
             cell.end();
             self.failures += 1;
         }
+        if mute {
+            // It will not come to anything more: the calls that wait are made without it, and another is started.
+            self.let_go();
+        }
         while let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
             let Some((order, handed)) = self.queue.pop_front() else { break };
-            cell.give(&order, &handed);
+            // A call that was given up takes no jail.
+            if handed.program.ticket.is_there() && !cell.give(&order, &handed) {
+                self.queue.push_front((order, handed));
+            }
         }
         loop {
             let want = self.want();
@@ -337,6 +332,11 @@ impl Pool {
             }
         }
         self.cells.iter_mut().for_each(|cell| cell.hear(heard));
+        if self.cells.iter().any(Cell::did_not_begin) {
+            // Whatever held that one up holds up the others, too.
+            self.cells.iter_mut().filter(|cell| matches!(cell.state(), State::Ready | State::Empty)).for_each(Cell::end);
+        }
+        self.queue.retain(|(_, handed)| !heard.has(handed.call.as_fd()));
         if self.cells.iter().any(|cell| cell.state() == State::Ready) {
             self.failures = 0;
         }
@@ -344,11 +344,15 @@ impl Pool {
 }
 
 #[cfg(test)]
+#[path = "pool_waits.rs"]
+mod waits;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::sandbox::jail::order::RootOrder;
 
-    fn order() -> Order {
+    pub(super) fn order() -> Order {
         let interpreter = serde_json::json!({
             "program": "/usr/bin/python3", "argv0": "python3", "version": "3.11.2", "needs": [], "links": [], "module_path": [],
         });
@@ -360,29 +364,32 @@ mod tests {
     }
 
     /// A pool that was quiet for long, with cells that said that they stand; the channels of their other sides.
-    fn quiet(cells: i32) -> (Pool, Vec<OwnedFd>) {
+    pub(super) fn quiet(cells: i32) -> (Pool, Vec<OwnedFd>) {
         let order = order();
         let mut pool = Pool::new(&order);
         pool.last_call = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
         let mut others = Vec::new();
         for number in 1..=cells {
             let (ours, theirs) = order::channel().unwrap();
-            pool.add_cell(Pid::from_raw(1_000_000 + number).unwrap(), ours, None);
+            pool.add_cell(Pid::from_raw(ABSENT + number).unwrap(), ours, None);
             order::send(theirs.as_fd(), &Word::Built, &[]).unwrap();
             others.push(theirs);
         }
         (pool, others)
     }
 
-    fn step(pool: &mut Pool) -> Step {
+    pub(super) fn step(pool: &mut Pool) -> Step {
         let heard = Heard::wait(pool.channels(), Some(Duration::ZERO));
         pool.hear(&heard);
         pool.step()
     }
 
-    fn with_interpreter(pool: &mut Pool) -> OwnedFd {
+    /// Beyond every number that a process can have (`proc_sys_kernel(5)`).
+    const ABSENT: i32 = 1 << 30;
+
+    pub(super) fn with_interpreter(pool: &mut Pool) -> OwnedFd {
         let (channel, theirs) = order::channel().unwrap();
-        pool.add_zygote(Zygote { pid: Pid::from_raw(999_999).unwrap(), channel });
+        pool.add_zygote(Zygote { pid: Pid::from_raw(ABSENT).unwrap(), channel, since: Instant::now() });
         order::send(theirs.as_fd(), &Word::Seated, &[]).unwrap();
         theirs
     }
@@ -464,7 +471,7 @@ mod tests {
         step(&mut pool);
         for number in 1..=3 {
             assert!(!pool.is_broken());
-            pool.died(Pid::from_raw(1_000_000 + number).unwrap(), &End::default());
+            pool.died(Pid::from_raw(ABSENT + number).unwrap(), &End::default());
         }
         assert!(pool.is_broken() && matches!(step(&mut pool), Step::None));
     }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use super::layers::Built;
 use super::site::Site;
+use super::supervisor::Streams;
 use super::{commons, fence, raw, syscalls, walls};
 use crate::sandbox::jail::ground::{Ground, REDUCED_FILES, REDUCED_PROCESSES};
 use crate::sandbox::jail::order::{self, Order, Word};
@@ -15,7 +16,7 @@ use crate::sandbox::jail::order::{self, Order, Word};
 /// Becomes the program; comes back only when that failed. `others` are processes that the kernel counts with it.
 pub(super) fn run(
     order: &Order,
-    handed: [OwnedFd; 6],
+    handed: Streams,
     mut built: Built,
     inside: &OwnedFd,
     doorway: Option<&OwnedFd>,
@@ -38,7 +39,7 @@ const HIGH: i32 = 20;
 
 fn become_program(
     order: &Order,
-    handed: [OwnedFd; 6],
+    handed: Streams,
     built: &mut Built,
     channel: &OwnedFd,
     doorway: Option<&OwnedFd>,
@@ -53,7 +54,7 @@ fn become_program(
     let start = site.map_or_else(|| PathBuf::from(&order.start_dir), |site| site.path(order, &order.start_dir));
     rustix::process::chdir(&start).map_err(|e| fault("entering the start folder", &e))?;
     let mut high = Vec::new();
-    for fd in handed {
+    for fd in handed.fds {
         high.push(rustix::io::fcntl_dupfd_cloexec(&fd, HIGH).map_err(|e| fault("moving a descriptor", &e))?);
     }
     // Everything else is closed by execve: what was inherited went at the entry, what came since closes on execution.
@@ -79,6 +80,10 @@ fn become_program(
         return Err(word);
     }
     let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
+    if !handed.ticket.take() {
+        // The call was given up.
+        return Err(Word::Returned);
+    }
     order::send(channel.as_fd(), &Word::Started(built.all()), &doorway).map_err(|e| fault("telling of the start", &e))?;
     let environment = site.map_or_else(|| order.env.clone(), |site| site.environment(order));
     let environment: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();

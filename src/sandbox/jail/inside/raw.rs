@@ -1,7 +1,7 @@
 //! The system calls of the jail process that no safe interface offers.
 #![expect(
     unsafe_code,
-    reason = "fork, clone, mount_setattr, close_range, wait4, dup2 and _exit have no safe wrapper that fits; each is one call with checked arguments"
+    reason = "fork, clone, mount_setattr, close_range, wait4, dup2, sigaction and _exit have no safe wrapper that fits; each is one call with checked arguments"
 )]
 
 use std::ffi::CString;
@@ -138,6 +138,20 @@ pub(super) fn place(fd: RawFd, at: RawFd) -> Result<(), nix::Error> {
     // SAFETY: dup2 on numbers; the caller gives up whatever stood at `at`, as every caller is about to execute another program.
     // JUSTIFICATION: owned descriptors cannot name the number they shall have in the next program.
     nix::Error::result(unsafe { libc::dup2(fd, at) }).map(drop)
+}
+
+/// Has a signal do again what it does by default where whoever started us had it ignored: that is handed down over execve.
+pub(super) fn heed(signal: libc::c_int) {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the pointers lead to places of the right type that live through the calls, a null one says that there is nothing to set or to tell;
+    // a zeroed sigaction is a valid one, and the default action runs no code of ours.
+    // JUSTIFICATION: nix and rustix offer no safe way to ask for or to set the action of a signal, since a handler may be set.
+    unsafe {
+        if libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0 && action.assume_init().sa_sigaction == libc::SIG_IGN {
+            let default = MaybeUninit::<libc::sigaction>::zeroed();
+            libc::sigaction(signal, default.as_ptr(), std::ptr::null_mut());
+        }
+    }
 }
 
 /// Takes a dead child, if there is one: its number, how it ended, and what it and its own children used.

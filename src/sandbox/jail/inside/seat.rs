@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use super::cgroup::Lacks;
 use super::enter::Owner;
@@ -28,12 +28,15 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
         return ExitCode::FAILURE;
     }
     let Jail { signals, program, doorway } = jail;
+    // The first process that came into the namespace.
+    let process = Pid::from_raw(2).and_then(|first| pidfd_open(first, PidfdFlags::empty()).ok());
     let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
     let Some(Handed { call, program: streams, roots }) = Handed::sort(fds) else { return ExitCode::FAILURE };
     let started = start(order, &go, &roots, &built)
         .and_then(|()| {
-            let fds: Vec<BorrowedFd<'_>> = streams.iter().take(5).map(AsFd::as_fd).collect();
-            order::send_bytes(program.as_fd(), go.start_dir.as_bytes(), &fds).map_err(starting)
+            let fds: Vec<BorrowedFd<'_>> = streams.fds.iter().take(5).map(AsFd::as_fd).chain([streams.ticket.as_fd()]).collect();
+            // An interpreter that is gone has begun nothing.
+            order::send_bytes(program.as_fd(), go.start_dir.as_bytes(), &fds).map_err(|_| Word::Returned)
         })
         .and_then(|()| {
             // After the program: waking the server takes as long as a part of it.
@@ -47,7 +50,8 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
     let clock = init::Clock { call: &call, wall: go.wall };
-    let end = init::attend(order, &init::Program::Joined(ends), &signals, init::watch(order, None), init::Reach::All, Some(&clock));
+    let end =
+        init::attend(order, &init::Program::Joined(ends, process), &signals, init::watch(order, None), init::Reach::All, Some(&clock));
     told(&call, end)
 }
 

@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
-use rustix::process::{Pid, Resource, Rlimit, WaitOptions};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 
 use super::attend::tell;
 use super::cell::{Cell, Heard};
 use super::cgroup::{Group, Place};
-use super::pool::{Pool, Retired, Step};
+use super::charge::Charge;
+use super::pool::{Pool, Step};
+use super::retired::Retired;
 use super::supervisor::{self, Handed};
 use super::zygote::{self, Made};
 use super::{enter, init, raw, seat, site};
@@ -24,6 +26,8 @@ use crate::sandbox::jail::tally::{self, Pooled};
 
 /// What is added to the nice value where shares of processors cannot be bounded.
 const LOW_PRIORITY: i32 = 10;
+/// The last of the signals (`signal(7)`).
+const MOST_SIGNALS: i32 = 64;
 /// How many kinds of calls have jails that wait.
 const MOST_POOLS: usize = 3;
 
@@ -42,6 +46,9 @@ pub(super) fn serve() -> ExitCode {
     if raw::close_from(3).is_err() {
         return ExitCode::from(70);
     }
+    // A program finds them as an interpreter does that a shell starts, wherever the server runs: `nohup`, a shell's background. A broken pipe stays
+    // an error of whoever writes here; Python has it so as well.
+    (1..=MOST_SIGNALS).filter(|signal| *signal != nix::libc::SIGPIPE).for_each(raw::heed);
     // Calls in flight and jails that wait hold some ten descriptors each; programs have a bound of their own.
     let files = rustix::process::getrlimit(Resource::Nofile);
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
@@ -73,10 +80,11 @@ pub(super) fn serve() -> ExitCode {
         retired: Vec::new(),
         signals,
         place,
-        groups: Vec::new(),
+        alone: Vec::new(),
         last_fresh: None,
         tally: Some(tally),
         told: Vec::new(),
+        taken: 0,
     };
     loop {
         match spawner.turn() {
@@ -97,6 +105,24 @@ fn has_children() -> bool {
     }
 }
 
+/// A call that is made from nothing.
+#[derive(Debug)]
+struct Alone {
+    supervisor: Pid,
+    /// The bound of its memory.
+    group: Group,
+    charge: Option<Charge>,
+}
+
+impl Alone {
+    fn hear(&mut self, heard: &Heard) {
+        if self.charge.as_mut().is_some_and(|charge| charge.is_over(heard)) {
+            // What it has built dies with it.
+            let _ = rustix::process::kill_process(self.supervisor, Signal::KILL);
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Spawner {
     server: Option<OwnedFd>,
@@ -105,13 +131,15 @@ struct Spawner {
     retired: Vec<Retired>,
     signals: SignalFd,
     place: Place,
-    /// The memory groups of calls that were made from nothing, by their supervisors.
-    groups: Vec<(Pid, Group)>,
+    /// Calls that are made from nothing, by supervisors of their own.
+    alone: Vec<Alone>,
     /// The last call that was to start its own interpreter and found no pool.
     last_fresh: Option<Order>,
     /// Where those who watch find what waits here, and what stands there.
     tally: Option<OwnedFd>,
     told: Vec<Pooled>,
+    /// How many orders were taken.
+    taken: u64,
 }
 
 impl Spawner {
@@ -127,6 +155,7 @@ impl Spawner {
         }
         self.pools.iter_mut().for_each(|pool| pool.hear(&heard));
         self.retired.iter_mut().for_each(|retired| retired.hear(&heard));
+        self.alone.iter_mut().for_each(|alone| alone.hear(&heard));
         if heard.has(self.signals.as_fd()) {
             while let Ok(Some(_)) = self.signals.read_signal() {}
         }
@@ -135,7 +164,11 @@ impl Spawner {
                 self.place.take_back(group);
             }
             self.retired.retain_mut(|retired| !retired.died(pid, &end));
-            self.groups.retain(|(supervisor, _)| *supervisor != pid);
+            for dead in self.alone.extract_if(.., |alone| alone.supervisor == pid) {
+                if let Some(charge) = dead.charge {
+                    charge.answer(&end, Some(&dead.group));
+                }
+            }
         }
         if let Some(broken) = self.pools.iter().position(Pool::is_broken) {
             self.retired.extend(self.pools.remove(broken).retire());
@@ -160,11 +193,20 @@ impl Spawner {
 
     /// Ends every jail, and stays until they are gone: then their memory groups can be removed.
     fn close(&mut self) -> Turn {
-        let mut groups: Vec<Group> = self.groups.drain(..).map(|(_, group)| group).collect();
+        let supervisors: Vec<Pid> = self.alone.iter().map(|alone| alone.supervisor).collect();
+        let mut groups: Vec<Group> = self.alone.drain(..).map(|alone| alone.group).collect();
         groups.extend(self.pools.drain(..).flat_map(Pool::close));
         groups.extend(self.retired.drain(..).filter_map(Retired::close));
-        let deadline = Instant::now() + Duration::from_secs(3);
-        while Instant::now() < deadline && has_children() {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(3) && has_children() {
+            if begun.elapsed() > Duration::from_millis(300) {
+                // They hear the end of the server themselves. With those that do not, all dies that they have built.
+                for supervisor in &supervisors {
+                    if matches!(rustix::process::waitpid(Some(*supervisor), WaitOptions::NOHANG), Ok(None)) {
+                        let _ = rustix::process::kill_process(*supervisor, Signal::KILL);
+                    }
+                }
+            }
             let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 }));
             while let Ok(Some(_)) = self.signals.read_signal() {}
         }
@@ -178,7 +220,9 @@ impl Spawner {
         let retired = || self.retired.iter().map(Retired::cell);
         let own = self.server.iter().map(AsFd::as_fd).chain([self.signals.as_fd()]);
         let channels = own.chain(self.pools.iter().flat_map(Pool::channels)).chain(retired().filter_map(Cell::channel));
-        let due = self.pools.iter().filter_map(Pool::due).chain(retired().filter_map(Cell::due)).min();
+        let channels = channels.chain(self.alone.iter().filter_map(|alone| alone.charge.as_ref()?.ear()));
+        let due = self.pools.iter().filter_map(Pool::due).chain(retired().filter_map(Cell::due));
+        let due = due.chain(self.alone.iter().filter_map(|alone| alone.charge.as_ref()?.due())).min();
         Heard::wait(channels, due.map(|due| due.saturating_duration_since(Instant::now()).max(Duration::from_micros(100))))
     }
 
@@ -233,7 +277,15 @@ impl Spawner {
     }
 
     fn take(&mut self, order: Order, fds: Vec<OwnedFd>) -> Turn {
+        self.taken += 1;
+        if let Some(file) = &self.tally {
+            tally::note_taken(file, self.taken);
+        }
         let Some(handed) = Handed::sort(fds) else { return Turn::Spawner };
+        if !handed.program.ticket.is_there() {
+            // It was given up on its way.
+            return Turn::Spawner;
+        }
         if handed.roots.len() != order.roots.len() {
             tell(&handed.call, &Word::Fault(format!("{} roots came for {}", handed.roots.len(), order.roots.len())));
             return Turn::Spawner;
@@ -275,8 +327,10 @@ impl Spawner {
                 std::mem::forget(group);
                 Turn::Leave(code)
             }
-            Ok(Some(pid)) => {
-                self.groups.push((pid, group));
+            Ok(Some(supervisor)) => {
+                // It goes on without one as well.
+                let charge = Charge::of_supervisor(&handed, order.limits.wall).ok();
+                self.alone.push(Alone { supervisor, group, charge });
                 Turn::Spawner
             }
             Err(e) => {
@@ -299,11 +353,11 @@ impl Spawner {
     fn close_in_child(&mut self) {
         let own = self.server.iter().chain(&self.tally).map(AsRawFd::as_raw_fd);
         let jails = self.retired.iter().flat_map(|retired| retired.cell().descriptors());
-        let groups = self.groups.iter().flat_map(|(_, group)| group.descriptors());
-        for fd in own.chain(self.place.descriptors()).chain(self.pools.iter().flat_map(Pool::descriptors)).chain(jails).chain(groups) {
+        let alone = self.alone.iter().flat_map(|alone| alone.group.descriptors().chain(alone.charge.iter().flat_map(Charge::descriptors)));
+        for fd in own.chain(self.place.descriptors()).chain(self.pools.iter().flat_map(Pool::descriptors)).chain(jails).chain(alone) {
             let _ = nix::unistd::close(fd);
         }
         std::mem::forget((self.server.take(), self.tally.take()));
-        std::mem::forget((std::mem::take(&mut self.pools), std::mem::take(&mut self.retired), std::mem::take(&mut self.groups)));
+        std::mem::forget((std::mem::take(&mut self.pools), std::mem::take(&mut self.retired), std::mem::take(&mut self.alone)));
     }
 }

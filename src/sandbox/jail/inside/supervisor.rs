@@ -9,14 +9,24 @@ use super::enter::enter;
 use super::layers::Built;
 use super::{group, init, raw};
 use crate::sandbox::jail::order::{self, Order, Word};
+use crate::sandbox::jail::ticket::Ticket;
+
+/// What a program gets, and what it begins with.
+#[derive(Debug)]
+pub(super) struct Streams {
+    /// The right to begin.
+    pub(super) ticket: Ticket,
+    /// Standard input, output, error, the program, the report, the compiled bootstrap.
+    pub(super) fds: [OwnedFd; 6],
+}
 
 /// The descriptors of a call, in the order of the message.
 #[derive(Debug)]
 pub(super) struct Handed {
     /// The channel on which the call is answered.
     pub(super) call: OwnedFd,
-    /// Standard input, output, error, the program, the report, the compiled bootstrap.
-    pub(super) program: [OwnedFd; 6],
+    /// What the program gets.
+    pub(super) program: Streams,
     /// The roots.
     pub(super) roots: Vec<OwnedFd>,
 }
@@ -26,13 +36,15 @@ impl Handed {
     pub(super) fn sort(fds: Vec<OwnedFd>) -> Option<Self> {
         let mut fds = fds.into_iter();
         let call = fds.next()?;
-        let program: Vec<OwnedFd> = fds.by_ref().take(6).collect();
-        Some(Self { call, program: program.try_into().ok()?, roots: fds.collect() })
+        let ticket = Ticket::from_fd(fds.next()?);
+        let streams: Vec<OwnedFd> = fds.by_ref().take(6).collect();
+        Some(Self { call, program: Streams { ticket, fds: streams.try_into().ok()? }, roots: fds.collect() })
     }
 
     /// In a forked process: what is to be closed there.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        std::iter::once(&self.call).chain(&self.program).chain(&self.roots).map(AsRawFd::as_raw_fd)
+        let others = std::iter::once(&self.call).chain(&self.program.fds).chain(&self.roots).map(AsRawFd::as_raw_fd);
+        others.chain([self.program.ticket.descriptor()])
     }
 }
 
@@ -42,6 +54,9 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
         return group::serve(order, handed, group);
     }
     let Handed { call, program, roots } = handed;
+    let Ok(ticket) = program.ticket.share() else { return tell(&call, &Word::Returned) };
+    // From here on the time of the building counts, and no longer that of the waiting.
+    let _ = tell(&call, &Word::Building);
     let mut built = Built::default();
     join(order, group, &mut built);
     let mut shown = match enter(order, &roots, &mut built) {
@@ -62,7 +77,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
         Ok(Some(child)) => {
             let rest = Rest { grouped: false, site: shown.site.take() };
             drop((inside, program, shown));
-            attend::attend(&Call { channel: call, wall: order.limits.wall }, &inner, child, Some(group), &rest)
+            attend::attend(&Call { channel: call, ticket, wall: order.limits.wall }, &inner, child, Some(group), &rest)
         }
     }
 }

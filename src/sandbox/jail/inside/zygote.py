@@ -98,8 +98,13 @@ def _zygote():
             # What is there by now is not looked at by the collections to come.
             gc.freeze()
             channel.send(b'"Seated"')
-            start, fds = received(channel, 5)
-            if len(fds) != 5:
+            start, fds = received(channel, 6)
+            if len(fds) != 6:
+                posix._exit(0)
+            try:
+                # The right to begin: it is gone where the call was given up.
+                posix.read(fds.pop(), 8)
+            except OSError:
                 posix._exit(0)
             channel.detach()
             for at, fd in enumerate(fds):

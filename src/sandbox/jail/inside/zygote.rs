@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use nix::sched::CloneFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -21,6 +22,8 @@ pub(super) struct Zygote {
     pub(super) pid: Pid,
     /// Where it is told to fork.
     pub(super) channel: OwnedFd,
+    /// When it was started.
+    pub(super) since: Instant,
 }
 
 /// Either side of the fork that makes one.
@@ -47,7 +50,7 @@ pub(super) fn start(order: &Order) -> Result<Made, String> {
     ];
     let profile = sealed(&[profile.join("\n\n").as_bytes()]).map_err(|e| e.to_string())?;
     if let Some(pid) = raw::fork()? {
-        return Ok(Made::Zygote(Zygote { pid, channel }));
+        return Ok(Made::Zygote(Zygote { pid, channel, since: Instant::now() }));
     }
     drop(channel);
     let _ = become_zygote(order, &theirs, &profile);

@@ -1,0 +1,159 @@
+//! One call, in one jail after the other until its program begins: from then on there is no other.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::backend::{Backend, Chunk, Progress, Stream};
+use super::collect::{Kept, sealed};
+use super::ending::Ending;
+use super::harvest;
+use super::native::{Native, Pipes, program_file};
+use super::order::{End, Order};
+use super::outcome::{Isolation, NoRun, Outcome};
+use super::report::Report;
+use super::spec::{JailSpec, Layers};
+use super::verdict::Stop;
+use super::words::{Flood, Times, Told, Words, collect, read_report};
+
+/// Jails in which a call is tried until its program begins.
+pub(super) const TRIES: u32 = 3;
+/// The jail keeps the time of its program, and two processes do; the server ends what neither of them ended in so much more.
+const BACKUP: Duration = Duration::from_secs(2);
+/// So long the streams of a jail may take to end after its program.
+const DYING: Duration = Duration::from_secs(1);
+
+/// What came of a call in one jail.
+#[derive(Debug)]
+struct Tried {
+    /// How it ended, with the layers; nothing where the program never began.
+    told: Option<(End, Layers)>,
+    stop: Option<Stop>,
+    report: Report,
+    output: Kept,
+    error: Kept,
+}
+
+impl Native {
+    /// Makes a call.
+    ///
+    /// # Errors
+    /// As for any call.
+    pub(super) async fn make(
+        &self,
+        spec: &JailSpec,
+        order: Order,
+        cancel: &CancellationToken,
+        progress: Progress,
+    ) -> Result<Outcome, NoRun> {
+        let (began, before) = (Instant::now(), harvest::Before::look(spec.first_writable()));
+        let mut jails = 0;
+        let mut last = loop {
+            jails += 1;
+            let mut tried = self.attempt(spec, &order, cancel, progress.as_ref(), began).await?;
+            if tried.told.is_none() && began.elapsed() >= spec.limits.wall {
+                tried.stop.get_or_insert(Stop::Waited(spec.limits.wall));
+            }
+            // Not one instruction of the program has run: another jail may have it.
+            if tried.told.is_some() || tried.stop.is_some() || jails == TRIES {
+                break tried;
+            }
+        };
+        let Some((end, layers)) = last.told.take() else {
+            let stop = match last.stop {
+                None => Stop::NeverBegun,
+                Some(Stop::Waited(_)) => Stop::Waited(spec.limits.wall),
+                Some(stop) => stop,
+            };
+            return Ending::unbegun(began, stop, self.name()).await;
+        };
+        let Tried { stop, report, output, error, .. } = last;
+        let stop = stop.map(|stop| if matches!(stop, Stop::Wall(_)) { Stop::Wall(spec.limits.wall) } else { stop });
+        Ending { began, before, end, stop, report, output, error, isolation: Isolation { backend: self.name().to_owned(), layers } }
+            .outcome(spec)
+            .await
+    }
+
+    /// Makes the call in one jail.
+    async fn attempt(
+        &self,
+        spec: &JailSpec,
+        order: &Order,
+        cancel: &CancellationToken,
+        progress: Option<&mpsc::Sender<Chunk>>,
+        began: Instant,
+    ) -> Result<Tried, NoRun> {
+        let (mut pipes, ends) = Pipes::new()?;
+        let stdin = sealed(&[&spec.stdin])?;
+        let program = program_file(self, spec)?;
+        let (flood, stop) = (Flood::new(spec.limits.output), Mutex::new(None));
+        let (mut output, mut error, mut report) = (Kept::new(spec.limits.output), Kept::new(spec.limits.output), Report::default());
+        let times = Times { wait: spec.limits.wall.saturating_sub(began.elapsed()), run: spec.limits.wall + BACKUP };
+        let streams = [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()];
+        let Some(mut words) = self.start_in_time(spec, order, streams, cancel, &stop, times.wait).await? else {
+            return Ok(Tried { told: None, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), report, output, error });
+        };
+        drop((ends, stdin, program));
+        // What nobody will write to any more is not read to its end: a spawner that was stopped in the wrong moment may hold a pipe open.
+        let (gone, silent) = (CancellationToken::new(), CancellationToken::new());
+        let listening = async {
+            let told = words.listen(&flood, cancel, &stop, times).await;
+            match told {
+                Ok(Told::Ended(..) | Told::Lost(_)) => silent.cancel(),
+                _ => gone.cancel(),
+            }
+            told
+        };
+        let streams = async {
+            tokio::select! {
+                ((), (), all) = async { tokio::join!(
+                    collect(&mut pipes.output, Stream::Output, &mut output, &flood, progress),
+                    collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress),
+                    read_report(&mut pipes.report, &flood),
+                ) } => report = all,
+                () = gone.cancelled() => {}
+                // They end with the last process of the jail, and all of them are dead or dying.
+                () = async { silent.cancelled().await; tokio::time::sleep(DYING).await } => {}
+            }
+        };
+        let (told, ()) = tokio::join!(listening, streams);
+        words.doorway().close().await;
+        let told = match told? {
+            Told::Ended(end, layers) => Some((end, layers)),
+            Told::Lost(layers) => Some((End::default(), layers)),
+            Told::Silent(layers) => {
+                self.leave(words.sent()).await;
+                Some((End::default(), layers))
+            }
+            Told::Unbegun => None,
+            Told::Untaken => {
+                self.leave(words.sent()).await;
+                None
+            }
+        };
+        Ok(Tried { told, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), report, output, error })
+    }
+
+    /// As [`Native::start`], but no longer than the call is wanted and may wait; nothing then, with the reason noted.
+    pub(super) async fn start_in_time(
+        &self,
+        spec: &JailSpec,
+        order: &Order,
+        program: [BorrowedFd<'_>; 5],
+        cancel: &CancellationToken,
+        stop: &Mutex<Option<Stop>>,
+        wait: Duration,
+    ) -> Result<Option<Words>, NoRun> {
+        let reason = tokio::select! {
+            biased;
+            words = self.start(spec, order, program) => return words.map(Some),
+            () = cancel.cancelled() => Stop::Cancelled,
+            () = tokio::time::sleep(wait) => Stop::Waited(spec.limits.wall),
+        };
+        *stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        Ok(None)
+    }
+}

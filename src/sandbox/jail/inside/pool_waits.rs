@@ -1,0 +1,93 @@
+//! Calls that wait for a jail, and what comes of them where none comes.
+
+use std::os::fd::AsFd;
+
+use super::tests::{order, quiet, step, with_interpreter};
+use super::*;
+use crate::sandbox::jail::ticket::Ticket;
+
+/// A call with what belongs to it, and the server's end of its channel.
+fn call() -> (OwnedFd, Handed) {
+    let (server, theirs) = order::channel().unwrap();
+    let mut fds = vec![theirs, Ticket::new().unwrap().as_fd().try_clone_to_owned().unwrap()];
+    let (other, _) = order::channel().unwrap();
+    fds.extend((0..6).map(|_| other.try_clone().unwrap()));
+    (server, Handed::sort(fds).unwrap())
+}
+
+/// A pool with an interpreter that forks into the first of these cells, for which the calls wait.
+fn waiting(cells: i32, asked: usize) -> (Pool, Vec<OwnedFd>, OwnedFd, Vec<OwnedFd>) {
+    let (mut pool, others) = quiet(cells);
+    let told = with_interpreter(&mut pool);
+    // It is heard before the first call comes.
+    pool.hear(&Heard::wait(pool.channels(), Some(Duration::ZERO)));
+    let servers = (0..asked).map(|_| {
+        let (server, handed) = call();
+        assert!(pool.call(order(), handed).is_none());
+        server
+    });
+    let servers = servers.collect();
+    (pool, others, told, servers)
+}
+
+/// The interpreter that was asked first has come into this cell.
+fn seated(told: &OwnedFd, cell: &OwnedFd) {
+    order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
+    order::send(cell.as_fd(), &Word::Seated, &[]).unwrap();
+}
+
+fn has_a_call(cell: &OwnedFd) -> bool {
+    matches!(order::receive_now::<order::Go>(cell.as_fd()), Ok(Some(_)))
+}
+
+#[test]
+fn a_call_that_is_given_up_waits_no_more_and_the_next_one_gets_its_jail() {
+    let (mut pool, others, told, mut servers) = waiting(1, 3);
+    assert!(matches!(step(&mut pool), Step::Cell));
+    // One goes, as a client that cancels; of another the ticket is taken in the moment in which the jail comes.
+    servers.remove(0);
+    step(&mut pool);
+    assert_eq!(pool.queue.len(), 2);
+    assert!(pool.queue[0].1.program.ticket.take());
+    seated(&told, &others[0]);
+    step(&mut pool);
+    assert!(pool.queue.is_empty() && has_a_call(&others[0]));
+    assert_eq!(pool.count(State::Taken), 1);
+}
+
+#[test]
+fn a_jail_that_is_dead_is_no_jail_for_a_call_that_waits() {
+    let (mut pool, mut others, told, _servers) = waiting(1, 1);
+    step(&mut pool);
+    seated(&told, &others[0]);
+    let heard = Heard::wait(pool.channels(), Some(Duration::ZERO));
+    pool.hear(&heard);
+    assert_eq!(pool.count(State::Ready), 1);
+    others.clear();
+    pool.step();
+    assert_eq!((pool.queue.len(), pool.count(State::Ready)), (1, 0));
+}
+
+#[test]
+fn an_interpreter_that_does_not_answer_is_done_without() {
+    let (mut pool, _others, _told, _servers) = waiting(1, 1);
+    assert!(matches!(step(&mut pool), Step::None));
+    assert_eq!((pool.count(State::Seating), pool.queue.len()), (1, 1));
+    pool.cells[0].grow_old();
+    assert!(matches!(step(&mut pool), Step::Cold(..)));
+    assert!(pool.zygote.is_none() && pool.queue.is_empty());
+    pool.last_call = Instant::now().checked_sub(QUIET).unwrap();
+    assert!(matches!(step(&mut pool), Step::Zygote));
+}
+
+#[test]
+fn a_jail_in_which_a_call_does_not_begin_ends_with_those_beside_it() {
+    let (mut pool, others, told, _servers) = waiting(2, 1);
+    step(&mut pool);
+    seated(&told, &others[0]);
+    step(&mut pool);
+    assert!(has_a_call(&others[0]));
+    pool.cells[0].grow_old();
+    step(&mut pool);
+    assert_eq!(pool.count(State::Taken), 2);
+}
