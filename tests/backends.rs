@@ -6,6 +6,7 @@ mod backends {
     pub(crate) mod channels;
     pub(crate) mod harness;
     pub(crate) mod poorer;
+    pub(crate) mod sessions;
     pub(crate) mod stacks;
     pub(crate) mod table;
 }

@@ -253,7 +253,9 @@ def _toolgate(prelude=""):
         return int(sum(times[:4]) * 1000)
 
     def serve():
+        # Before the first program, which may break imports.
         import _socket
+        import resource
 
         channel = _socket.socket(fileno=posix.dup(3))
         begun = False
@@ -265,10 +267,11 @@ def _toolgate(prelude=""):
                 fds += [int.from_bytes(payload[i : i + 4], sys.byteorder) for i in range(0, 20, 4)]
             if not word or len(fds) != 5:
                 posix._exit(0)
-            for at, fd in enumerate(fds):
+            # Descriptor 3 stays taken: a file of the program's that had its number would be closed by the next call.
+            path, prelude, code, source = read_program(fds.pop(3))
+            for at, fd in zip((0, 1, 2, 4), fds):
                 posix.dup2(fd, at, at < 3)
                 posix.close(fd)
-            path, prelude, code, source = read_program()
             if not begun:
                 begin(path, prelude, code)
                 begun = True
@@ -280,8 +283,6 @@ def _toolgate(prelude=""):
                     stream.flush()
                 except BaseException:
                     pass
-            import resource
-
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             now = used()
             # What threads and children used since the last call counts for this one.
@@ -289,11 +290,9 @@ def _toolgate(prelude=""):
             before = now
             # What still runs may write, and nobody reads it.
             nothing = posix.open("/dev/null", posix.O_RDWR)
-            for at in range(5):
-                if at != nothing:
-                    posix.dup2(nothing, at, at < 3)
-            if nothing > 4:
-                posix.close(nothing)
+            for at in (0, 1, 2, 4):
+                posix.dup2(nothing, at, at < 3)
+            posix.close(nothing)
 
     watch = prelude and prepare(prelude, None)
     wait = yield

@@ -14,6 +14,7 @@ mod commons;
 mod doorway;
 mod enter;
 mod fence;
+mod fill;
 mod group;
 mod init;
 mod layers;

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::fill::Fill;
 use super::{site, unnamed};
 use crate::sandbox::jail::outcome::Limit;
 use crate::sandbox::jail::spec::Limits;
@@ -30,6 +31,7 @@ pub(super) struct Watch {
     peak: u64,
     /// Folders of the host's disks, where they are bounded.
     grounds: Vec<unnamed::Ground>,
+    fills: Vec<Fill>,
     looks: u64,
 }
 
@@ -54,12 +56,14 @@ impl Watch {
             page: ask(nix::unistd::SysconfVar::PAGE_SIZE).unwrap_or(4096),
             peak: 1,
             grounds: Vec::new(),
+            fills: Vec::new(),
             looks: 0,
         }
     }
 
-    /// The same watch, also over what is held without a name on the disk of this folder.
+    /// The same watch, also over a root with a quota: what lies in it, and what is held without a name on its disk.
     pub(super) fn over(mut self, folder: PathBuf, most: u64) -> Self {
+        self.fills.push(Fill::new(folder.clone(), most));
         self.grounds.push(unnamed::Ground::new(folder, most));
         self
     }
@@ -68,7 +72,9 @@ impl Watch {
     /// `counts` is set the number of threads.
     pub(super) fn below(self, scratch: PathBuf, counts: bool) -> Self {
         let most = self.limits.scratch;
-        Self { seen: Seen::Below, scratch: Some(scratch.clone()), counts, ..self }.over(scratch, most)
+        let mut watch = Self { seen: Seen::Below, scratch: Some(scratch.clone()), counts, ..self };
+        watch.grounds.push(unnamed::Ground::new(scratch, most));
+        watch
     }
 
     /// Counts once more what a program leaves, where it cannot count for itself.
@@ -112,6 +118,9 @@ impl Watch {
             return Some((Limit::Pids, format!("{} processes and threads", total.threads)));
         }
         if let Some(hit) = self.scratch.as_deref().and_then(|scratch| site::weigh(scratch, &self.limits)) {
+            return Some(hit);
+        }
+        if let Some(hit) = self.fills.iter_mut().find_map(Fill::look) {
             return Some(hit);
         }
         let looks = self.looks;

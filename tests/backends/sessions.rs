@@ -1,0 +1,231 @@
+//! Interpreters that are kept between calls: what lasts, and what ends them.
+
+use std::time::Duration;
+
+use toolgate::sandbox::jail::{BACKENDS, JailSpec, Limit, NoRun, Session, SessionBounds, Status};
+
+use super::calls::wait_until;
+use super::harness::{World, open};
+
+#[test]
+fn a_session_keeps_its_variables_and_nothing_of_another() {
+    let world = World::new();
+    let mut first = world.spec("x = 41\nimport math");
+    (first.session, first.owner) = (Some(Session::New), "ann".to_owned());
+    let outcome = world.run(&first).unwrap();
+    let handle = outcome.session.clone().unwrap_or_else(|| panic!("{outcome:?}"));
+    assert_eq!((outcome.status, outcome.isolation.layers.get("filesystem").map(String::as_str)), (Status::Ok, Some("on")), "{outcome:?}");
+    let again = |program: &str, owner: &str| {
+        let mut spec = world.spec(program);
+        (spec.session, spec.owner) = (Some(Session::Known(handle.clone())), owner.to_owned());
+        world.run(&spec)
+    };
+    let second = again("x += 1\nprint(x, math.floor(1.5))", "ann").unwrap();
+    assert_eq!(second.stdout, "42 1\n", "{second:?}");
+    let failed = again("x += 1\n1 / 0", "ann").unwrap();
+    assert_eq!((failed.status, failed.session.as_deref()), (Status::Exception, Some(handle.as_str())), "{failed:?}");
+    assert!(failed.stderr.contains("ZeroDivisionError"), "{failed:?}");
+    assert_eq!(again("open('left.txt', 'w').write('ab')\nx", "ann").unwrap().stdout, "43\n");
+    assert!(matches!(again("x", "bob"), Err(NoRun::Session { .. })));
+    assert_eq!(world.run(&world.spec("print('x' in globals())")).unwrap().stdout, "False\n");
+}
+
+#[test]
+fn files_that_are_open_stay_open_between_the_calls_of_a_session() {
+    let world = World::new();
+    let mut spec = world.spec(
+        "import os, sqlite3\nf = open('kept.txt', 'w')\nf.write('one')\nd = sqlite3.connect('/tmp/kept.db')\nd.execute('create table t (a)')\nd.commit()\n\
+         more = [open('/dev/null') for _ in range(5)]",
+    );
+    spec.session = Some(Session::New);
+    let begun = world.run(&spec).unwrap();
+    spec.session = begun.session.clone().map(Session::Known);
+    for (program, printed) in [
+        ("f.write(' two')\nf.flush()\nprint(open('kept.txt').read())", "one two\n"),
+        (
+            "d.execute('insert into t values (5)')\nd.commit()\nprint(d.execute('select a from t').fetchall(), f.write(' three'))",
+            "[(5,)] 6\n",
+        ),
+        ("f.close()\nd.close()\nprint(open('kept.txt').read(), [g.read() for g in more])", "one two three ['', '', '', '', '']\n"),
+        // Nothing is left of a call but what the program keeps.
+        ("print(len(os.listdir('/proc/self/fd')) == len(os.listdir('/proc/self/fd')))", "True\n"),
+    ] {
+        spec.program = program.to_owned();
+        let outcome = world.run(&spec).unwrap();
+        assert_eq!(outcome.stdout, printed, "{outcome:?}");
+    }
+    // A thread that opens and closes files all the time does not meet those of the calls.
+    spec.program = "import threading\non = True\ndef churn():\n    while on:\n        for g in [open('/dev/null') for _ in range(9)]:\n            g.close()\nt = threading.Thread(target=churn)\nt.start()".to_owned();
+    assert_eq!(world.run(&spec).unwrap().status, Status::Ok);
+    for round in 0..40 {
+        spec.program = format!("print({round})");
+        let outcome = world.run(&spec).unwrap();
+        assert_eq!((outcome.stdout.as_str(), outcome.session.is_some()), (format!("{round}\n").as_str(), true), "{outcome:?}");
+    }
+    spec.program = "on = False\nt.join()\nprint('end')".to_owned();
+    assert_eq!(world.run(&spec).unwrap().stdout, "end\n");
+}
+
+#[test]
+fn a_session_ends_when_what_is_denied_in_its_folders_changes() {
+    let world = World::new();
+    let begin = || {
+        let mut spec = world.spec("print(open('/roots/shelf/open.txt').read())");
+        spec.session = Some(Session::New);
+        world.run(&spec).unwrap().session.unwrap()
+    };
+    let go_on = |handle: &str, change: fn(&mut Vec<String>)| {
+        let mut spec = world.spec("print(2)");
+        spec.session = Some(Session::Known(handle.to_owned()));
+        change(&mut spec.roots[1].masked);
+        world.run(&spec)
+    };
+    let ended = |got: Result<toolgate::sandbox::jail::Outcome, NoRun>| matches!(got, Err(NoRun::Session { reason, .. }) if reason.contains("denied"));
+    // The same masks in another order are the same.
+    let handle = begin();
+    assert_eq!(go_on(&handle, |masked| masked.reverse()).unwrap().stdout, "2\n");
+    assert!(ended(go_on(&handle, |masked| masked.push("open.txt".to_owned()))));
+    assert!(matches!(go_on(&handle, |_| {}), Err(NoRun::Session { reason, .. }) if reason.contains("not known")));
+    let handle = begin();
+    std::fs::write(world.shelf.path().join("new.env"), "TOKEN=other").unwrap();
+    std::fs::rename(world.shelf.path().join("new.env"), world.shelf.path().join(".env")).unwrap();
+    assert!(ended(go_on(&handle, |_| {})));
+}
+
+#[test]
+fn a_session_ends_when_its_walls_are_not_those_that_are_asked_for() {
+    type Change<'a> = &'a dyn Fn(&mut JailSpec);
+    let world = World::new();
+    let begin = || {
+        let mut spec = world.spec("x = 2");
+        spec.session = Some(Session::New);
+        world.run(&spec).unwrap().session.unwrap()
+    };
+    let go_on = |handle: &str, change: Change<'_>| {
+        let mut spec = world.spec("print(x)");
+        spec.session = Some(Session::Known(handle.to_owned()));
+        change(&mut spec);
+        world.run(&spec)
+    };
+    // Another time, another share of the hour's budget, another start: the walls are the same.
+    let handle = begin();
+    let went_on = go_on(&handle, &|spec| {
+        (spec.limits.wall, spec.limits.cpu) = (Duration::from_secs(30), Duration::from_secs(3));
+        spec.start_dir = Some("/tmp".to_owned());
+    });
+    assert_eq!(went_on.unwrap().stdout, "2\n");
+    let changes: [(&str, Change<'_>); 6] = [
+        ("a root is taken away", &|spec| drop(spec.roots.pop())),
+        ("a root is closed for writing", &|spec| spec.roots[0].writable = false),
+        ("a name stands for another folder", &|spec| spec.roots[0].dir = open(world.canary.path())),
+        ("memory", &|spec| spec.limits.memory /= 2),
+        ("the environment", &|spec| drop(spec.env.insert("A".to_owned(), "b".to_owned()))),
+        ("what runs first", &|spec| spec.prelude = Some("import sys".to_owned())),
+    ];
+    for (name, change) in changes {
+        let handle = begin();
+        let ended = go_on(&handle, change);
+        assert!(matches!(&ended, Err(NoRun::Session { reason, .. }) if reason.starts_with("has ended")), "{name}: {ended:?}");
+        assert!(matches!(go_on(&handle, &|_| {}), Err(NoRun::Session { .. })), "{name}: it is gone");
+    }
+}
+
+#[test]
+fn a_session_that_goes_on_writing_between_its_calls_is_ended_at_its_quota() {
+    let world = World::new();
+    let program = "import threading, time\ndef fill():\n    for i in range(200):\n        open(f'fill {i}', 'wb').write(bytes(1 << 20))\n    time.sleep(60)\n\
+                   threading.Thread(target=fill, daemon=True).start()";
+    let mut spec = world.spec(program);
+    (spec.session, spec.limits.disk) = (Some(Session::New), 1 << 20);
+    let handle = world.run(&spec).unwrap().session.unwrap();
+    // Nobody looks from outside: the jail ends itself, and the next call is told so.
+    spec.program = "time.sleep(30)".to_owned();
+    spec.session = Some(Session::Known(handle));
+    let outcome = world.run(&spec).unwrap();
+    assert_eq!((outcome.status, outcome.limit, outcome.session.clone()), (Status::Limit, Some(Limit::Disk), None), "{outcome:?}");
+    assert!(outcome.evidence.unwrap().contains("quota"));
+    // One that stays below it goes on.
+    for file in std::fs::read_dir(world.work.path()).unwrap().flatten() {
+        std::fs::remove_file(file.path()).unwrap();
+    }
+    let mut spec = world.spec("open('small', 'wb').write(bytes(1 << 20))");
+    (spec.session, spec.limits.disk) = (Some(Session::New), 1 << 20);
+    let handle = world.run(&spec).unwrap().session.unwrap();
+    spec.session = Some(Session::Known(handle));
+    spec.program = "import time\ntime.sleep(2.5)\n6".to_owned();
+    assert_eq!(world.run(&spec).unwrap().stdout, "6\n");
+}
+
+#[test]
+fn every_backend_keeps_a_session() {
+    for backend in BACKENDS.iter().map(|listed| listed.name) {
+        let world = match World::of(backend) {
+            Ok(world) => world,
+            Err(why) => {
+                println!("not run here: {backend}: {why}");
+                continue;
+            }
+        };
+        let mut spec = world.spec("x = 41");
+        spec.session = Some(Session::New);
+        let begun = world.run(&spec).unwrap();
+        let handle = begun.session.clone().unwrap_or_else(|| panic!("{backend}: {begun:?}"));
+        let mut spec = world.spec("print(x + 1)");
+        spec.session = Some(Session::Known(handle));
+        assert_eq!(world.run(&spec).unwrap().stdout, "42\n", "{backend}");
+    }
+}
+
+#[test]
+fn a_limit_ends_the_session_and_says_so() {
+    let world = World::new();
+    let mut spec = world.spec("y = 1\nimport time\nprint('on')\ntime.sleep(60)");
+    spec.session = Some(Session::New);
+    spec.limits.wall = Duration::from_millis(800);
+    let outcome = world.run(&spec).unwrap();
+    assert_eq!((outcome.status, outcome.limit, outcome.session.clone()), (Status::Limit, Some(Limit::Wall), None), "{outcome:?}");
+    assert!(outcome.evidence.unwrap().contains("the session has ended") && outcome.stdout == "on\n");
+    let mut crash = world.spec("import os\nos.abort()");
+    crash.session = Some(Session::New);
+    let outcome = world.run(&crash).unwrap();
+    assert_eq!((outcome.status, outcome.signal, outcome.session.clone()), (Status::Killed, Some(6), None), "{outcome:?}");
+}
+
+#[test]
+fn a_later_call_of_a_session_is_told_how_it_ended_as_the_first_is() {
+    let world = World::new();
+    let begun = || {
+        let mut spec = world.spec("import os, time\nx = 1");
+        spec.session = Some(Session::New);
+        let session = world.run(&spec).unwrap().session.unwrap();
+        spec.session = Some(Session::Known(session));
+        spec.program = "x + 1".to_owned();
+        assert_eq!(world.run(&spec).unwrap().stdout, "2\n");
+        spec
+    };
+    let mut slow = begun();
+    slow.program = "print(x)\ntime.sleep(60)".to_owned();
+    slow.limits.wall = Duration::from_millis(800);
+    let outcome = world.run(&slow).unwrap();
+    assert_eq!((outcome.status, outcome.limit, outcome.stdout.as_str()), (Status::Limit, Some(Limit::Wall), "1\n"), "{outcome:?}");
+    for (program, signal) in [("os.kill(os.getpid(), 9)", 9), ("os.abort()", 6)] {
+        let mut dying = begun();
+        dying.program = program.to_owned();
+        let outcome = world.run(&dying).unwrap();
+        assert_eq!((outcome.status, outcome.signal, outcome.session.clone()), (Status::Killed, Some(signal), None), "{outcome:?}");
+    }
+}
+
+#[test]
+fn sessions_have_a_greatest_number_and_unused_ones_end() {
+    let world = World::with_sessions(SessionBounds { max: 2, idle: Duration::from_millis(300) });
+    let mut spec = world.spec("import os\nprint(1)");
+    spec.session = Some(Session::New);
+    let first = world.run(&spec).unwrap().session.unwrap();
+    world.run(&spec).unwrap();
+    assert!(matches!(world.run(&spec), Err(NoRun::Session { .. })));
+    wait_until("the sessions end", || world.run(&spec).is_ok());
+    let mut old = world.spec("1");
+    old.session = Some(Session::Known(first));
+    assert!(matches!(world.run(&old), Err(NoRun::Session { .. })));
+}
