@@ -229,12 +229,15 @@ def _toolgate(prelude=""):
             gc.collect()
         except BaseException:
             pass
+        flush()
+        posix._exit(status)
+
+    def flush():
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
             except BaseException:
                 pass
-        posix._exit(status)
 
     def rehearse():
         # The first run of a path through the interpreter costs page faults, which are taken while nobody waits.
@@ -242,11 +245,22 @@ def _toolgate(prelude=""):
             fd = posix.memfd_create("rehearsal")
             write(fd, b"1 0 0 1\n/1")
             posix.lseek(fd, 0, 0)
+            posix.fstat(fd)
             read_program(fd)
         except (AttributeError, OSError):
             # An older C library.
             pass
+        posix.set_inheritable(3, False)
+        sys.path[:] = "\n".join(sys.path).split("\n")
         run("print(end='')\nNone")
+        sys.modules.get("threading")
+        import atexit
+
+        atexit._run_exitfuncs
+        left = dict(names)
+        left.get("__builtins__")
+        left.clear()
+        flush()
 
     def used():
         times = posix.times()
@@ -278,11 +292,7 @@ def _toolgate(prelude=""):
             elif sys.modules.get("__main__") is not module:
                 sys.modules["__main__"] = module
             status = run(source)
-            for stream in (sys.stdout, sys.stderr):
-                try:
-                    stream.flush()
-                except BaseException:
-                    pass
+            flush()
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             now = used()
             # What threads and children used since the last call counts for this one.
