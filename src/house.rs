@@ -1,6 +1,6 @@
 //! Floor 6: what every call of one server shares, built once by the command line and handed down.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
@@ -26,6 +26,8 @@ pub struct House {
     /// What clients are told of each tool, as digests; made when a tool is first called.
     definitions: Mutex<BTreeMap<&'static str, Arc<str>>>,
     reload: Reload,
+    /// Profiles that something was got ready for, where clients come and go.
+    prepared: tokio::sync::Mutex<BTreeSet<String>>,
 }
 
 /// A whole content under a manifest: both digests in hex.
@@ -41,7 +43,16 @@ const REMEMBERED: usize = 2048;
 impl House {
     /// A house of these parts.
     pub fn new(log: Arc<Log>, gate: Gate, sandbox: Sandbox, tools: &'static [&'static dyn Tool]) -> Self {
-        Self { log, gate, sandbox, tools, clean: Mutex::default(), definitions: Mutex::default(), reload: Reload::default() }
+        Self {
+            log,
+            gate,
+            sandbox,
+            tools,
+            clean: Mutex::default(),
+            definitions: Mutex::default(),
+            reload: Reload::default(),
+            prepared: tokio::sync::Mutex::default(),
+        }
     }
 
     /// The same, with a manifest that may change while it is served.
@@ -117,6 +128,20 @@ impl House {
         if let Some(profile) = profile.filter(|_| runs && manifest.python.prepare) {
             self.sandbox.prepare_python(manifest, profile).await;
         }
+    }
+
+    /// The same beside what goes on, once for each profile: for a server whose clients come and go.
+    pub fn prepare_once(self: &Arc<Self>, profile: Option<&str>) {
+        let Some(profile) = profile.filter(|_| self.gate.manifest().python.prepare).map(str::to_owned) else { return };
+        let house = Arc::clone(self);
+        tokio::spawn(async move {
+            // One after the other: what is got ready for one profile often serves another.
+            let mut prepared = house.prepared.lock().await;
+            if !prepared.contains(&profile) {
+                house.prepare(Some(&profile)).await;
+                prepared.insert(profile);
+            }
+        });
     }
 
     /// What a profile may do, in plain words.

@@ -279,7 +279,7 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    fn new(seat: &Arc<Seat>, house: &House, id: &RequestId) -> Self {
+    fn new(seat: &Arc<Seat>, house: &Arc<House>, id: &RequestId) -> Self {
         seat.begin(house);
         Self { seat: Arc::clone(seat), id: id.clone(), _held: seat.hold() }
     }

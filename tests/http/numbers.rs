@@ -115,3 +115,22 @@ fn programs_are_counted_by_profile_while_they_run_and_interpreters_while_they_wa
         eprintln!("skipped: waiting interpreters: the backend here is {layers}, which keeps none");
     }
 }
+
+#[test]
+fn interpreters_are_ready_before_the_first_program_where_the_manifest_says_so() {
+    let home = Home::new(Policy { approvals: "level_2 = \"none\"", python: "prepare = true", ..Policy::default() });
+    let server = HttpServer::start(&home);
+    let pool = |state: &str| number(&server, &format!("toolgate_python_pool{{profile=\"all\",state=\"{state}\"}}"));
+    assert_eq!(pool("ready"), None, "nobody has come yet");
+    let session = caller(&server).begin();
+    let probe = home.toolgate(&["doctor", "--json"]).output().unwrap();
+    if !String::from_utf8_lossy(&probe.stdout).contains("\"chosen\":\"native\"") {
+        eprintln!("skipped: the backend here keeps no interpreters that wait");
+        return;
+    }
+    until("interpreters wait", || pool("ready").is_some_and(|ready| ready > 0));
+    assert_eq!((pool("running"), home.told("call.started", "run_python").len()), (None, 0), "no call was made");
+    drop(session);
+    let answer = caller(&server).call("run_python", &json!({"code": "print(1)"})).message();
+    assert_eq!(answer["result"]["structuredContent"]["stdout"], "1\n", "{answer}");
+}

@@ -64,6 +64,22 @@ fn the_same_call_asks_once_and_a_later_one_finds_the_answer() {
     home.verify();
 }
 
+/// The same call elsewhere takes the answer and its question away before this one has looked.
+#[test]
+fn a_call_whose_twin_took_the_operators_yes_waits_no_more() {
+    let home = house(OPERATOR);
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let call = server.ask("tools/call", &append());
+    let id = the_one(&home);
+    until("the call to look for its answer", || home.state().join("used").is_dir());
+    std::fs::write(home.state().join("used").join(&id), "").unwrap();
+    let answer = server.answer(&call);
+    assert_eq!(code(&answer), "approval_replayed", "{answer}");
+    assert!(!home.read("project/notes.txt").ends_with('+'));
+    server.close();
+    home.verify();
+}
+
 #[test]
 fn a_flood_of_questions_is_refused_and_says_so() {
     let home = house(OPERATOR);

@@ -102,10 +102,10 @@ impl Held {
         for thread in threads.flatten() {
             match std::fs::read_dir(thread.path().join("fd")) {
                 Ok(files) => files.flatten().for_each(|file| self.add_file(&file.path())),
-                Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied && is_alive(&thread.path()) => {
+                // One that has ended meanwhile is no longer there, and hides nothing.
+                Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied && lives(&thread.path()) => {
                     self.hidden = Some("a process that cannot be looked into");
                 }
-                // One that has ended holds nothing, and its files are nobody's to look at until it is taken.
                 Err(_) => {}
             }
         }
@@ -144,10 +144,13 @@ impl Held {
     }
 }
 
-/// Whether a thread has not ended (`proc_pid_stat(5)`, the state after the name in brackets).
-fn is_alive(thread: &Path) -> bool {
-    let line = std::fs::read_to_string(thread.join("stat")).unwrap_or_default();
-    line.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+/// Whether a thread still has its memory. One that comes to its end belongs to root in `/proc` until it is taken, as one that hides itself does
+/// (`proc(5)`), but holds no files for long.
+fn lives(thread: &Path) -> bool {
+    let stat = std::fs::read_to_string(thread.join("stat")).unwrap_or_default();
+    // The name before it may hold anything; of what follows, the twenty-first is the size of the address space.
+    let size = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(20));
+    size.is_some_and(|size| size != "0")
 }
 
 /// Whether `/proc/PID/fdinfo/N` of a socket counts files that were sent and not received.
@@ -216,14 +219,17 @@ mod tests {
 
     #[test]
     fn a_process_that_has_ended_hides_nothing() {
-        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-        let mut ended = std::process::Command::new("true").spawn().unwrap();
-        waitid(WaitId::Pid(Pid::from_child(&ended)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        assert!(lives(Path::new("/proc/thread-self")));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let ended = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(rustix::process::Pid::from_child(&child)), ended).unwrap();
+        let thread = PathBuf::from(format!("/proc/{0}/task/{0}", child.id()));
+        assert!(thread.exists() && !lives(&thread));
         let mut held = Held::default();
-        held.add(ended.id());
-        assert!(held.hidden.is_none() && !is_alive(Path::new(&format!("/proc/{0}/task/{0}", ended.id()))));
-        assert!(is_alive(Path::new("/proc/thread-self")));
-        ended.wait().unwrap();
+        held.add(child.id());
+        assert_eq!(held.hidden, None);
+        child.wait().unwrap();
+        assert!(!lives(&thread));
     }
 
     #[test]
