@@ -1,5 +1,5 @@
 //! Where the programs of a waiting interpreter stand: on a stack that another process shared for a moment, or, where that cannot be, on its own.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot be set up fails loudly, and says why it is not run")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
 
 use std::path::Path;
 

@@ -295,11 +295,11 @@ def _toolgate(prelude=""):
             posix.close(nothing)
 
     watch = prelude and prepare(prelude, None)
-    wait = yield
+    wait = yield rehearse
     if wait is not None:
         if watch:
             watch(event)
-        wait(rehearse)
+        wait()
     else:
         # What is there by now is not looked at by the collections to come.
         gc.freeze()

@@ -33,6 +33,8 @@ pub(super) struct Cell {
     asked: Instant,
     /// The call it was given.
     charge: Option<Charge>,
+    /// Whether that was taken back because no interpreter came.
+    unanswered: bool,
 }
 
 /// How far a jail is.
@@ -63,7 +65,18 @@ impl Cell {
     /// A jail that is being built by `init`.
     pub(super) fn new(init: Pid, channel: OwnedFd, group: Option<Group>) -> Self {
         let state = State::Building;
-        Self { init, channel, state, group, ways: Vec::new(), program: None, seated: false, asked: Instant::now(), charge: None }
+        Self {
+            init,
+            channel,
+            state,
+            group,
+            ways: Vec::new(),
+            program: None,
+            seated: false,
+            asked: Instant::now(),
+            charge: None,
+            unanswered: false,
+        }
     }
 
     /// How far it is.
@@ -137,6 +150,7 @@ impl Cell {
     pub(super) fn hear(&mut self, heard: &Heard) {
         if let Some(charge) = &mut self.charge {
             if charge.is_over(heard) {
+                self.unanswered = self.is_unanswered();
                 self.end();
             }
             return;
@@ -161,9 +175,18 @@ impl Cell {
     }
 
     fn settle(&mut self) {
-        if self.state == State::Seating && self.seated && self.program.is_some() {
-            self.state = State::Ready;
+        if self.state == State::Seating && self.program.is_some() {
+            if self.charge.is_some() {
+                self.state = State::Taken;
+            } else if self.seated {
+                self.state = State::Ready;
+            }
         }
+    }
+
+    /// Whether it can be given a call: an interpreter waits in it, or comes and has none yet.
+    pub(super) fn may_be_given_one(&self) -> bool {
+        self.state == State::Ready || self.state == State::Seating && self.charge.is_none()
     }
 
     /// Asks an interpreter to fork a program into it, on its channel, in a hurry where a call waits for it.
@@ -190,14 +213,26 @@ impl Cell {
         self.state == State::Seating && self.program.is_none()
     }
 
+    /// Whether its call was taken back while it waited for that word; said once.
+    pub(super) fn was_unanswered(&mut self) -> bool {
+        std::mem::take(&mut self.unanswered) && self.did_not_begin()
+    }
+
     /// When something has to be done without anything being said: for too late an interpreter, or too long a call.
     pub(super) fn due(&self) -> Option<Instant> {
         self.late().or_else(|| self.charge.as_ref().and_then(Charge::due))
     }
 
-    /// Hands a call to the interpreter that waits in it; false where nobody is there any more.
+    /// Hands a call to the interpreter that waits in it, or is about to come: init then has it when that one sits. False where nobody is there
+    /// any more.
     pub(super) fn give(&mut self, order: &Order, handed: &Handed) -> bool {
-        self.hand_over(order, handed, None, &[])
+        let coming = self.state == State::Seating;
+        let given = self.hand_over(order, handed, None, &[]);
+        if coming && self.charge.is_some() {
+            self.state = State::Seating;
+            self.settle();
+        }
+        given
     }
 
     /// Hands over a call that starts an interpreter of its own; false where it cannot be bounded here, or nobody is there any more.

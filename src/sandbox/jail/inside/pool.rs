@@ -47,6 +47,8 @@ pub(super) struct Pool {
     queue: VecDeque<(Order, Handed)>,
     /// The jails for which the interpreter was told to fork, in the order in which it will answer.
     forking: VecDeque<Pid>,
+    /// Who died meanwhile: a short program may end before its number is known here.
+    unclaimed: Vec<(Pid, End)>,
     last_call: Instant,
 }
 
@@ -92,6 +94,7 @@ impl Pool {
             cells: Vec::new(),
             queue: VecDeque::new(),
             forking: VecDeque::new(),
+            unclaimed: Vec::new(),
             last_call: Instant::now(),
         }
     }
@@ -144,16 +147,14 @@ impl Pool {
     }
 
     fn want(&self) -> Want {
-        let [building, empty, seating, ready] =
-            [State::Building, State::Empty, State::Seating, State::Ready].map(|state| self.count(state));
+        let [building, empty, seating] = [State::Building, State::Empty, State::Seating].map(|state| self.count(state));
         if !self.queue.is_empty() {
             if !self.zygote_ready || self.failures >= FAILURES {
                 return Want::Cold;
             }
-            let waiting = self.queue.len().saturating_sub(seating);
-            return match (waiting.min(AT_ONCE.saturating_sub(seating)), empty) {
+            return match (AT_ONCE.saturating_sub(seating), empty) {
                 (1.., 1..) => Want::Seat,
-                _ if waiting > empty + building && building < AT_ONCE => Want::Cell,
+                _ if self.queue.len() > empty + building && building < AT_ONCE => Want::Cell,
                 _ => Want::Nothing,
             };
         }
@@ -166,7 +167,8 @@ impl Pool {
         if self.forks >= FORKS && building + seating == 0 {
             return Want::Renewal;
         }
-        let missing = if self.zygote_ready { READY.saturating_sub(ready + seating) } else { 0 };
+        let free = self.cells.iter().filter(|cell| cell.may_be_given_one()).count();
+        let missing = if self.zygote_ready { READY.saturating_sub(free) } else { 0 };
         if missing > 0 && empty > 0 && seating < AT_ONCE {
             return Want::Seat;
         }
@@ -206,6 +208,9 @@ impl Pool {
         if self.cells.iter().any(|cell| cell.is_of(pid) && !matches!(cell.state(), State::Taken | State::Ready)) {
             self.failures += 1;
         }
+        if !self.forking.is_empty() {
+            self.unclaimed.push((pid, end.clone()));
+        }
         let gone = self.cells.iter().position(|cell| cell.is_of(pid))?;
         self.cells.remove(gone).into_group()
     }
@@ -217,6 +222,7 @@ impl Pool {
         }
         (self.zygote, self.zygote_ready, self.forks) = (None, false, 0);
         self.forking.clear();
+        self.unclaimed.clear();
         self.cells.iter_mut().filter(|cell| cell.state() == State::Seating).for_each(Cell::end);
     }
 
@@ -263,14 +269,8 @@ impl Pool {
             // It will not come to anything more: the calls that wait are made without it, and another is started.
             self.let_go();
         }
-        while let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
-            let Some((order, handed)) = self.queue.pop_front() else { break };
-            // A call that was given up takes no jail.
-            if handed.program.ticket.is_there() && !cell.give(&order, &handed) {
-                self.queue.push_front((order, handed));
-            }
-        }
         loop {
+            self.hand_out();
             let want = self.want();
             if self.queue.is_empty() && self.last_call.elapsed() < QUIET {
                 return Step::None;
@@ -282,6 +282,20 @@ impl Pool {
                 Want::Cell => return Step::Cell,
                 Want::Renewal => self.let_go(),
                 Want::Seat => self.seat(),
+            }
+        }
+    }
+
+    /// Gives the calls that wait to the jails that can have one, first to those in which an interpreter sits.
+    fn hand_out(&mut self) {
+        while !self.queue.is_empty() {
+            let at = self.cells.iter().position(|cell| cell.state() == State::Ready);
+            let at = at.or_else(|| self.cells.iter().position(Cell::may_be_given_one));
+            let Some(cell) = at.and_then(|at| self.cells.get_mut(at)) else { return };
+            let Some((order, handed)) = self.queue.pop_front() else { return };
+            // A call that was given up takes no jail.
+            if handed.program.ticket.is_there() && !cell.give(&order, &handed) {
+                self.queue.push_front((order, handed));
             }
         }
     }
@@ -320,18 +334,30 @@ impl Pool {
                 Ok(Some((Word::Forked(pid), _))) => {
                     let init = self.forking.pop_front();
                     match self.cells.iter_mut().find(|cell| Some(cell.init()) == init) {
-                        Some(cell) if pid > 0 => cell.has_program(pid),
+                        Some(cell) if pid > 0 => {
+                            cell.has_program(pid);
+                            let dead = self.unclaimed.iter().find(|(dead, _)| dead.as_raw_nonzero().get() == pid);
+                            if let Some((dead, end)) = dead {
+                                cell.died(*dead, end);
+                            }
+                        }
                         Some(cell) => {
                             cell.end();
                             self.failures += 1;
                         }
                         None => {}
                     }
+                    if self.forking.is_empty() {
+                        self.unclaimed.clear();
+                    }
                 }
                 _ => {}
             }
         }
         self.cells.iter_mut().for_each(|cell| cell.hear(heard));
+        if self.cells.iter_mut().any(Cell::was_unanswered) {
+            self.let_go();
+        }
         if self.cells.iter().any(Cell::did_not_begin) {
             // Whatever held that one up holds up the others, too.
             self.cells.iter_mut().filter(|cell| matches!(cell.state(), State::Ready | State::Empty)).for_each(Cell::end);
@@ -348,131 +374,5 @@ impl Pool {
 mod waits;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sandbox::jail::order::RootOrder;
-
-    pub(super) fn order() -> Order {
-        let interpreter = serde_json::json!({
-            "program": "/usr/bin/python3", "argv0": "python3", "version": "3.11.2", "needs": [], "links": [], "module_path": [],
-        });
-        serde_json::from_value(serde_json::json!({
-            "ground": "Whole", "interpreter": interpreter, "limits": crate::sandbox::jail::spec::Limits::default(), "env": {}, "require": [],
-            "roots": [], "start_dir": "/tmp", "preload": [], "prelude": null, "fresh": false, "network": false, "command": [], "profile": "p",
-        }))
-        .unwrap()
-    }
-
-    /// A pool that was quiet for long, with cells that said that they stand; the channels of their other sides.
-    pub(super) fn quiet(cells: i32) -> (Pool, Vec<OwnedFd>) {
-        let order = order();
-        let mut pool = Pool::new(&order);
-        pool.last_call = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
-        let mut others = Vec::new();
-        for number in 1..=cells {
-            let (ours, theirs) = order::channel().unwrap();
-            pool.add_cell(Pid::from_raw(ABSENT + number).unwrap(), ours, None);
-            order::send(theirs.as_fd(), &Word::Built, &[]).unwrap();
-            others.push(theirs);
-        }
-        (pool, others)
-    }
-
-    pub(super) fn step(pool: &mut Pool) -> Step {
-        let heard = Heard::wait(pool.channels(), Some(Duration::ZERO));
-        pool.hear(&heard);
-        pool.step()
-    }
-
-    /// Beyond every number that a process can have (`proc_sys_kernel(5)`).
-    const ABSENT: i32 = 1 << 30;
-
-    pub(super) fn with_interpreter(pool: &mut Pool) -> OwnedFd {
-        let (channel, theirs) = order::channel().unwrap();
-        pool.add_zygote(Zygote { pid: Pid::from_raw(ABSENT).unwrap(), channel, since: Instant::now() });
-        order::send(theirs.as_fd(), &Word::Seated, &[]).unwrap();
-        theirs
-    }
-
-    #[test]
-    fn calls_that_differ_in_time_masks_owner_and_freshness_are_of_one_kind_and_others_are_not() {
-        let one = order();
-        let mut same = one.clone();
-        same.limits.wall = Duration::from_secs(1);
-        (same.fresh, same.start_dir, same.profile) = (true, "/".to_owned(), "q".to_owned());
-        assert!(Pool::new(&one).is_for(&same));
-        let mut other = one.clone();
-        other.limits.memory -= 1;
-        let root = |name: &str, writable| RootOrder { name: name.to_owned(), writable, masked: Vec::new() };
-        let rooted = Order { roots: vec![root("a", true)], ..one.clone() };
-        for (one, other) in [
-            (&one, other),
-            (&one, Order { network: true, ..one.clone() }),
-            (&one, Order { prelude: Some("pass".to_owned()), ..one.clone() }),
-            (&one, rooted.clone()),
-            (&rooted, Order { roots: vec![root("a", false)], ..one.clone() }),
-            (&rooted, Order { roots: vec![root("a", true), root("b", true)], ..one.clone() }),
-        ] {
-            assert!(!Pool::new(one).is_for(&other) && !Pool::new(&other).is_for(one), "{other:?}");
-        }
-        let masked = Order { roots: vec![RootOrder { masked: vec!["x".to_owned()], ..root("a", true) }], ..one.clone() };
-        assert!(Pool::new(&rooted).is_for(&masked));
-    }
-
-    #[test]
-    fn without_a_call_that_an_interpreter_may_wait_for_two_jails_stand_empty_and_nothing_more() {
-        let (mut pool, _others) = quiet(0);
-        assert!(matches!(step(&mut pool), Step::Cell));
-        let (mut pool, _others) = quiet(2);
-        for _ in 0..2 {
-            assert!(matches!(step(&mut pool), Step::None));
-        }
-        assert_eq!((pool.count(State::Empty), pool.due()), (2, None));
-    }
-
-    #[test]
-    fn an_interpreter_comes_into_as_many_jails_as_are_to_wait_and_two_stay_empty() {
-        let (mut pool, others) = quiet(5);
-        pool.warm = true;
-        assert!(matches!(step(&mut pool), Step::Zygote));
-        let told = with_interpreter(&mut pool);
-        assert!(matches!(step(&mut pool), Step::None));
-        assert_eq!((pool.count(State::Seating), pool.count(State::Empty)), (AT_ONCE, 3));
-        // It could not fork for the first; the second sits and has its number.
-        order::send(told.as_fd(), &Word::Forked(0), &[]).unwrap();
-        step(&mut pool);
-        assert_eq!((pool.count(State::Taken), pool.failures), (1, 1));
-        order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
-        order::send(others[1].as_fd(), &Word::Seated, &[]).unwrap();
-        step(&mut pool);
-        assert_eq!((pool.count(State::Ready), pool.failures), (1, 0));
-        assert_eq!(pool.count(State::Seating) + pool.count(State::Ready), READY);
-    }
-
-    #[test]
-    fn an_interpreter_that_forked_long_enough_is_let_go_and_what_waits_stays() {
-        let (mut pool, others) = quiet(1);
-        pool.warm = true;
-        let told = with_interpreter(&mut pool);
-        step(&mut pool);
-        order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
-        order::send(others[0].as_fd(), &Word::Seated, &[]).unwrap();
-        pool.forks = FORKS;
-        assert!(matches!(step(&mut pool), Step::Zygote));
-        assert_eq!((pool.count(State::Ready), pool.forks, pool.zygote.is_none()), (1, 0, true));
-        // Its channel is closed with it: that is how it hears of it. What was said before is still there to be read.
-        let read = || rustix::net::recv(&told, &mut [0_u8; 64][..], rustix::net::RecvFlags::DONTWAIT).map(|(_, length)| length);
-        while read().unwrap() > 0 {}
-    }
-
-    #[test]
-    fn three_jails_in_a_row_that_come_to_nothing_end_the_pool() {
-        let (mut pool, _others) = quiet(3);
-        step(&mut pool);
-        for number in 1..=3 {
-            assert!(!pool.is_broken());
-            pool.died(Pid::from_raw(ABSENT + number).unwrap(), &End::default());
-        }
-        assert!(pool.is_broken() && matches!(step(&mut pool), Step::None));
-    }
-}
+#[path = "pool_tests.rs"]
+mod tests;

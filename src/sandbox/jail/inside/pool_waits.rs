@@ -41,41 +41,88 @@ fn has_a_call(cell: &OwnedFd) -> bool {
 }
 
 #[test]
+fn a_call_is_given_to_the_jail_into_which_its_interpreter_comes_and_no_more_come_at_once_than_may() {
+    let (mut pool, others, told, _servers) = waiting(4, 4);
+    step(&mut pool);
+    assert_eq!((pool.count(State::Seating), pool.count(State::Empty), pool.queue.len()), (AT_ONCE, 2, 2));
+    assert_eq!(others.iter().filter(|cell| has_a_call(cell)).count(), 2);
+    // The first one sits, which makes room for the third.
+    order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
+    step(&mut pool);
+    assert_eq!((pool.count(State::Taken), pool.count(State::Seating), pool.queue.len()), (1, AT_ONCE, 1));
+    assert!(has_a_call(&others[2]) && !has_a_call(&others[3]));
+}
+
+#[test]
+fn a_program_that_ends_before_its_number_is_known_is_heard_of_when_it_is() {
+    let (mut pool, others, told, _servers) = waiting(1, 1);
+    step(&mut pool);
+    assert!(has_a_call(&others[0]));
+    let end = End { exit: Some(3), ..End::default() };
+    for pid in [76, 77, 78] {
+        assert!(pool.died(Pid::from_raw(pid).unwrap(), &End { exit: Some(pid), ..end.clone() }).is_none());
+    }
+    order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
+    step(&mut pool);
+    let heard = order::receive_now::<Word>(others[0].as_fd());
+    assert!(matches!(&heard, Ok(Some((Word::Ended(end), _))) if end.exit == Some(77)), "{heard:?}");
+    assert!(pool.unclaimed.is_empty());
+}
+
+#[test]
+fn a_call_whose_interpreter_cannot_fork_is_given_back() {
+    let (mut pool, _others, told, servers) = waiting(1, 1);
+    step(&mut pool);
+    order::send(told.as_fd(), &Word::Forked(0), &[]).unwrap();
+    step(&mut pool);
+    assert_eq!((pool.count(State::Taken), pool.failures), (1, 1));
+    pool.died(pool.cells[0].init(), &End::default());
+    assert!(is_given_back(&servers[0]));
+}
+
+fn is_given_back(server: &OwnedFd) -> bool {
+    matches!(order::receive_now::<Word>(server.as_fd()), Ok(Some((Word::Returned, _))))
+}
+
+#[test]
 fn a_call_that_is_given_up_waits_no_more_and_the_next_one_gets_its_jail() {
-    let (mut pool, others, told, mut servers) = waiting(1, 3);
+    let (mut pool, others, _told, mut servers) = waiting(1, 4);
     assert!(matches!(step(&mut pool), Step::Cell));
-    // One goes, as a client that cancels; of another the ticket is taken in the moment in which the jail comes.
-    servers.remove(0);
+    assert!(has_a_call(&others[0]));
+    // One of the others goes, as a client that cancels; of another the ticket is taken in the moment in which the jail comes.
+    servers.remove(1);
     step(&mut pool);
     assert_eq!(pool.queue.len(), 2);
     assert!(pool.queue[0].1.program.ticket.take());
-    seated(&told, &others[0]);
+    let (ours, next) = order::channel().unwrap();
+    pool.add_cell(Pid::from_raw(super::tests::ABSENT + 9).unwrap(), ours, None);
+    order::send(next.as_fd(), &Word::Built, &[]).unwrap();
     step(&mut pool);
-    assert!(pool.queue.is_empty() && has_a_call(&others[0]));
-    assert_eq!(pool.count(State::Taken), 1);
+    assert!(pool.queue.is_empty() && has_a_call(&next));
+    assert_eq!(pool.count(State::Seating), 2);
 }
 
 #[test]
 fn a_jail_that_is_dead_is_no_jail_for_a_call_that_waits() {
-    let (mut pool, mut others, told, _servers) = waiting(1, 1);
-    step(&mut pool);
-    seated(&told, &others[0]);
+    let (mut pool, mut others, _told, _servers) = waiting(1, 1);
     let heard = Heard::wait(pool.channels(), Some(Duration::ZERO));
     pool.hear(&heard);
-    assert_eq!(pool.count(State::Ready), 1);
+    assert_eq!(pool.count(State::Empty), 1);
     others.clear();
     pool.step();
-    assert_eq!((pool.queue.len(), pool.count(State::Ready)), (1, 0));
+    assert_eq!((pool.queue.len(), pool.count(State::Seating), pool.count(State::Taken)), (1, 0, 1));
 }
 
 #[test]
 fn an_interpreter_that_does_not_answer_is_done_without() {
-    let (mut pool, _others, _told, _servers) = waiting(1, 1);
+    let (mut pool, _others, _told, servers) = waiting(1, 1);
     assert!(matches!(step(&mut pool), Step::None));
-    assert_eq!((pool.count(State::Seating), pool.queue.len()), (1, 1));
+    assert_eq!((pool.count(State::Seating), pool.queue.len()), (1, 0));
     pool.cells[0].grow_old();
-    assert!(matches!(step(&mut pool), Step::Cold(..)));
-    assert!(pool.zygote.is_none() && pool.queue.is_empty());
+    step(&mut pool);
+    assert!(pool.zygote.is_none() && pool.count(State::Taken) == 1);
+    pool.died(pool.cells[0].init(), &End::default());
+    assert!(is_given_back(&servers[0]));
     pool.last_call = Instant::now().checked_sub(QUIET).unwrap();
     assert!(matches!(step(&mut pool), Step::Zygote));
 }

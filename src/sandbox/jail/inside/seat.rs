@@ -12,7 +12,7 @@ use super::enter::Owner;
 use super::layers::Built;
 use super::supervisor::{self, Handed};
 use super::{attend, cell, cgroup, enter, init, program, raw, root, walls};
-use crate::sandbox::jail::order::{self, End, Go, Order, RootOrder, Word};
+use crate::sandbox::jail::order::{self, End, Go, Groups, Order, RootOrder, Word};
 use crate::sandbox::jail::spec::Limits;
 
 /// Builds, waits, runs one call. `seat` leads to the spawner.
@@ -21,18 +21,31 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     supervisor::note(order, lacks, &mut built);
     // A jail that cannot be made ready is not explained: the call is then made from nothing, and explains itself.
     let Ok(jail) = build(order, owner, &mut built, seat) else { return ExitCode::FAILURE };
+    // A call may come before the interpreter that is to have it, or instead of one.
+    let mut given = None;
     if speaks_first(&jail.program, seat) {
-        return alone(order, &mut built, jail, seat);
+        let Some((go, handed)) = call(seat) else { return ExitCode::SUCCESS };
+        if let Some(groups) = &go.new_program {
+            return alone(order, &mut built, jail, &go, handed, groups);
+        }
+        // While that one puts up its walls.
+        if let Err(word) = show_roots(order, &go, &handed.roots) {
+            return refused(&handed.call, &word);
+        }
+        given = Some((go, handed));
     }
-    if take_in(&jail, &mut built, seat).is_err() {
+    if take_in(&jail, &mut built).is_err() || given.is_none() && order::send(seat.as_fd(), &Word::Seated, &[]).is_err() {
         return ExitCode::FAILURE;
     }
     let Jail { signals, program, doorway } = jail;
     // The first process that came into the namespace.
     let process = Pid::from_raw(2).and_then(|first| pidfd_open(first, PidfdFlags::empty()).ok());
-    let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
-    let Some(Handed { call, program: streams, roots }) = Handed::sort(fds) else { return ExitCode::FAILURE };
-    let started = start(order, &go, &roots, &built)
+    let shown = given.is_some();
+    let Some((go, handed)) = given.or_else(|| call(seat)) else { return ExitCode::SUCCESS };
+    let Handed { call, program: streams, roots } = handed;
+    let started = if shown { Ok(()) } else { show_roots(order, &go, &roots) };
+    let started = started
+        .and_then(|()| give_up_rights(&built, order))
         .and_then(|()| {
             let fds: Vec<BorrowedFd<'_>> = streams.fds.iter().take(5).map(AsFd::as_fd).chain([streams.ticket.as_fd()]).collect();
             // An interpreter that is gone has begun nothing.
@@ -44,8 +57,7 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
             order::send(call.as_fd(), &Word::Started(built.all()), &doorway).map_err(starting)
         });
     if let Err(word) = started {
-        let _ = order::send(call.as_fd(), &word, &[]);
-        return ExitCode::FAILURE;
+        return refused(&call, &word);
     }
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
@@ -94,7 +106,7 @@ fn speaks_first(program: &OwnedFd, seat: &OwnedFd) -> bool {
 }
 
 /// Takes the interpreter in that has come.
-fn take_in(jail: &Jail, built: &mut Built, seat: &OwnedFd) -> Result<(), String> {
+fn take_in(jail: &Jail, built: &mut Built) -> Result<(), String> {
     if !matches!(order::receive::<Word>(jail.program.as_fd()), Ok(Some((Word::Seated, _)))) {
         return Err("no interpreter came".to_owned());
     }
@@ -104,19 +116,24 @@ fn take_in(jail: &Jail, built: &mut Built, seat: &OwnedFd) -> Result<(), String>
     }
     walls::drop_bounding_set()?;
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-    order::send(seat.as_fd(), &Word::Seated, &[]).map_err(|e| e.to_string())
+    Ok(())
+}
+
+/// The call that comes, with what comes with it.
+fn call(seat: &OwnedFd) -> Option<(Go, Handed)> {
+    let (go, fds) = order::receive::<Go>(seat.as_fd()).ok()??;
+    Some((go, Handed::sort(fds)?))
 }
 
 /// Runs a call that starts an interpreter of its own.
-fn alone(order: &Order, built: &mut Built, jail: Jail, seat: &OwnedFd) -> ExitCode {
-    let Ok(Some((go, fds))) = order::receive::<Go>(seat.as_fd()) else { return ExitCode::SUCCESS };
-    let (Some(groups), Some(Handed { call, program, mut roots })) = (go.new_program, Handed::sort(fds)) else { return ExitCode::FAILURE };
+fn alone(order: &Order, built: &mut Built, jail: Jail, go: &Go, handed: Handed, groups: &Groups) -> ExitCode {
+    let Handed { call, program, mut roots } = handed;
     let mut files: Vec<File> = roots.split_off(order.roots.len().min(roots.len())).into_iter().map(File::from).collect();
     let counter = files.split_off(groups.doors.min(files.len())).pop();
     let order = Order { start_dir: go.start_dir.clone(), limits: Limits { wall: go.wall, ..order.limits }, ..order.clone() };
     let Jail { signals, program: unused, doorway } = jail;
     drop(unused);
-    let prepared = show_roots(&order, &go, &roots)
+    let prepared = show_roots(&order, go, &roots)
         .and_then(|()| walls::drop_privileges(built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}"))))
         .and_then(|()| {
             // The program has the same user, and this memory is a copy of the spawner's.
@@ -160,13 +177,16 @@ fn show_roots(order: &Order, go: &Go, mounts: &[OwnedFd]) -> Result<(), Word> {
     Ok(())
 }
 
-/// Shows the roots and gives up the last privileges.
-fn start(order: &Order, go: &Go, mounts: &[OwnedFd], built: &Built) -> Result<(), Word> {
-    if let Some(word) = built.shortage(&order.require) {
-        return Err(word);
-    }
-    show_roots(order, go, mounts)?;
+/// Gives up the last privileges, where nothing is missing that the call requires.
+fn give_up_rights(built: &Built, order: &Order) -> Result<(), Word> {
+    built.shortage(&order.require).map_or(Ok(()), Err)?;
     walls::drop_capabilities().map_err(Word::Fault)
+}
+
+/// Says why there is no call.
+fn refused(call: &OwnedFd, word: &Word) -> ExitCode {
+    let _ = order::send(call.as_fd(), word, &[]);
+    ExitCode::FAILURE
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it maps an error")]

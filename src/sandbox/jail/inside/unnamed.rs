@@ -83,7 +83,9 @@ impl Held {
             match std::fs::read_dir(thread.path().join("fd")) {
                 Ok(files) => files.flatten().for_each(|file| self.add_file(&file.path())),
                 // One that has ended meanwhile is no longer there, and hides nothing.
-                Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => self.hidden = Some("a process that cannot be looked into"),
+                Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied && lives(pid) => {
+                    self.hidden = Some("a process that cannot be looked into");
+                }
                 Err(_) => {}
             }
         }
@@ -120,6 +122,15 @@ impl Held {
         // Those with the major number 0 are no disks, but memory; they are bounded by it.
         line.ends_with(" (deleted)") && !device.starts_with("00:") && !self.files.keys().any(|(_, known)| *known == inode)
     }
+}
+
+/// Whether a process still has its memory. One that comes to its end belongs to root in `/proc` until it is taken, as one that hides itself does
+/// (`proc(5)`), but holds no files for long.
+fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before it may hold anything; of what follows, the twenty-first is the size of the address space.
+    let size = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(20));
+    size.is_some_and(|size| size != "0")
 }
 
 /// Whether `/proc/PID/fdinfo/N` of a socket counts files that were sent and not received.
@@ -177,6 +188,21 @@ mod tests {
         assert!(held.passes(1, most + BY_OTHERS + 1, most).is_some_and(|said| said.contains("cannot be looked into")));
         // Whatever others write, a program that hides nothing is not ended for it.
         assert_eq!(Held::default().passes(1, u64::MAX, most), None);
+    }
+
+    #[test]
+    fn a_process_that_has_ended_hides_nothing() {
+        assert!(lives(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let ended = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(pid), ended).unwrap();
+        assert!(!lives(child.id()));
+        let mut held = Held::default();
+        held.add(child.id());
+        assert_eq!(held.hidden, None);
+        child.wait().unwrap();
+        assert!(!lives(child.id()));
     }
 
     #[test]

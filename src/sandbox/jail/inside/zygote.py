@@ -91,7 +91,7 @@ def _zygote():
             numpy_random.seed()
         channel = _socket.socket(fileno=3)
 
-        def wait(rehearse):
+        def wait():
             if not hurry:
                 rehearse()
                 gc.collect()
@@ -196,7 +196,11 @@ def _zygote():
 
     # The prelude is ours, and not of any call.
     running = _toolgate(prelude)
-    next(running)
+    rehearse = next(running)
+    # What is found at the first use, or made faster by the tenth, is so for every program then: functions of libraries, caches, instructions.
+    for _ in range(20):
+        rehearse()
+        libc.prctl(3, 0, 0, 0, 0), libc.capset, libc.setns, libc.syscall
     sequences = restarting()
     enter_there = entering() or enter_in_a_copy
     # `posix.fork` runs the hooks that renew random seeds; frozen objects are not touched by the collector, so their pages stay shared.

@@ -1,0 +1,128 @@
+//! A pool without processes: what it wants, and what comes of what it hears.
+
+use super::*;
+use crate::sandbox::jail::order::RootOrder;
+
+pub(super) fn order() -> Order {
+    let interpreter = serde_json::json!({
+        "program": "/usr/bin/python3", "argv0": "python3", "version": "3.11.2", "needs": [], "links": [], "module_path": [],
+    });
+    serde_json::from_value(serde_json::json!({
+        "ground": "Whole", "interpreter": interpreter, "limits": crate::sandbox::jail::spec::Limits::default(), "env": {}, "require": [],
+        "roots": [], "start_dir": "/tmp", "preload": [], "prelude": null, "fresh": false, "network": false, "command": [], "profile": "p",
+    }))
+    .unwrap()
+}
+
+/// A pool that was quiet for long, with cells that said that they stand; the channels of their other sides.
+pub(super) fn quiet(cells: i32) -> (Pool, Vec<OwnedFd>) {
+    let order = order();
+    let mut pool = Pool::new(&order);
+    pool.last_call = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
+    let mut others = Vec::new();
+    for number in 1..=cells {
+        let (ours, theirs) = order::channel().unwrap();
+        pool.add_cell(Pid::from_raw(ABSENT + number).unwrap(), ours, None);
+        order::send(theirs.as_fd(), &Word::Built, &[]).unwrap();
+        others.push(theirs);
+    }
+    (pool, others)
+}
+
+pub(super) fn step(pool: &mut Pool) -> Step {
+    let heard = Heard::wait(pool.channels(), Some(Duration::ZERO));
+    pool.hear(&heard);
+    pool.step()
+}
+
+/// Beyond every number that a process can have (`proc_sys_kernel(5)`).
+pub(super) const ABSENT: i32 = 1 << 30;
+
+pub(super) fn with_interpreter(pool: &mut Pool) -> OwnedFd {
+    let (channel, theirs) = order::channel().unwrap();
+    pool.add_zygote(Zygote { pid: Pid::from_raw(ABSENT).unwrap(), channel, since: Instant::now() });
+    order::send(theirs.as_fd(), &Word::Seated, &[]).unwrap();
+    theirs
+}
+
+#[test]
+fn calls_that_differ_in_time_masks_owner_and_freshness_are_of_one_kind_and_others_are_not() {
+    let one = order();
+    let mut same = one.clone();
+    same.limits.wall = Duration::from_secs(1);
+    (same.fresh, same.start_dir, same.profile) = (true, "/".to_owned(), "q".to_owned());
+    assert!(Pool::new(&one).is_for(&same));
+    let mut other = one.clone();
+    other.limits.memory -= 1;
+    let root = |name: &str, writable| RootOrder { name: name.to_owned(), writable, masked: Vec::new() };
+    let rooted = Order { roots: vec![root("a", true)], ..one.clone() };
+    for (one, other) in [
+        (&one, other),
+        (&one, Order { network: true, ..one.clone() }),
+        (&one, Order { prelude: Some("pass".to_owned()), ..one.clone() }),
+        (&one, rooted.clone()),
+        (&rooted, Order { roots: vec![root("a", false)], ..one.clone() }),
+        (&rooted, Order { roots: vec![root("a", true), root("b", true)], ..one.clone() }),
+    ] {
+        assert!(!Pool::new(one).is_for(&other) && !Pool::new(&other).is_for(one), "{other:?}");
+    }
+    let masked = Order { roots: vec![RootOrder { masked: vec!["x".to_owned()], ..root("a", true) }], ..one.clone() };
+    assert!(Pool::new(&rooted).is_for(&masked));
+}
+
+#[test]
+fn without_a_call_that_an_interpreter_may_wait_for_two_jails_stand_empty_and_nothing_more() {
+    let (mut pool, _others) = quiet(0);
+    assert!(matches!(step(&mut pool), Step::Cell));
+    let (mut pool, _others) = quiet(2);
+    for _ in 0..2 {
+        assert!(matches!(step(&mut pool), Step::None));
+    }
+    assert_eq!((pool.count(State::Empty), pool.due()), (2, None));
+}
+
+#[test]
+fn an_interpreter_comes_into_as_many_jails_as_are_to_wait_and_two_stay_empty() {
+    let (mut pool, others) = quiet(5);
+    pool.warm = true;
+    assert!(matches!(step(&mut pool), Step::Zygote));
+    let told = with_interpreter(&mut pool);
+    assert!(matches!(step(&mut pool), Step::None));
+    assert_eq!((pool.count(State::Seating), pool.count(State::Empty)), (AT_ONCE, 3));
+    // It could not fork for the first; the second sits and has its number.
+    order::send(told.as_fd(), &Word::Forked(0), &[]).unwrap();
+    step(&mut pool);
+    assert_eq!((pool.count(State::Taken), pool.failures), (1, 1));
+    order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
+    order::send(others[1].as_fd(), &Word::Seated, &[]).unwrap();
+    step(&mut pool);
+    assert_eq!((pool.count(State::Ready), pool.failures), (1, 0));
+    assert_eq!(pool.count(State::Seating) + pool.count(State::Ready), READY);
+}
+
+#[test]
+fn an_interpreter_that_forked_long_enough_is_let_go_and_what_waits_stays() {
+    let (mut pool, others) = quiet(1);
+    pool.warm = true;
+    let told = with_interpreter(&mut pool);
+    step(&mut pool);
+    order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
+    order::send(others[0].as_fd(), &Word::Seated, &[]).unwrap();
+    pool.forks = FORKS;
+    assert!(matches!(step(&mut pool), Step::Zygote));
+    assert_eq!((pool.count(State::Ready), pool.forks, pool.zygote.is_none()), (1, 0, true));
+    // Its channel is closed with it: that is how it hears of it. What was said before is still there to be read.
+    let read = || rustix::net::recv(&told, &mut [0_u8; 64][..], rustix::net::RecvFlags::DONTWAIT).map(|(_, length)| length);
+    while read().unwrap() > 0 {}
+}
+
+#[test]
+fn three_jails_in_a_row_that_come_to_nothing_end_the_pool() {
+    let (mut pool, _others) = quiet(3);
+    step(&mut pool);
+    for number in 1..=3 {
+        assert!(!pool.is_broken());
+        pool.died(Pid::from_raw(ABSENT + number).unwrap(), &End::default());
+    }
+    assert!(pool.is_broken() && matches!(step(&mut pool), Step::None));
+}
