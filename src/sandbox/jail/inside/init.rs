@@ -120,7 +120,7 @@ pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
     let mut watch = Watch::new(order.limits);
     for root in order.roots.iter().filter(|root| root.writable && order.limits.disk < u64::MAX) {
         let place = format!("/roots/{}", root.name);
-        watch = watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), order.limits.disk);
+        watch = watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), order.limits.disk, site.is_none());
     }
     match site {
         Some(site) => watch.below(site.scratch.clone(), order.ground.shares_processes() && site.others > 0),

@@ -16,12 +16,24 @@ pub(super) struct Ground {
     most: u64,
     /// Its device and the free bytes on it when it was first looked at.
     at_first: Option<(u64, u64)>,
+    /// Whether what cannot be looked into counts where its disk fills up.
+    suspects: bool,
+    /// Looks in a row at which that was so.
+    in_a_row: u32,
 }
+
+/// A process that is about to become another program cannot be looked into for a moment.
+const IN_A_ROW: u32 = 3;
 
 impl Ground {
     /// A folder and its bound. It is looked at when there is something to compare.
     pub(super) fn new(path: PathBuf, most: u64) -> Self {
-        Self { path, most, at_first: None }
+        Self { path, most, at_first: None, suspects: true, in_a_row: 0 }
+    }
+
+    /// The same, for a folder of which only what can be seen counts: where the host's own `/proc` is looked at, it may show less.
+    pub(super) fn trusting(self) -> Self {
+        Self { suspects: false, ..self }
     }
 
     /// Its device, and how many bytes fewer are free there than at first.
@@ -50,30 +62,38 @@ const BY_OTHERS: u64 = 256 * 1024 * 1024;
 
 /// Looks at what the processes hold. A bound that is passed comes back with what showed it.
 pub(super) fn look(grounds: &mut [Ground], processes: &[u32]) -> Option<(Limit, String)> {
-    let taken: Vec<(u64, u64, u64)> =
-        grounds.iter_mut().filter_map(|ground| ground.taken().map(|(device, taken)| (device, taken, ground.most))).collect();
-    if taken.is_empty() {
+    let taken: Vec<Option<(u64, u64)>> = grounds.iter_mut().map(Ground::taken).collect();
+    if taken.iter().all(Option::is_none) {
         return None;
     }
     let scratch = ["/tmp", "/dev/shm"].into_iter().filter_map(|place| std::fs::metadata(place).ok()).map(|facts| facts.dev());
-    let others = scratch.chain(taken.iter().map(|(device, ..)| *device)).collect();
+    let others = scratch.chain(taken.iter().flatten().map(|(device, _)| *device)).collect();
     let mut held = Held { others, ..Held::default() };
     for pid in processes {
         held.add(*pid);
     }
-    taken.into_iter().find_map(|(device, taken, most)| held.passes(device, taken, most)).map(|evidence| (Limit::Disk, evidence))
+    let passed = |(ground, taken): (&mut Ground, Option<(u64, u64)>)| {
+        let (device, taken) = taken?;
+        held.passes(device, ground.most).or_else(|| held.fills(taken, ground))
+    };
+    grounds.iter_mut().zip(taken).find_map(passed).map(|evidence| (Limit::Disk, evidence))
 }
 
 impl Held {
-    fn passes(&self, device: u64, taken: u64, most: u64) -> Option<String> {
+    fn passes(&self, device: u64, most: u64) -> Option<String> {
         // Where folders lie over each other, a file may have another device than its folder (overlayfs).
         let is_there = |on: u64| on == device || !self.others.contains(&on);
         let bytes: u64 = self.files.iter().filter(|((on, _), _)| is_there(*on)).map(|(_, bytes)| bytes).sum();
-        if bytes > most {
-            return Some(format!("{bytes} bytes in open files that have no name"));
-        }
-        let hidden = self.hidden.filter(|_| taken > most.saturating_add(BY_OTHERS))?;
-        Some(format!("{taken} bytes of the disk were taken while it held {hidden}"))
+        (bytes > most).then(|| format!("{bytes} bytes in open files that have no name"))
+    }
+
+    fn fills(&self, taken: u64, ground: &mut Ground) -> Option<String> {
+        let Some(hidden) = self.hidden.filter(|_| ground.suspects && taken > ground.most.saturating_add(BY_OTHERS)) else {
+            ground.in_a_row = 0;
+            return None;
+        };
+        ground.in_a_row += 1;
+        (ground.in_a_row >= IN_A_ROW).then(|| format!("{taken} bytes of the disk were taken while it held {hidden}"))
     }
 
     /// Each thread may have a table of files of its own (`clone(2)`, `CLONE_FILES`).
@@ -83,7 +103,7 @@ impl Held {
             match std::fs::read_dir(thread.path().join("fd")) {
                 Ok(files) => files.flatten().for_each(|file| self.add_file(&file.path())),
                 // One that has ended meanwhile is no longer there, and hides nothing.
-                Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied && lives(pid) => {
+                Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied && lives(&thread.path()) => {
                     self.hidden = Some("a process that cannot be looked into");
                 }
                 Err(_) => {}
@@ -124,10 +144,10 @@ impl Held {
     }
 }
 
-/// Whether a process still has its memory. One that comes to its end belongs to root in `/proc` until it is taken, as one that hides itself does
+/// Whether a thread still has its memory. One that comes to its end belongs to root in `/proc` until it is taken, as one that hides itself does
 /// (`proc(5)`), but holds no files for long.
-fn lives(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+fn lives(thread: &Path) -> bool {
+    let stat = std::fs::read_to_string(thread.join("stat")).unwrap_or_default();
     // The name before it may hold anything; of what follows, the twenty-first is the size of the address space.
     let size = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(20));
     size.is_some_and(|size| size != "0")
@@ -158,7 +178,7 @@ mod tests {
             for path in paths {
                 held.add_file(path);
             }
-            held.passes(device, 0, most).is_some()
+            held.passes(device, most).is_some()
         };
         let mut named = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
         named.write_all(&vec![1; 3 << 20]).unwrap();
@@ -176,7 +196,7 @@ mod tests {
     fn a_file_counts_on_its_own_disk_or_on_every_one_where_that_is_not_known() {
         let (files, others) = (BTreeMap::from([((1, 5), 10), ((2, 5), 20), ((9, 5), 40)]), BTreeSet::from([1, 2, 3]));
         let held = Held { files, others, hidden: None };
-        let bytes = |device| (0..100).find(|most| held.passes(device, 0, *most).is_none());
+        let bytes = |device| (0..100).find(|most| held.passes(device, *most).is_none());
         assert_eq!((bytes(1), bytes(2), bytes(3)), (Some(50), Some(60), Some(40)));
     }
 
@@ -184,25 +204,32 @@ mod tests {
     fn what_cannot_be_looked_into_counts_where_the_disk_fills_up() {
         let held = Held { hidden: Some("a process that cannot be looked into"), ..Held::default() };
         let most = 1 << 20;
-        assert_eq!(held.passes(1, most + BY_OTHERS, most), None);
-        assert!(held.passes(1, most + BY_OTHERS + 1, most).is_some_and(|said| said.contains("cannot be looked into")));
+        let ground = || Ground::new(PathBuf::from("/"), most);
+        let looks = |held: &Held, taken: &[u64], mut ground: Ground| -> Vec<bool> {
+            taken.iter().map(|taken| held.fills(*taken, &mut ground).is_some()).collect()
+        };
+        let (below, above) = (most + BY_OTHERS, most + BY_OTHERS + 1);
+        assert_eq!(looks(&held, &[below; 4], ground()), [false; 4]);
+        assert_eq!(looks(&held, &[above; 4], ground()), [false, false, true, true]);
+        assert_eq!(looks(&held, &[above, above, below, above], ground()), [false; 4], "not in a row");
+        assert_eq!(looks(&held, &[above; 4], ground().trusting()), [false; 4]);
         // Whatever others write, a program that hides nothing is not ended for it.
-        assert_eq!(Held::default().passes(1, u64::MAX, most), None);
+        assert_eq!(looks(&Held::default(), &[u64::MAX; 4], ground()), [false; 4]);
     }
 
     #[test]
     fn a_process_that_has_ended_hides_nothing() {
-        assert!(lives(std::process::id()));
+        assert!(lives(Path::new("/proc/thread-self")));
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let pid = rustix::process::Pid::from_child(&child);
         let ended = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
-        rustix::process::waitid(rustix::process::WaitId::Pid(pid), ended).unwrap();
-        assert!(!lives(child.id()));
+        rustix::process::waitid(rustix::process::WaitId::Pid(rustix::process::Pid::from_child(&child)), ended).unwrap();
+        let thread = PathBuf::from(format!("/proc/{0}/task/{0}", child.id()));
+        assert!(thread.exists() && !lives(&thread));
         let mut held = Held::default();
         held.add(child.id());
         assert_eq!(held.hidden, None);
         child.wait().unwrap();
-        assert!(!lives(child.id()));
+        assert!(!lives(&thread));
     }
 
     #[test]

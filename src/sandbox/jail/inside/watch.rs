@@ -61,10 +61,12 @@ impl Watch {
         }
     }
 
-    /// The same watch, also over a root with a quota: what lies in it, and what is held without a name on its disk.
-    pub(super) fn over(mut self, folder: PathBuf, most: u64) -> Self {
+    /// The same watch, also over a root with a quota: what lies in it, and what is held without a name on its disk. Where
+    /// `all_is_shown`, what cannot be looked into is hidden on purpose.
+    pub(super) fn over(mut self, folder: PathBuf, most: u64, all_is_shown: bool) -> Self {
         self.fills.push(Fill::new(folder.clone(), most));
-        self.grounds.push(unnamed::Ground::new(folder, most));
+        let ground = unnamed::Ground::new(folder, most);
+        self.grounds.push(if all_is_shown { ground } else { ground.trusting() });
         self
     }
 
@@ -73,7 +75,7 @@ impl Watch {
     pub(super) fn below(self, scratch: PathBuf, counts: bool) -> Self {
         let most = self.limits.scratch;
         let mut watch = Self { seen: Seen::Below, scratch: Some(scratch.clone()), counts, ..self };
-        watch.grounds.push(unnamed::Ground::new(scratch, most));
+        watch.grounds.push(unnamed::Ground::new(scratch, most).trusting());
         watch
     }
 
