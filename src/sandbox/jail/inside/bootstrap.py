@@ -1,7 +1,7 @@
 # Runs the program that comes over descriptor 3 as a notebook would, and reports over descriptor 4.
 # It stops once. What comes before a waiting interpreter has done for all processes that it forks; those go on with a function that returns when
 # the call has come, and is handed what is to be done until then. Without one the program is there already.
-def _toolgate(prelude=""):
+def _toolgate(prelude="", prelude_code=None):
     import builtins
     import gc
     import posix
@@ -304,7 +304,7 @@ def _toolgate(prelude=""):
                 posix.dup2(nothing, at, at < 3)
             posix.close(nothing)
 
-    watch = prelude and prepare(prelude, None)
+    watch = prelude and prepare(prelude, prelude_code)
     wait = yield rehearse
     if wait is not None:
         if watch:

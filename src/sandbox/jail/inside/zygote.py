@@ -195,7 +195,7 @@ def _zygote():
         return child
 
     # The prelude is ours, and not of any call.
-    running = _toolgate(prelude)
+    running = _toolgate(prelude, prelude and _compiled(lambda: prelude, "<prelude>"))
     rehearse = next(running)
     # What is found at the first use, or made faster by the tenth, is so for every program then: functions of libraries, caches, instructions.
     for _ in range(20):

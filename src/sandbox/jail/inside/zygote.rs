@@ -49,15 +49,16 @@ pub(super) fn start(order: &Order) -> Result<Made, String> {
         order.prelude.clone().unwrap_or_default(),
     ];
     let profile = sealed(&[profile.join("\n\n").as_bytes()]).map_err(|e| e.to_string())?;
+    let source = sealed(&[PROGRAM.as_bytes()]).map_err(|e| e.to_string())?;
     if let Some(pid) = raw::fork()? {
         return Ok(Made::Zygote(Zygote { pid, channel, since: Instant::now() }));
     }
     drop(channel);
-    let _ = become_zygote(order, &theirs, &profile);
+    let _ = become_zygote(order, &theirs, [&profile, &source]);
     Ok(Made::Leave(ExitCode::FAILURE))
 }
 
-fn become_zygote(order: &Order, channel: &OwnedFd, profile: &OwnedFd) -> Result<std::convert::Infallible, String> {
+fn become_zygote(order: &Order, channel: &OwnedFd, [profile, source]: [&OwnedFd; 2]) -> Result<std::convert::Infallible, String> {
     let mut built = Built::default();
     let word = |word| format!("{word:?}");
     let eyes = enter::eyes();
@@ -85,16 +86,46 @@ fn become_zygote(order: &Order, channel: &OwnedFd, profile: &OwnedFd) -> Result<
     // Streams of the kind that programs get: an interpreter looks once at its streams, when it starts.
     let (input, output) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| e.to_string())?;
     let mut high = Vec::new();
-    for fd in [input.as_fd(), output.as_fd(), output.as_fd(), channel.as_fd(), profile.as_fd()] {
+    for fd in [input.as_fd(), output.as_fd(), output.as_fd(), channel.as_fd(), profile.as_fd(), source.as_fd()] {
         high.push(rustix::io::fcntl_dupfd_cloexec(fd, 20).map_err(|e| e.to_string())?);
     }
     for (at, fd) in (0..).zip(&high) {
         raw::place(fd.as_raw_fd(), at).map_err(|e| e.to_string())?;
     }
     let environment: Vec<String> = order.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", PROGRAM].map(str::to_owned);
+    let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
     raw::execute(&order.interpreter.program, &arguments, &environment)
 }
+
+/// Has a child compile what the zygote runs: what that takes and leaves of memory, every program would be forked with.
+const START: &str = r#"
+def _compiled(source, name):
+    import posix, marshal
+    told, tell = posix.pipe()
+    child = posix.fork()
+    if child == 0:
+        try:
+            code = marshal.dumps(compile(source(), name, "exec", 0, True))
+            while code:
+                code = code[posix.write(tell, code):]
+        finally:
+            posix._exit(0)
+    posix.close(tell)
+    parts = [posix.read(told, 1 << 16)]
+    while parts[-1]:
+        parts.append(posix.read(told, 1 << 16))
+    posix.close(told)
+    posix.waitpid(child, 0)
+    return marshal.loads(b"".join(parts))
+
+def _source():
+    import posix
+    return posix.pread(5, posix.fstat(5).st_size, 0)
+
+_code = _compiled(_source, "<string>")
+__import__("posix").close(5)
+exec(_code)
+"#;
 
 /// What the zygote runs.
 const PROGRAM: &str = concat!(include_str!("bootstrap.py"), "\n\n", include_str!("zygote.py"));
