@@ -118,11 +118,11 @@ def _compiled(source, name):
     posix.waitpid(child, 0)
     return marshal.loads(b"".join(parts))
 
-def _source():
+def _zygote_source():
     import posix
     return posix.pread(5, posix.fstat(5).st_size, 0)
 
-_code = _compiled(_source, "<string>")
+_code = _compiled(_zygote_source, "<string>")
 __import__("posix").close(5)
 exec(_code)
 "#;
