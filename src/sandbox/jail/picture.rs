@@ -82,13 +82,16 @@ fn has_handler(text: &str) -> bool {
     })
 }
 
-/// Whether a reference leads anywhere but to a part of the drawing or a picture that is in it.
+/// Whether a reference leads anywhere but to a part of the drawing or a picture that is in it. An attribute is a name with `=`: the same letters
+/// in the text of a picture that is in it are none.
 fn leads_out(text: &str) -> bool {
-    let led = |after: &str| {
-        let target = after.trim_start_matches(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '"' | '\''));
+    let led = |target: &str| {
+        let target = target.trim_start_matches(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\''));
         !["#", "data:image/png;", "data:image/jpeg;"].iter().any(|inside| target.starts_with(inside))
     };
-    ["href", "src", "url("].iter().any(|word| text.match_indices(word).any(|(at, _)| text.get(at + word.len()..).is_some_and(led)))
+    let after = |word: &'static str| text.match_indices(word).filter_map(move |(at, _)| text.get(at + word.len()..));
+    let attributes = ["href", "src"].into_iter().flat_map(after).filter_map(|rest| rest.trim_start().strip_prefix('='));
+    attributes.chain(after("url(")).any(led)
 }
 
 #[cfg(test)]
@@ -136,7 +139,7 @@ mod tests {
             |inside: &str| format!("<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\">{inside}</svg>");
         for inside in [
             "<path d=\"M0 0\" style=\"fill: none\"/><use xlink:href=\"#m1\"/><g clip-path=\"url(#p1)\"/>",
-            "<image xlink:href=\"data:image/png;base64,AAAA\"/><text>on the button = one</text>",
+            "<image xlink:href=\"data:image/png;base64,AAsrcAhrefA==\"/><text>on the button = one</text>",
             "<!-- content = description -->",
         ] {
             assert!(is_shown("image/svg+xml", drawing(inside).as_bytes()), "{inside}");
