@@ -7,7 +7,7 @@ mod world;
 
 use std::sync::Arc;
 
-use toolgate::sandbox::jail::{Session, Status};
+use toolgate::sandbox::jail::{NoRun, Session, Status};
 use world::{Greeter, World, again_as_ordinary_user};
 
 /// Prints, for each attempt, what it raised, or its value.
@@ -151,10 +151,13 @@ fn nobody_answers_between_the_calls_of_a_session() {
     spec.session = Some(Session::Known(handle.clone()));
     let second = world.run(&spec).unwrap();
     assert_eq!((second.stdout.as_str(), greeter.guests() > between), ("again\n", true), "{}", second.stderr);
-    // By the rules of each call: one without leave has nobody to answer it.
+    // A call without leave has no such session: that ends, and with it the asking.
     let held = greeter.guests();
     let mut spec = World::spec("import time\ntime.sleep(0.5)\nprint('alone')", None);
-    spec.session = Some(Session::Known(handle));
+    spec.session = Some(Session::Known(handle.clone()));
+    let refused = world.run(&spec);
+    assert!(matches!(&refused, Err(NoRun::Session { reason, .. }) if reason.contains("other roots, limits or rights")), "{refused:?}");
+    spec.session = None;
     assert_eq!((world.run(&spec).unwrap().stdout.as_str(), greeter.guests()), ("alone\n", held));
 }
 
