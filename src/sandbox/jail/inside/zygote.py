@@ -114,12 +114,10 @@ def _zygote():
 
         running.send(wait)
 
-    # What the process that enters a jail is to know, and the number of the program that it forked there.
+    # What the process that enters a jail is to know.
     errand = None
-    forked = 0
 
     def enter(_=None):
-        nonlocal forked
         try:
             fds, groups, hurry = errand
             must(libc.setns(fds[0], namespaces))
@@ -129,10 +127,11 @@ def _zygote():
                     program(fds[1], fds[2] if len(fds) > 2 else None, groups, hurry)
                 finally:
                     posix._exit(1)
-            forked = pid
+            # From here, and not from the interpreter that waits: that may be held up while the program runs.
+            control.send(b'{"Forked":%d}' % pid)
+            return 0
         except Exception:
-            forked = 0
-        return 0
+            return 1
 
     def restarting():
         # A process that was started with this memory, and what it forks, is not registered for restartable sequences (rseq(2)), while its C
@@ -179,19 +178,14 @@ def _zygote():
         return lambda: clone(begin, top, 0x4111, None)
 
     def enter_in_a_copy():
-        # Where memory cannot be shared, the number comes back through a pipe.
-        nonlocal forked
-        told, tell = posix.pipe()
+        # Where memory cannot be shared.
         child = posix.fork()
         if child == 0:
+            status = 1
             try:
-                enter()
-                posix.write(tell, b"%d" % forked)
+                status = enter()
             finally:
-                posix._exit(0)
-        posix.close(tell)
-        forked = int(posix.read(told, 32) or b"0")
-        posix.close(told)
+                posix._exit(status)
         return child
 
     # The prelude is ours, and not of any call.
@@ -218,13 +212,12 @@ def _zygote():
         # `fork`, how many of the last ones are the doors of the groups, and whether a call waits for it.
         _, doors, hurry = order.split()
         walls = len(fds) - int(doors)
-        errand, forked = (fds[:walls], fds[walls:], hurry == b"1"), 0
+        errand = fds[:walls], fds[walls:], hurry == b"1"
         child = enter_there()
         for fd in fds:
             posix.close(fd)
         if child < 0 or posix.waitpid(child, 0)[1] != 0:
-            forked = 0
-        control.send(b'{"Forked":%d}' % forked)
+            control.send(b'{"Forked":0}')
 
 
 _zygote()
