@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn a_mapping_of_a_closed_file_and_files_under_way_are_noticed() {
         let mut held = Held::default();
-        let line = "7f00-7f01 rw-s 00000000 fe:00 4711                     /work/x (deleted)";
+        let line = "7f00-7f01 rw-s 00000000 fe:00 4711                     /disk/x (deleted)";
         assert!(held.is_hidden_mapping(line));
         assert!(!held.is_hidden_mapping(&line.replace("fe:00", "00:2f")), "in memory");
         assert!(!held.is_hidden_mapping(line.trim_end_matches(" (deleted)")));
