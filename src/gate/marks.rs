@@ -115,14 +115,14 @@ mod tests {
     #[test]
     fn a_saved_page_is_known_by_its_place_and_others_are_not() {
         let mut marks = Marks::default();
-        marks.add(&shared("home/work/pages/a.html"), &shared("home/work"));
-        assert!(marks.is_strange(&shared("home/work/pages/a.html")) && marks.holds_in(&shared("home/work")));
-        for other in ["home/work/pages/b.html", "home/work/pages", "home/project/pages/a.html", "home"] {
+        marks.add(&shared("home/site/pages/a.html"), &shared("home/site"));
+        assert!(marks.is_strange(&shared("home/site/pages/a.html")) && marks.holds_in(&shared("home/site")));
+        for other in ["home/site/pages/b.html", "home/site/pages", "home/project/pages/a.html", "home"] {
             assert!(!marks.is_strange(&shared(other)), "{other}");
         }
-        assert!(!marks.is_strange(&own("home/work/pages/a.html")) && !marks.holds_in(&shared("home/project")));
-        marks.rename(&shared("home/work/pages"), &shared("home/project/kept"), &shared("home/project"));
-        assert!(marks.is_strange(&shared("home/project/kept/a.html")) && !marks.holds_in(&shared("home/work")));
+        assert!(!marks.is_strange(&own("home/site/pages/a.html")) && !marks.holds_in(&shared("home/project")));
+        marks.rename(&shared("home/site/pages"), &shared("home/project/kept"), &shared("home/project"));
+        assert!(marks.is_strange(&shared("home/project/kept/a.html")) && !marks.holds_in(&shared("home/site")));
         marks.remove(&shared("home/project/kept"));
         assert!(!marks.holds_in(&shared("home")));
     }
