@@ -1,6 +1,6 @@
 # Runs the program that comes over descriptor 3 as a notebook would, and reports over descriptor 4.
-# It stops once. What comes before a waiting interpreter has done for all processes that it forks; those go on with a function that returns when
-# the call has come, and is handed what is to be done until then. Without one the program is there already.
+# It stops once, and hands out its rehearsal. What comes before a waiting interpreter has done for all processes that it forks; those go on with a
+# function that returns when the call has come. Without one the program is there already.
 def _toolgate(prelude="", prelude_code=None):
     import builtins
     import gc
@@ -245,7 +245,6 @@ def _toolgate(prelude="", prelude_code=None):
             fd = posix.memfd_create("rehearsal")
             write(fd, b"1 0 0 1\n/1")
             posix.lseek(fd, 0, 0)
-            posix.fstat(fd)
             read_program(fd)
         except (AttributeError, OSError):
             # An older C library.
@@ -253,6 +252,7 @@ def _toolgate(prelude="", prelude_code=None):
         posix.set_inheritable(3, False)
         sys.path[:] = "\n".join(sys.path).split("\n")
         run("print(end='')\nNone")
+        # As it leaves, without leaving.
         sys.modules.get("threading")
         import atexit
 

@@ -33,8 +33,6 @@ pub(super) struct Cell {
     asked: Instant,
     /// The call it was given.
     charge: Option<Charge>,
-    /// Whether that was taken back because no interpreter came.
-    unanswered: bool,
 }
 
 /// How far a jail is.
@@ -65,18 +63,7 @@ impl Cell {
     /// A jail that is being built by `init`.
     pub(super) fn new(init: Pid, channel: OwnedFd, group: Option<Group>) -> Self {
         let state = State::Building;
-        Self {
-            init,
-            channel,
-            state,
-            group,
-            ways: Vec::new(),
-            program: None,
-            seated: false,
-            asked: Instant::now(),
-            charge: None,
-            unanswered: false,
-        }
+        Self { init, channel, state, group, ways: Vec::new(), program: None, seated: false, asked: Instant::now(), charge: None }
     }
 
     /// How far it is.
@@ -150,7 +137,6 @@ impl Cell {
     pub(super) fn hear(&mut self, heard: &Heard) {
         if let Some(charge) = &mut self.charge {
             if charge.is_over(heard) {
-                self.unanswered = self.is_unanswered();
                 self.end();
             }
             return;
@@ -211,11 +197,6 @@ impl Cell {
     /// Whether it waits for a word of the interpreter that is to fork.
     pub(super) fn is_unanswered(&self) -> bool {
         self.state == State::Seating && self.program.is_none()
-    }
-
-    /// Whether its call was taken back while it waited for that word; said once.
-    pub(super) fn was_unanswered(&mut self) -> bool {
-        std::mem::take(&mut self.unanswered) && self.did_not_begin()
     }
 
     /// When something has to be done without anything being said: for too late an interpreter, or too long a call.

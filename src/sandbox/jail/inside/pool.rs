@@ -175,16 +175,12 @@ impl Pool {
         if empty + building < missing + EMPTY && building < AT_ONCE { Want::Cell } else { Want::Nothing }
     }
 
-    /// Takes a call: gives it to a jail, or has it wait for one, or gives it back.
+    /// Takes a call, for the next step to give it to a jail, or gives it back where none will come.
     pub(super) fn call(&mut self, order: Order, handed: Handed) -> Option<(Order, Handed)> {
         self.last_call = Instant::now();
         self.warm = true;
-        while let Some(cell) = self.cells.iter_mut().find(|cell| cell.state() == State::Ready) {
-            if cell.give(&order, &handed) {
-                return None;
-            }
-        }
-        if self.zygote_ready && self.queue.len() < WAITING {
+        let may_be_given = self.zygote_ready || self.cells.iter().any(Cell::may_be_given_one);
+        if may_be_given && self.queue.len() < WAITING {
             self.queue.push_back((order, handed));
             return None;
         }
@@ -354,8 +350,13 @@ impl Pool {
                 _ => {}
             }
         }
-        self.cells.iter_mut().for_each(|cell| cell.hear(heard));
-        if self.cells.iter_mut().any(Cell::was_unanswered) {
+        let mut mute = false;
+        for cell in &mut self.cells {
+            let waited = cell.is_unanswered();
+            cell.hear(heard);
+            mute |= waited && cell.did_not_begin();
+        }
+        if mute {
             self.let_go();
         }
         if self.cells.iter().any(Cell::did_not_begin) {

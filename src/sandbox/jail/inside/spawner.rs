@@ -148,7 +148,13 @@ impl Spawner {
         let heard = self.wait();
         if self.server.as_ref().is_some_and(|server| heard.has(server.as_fd())) {
             match self.server.as_ref().map(|server| order::receive::<Order>(server.as_fd())) {
-                Some(Ok(Some((order, fds)))) => return self.take(order, fds),
+                Some(Ok(Some((order, fds)))) => {
+                    return match self.take(order, fds) {
+                        // At once: what it waits for is not to wait for a turn. Nothing is heard before, see [`Pool::hear`].
+                        Turn::Spawner => self.step_all(),
+                        leave @ Turn::Leave(_) => leave,
+                    };
+                }
                 Some(Err(_)) => {}
                 Some(Ok(None)) | None => return self.close(),
             }
@@ -173,6 +179,11 @@ impl Spawner {
         if let Some(broken) = self.pools.iter().position(Pool::is_broken) {
             self.retired.extend(self.pools.remove(broken).retire());
         }
+        self.step_all()
+    }
+
+    /// Does what the pools want.
+    fn step_all(&mut self) -> Turn {
         for index in 0..self.pools.len() {
             if let leave @ Turn::Leave(_) = self.step(index) {
                 return leave;

@@ -158,7 +158,7 @@ fn set_again((file, value): &(File, String)) -> std::io::Result<()> {
     file.write_all_at(value.as_bytes(), 0)
 }
 
-/// In version 1 that is `tasks`. A thread that moves itself there moves at once; who moves others, or writes to `cgroup.procs`, stops every fork
+/// Opens the file by which a process comes in. In version 1 that is `tasks`. A thread that moves itself there moves at once; who moves others, or writes to `cgroup.procs`, stops every fork
 /// and every end of a process until all processors have passed a quiet state, some ten milliseconds (`cgroup_threadgroup_rwsem`).
 fn door(folder: &Path) -> Result<File, String> {
     let open = |name| fs::OpenOptions::new().write(true).open(folder.join(name));
