@@ -185,11 +185,12 @@ impl Cell {
         (self.state, self.asked) = (State::Seating, Instant::now());
     }
 
-    /// When it will have taken too long to be built, or waited too long for an interpreter.
+    /// When it will have taken too long to be built, or waited too long for an interpreter. Where it has a call, that one keeps the time: its
+    /// program may run by now.
     pub(super) fn late(&self) -> Option<Instant> {
         match self.state {
             State::Building => Some(self.asked + BUILDING),
-            State::Seating => Some(self.asked + PATIENCE),
+            State::Seating if self.charge.is_none() => Some(self.asked + PATIENCE),
             _ => None,
         }
     }

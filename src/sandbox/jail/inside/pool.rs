@@ -40,14 +40,13 @@ pub(super) struct Pool {
     /// Whether calls come that an interpreter may wait for.
     warm: bool,
     zygote: Option<Zygote>,
-    zygote_ready: bool,
+    /// The one before it, which is dead: what it has forked for calls is still to be heard of.
+    former: Option<Zygote>,
     forks: u32,
     failures: u32,
     cells: Vec<Cell>,
     queue: VecDeque<(Order, Handed)>,
-    /// The jails for which the interpreter was told to fork, in the order in which it will answer.
-    forking: VecDeque<Pid>,
-    /// Who died meanwhile: a short program may end before its number is known here.
+    /// Who died while an interpreter forked: a short program may end before its number is known here.
     unclaimed: Vec<(Pid, End)>,
     last_call: Instant,
 }
@@ -88,12 +87,11 @@ impl Pool {
             template: Rc::new(order.clone()),
             warm: false,
             zygote: None,
-            zygote_ready: false,
+            former: None,
             forks: 0,
             failures: 0,
             cells: Vec::new(),
             queue: VecDeque::new(),
-            forking: VecDeque::new(),
             unclaimed: Vec::new(),
             last_call: Instant::now(),
         }
@@ -109,9 +107,9 @@ impl Pool {
         Rc::clone(&self.template)
     }
 
-    /// Everything that may speak: the interpreter, then the jails.
+    /// Everything that may speak: the interpreters, then the jails.
     pub(super) fn channels(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let zygote = self.zygote.iter().map(|zygote| zygote.channel.as_fd());
+        let zygote = self.zygote.iter().chain(&self.former).map(|zygote| zygote.channel.as_fd());
         // Who waits may give up.
         let waiting = self.queue.iter().map(|(_, handed)| handed.call.as_fd());
         zygote.chain(self.cells.iter().filter_map(Cell::channel)).chain(waiting)
@@ -119,7 +117,7 @@ impl Pool {
 
     /// When something is to be done without anything being said.
     pub(super) fn due(&self) -> Option<Instant> {
-        let starting = self.zygote.iter().filter(|_| !self.zygote_ready).map(|zygote| zygote.since + STARTING);
+        let starting = self.zygote.iter().filter(|zygote| !zygote.ready).map(|zygote| zygote.since + STARTING);
         let late = self.cells.iter().filter_map(Cell::due).chain(starting).min();
         let next = match self.want() {
             Want::Nothing => None,
@@ -146,10 +144,15 @@ impl Pool {
         self.cells.iter().filter(|cell| cell.state() == state).count()
     }
 
+    /// Whether there is an interpreter that can fork.
+    fn has_interpreter(&self) -> bool {
+        self.zygote.as_ref().is_some_and(|zygote| zygote.ready)
+    }
+
     fn want(&self) -> Want {
         let [building, empty, seating] = [State::Building, State::Empty, State::Seating].map(|state| self.count(state));
         if !self.queue.is_empty() {
-            if !self.zygote_ready || self.failures >= FAILURES {
+            if !self.has_interpreter() || self.failures >= FAILURES {
                 return Want::Cold;
             }
             return match (AT_ONCE.saturating_sub(seating), empty) {
@@ -168,7 +171,7 @@ impl Pool {
             return Want::Renewal;
         }
         let free = self.cells.iter().filter(|cell| cell.may_be_given_one()).count();
-        let missing = if self.zygote_ready { READY.saturating_sub(free) } else { 0 };
+        let missing = if self.has_interpreter() { READY.saturating_sub(free) } else { 0 };
         if missing > 0 && empty > 0 && seating < AT_ONCE {
             return Want::Seat;
         }
@@ -179,7 +182,7 @@ impl Pool {
     pub(super) fn call(&mut self, order: Order, handed: Handed) -> Option<(Order, Handed)> {
         self.last_call = Instant::now();
         self.warm = true;
-        let may_be_given = self.zygote_ready || self.cells.iter().any(Cell::may_be_given_one);
+        let may_be_given = self.has_interpreter() || self.cells.iter().any(Cell::may_be_given_one);
         if may_be_given && self.queue.len() < WAITING {
             self.queue.push_back((order, handed));
             return None;
@@ -196,30 +199,39 @@ impl Pool {
     /// Takes note of a dead child; the group of a jail that is gone with it.
     pub(super) fn died(&mut self, pid: Pid, end: &End) -> Option<Group> {
         self.cells.iter_mut().for_each(|cell| cell.died(pid, end));
-        if self.zygote.as_ref().is_some_and(|zygote| zygote.pid == pid) {
-            self.failures += u32::from(!self.zygote_ready);
-            self.zygote = None;
-            self.let_go();
+        if let Some(zygote) = self.zygote.take_if(|zygote| zygote.pid == pid) {
+            self.failures += u32::from(!zygote.ready);
+            self.do_without(zygote);
         }
         if self.cells.iter().any(|cell| cell.is_of(pid) && !matches!(cell.state(), State::Taken | State::Ready)) {
             self.failures += 1;
         }
-        if !self.forking.is_empty() {
+        if self.awaits_numbers() {
             self.unclaimed.push((pid, end.clone()));
         }
         let gone = self.cells.iter().position(|cell| cell.is_of(pid))?;
         self.cells.remove(gone).into_group()
     }
 
-    /// Does without the interpreter from now on, and ends it: it may do nothing any more. The jails in which a fork of it waits stay good.
+    /// Whether an interpreter has yet to say what it forked.
+    fn awaits_numbers(&self) -> bool {
+        self.zygote.iter().chain(&self.former).any(|zygote| !zygote.forking.is_empty())
+    }
+
+    /// Ends the interpreter: it may do nothing any more.
     fn let_go(&mut self) {
-        if let Some(zygote) = &self.zygote {
+        if let Some(zygote) = self.zygote.take() {
             let _ = rustix::process::kill_process(zygote.pid, rustix::process::Signal::KILL);
+            self.do_without(zygote);
         }
-        (self.zygote, self.zygote_ready, self.forks) = (None, false, 0);
-        self.forking.clear();
-        self.unclaimed.clear();
-        self.cells.iter_mut().filter(|cell| cell.state() == State::Seating).for_each(Cell::end);
+    }
+
+    /// Does without an interpreter that is dead or dying. The jails in which a fork of it waits stay good, and so do those that have a call
+    /// already: their programs may run by now.
+    fn do_without(&mut self, zygote: Zygote) {
+        self.forks = 0;
+        self.cells.iter_mut().filter(|cell| cell.state() == State::Seating && cell.may_be_given_one()).for_each(Cell::end);
+        self.former = Some(zygote).filter(|zygote| !zygote.forking.is_empty());
     }
 
     /// Ends the pool and every jail of it; what is left are the memory groups, to be removed when all are dead.
@@ -230,7 +242,7 @@ impl Pool {
 
     /// In a forked process: what is to be closed there.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        let zygote = self.zygote.iter().map(|zygote| zygote.channel.as_raw_fd());
+        let zygote = self.zygote.iter().chain(&self.former).map(|zygote| zygote.channel.as_raw_fd());
         let queue = self.queue.iter().flat_map(|(_, handed)| handed.descriptors());
         zygote.chain(queue).chain(self.cells.iter().flat_map(Cell::descriptors))
     }
@@ -242,20 +254,20 @@ impl Pool {
         self.cells.into_iter().map(Retired::new)
     }
 
-    /// Whether calls wait for a jail of it; giving it up would drop them.
+    /// Whether calls wait for a jail of it, or for an interpreter that comes into one; giving it up would drop them.
     pub(super) fn is_waited_for(&self) -> bool {
-        !self.queue.is_empty()
+        !self.queue.is_empty() || self.cells.iter().any(|cell| cell.state() == State::Seating && !cell.may_be_given_one())
     }
 
     /// Whether nothing good comes of it any more.
     pub(super) fn is_broken(&self) -> bool {
-        self.failures >= FAILURES && self.queue.is_empty()
+        self.failures >= FAILURES && !self.is_waited_for()
     }
 
     /// Says what is to be done.
     pub(super) fn step(&mut self) -> Step {
         let now = Instant::now();
-        let mut mute = self.zygote.as_ref().is_some_and(|zygote| !self.zygote_ready && zygote.since + STARTING <= now);
+        let mut mute = self.zygote.as_ref().is_some_and(|zygote| !zygote.ready && zygote.since + STARTING <= now);
         for cell in self.cells.iter_mut().filter(|cell| cell.late().is_some_and(|late| late <= now)) {
             mute |= cell.is_unanswered();
             cell.end();
@@ -297,10 +309,12 @@ impl Pool {
     }
 
     fn seat(&mut self) {
-        let (Some(zygote), Some(cell)) = (&self.zygote, self.cells.iter_mut().find(|cell| cell.state() == State::Empty)) else { return };
+        let (Some(zygote), Some(cell)) = (&mut self.zygote, self.cells.iter_mut().find(|cell| cell.state() == State::Empty)) else {
+            return;
+        };
         cell.seat(zygote.channel.as_fd(), !self.queue.is_empty());
         if cell.state() == State::Seating {
-            self.forking.push_back(cell.init());
+            zygote.forking.push_back(cell.init());
             self.forks += 1;
         }
     }
@@ -320,34 +334,50 @@ impl Pool {
         self.failures += 1;
     }
 
+    /// Takes note of what an interpreter forked for the jail of this init; without a number that jail comes to nothing, and this is false.
+    fn forked(&mut self, init: Option<Pid>, pid: i32) -> bool {
+        let cell = self.cells.iter_mut().find(|cell| Some(cell.init()) == init);
+        let good = pid > 0 || cell.is_none();
+        if let Some(cell) = cell {
+            if good {
+                cell.has_program(pid);
+            } else {
+                cell.end();
+            }
+            if let Some((dead, end)) = self.unclaimed.iter().find(|(dead, _)| dead.as_raw_nonzero().get() == pid) {
+                cell.died(*dead, end);
+            }
+        }
+        if !self.awaits_numbers() {
+            self.unclaimed.clear();
+        }
+        good
+    }
+
     /// Takes note of what was said. Nothing may have been opened since it was: a number would then be another channel's.
     pub(super) fn hear(&mut self, heard: &Heard) {
-        if let Some(zygote) = &self.zygote
-            && heard.has(zygote.channel.as_fd())
-        {
+        if let Some(zygote) = self.zygote.as_mut().filter(|zygote| heard.has(zygote.channel.as_fd())) {
             match order::receive::<Word>(zygote.channel.as_fd()) {
-                Ok(Some((Word::Seated, _))) => self.zygote_ready = true,
+                Ok(Some((Word::Seated, _))) => zygote.ready = true,
                 Ok(Some((Word::Forked(pid), _))) => {
-                    let init = self.forking.pop_front();
-                    match self.cells.iter_mut().find(|cell| Some(cell.init()) == init) {
-                        Some(cell) if pid > 0 => {
-                            cell.has_program(pid);
-                            let dead = self.unclaimed.iter().find(|(dead, _)| dead.as_raw_nonzero().get() == pid);
-                            if let Some((dead, end)) = dead {
-                                cell.died(*dead, end);
-                            }
-                        }
-                        Some(cell) => {
-                            cell.end();
-                            self.failures += 1;
-                        }
-                        None => {}
-                    }
-                    if self.forking.is_empty() {
-                        self.unclaimed.clear();
-                    }
+                    let init = zygote.forking.pop_front();
+                    self.failures += u32::from(!self.forked(init, pid));
                 }
                 _ => {}
+            }
+        }
+        if let Some(former) = self.former.as_mut().filter(|former| heard.has(former.channel.as_fd())) {
+            let pid = match order::receive::<Word>(former.channel.as_fd()) {
+                Ok(Some((Word::Forked(pid), _))) => Some(pid),
+                // With the last process that may speak the channel is closed.
+                Ok(None) => Some(0),
+                // That it died with something unread is told before what it said (unix(7), ECONNRESET).
+                _ => None,
+            };
+            if let Some(pid) = pid {
+                let init = former.forking.pop_front();
+                self.former.take_if(|former| former.forking.is_empty());
+                self.forked(init, pid);
             }
         }
         let mut mute = false;

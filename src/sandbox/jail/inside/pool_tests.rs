@@ -40,7 +40,7 @@ pub(super) const ABSENT: i32 = 1 << 30;
 
 pub(super) fn with_interpreter(pool: &mut Pool) -> OwnedFd {
     let (channel, theirs) = order::channel().unwrap();
-    pool.add_zygote(Zygote { pid: Pid::from_raw(ABSENT).unwrap(), channel, since: Instant::now() });
+    pool.add_zygote(Zygote::new(Pid::from_raw(ABSENT).unwrap(), channel));
     order::send(theirs.as_fd(), &Word::Seated, &[]).unwrap();
     theirs
 }

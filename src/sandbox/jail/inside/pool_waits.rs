@@ -69,6 +69,57 @@ fn a_program_that_ends_before_its_number_is_known_is_heard_of_when_it_is() {
     assert!(pool.unclaimed.is_empty());
 }
 
+/// The program for this cell has begun.
+fn begins(cell: &OwnedFd) {
+    let (_, fds) = order::receive_now::<order::Go>(cell.as_fd()).unwrap().unwrap();
+    assert!(Handed::sort(fds).unwrap().program.ticket.take());
+}
+
+fn hears_of_an_end(cell: &OwnedFd) -> bool {
+    matches!(order::receive_now::<Word>(cell.as_fd()), Ok(Some((Word::Ended(_), _))))
+}
+
+#[test]
+fn a_pool_gives_nothing_up_while_an_interpreter_comes_for_a_call() {
+    let (mut pool, others, told, _servers) = waiting(1, 1);
+    step(&mut pool);
+    begins(&others[0]);
+    pool.failures = FAILURES;
+    assert!(pool.is_waited_for() && !pool.is_broken());
+    // Nor does the jail end: it is only late that its number is heard.
+    pool.cells[0].grow_old();
+    step(&mut pool);
+    assert!(pool.zygote.is_some() && pool.count(State::Seating) == 1);
+    order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
+    step(&mut pool);
+    assert!(!pool.is_waited_for() && pool.is_broken());
+    pool.died(Pid::from_raw(77).unwrap(), &End::default());
+    assert!(hears_of_an_end(&others[0]));
+}
+
+#[test]
+fn what_an_interpreter_forked_before_its_death_is_heard_of_and_the_rest_is_given_back() {
+    let (mut pool, others, told, servers) = waiting(3, 2);
+    step(&mut pool);
+    begins(&others[0]);
+    let dead = pool.zygote.as_ref().unwrap().pid;
+    pool.died(dead, &End::default());
+    assert_eq!((pool.zygote.is_none(), pool.count(State::Seating), pool.failures), (true, 2, 0));
+    // The program may end before.
+    pool.died(Pid::from_raw(77).unwrap(), &End::default());
+    order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
+    drop(told);
+    // That it had not read everything is heard first.
+    for _ in 0..2 {
+        step(&mut pool);
+    }
+    assert!(hears_of_an_end(&others[0]) && pool.count(State::Seating) == 1);
+    step(&mut pool);
+    assert_eq!((pool.former.is_none(), pool.count(State::Seating), pool.failures), (true, 0, 0));
+    pool.died(pool.cells[1].init(), &End::default());
+    assert!(is_given_back(&servers[1]) && pool.unclaimed.is_empty());
+}
+
 #[test]
 fn a_call_whose_interpreter_cannot_fork_is_given_back() {
     let (mut pool, _others, told, servers) = waiting(1, 1);

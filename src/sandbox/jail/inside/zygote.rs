@@ -1,5 +1,6 @@
 //! Starts the interpreter that waits and is forked: in an own root, without rights, with nothing of a caller in it.
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -24,6 +25,17 @@ pub(super) struct Zygote {
     pub(super) channel: OwnedFd,
     /// When it was started.
     pub(super) since: Instant,
+    /// Whether it can fork.
+    pub(super) ready: bool,
+    /// The inits of the jails for which it was told to fork, in the order in which it will answer.
+    pub(super) forking: VecDeque<Pid>,
+}
+
+impl Zygote {
+    /// One that was started just now.
+    pub(super) fn new(pid: Pid, channel: OwnedFd) -> Self {
+        Self { pid, channel, since: Instant::now(), ready: false, forking: VecDeque::new() }
+    }
 }
 
 /// Either side of the fork that makes one.
@@ -51,7 +63,7 @@ pub(super) fn start(order: &Order) -> Result<Made, String> {
     let profile = sealed(&[profile.join("\n\n").as_bytes()]).map_err(|e| e.to_string())?;
     let source = sealed(&[PROGRAM.as_bytes()]).map_err(|e| e.to_string())?;
     if let Some(pid) = raw::fork()? {
-        return Ok(Made::Zygote(Zygote { pid, channel, since: Instant::now() }));
+        return Ok(Made::Zygote(Zygote::new(pid, channel)));
     }
     drop(channel);
     let _ = become_zygote(order, &theirs, [&profile, &source]);
