@@ -1,7 +1,8 @@
 //! What a program costs through a real `tools/call` over stdio, beside a bare `python3 -I -S -c pass` and other sandboxes, in one run.
 //!
-//! Every line is a median, a 90th percentile and the median's ratio to the bare interpreter of the same run; on a machine with neighbours the ratios
-//! are what the run is for (`nice -n -19` keeps some of them out; not a real-time class, which a group with a share of a processor does not take). Sandboxes that are not installed are named and left out.
+//! Every line is a median, a 90th percentile, and the median's ratio to that of the bare interpreter, which runs beside it, after the same pauses:
+//! a processor that has idled is slower for both. On a machine with neighbours the ratios are what the run is for (`nice -n -19` keeps some of them
+//! out; not a real-time class, which a group with a share of a processor does not take). Sandboxes that are not installed are named and left out.
 //! `TOOLGATE_BENCH_ROUNDS` sets the calls of each line (default 100); `TOOLGATE_BENCH_PYTHON` an interpreter with numpy and pandas (default: the one
 //! that `./check --setup` makes); `TOOLGATE_BENCH_BINARY` another build than the bench's own.
 
@@ -29,13 +30,14 @@ fn main() {
     }
     let rounds: usize = std::env::var("TOOLGATE_BENCH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
     let python = real("python3").expect("an interpreter");
-    let plain = series(rounds, Duration::ZERO, || timed(Command::new(&python).args(["-I", "-S", "-c", "pass"])));
-    let base = at(&plain, 50);
-    println!("{:<44} {:>9} {:>9} {:>8}", "", "p50 ms", "p90 ms", "x plain");
-    line("python3 -I -S -c pass", &plain, base);
+    let plain = || timed(Command::new(&python).args(["-I", "-S", "-c", "pass"]));
+    let line = |name: &str, rounds: usize, pause: Duration, measure: &mut dyn FnMut() -> Duration| {
+        line(name, &beside(rounds, pause, plain, measure));
+    };
+    println!("{:<44} {:>9} {:>9} {:>9} {:>8}", "", "p50 ms", "p90 ms", "plain ms", "x plain");
     for (name, found) in others::all(&python) {
         match found {
-            Ok(mut command) => line(name, &series(rounds, Duration::ZERO, || timed(&mut command)), base),
+            Ok(mut command) => line(name, rounds, Duration::ZERO, &mut || timed(&mut command)),
             Err(why) => println!("{name}: left out: {why}"),
         }
     }
@@ -44,11 +46,11 @@ fn main() {
     let first = server.timed("pass");
     println!("{:<44} {:>9.2}", "toolgate, the first program of a server", ms(first));
     settle(&mut server, "pass");
-    line("toolgate, a jail waits", &series(rounds, PAUSE, || server.timed("pass")), base);
-    line("toolgate, a jail waits, print(sum(…))", &series(rounds, PAUSE, || server.timed("print(sum(range(1000)))")), base);
-    line("toolgate, back to back", &series(rounds, Duration::ZERO, || server.timed("pass")), base);
-    line("toolgate, the pool is empty", &series(rounds, PAUSE, || server.with_an_empty_pool("pass")), base);
-    line("toolgate, cold (`fresh`)", &series(rounds, PAUSE, || server.timed_fresh("pass")), base);
+    line("toolgate, a jail waits", rounds, PAUSE, &mut || server.timed("pass"));
+    line("toolgate, a jail waits, print(sum(…))", rounds, PAUSE, &mut || server.timed("print(sum(range(1000)))"));
+    line("toolgate, back to back", rounds, Duration::ZERO, &mut || server.timed("pass"));
+    line("toolgate, the pool is empty", rounds, PAUSE, &mut || server.with_an_empty_pool("pass"));
+    line("toolgate, cold (`fresh`)", rounds, PAUSE, &mut || server.timed_fresh("pass"));
     settle(&mut server, "pass");
     println!("{:<44} {}", "toolgate, private memory of a ready child", server.memory());
     for flight in [4, 64] {
@@ -63,15 +65,15 @@ fn main() {
     match with_packages() {
         Some(python) => {
             let imports = |module: &str| timed(Command::new(&python).args(["-I", "-c", &format!("import {module}")]));
-            line("python3 -I -c 'import numpy'", &series(10, Duration::ZERO, || imports("numpy")), base);
-            line("python3 -I -c 'import pandas'", &series(10, Duration::ZERO, || imports("pandas")), base);
+            line("python3 -I -c 'import numpy'", 10, Duration::ZERO, &mut || imports("numpy"));
+            line("python3 -I -c 'import pandas'", 10, Duration::ZERO, &mut || imports("pandas"));
             let house = House::new(&python, "preload = [\"numpy\", \"pandas\"]\nmemory = \"512 MiB\"");
             let mut server = Server::start(&house);
             settle(&mut server, "import pandas");
             let numpy = "import numpy as np\nprint(np.arange(1000).sum())";
-            line("toolgate, numpy preloaded, a sum", &series(rounds, PAUSE, || server.timed(numpy)), base);
+            line("toolgate, numpy preloaded, a sum", rounds, PAUSE, &mut || server.timed(numpy));
             let pandas = "import pandas as pd\nprint(pd.DataFrame({'a': [1, 2, 3]}).sum())";
-            line("toolgate, pandas preloaded, a frame", &series(rounds, PAUSE, || server.timed(pandas)), base);
+            line("toolgate, pandas preloaded, a frame", rounds, PAUSE, &mut || server.timed(pandas));
             println!("{:<44} {}", "toolgate, private memory of such a child", server.memory());
         }
         None => println!("numpy and pandas: not installed (`./check --setup`), left out"),
@@ -111,14 +113,21 @@ fn timed(command: &mut Command) -> Duration {
     took
 }
 
-fn series(rounds: usize, pause: Duration, mut measure: impl FnMut() -> Duration) -> Vec<Duration> {
-    let one = |_| {
+/// How long it takes and how long the bare interpreter does: in turn where there is a pause, else each back to back.
+fn beside(rounds: usize, pause: Duration, plain: impl Fn() -> Duration, measure: &mut dyn FnMut() -> Duration) -> [Vec<Duration>; 2] {
+    let (mut times, mut base) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
         std::thread::sleep(pause);
-        measure()
-    };
-    let mut times: Vec<Duration> = (0..rounds).map(one).collect();
+        times.push(measure());
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+            base.push(plain());
+        }
+    }
+    base.extend((base.len()..rounds).map(|_| plain()));
     times.sort_unstable();
-    times
+    base.sort_unstable();
+    [times, base]
 }
 
 fn at(times: &[Duration], percent: usize) -> Duration {
@@ -129,7 +138,13 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-fn line(name: &str, times: &[Duration], base: Duration) {
-    let median = at(times, 50);
-    println!("{name:<44} {:>9.2} {:>9.2} {:>8.2}", ms(median), ms(at(times, 90)), median.as_secs_f64() / base.as_secs_f64());
+fn line(name: &str, [times, plain]: &[Vec<Duration>; 2]) {
+    let (median, base) = (at(times, 50), at(plain, 50));
+    println!(
+        "{name:<44} {:>9.2} {:>9.2} {:>9.2} {:>8.2}",
+        ms(median),
+        ms(at(times, 90)),
+        ms(base),
+        median.as_secs_f64() / base.as_secs_f64()
+    );
 }
