@@ -34,6 +34,14 @@ impl Ticket {
         self.0.try_clone().map(Self)
     }
 
+    /// The same ticket, held under a number not below this one (`fcntl(2)`, `F_DUPFD_CLOEXEC`).
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub(crate) fn above(&self, number: RawFd) -> io::Result<Self> {
+        Ok(Self(rustix::io::fcntl_dupfd_cloexec(&self.0, number)?))
+    }
+
     /// Takes it; false when somebody has it already.
     pub(crate) fn take(&self) -> bool {
         rustix::io::retry_on_intr(|| rustix::io::read(&self.0, &mut [0_u8; 8])).is_ok()

@@ -53,6 +53,7 @@ fn become_program(
     nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| fault("clearing the signal mask", &e))?;
     let start = site.map_or_else(|| PathBuf::from(&order.start_dir), |site| site.path(order, &order.start_dir));
     rustix::process::chdir(&start).map_err(|e| fault("entering the start folder", &e))?;
+    let ticket = handed.ticket.above(HIGH).map_err(|e| fault("moving a ticket", &e))?;
     let mut high = Vec::new();
     for fd in handed.fds {
         high.push(rustix::io::fcntl_dupfd_cloexec(&fd, HIGH).map_err(|e| fault("moving a descriptor", &e))?);
@@ -80,7 +81,7 @@ fn become_program(
         return Err(word);
     }
     let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
-    if !handed.ticket.take() {
+    if !ticket.take() {
         // The call was given up.
         return Err(Word::Returned);
     }
