@@ -136,6 +136,8 @@ pub(crate) enum Word {
     Returned,
     /// Every process of the program is dead.
     Ended(End),
+    /// The same, of a program whose start was not told.
+    Over(Layers, End),
     /// A jail that waits has its root; what an interpreter needs to come in comes along (from init to the spawner).
     Built,
     /// A waiting interpreter sits in its jail, behind all walls.

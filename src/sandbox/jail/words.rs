@@ -97,6 +97,12 @@ impl Words {
                         // Nobody is left who could begin.
                         return Ok(if self.ticket.take() { Told::Unbegun } else { self.lost(note) });
                     };
+                    let word = if let Word::Over(all, end) = word {
+                        (self.layers, self.started) = (all, true);
+                        Word::Ended(end)
+                    } else {
+                        word
+                    };
                     match word {
                         Word::Started(all) => {
                             (self.layers, self.started) = (all, true);
@@ -113,7 +119,7 @@ impl Words {
                         Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
                         Word::Fault(what) => return Err(NoRun::Fault(what)),
-                        Word::Built | Word::Seated | Word::Forked(_) => {}
+                        Word::Over(..) | Word::Built | Word::Seated | Word::Forked(_) => {}
                     }
                     continue;
                 }

@@ -67,9 +67,9 @@ impl Charge {
         Ok(Self { channel, ticket, wall, late, deadline, begins, open: true, over: false, returned: false, ended: None })
     }
 
-    /// Where the server is heard.
+    /// Where the server is heard. Once the program has ended, all that it can say is that it has its answer.
     pub(super) fn ear(&self) -> Option<BorrowedFd<'_>> {
-        self.open.then(|| self.channel.as_fd())
+        (self.open && self.ended.is_none()).then(|| self.channel.as_fd())
     }
 
     /// What is to be closed in a forked process.

@@ -9,7 +9,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::attend::too_long;
+use super::attend::{tell, too_long};
 use super::layers::Built;
 use super::site::Site;
 use super::supervisor::Streams;
@@ -17,6 +17,7 @@ use super::watch::{self, Watch};
 use super::{doorway, enter, program, raw, root, trees, walls};
 use crate::sandbox::jail::order::{self, End, Order, Word};
 use crate::sandbox::jail::outcome::Limit;
+use crate::sandbox::jail::spec::Layers;
 
 /// So long the spawner may take to say that a program is dead which was killed.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -188,6 +189,9 @@ pub(super) struct Clock<'a> {
     pub(super) call: &'a OwnedFd,
     /// How long the program may take from now on.
     pub(super) wall: Duration,
+    /// What the server is to hear of the start, where that can wait: most programs have ended before the first look, and to wake it twice would
+    /// cost every call.
+    pub(super) started: Option<Layers>,
 }
 
 /// Reaps and watches until the program has ended, then kills what it left. Without a clock the supervisor keeps the time.
@@ -197,11 +201,11 @@ pub(super) fn attend(
     signals: &SignalFd,
     mut watch: Watch,
     reach: Reach,
-    clock: Option<&Clock<'_>>,
+    mut clock: Option<&mut Clock<'_>>,
 ) -> End {
     let mut end = End::default();
     let mut next_look = Instant::now() + LOOK_EVERY;
-    let deadline = clock.map(|clock| Instant::now() + clock.wall);
+    let deadline = clock.as_ref().map(|clock| Instant::now() + clock.wall);
     // Since when everything is dead that this process can kill, and whether the program had gone by itself.
     let mut ended: Option<Instant> = None;
     let mut gone = false;
@@ -219,7 +223,7 @@ pub(super) fn attend(
             fds.push(PollFd::new(channel, PollFlags::IN));
         }
         let heard = fds.len();
-        if let Some(clock) = clock.filter(|_| ended.is_none()) {
+        if let Some(clock) = clock.as_deref().filter(|_| ended.is_none()) {
             fds.push(PollFd::new(clock.call, PollFlags::IN));
         }
         let left = until(ended, deadline, next_look).saturating_duration_since(Instant::now());
@@ -227,7 +231,7 @@ pub(super) fn attend(
         let unwanted = polled.is_ok() && fds.get(heard).is_some_and(|fd| !fd.revents().is_empty());
         while let Ok(Some(_)) = signals.read_signal() {}
         let late = deadline.is_some_and(|deadline| Instant::now() >= deadline) && ended.is_none();
-        if let Some(clock) = clock.filter(|_| late) {
+        if let Some(clock) = clock.as_deref().filter(|_| late) {
             // INVARIANT: the reason is noted before the kill.
             end.stopped = Some(too_long(clock.wall));
         }
@@ -238,6 +242,11 @@ pub(super) fn attend(
         // By the clock, not by the silence of the children: a program that makes orphans without end would never be looked at.
         if Instant::now() >= next_look && ended.is_none() {
             next_look = Instant::now() + LOOK_EVERY;
+            if let Some(clock) = &mut clock
+                && let Some(layers) = clock.started.take()
+            {
+                tell(clock.call, &Word::Started(layers));
+            }
             if let Program::Joined(_, Some(process)) = program
                 && speaks(process)
             {

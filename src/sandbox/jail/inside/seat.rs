@@ -53,25 +53,50 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
         })
         .and_then(|()| {
             // After the program: waking the server takes as long as a part of it.
+            if doorway.is_none() && !is_kept(&streams) {
+                return Ok(Some(built.all()));
+            }
             let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
-            order::send(call.as_fd(), &Word::Started(built.all()), &doorway).map_err(starting)
+            order::send(call.as_fd(), &Word::Started(built.all()), &doorway).map(|()| None).map_err(starting)
         });
-    if let Err(word) = started {
-        return refused(&call, &word);
-    }
+    let started = match started {
+        Ok(started) => started,
+        Err(word) => return refused(&call, &word),
+    };
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
-    let clock = init::Clock { call: &call, wall: go.wall };
-    let end =
-        init::attend(order, &init::Program::Joined(ends, process), &signals, init::watch(order, None), init::Reach::All, Some(&clock));
-    told(&call, end)
+    let clock = init::Clock { call: &call, wall: go.wall, started };
+    told(order, &init::Program::Joined(ends, process), &signals, clock, |_| ())
 }
 
-/// Every other process of the jail is dead by now; what is left is this one, and the taking down of its mounts need not be waited for. The
-/// spawner says it again, to nobody.
-fn told(call: &OwnedFd, end: End) -> ExitCode {
-    attend::tell(call, &Word::Ended(end))
+/// Whether the interpreter stays for more programs: they come over a socket then.
+fn is_kept(streams: &supervisor::Streams) -> bool {
+    let [_, _, _, program, ..] = &streams.fds;
+    rustix::fs::fstat(program).is_ok_and(|facts| rustix::fs::FileType::from_raw_mode(facts.st_mode) == rustix::fs::FileType::Socket)
 }
+
+/// Attends the program, and tells of its end. Every other process of the jail is dead by then; what is left is this one, and the taking down of
+/// its mounts need not be waited for. The spawner says it again, to nobody.
+fn told(
+    order: &Order,
+    program: &init::Program,
+    signals: &nix::sys::signalfd::SignalFd,
+    mut clock: init::Clock<'_>,
+    more: impl FnOnce(&mut End),
+) -> ExitCode {
+    let mut end = init::attend(order, program, signals, init::watch(order, None), init::Reach::All, Some(&mut clock));
+    more(&mut end);
+    // Who hears of it has to come before who only leaves, on whatever processor it is woken.
+    let _ = rustix::process::nice(STEP_BACK);
+    let word = match clock.started {
+        Some(layers) => Word::Over(layers, end),
+        None => Word::Ended(end),
+    };
+    attend::tell(clock.call, &word)
+}
+
+/// How much less of a processor an init asks for that has only to leave (`nice(2)`).
+const STEP_BACK: i32 = 10;
 
 /// A jail that stands: the deaths of its processes, the way to its program, and the program's way out, where it has one.
 struct Jail {
@@ -157,13 +182,14 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, go: &Go, handed: Handed, 
         }
         Ok(Some(child)) => {
             drop((program, roots, files, doorway));
-            let (clock, watch) = (init::Clock { call: &call, wall: go.wall }, init::watch(&order, None));
-            let mut end = init::attend(&order, &init::Program::Child(child), &signals, watch, init::Reach::All, Some(&clock));
-            end.stopped = end.stopped.or_else(|| counter.as_ref().and_then(|counter| cell::oom(cgroup::counted(counter))));
-            let used = attend::used();
-            end.usage.cpu_ms += used.cpu_ms;
-            end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss_bytes);
-            told(&call, end)
+            // What there is to say of its start, it says itself.
+            let clock = init::Clock { call: &call, wall: go.wall, started: None };
+            told(&order, &init::Program::Child(child), &signals, clock, |end| {
+                end.stopped = end.stopped.take().or_else(|| counter.as_ref().and_then(|counter| cell::oom(cgroup::counted(counter))));
+                let used = attend::used();
+                end.usage.cpu_ms += used.cpu_ms;
+                end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss_bytes);
+            })
         }
     }
 }
