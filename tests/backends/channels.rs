@@ -65,6 +65,32 @@ fn abstract_sockets_are_not_to_be_had() {
     leave_and_look(leave, look, "PermissionError");
 }
 
+/// A network namespace may have served a former call: whatever was left on its way in a message to itself, it has no more sockets than a new one,
+/// which has those of its own jail.
+#[test]
+fn sockets_that_hold_each_other_are_not_there_for_the_next() {
+    let world = World::new();
+    let leave = "import socket\nfor _ in range(20):\n    a, b = socket.socketpair()\n    socket.send_fds(a, [b'x'], [a.fileno(), b.fileno()])\nprint('left')";
+    let look = "print(open('/proc/self/net/sockstat').readline().split()[2])";
+    let run = |program: &str, fresh: bool| {
+        let mut spec = world.spec(program);
+        spec.fresh = fresh;
+        world.run(&spec).unwrap().stdout
+    };
+    let count = |fresh: bool| run(look, fresh).trim().parse::<u32>();
+    // Where the programs' own sockets are not shown there is nothing to look at.
+    let Ok(own) = count(true) else {
+        println!("skipped: programs see no count of sockets here");
+        return;
+    };
+    assert!(own < 20, "{own}");
+    for round in 0..12 {
+        assert_eq!(run(leave, false), "left\n", "round {round}");
+        let found = count(round % 2 == 0).unwrap();
+        assert!(found <= own, "round {round}: {found} sockets where there are {own}");
+    }
+}
+
 #[test]
 fn keys_are_not_to_be_had() {
     let call = |number: i64, rest: &str| format!("import ctypes\nc = ctypes.CDLL(None, use_errno=True)\nr = c.syscall({number}, {rest})\n");

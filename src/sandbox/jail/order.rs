@@ -138,8 +138,9 @@ pub(crate) enum Word {
     Ended(End),
     /// The same, of a program whose start was not told.
     Over(Layers, End),
-    /// A jail that waits has its root; what an interpreter needs to come in comes along (from init to the spawner).
-    Built,
+    /// A jail that waits has its root; what an interpreter needs to come in comes along (from init to the spawner), and last, where this is said,
+    /// the network namespace that it has made.
+    Built(bool),
     /// A waiting interpreter sits in its jail, behind all walls.
     Seated,
     /// The interpreter forked a program that has this number (0: it could not).
@@ -260,8 +261,8 @@ mod tests {
         let refused = receive_now::<Word>(theirs.as_fd()).unwrap_err();
         assert!(refused.contains("descriptors"), "{refused}");
         // The next one is heard.
-        send(ours.as_fd(), &Word::Built, &[one.as_fd(), one.as_fd()]).unwrap();
+        send(ours.as_fd(), &Word::Built(false), &[one.as_fd(), one.as_fd()]).unwrap();
         let heard = receive_now::<Word>(theirs.as_fd()).unwrap();
-        assert!(matches!(heard, Some((Word::Built, fds)) if fds.len() == 2));
+        assert!(matches!(heard, Some((Word::Built(false), fds)) if fds.len() == 2));
     }
 }

@@ -119,7 +119,7 @@ impl Words {
                         Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
                         Word::Fault(what) => return Err(NoRun::Fault(what)),
-                        Word::Over(..) | Word::Built | Word::Seated | Word::Forked(_) => {}
+                        Word::Over(..) | Word::Built(_) | Word::Seated | Word::Forked(_) => {}
                     }
                     continue;
                 }

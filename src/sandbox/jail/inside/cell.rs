@@ -21,8 +21,7 @@ pub(super) struct Cell {
     init: Pid,
     channel: OwnedFd,
     state: State,
-    /// The bound of its memory, where there is one.
-    group: Option<Group>,
+    remains: Remains,
     /// Its namespaces and what else an interpreter needs to come in, until one was asked to.
     ways: Vec<OwnedFd>,
     /// The forked interpreter, which becomes the spawner's child when the process that forked it leaves.
@@ -33,6 +32,15 @@ pub(super) struct Cell {
     asked: Instant,
     /// The call it was given.
     charge: Option<Charge>,
+}
+
+/// What is left of a jail whose processes are dead, for another.
+#[derive(Debug, Default)]
+pub(super) struct Remains {
+    /// The bound of its memory, where there is one.
+    pub(super) group: Option<Group>,
+    /// Its network namespace, where that may serve again.
+    pub(super) net: Option<OwnedFd>,
 }
 
 /// How far a jail is.
@@ -61,9 +69,9 @@ pub(super) fn oom(kills: u64) -> Option<(Limit, String)> {
 
 impl Cell {
     /// A jail that is being built by `init`.
-    pub(super) fn new(init: Pid, channel: OwnedFd, group: Option<Group>) -> Self {
+    pub(super) fn new(init: Pid, channel: OwnedFd, remains: Remains) -> Self {
         let state = State::Building;
-        Self { init, channel, state, group, ways: Vec::new(), program: None, seated: false, asked: Instant::now(), charge: None }
+        Self { init, channel, state, remains, ways: Vec::new(), program: None, seated: false, asked: Instant::now(), charge: None }
     }
 
     /// How far it is.
@@ -96,21 +104,21 @@ impl Cell {
         let _ = rustix::process::kill_process(self.init, Signal::KILL);
     }
 
-    /// The group of a jail whose processes are dead.
-    pub(super) fn into_group(self) -> Option<Group> {
-        self.group
+    /// What is left of a jail whose processes are dead.
+    pub(super) fn into_remains(self) -> Remains {
+        self.remains
     }
 
     /// Ends the jail; its group is to be removed when it is dead.
     pub(super) fn close(mut self) -> Option<Group> {
         self.end();
-        self.group
+        self.remains.group
     }
 
     /// In a forked process: what is to be closed there.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         let charge = self.charge.iter().flat_map(Charge::descriptors);
-        let group = self.group.iter().flat_map(Group::descriptors);
+        let group = self.remains.group.iter().flat_map(Group::descriptors).chain(self.remains.net.iter().map(AsRawFd::as_raw_fd));
         [self.channel.as_raw_fd()].into_iter().chain(self.ways.iter().map(AsRawFd::as_raw_fd)).chain(charge).chain(group)
     }
 
@@ -118,7 +126,7 @@ impl Cell {
     pub(super) fn died(&mut self, pid: Pid, end: &End) {
         if self.program == Some(pid.as_raw_nonzero().get()) {
             let mut end = end.clone();
-            end.stopped = self.group.as_ref().and_then(|group| oom(group.kills()));
+            end.stopped = self.remains.group.as_ref().and_then(|group| oom(group.kills()));
             let _ = order::send(self.channel.as_fd(), &Word::Ended(end.clone()), &[]);
             match &mut self.charge {
                 Some(charge) => charge.program_ended(end),
@@ -129,7 +137,7 @@ impl Cell {
         if self.init == pid
             && let Some(charge) = self.charge.take()
         {
-            charge.answer(end, self.group.as_ref());
+            charge.answer(end, self.remains.group.as_ref());
         }
     }
 
@@ -145,7 +153,10 @@ impl Cell {
             return;
         }
         match order::receive::<Word>(self.channel.as_fd()) {
-            Ok(Some((Word::Built, ways))) => (self.state, self.ways) = (State::Empty, ways),
+            Ok(Some((Word::Built(has_net), mut ways))) => {
+                self.remains.net = if has_net { ways.pop() } else { self.remains.net.take() };
+                (self.state, self.ways) = (State::Empty, ways);
+            }
             Ok(Some((Word::Seated, _))) => self.seated = true,
             // A jail that closes its channel dies, and is taken out of the list then.
             Ok(None) => self.state = State::Taken,
@@ -179,7 +190,7 @@ impl Cell {
     pub(super) fn seat(&mut self, interpreter: BorrowedFd<'_>, hurry: bool) {
         let ways = std::mem::take(&mut self.ways);
         // A program outside its group would be bounded by the other means alone; that is not what was said.
-        let Ok(doors) = self.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else { return self.end() };
+        let Ok(doors) = self.remains.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else { return self.end() };
         let fds: Vec<BorrowedFd<'_>> = ways.iter().map(AsFd::as_fd).chain(doors.iter().map(AsFd::as_fd)).collect();
         let _ = order::send_bytes(interpreter, format!("fork {} {}", doors.len(), u8::from(hurry)).as_bytes(), &fds);
         (self.state, self.asked) = (State::Seating, Instant::now());
@@ -219,11 +230,11 @@ impl Cell {
 
     /// Hands over a call that starts an interpreter of its own; false where it cannot be bounded here, or nobody is there any more.
     pub(super) fn give_to_new(&mut self, order: &Order, handed: &Handed) -> bool {
-        let Ok(doors) = self.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else {
+        let Ok(doors) = self.remains.group.as_ref().map_or(Ok(Vec::new()), Group::doors) else {
             self.end();
             return false;
         };
-        let Ok(counter) = self.group.as_ref().map_or(Ok(None), Group::counter) else {
+        let Ok(counter) = self.remains.group.as_ref().map_or(Ok(None), Group::counter) else {
             self.end();
             return false;
         };

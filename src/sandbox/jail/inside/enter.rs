@@ -80,6 +80,8 @@ pub(super) struct Owner {
     group: u32,
     /// The parts of the root, where only that process can make them.
     parts: Option<Vec<trees::Tree>>,
+    /// Whether it is in a network namespace of its own already.
+    pub(super) has_net: bool,
 }
 
 impl Owner {
@@ -94,12 +96,12 @@ impl Owner {
 ///
 /// # Errors
 /// The text of what went wrong.
-pub(super) fn fork_first(order: &Order) -> Result<(Option<Pid>, Owner), String> {
+pub(super) fn fork_first(order: &Order, has_net: bool) -> Result<(Option<Pid>, Owner), String> {
     let Eyes::Other(user, group) = eyes() else {
-        let owner = Owner { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw(), parts: None };
+        let owner = Owner { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw(), parts: None, has_net };
         return Ok((raw::fork_first()?, owner));
     };
-    let owner = Owner { user, group, parts: Some(trees::parts(order).map_err(|word| format!("{word:?}"))?) };
+    let owner = Owner { user, group, has_net, parts: Some(trees::parts(order).map_err(|word| format!("{word:?}"))?) };
     // Those of root may open what the program must not; inside they can no longer be given up.
     nix::unistd::setgroups(&[]).map_err(|e| format!("giving up groups: {e}"))?;
     let own_group = rustix::process::getegid().as_raw();
@@ -136,7 +138,8 @@ pub(super) fn settle(order: &Order, owner: Owner, built: &mut Built) -> Result<t
         .and_then(|()| nix::unistd::setresuid(uid, uid, uid))
         .map_err(|e| fault("taking on a user", &e))?;
     shown().map_err(|e| fault("showing itself", &e))?;
-    let others = NAMESPACES.iter().filter(|(name, _)| *name != "pid").fold(CloneFlags::empty(), |all, (_, flag)| all | *flag);
+    let is_new = |name: &str| name != "pid" && !(owner.has_net && name == "net");
+    let others = NAMESPACES.iter().filter(|(name, _)| is_new(name)).fold(CloneFlags::empty(), |all, (_, flag)| all | *flag);
     nix::sched::unshare(others).map_err(|e| mend::no_namespace("mount", e))?;
     built.on("user_namespace");
     for (name, _) in NAMESPACES {

@@ -20,6 +20,7 @@ mod init;
 mod layers;
 mod mend;
 mod modes;
+mod nets;
 mod pool;
 mod program;
 mod raw;

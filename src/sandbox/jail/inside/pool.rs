@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::cell::{Cell, Heard, State};
+use super::cell::{Cell, Heard, Remains, State};
 use super::cgroup::Group;
 use super::retired::Retired;
 use super::supervisor::Handed;
@@ -196,8 +196,8 @@ impl Pool {
         self.cells.iter_mut().find(|cell| cell.state() == State::Empty).is_some_and(|cell| cell.give_to_new(order, handed))
     }
 
-    /// Takes note of a dead child; the group of a jail that is gone with it.
-    pub(super) fn died(&mut self, pid: Pid, end: &End) -> Option<Group> {
+    /// Takes note of a dead child; what is left of a jail that is gone with it.
+    pub(super) fn died(&mut self, pid: Pid, end: &End) -> Option<Remains> {
         self.cells.iter_mut().for_each(|cell| cell.died(pid, end));
         if let Some(zygote) = self.zygote.take_if(|zygote| zygote.pid == pid) {
             self.failures += u32::from(!zygote.ready);
@@ -210,7 +210,7 @@ impl Pool {
             self.unclaimed.push((pid, end.clone()));
         }
         let gone = self.cells.iter().position(|cell| cell.is_of(pid))?;
-        self.cells.remove(gone).into_group()
+        Some(self.cells.remove(gone).into_remains())
     }
 
     /// Whether an interpreter has yet to say what it forked.
@@ -325,8 +325,8 @@ impl Pool {
     }
 
     /// Takes in the jail that is being built.
-    pub(super) fn add_cell(&mut self, init: Pid, channel: OwnedFd, group: Option<Group>) {
-        self.cells.push(Cell::new(init, channel, group));
+    pub(super) fn add_cell(&mut self, init: Pid, channel: OwnedFd, remains: Remains) {
+        self.cells.push(Cell::new(init, channel, remains));
     }
 
     /// Notes that something could not be started.

@@ -22,8 +22,8 @@ pub(super) fn quiet(cells: i32) -> (Pool, Vec<OwnedFd>) {
     let mut others = Vec::new();
     for number in 1..=cells {
         let (ours, theirs) = order::channel().unwrap();
-        pool.add_cell(Pid::from_raw(ABSENT + number).unwrap(), ours, None);
-        order::send(theirs.as_fd(), &Word::Built, &[]).unwrap();
+        pool.add_cell(Pid::from_raw(ABSENT + number).unwrap(), ours, Remains::default());
+        order::send(theirs.as_fd(), &Word::Built(false), &[]).unwrap();
         others.push(theirs);
     }
     (pool, others)

@@ -146,8 +146,8 @@ fn a_call_that_is_given_up_waits_no_more_and_the_next_one_gets_its_jail() {
     assert_eq!(pool.queue.len(), 2);
     assert!(pool.queue[0].1.program.ticket.take());
     let (ours, next) = order::channel().unwrap();
-    pool.add_cell(Pid::from_raw(super::tests::ABSENT + 9).unwrap(), ours, None);
-    order::send(next.as_fd(), &Word::Built, &[]).unwrap();
+    pool.add_cell(Pid::from_raw(super::tests::ABSENT + 9).unwrap(), ours, Remains::default());
+    order::send(next.as_fd(), &Word::Built(false), &[]).unwrap();
     step(&mut pool);
     assert!(pool.queue.is_empty() && has_a_call(&next));
     assert_eq!(pool.count(State::Seating), 2);

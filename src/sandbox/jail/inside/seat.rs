@@ -11,7 +11,7 @@ use super::cgroup::Lacks;
 use super::enter::Owner;
 use super::layers::Built;
 use super::supervisor::{self, Handed};
-use super::{attend, cell, cgroup, enter, init, program, raw, root, walls};
+use super::{attend, cell, cgroup, enter, init, nets, program, raw, root, walls};
 use crate::sandbox::jail::order::{self, End, Go, Groups, Order, RootOrder, Word};
 use crate::sandbox::jail::spec::Limits;
 
@@ -107,19 +107,23 @@ struct Jail {
 
 /// Builds it, and hands the ways into it to the spawner.
 fn build(order: &Order, owner: Owner, built: &mut Built, seat: &OwnedFd) -> Result<Jail, String> {
+    let makes_net = !owner.has_net && !order.network;
     let shown = enter::settle(order, owner, built).map_err(|word| format!("{word:?}"))?;
     if !init::tie(seat) {
         return Err("the spawner is dead".to_owned());
     }
     // All its namespaces are entered by this one (setns(2), since Linux 5.8).
     let mut ways = vec![pidfd_open(getpid(), PidfdFlags::empty()).map_err(|e| e.to_string())?];
+    let net = makes_net.then(nets::own).flatten();
     let doorway = init::furnish(order, shown, built).map_err(|word| format!("{word:?}"))?;
     let signals = init::listen().map_err(|word| format!("{word:?}"))?;
     let (program, channel) = order::channel()?;
     ways.push(channel);
     ways.extend(walls::landlock_rules(order, built));
+    let with_net = net.is_some();
+    ways.extend(net);
     let fds: Vec<BorrowedFd<'_>> = ways.iter().map(AsFd::as_fd).collect();
-    order::send(seat.as_fd(), &Word::Built, &fds).map_err(|e| e.to_string())?;
+    order::send(seat.as_fd(), &Word::Built(with_net), &fds).map_err(|e| e.to_string())?;
     Ok(Jail { signals, program, doorway })
 }
 

@@ -12,9 +12,10 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 
 use super::attend::tell;
-use super::cell::{Cell, Heard};
+use super::cell::{Cell, Heard, Remains};
 use super::cgroup::{Group, Place};
 use super::charge::Charge;
+use super::nets::Nets;
 use super::pool::{Pool, Step};
 use super::retired::Retired;
 use super::supervisor::{self, Handed};
@@ -80,6 +81,7 @@ pub(super) fn serve() -> ExitCode {
         retired: Vec::new(),
         signals,
         place,
+        nets: Nets::default(),
         alone: Vec::new(),
         last_fresh: None,
         tally: Some(tally),
@@ -131,6 +133,7 @@ struct Spawner {
     retired: Vec<Retired>,
     signals: SignalFd,
     place: Place,
+    nets: Nets,
     /// Calls that are made from nothing, by supervisors of their own.
     alone: Vec<Alone>,
     /// The last call that was to start its own interpreter and found no pool.
@@ -166,8 +169,13 @@ impl Spawner {
             while let Ok(Some(_)) = self.signals.read_signal() {}
         }
         while let Some((pid, end)) = raw::reap() {
-            for group in self.pools.iter_mut().filter_map(|pool| pool.died(pid, &end)) {
-                self.place.take_back(group);
+            for Remains { group, net } in self.pools.iter_mut().filter_map(|pool| pool.died(pid, &end)) {
+                if let Some(group) = group {
+                    self.place.take_back(group);
+                }
+                if let Some(net) = net {
+                    self.nets.take_back(net);
+                }
             }
             self.retired.retain_mut(|retired| !retired.died(pid, &end));
             for dead in self.alone.extract_if(.., |alone| alone.supervisor == pid) {
@@ -262,17 +270,22 @@ impl Spawner {
                     return Turn::Spawner;
                 };
                 let group = self.place.make(&order.limits);
-                match enter::fork_first(&order) {
+                let net = if order.network { None } else { self.nets.step_in() };
+                let forked = enter::fork_first(&order, net.is_some());
+                if net.is_some() && !matches!(forked, Ok((None, _))) {
+                    self.nets.come_home();
+                }
+                match forked {
                     Ok((None, owner)) => {
                         let kept = raw::close_all_but(owner.descriptors().chain([seat.as_raw_fd()]));
                         let code = kept.map_or(ExitCode::FAILURE, |()| seat::run(&order, owner, &group.lacks(), &seat));
                         // Nothing else of it is this process's to close or to remove, the group least of all.
-                        std::mem::forget((group, channel));
+                        std::mem::forget((group, channel, net));
                         Turn::Leave(code)
                     }
                     Ok((Some(pid), _)) => {
                         if let Some(pool) = self.pools.get_mut(index) {
-                            pool.add_cell(pid, channel, Some(group));
+                            pool.add_cell(pid, channel, Remains { group: Some(group), net });
                         }
                         Turn::Spawner
                     }
@@ -365,7 +378,13 @@ impl Spawner {
         let own = self.server.iter().chain(&self.tally).map(AsRawFd::as_raw_fd);
         let jails = self.retired.iter().flat_map(|retired| retired.cell().descriptors());
         let alone = self.alone.iter().flat_map(|alone| alone.group.descriptors().chain(alone.charge.iter().flat_map(Charge::descriptors)));
-        for fd in own.chain(self.place.descriptors()).chain(self.pools.iter().flat_map(Pool::descriptors)).chain(jails).chain(alone) {
+        for fd in own
+            .chain(self.place.descriptors())
+            .chain(self.nets.descriptors())
+            .chain(self.pools.iter().flat_map(Pool::descriptors))
+            .chain(jails)
+            .chain(alone)
+        {
             let _ = nix::unistd::close(fd);
         }
         std::mem::forget((self.server.take(), self.tally.take()));
