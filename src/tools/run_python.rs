@@ -112,7 +112,7 @@ fn answer(outcome: &Outcome) -> Output {
     let mut output = Output {
         is_error: outcome.status != Status::Ok,
         code: (outcome.status != Status::Ok).then_some(Code::ProgramFailed),
-        cpu_ms: outcome.usage.cpu_ms,
+        cpu_ms: outcome.usage.cpu_ms.saturating_add(outcome.arrears_ms),
         notes: outcome.events.clone(),
         bytes_written: outcome.bytes_written,
         ..Output::default()
@@ -220,6 +220,7 @@ mod tests {
             session: None,
             isolation: Isolation { backend: "native".to_owned(), layers: std::collections::BTreeMap::new() },
             network: Vec::new(),
+            arrears_ms: 0,
             pictures: Vec::new(),
             events: Vec::new(),
         };

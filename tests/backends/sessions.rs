@@ -229,3 +229,53 @@ fn sessions_have_a_greatest_number_and_unused_ones_end() {
     old.session = Some(Session::Known(first));
     assert!(matches!(world.run(&old), Err(NoRun::Session { .. })));
 }
+
+#[test]
+fn a_session_that_lies_about_its_processor_time_is_charged_for_it_all_the_same() {
+    // It says that its call is over, as only its interpreter should, works on, and what the interpreter says of that leads nowhere.
+    let lie = "import os, time\nos.write(4, b'done 5\\n0 0 0')\nos.dup2(os.open('/dev/null', os.O_WRONLY), 4)\nend = time.process_time() + 0.8\nwhile time.process_time() < end:\n    pass\nover = True";
+    for listed in BACKENDS {
+        let Ok(world) = World::of(listed.name) else {
+            println!("not run here: {}", listed.name);
+            continue;
+        };
+        for fresh in [false, true] {
+            let mut spec = world.spec(lie);
+            (spec.session, spec.owner, spec.fresh) = (Some(Session::New), "liar".to_owned(), fresh);
+            let lied = world.run(&spec).unwrap();
+            assert!(lied.session.is_some(), "{}: {lied:?}", listed.name);
+            // The next call waits until the interpreter has time for it.
+            (spec.session, spec.program) = (lied.session.clone().map(Session::Known), "print(over)".to_owned());
+            let next = world.run(&spec).unwrap();
+            assert_eq!(next.stdout, "True\n", "{}: {next:?}", listed.name);
+            assert!(lied.usage.cpu_ms + next.usage.cpu_ms >= 600, "{}: {lied:?}, {next:?}", listed.name);
+            // It is told once.
+            spec.program = "print(1)".to_owned();
+            let third = world.run(&spec).unwrap();
+            assert!(third.usage.cpu_ms < 400, "{}: {third:?}", listed.name);
+        }
+    }
+}
+
+#[test]
+fn what_a_session_uses_after_its_last_call_is_charged_to_the_next_call_of_its_owner() {
+    let world = World::with_sessions(SessionBounds { max: 4, idle: Duration::from_millis(1200) });
+    let mut spec =
+        world.spec("import threading\ndef burn():\n    while True:\n        pass\nthreading.Thread(target=burn, daemon=True).start()");
+    (spec.session, spec.owner) = (Some(Session::New), "ann".to_owned());
+    let begun = world.run(&spec).unwrap();
+    assert!(begun.session.is_some(), "{begun:?}");
+    let of = |owner: &str| {
+        let mut spec = world.spec("pass");
+        spec.owner = owner.to_owned();
+        world.run(&spec).unwrap().arrears_ms
+    };
+    let mut told = 0;
+    wait_until("the session ends", || {
+        assert_eq!(of("bob"), 0);
+        told = of("ann");
+        told > 0
+    });
+    assert!((300..20_000).contains(&told), "{told} ms in 1.2 s");
+    assert_eq!(of("ann"), 0, "once");
+}

@@ -62,6 +62,7 @@ impl Ending {
         pictures.truncate(picture::MOST);
         Ok(Outcome {
             network: Vec::new(),
+            arrears_ms: 0,
             status: verdict.status,
             limit: verdict.limit,
             evidence: verdict.evidence,

@@ -201,10 +201,11 @@ impl Backend for Native {
 
     fn run<'a>(&'a self, spec: &'a JailSpec, cancel: &'a CancellationToken, progress: Progress) -> BoxFuture<'a, Result<Outcome, NoRun>> {
         Box::pin(async move {
-            match &spec.session {
+            let made = match &spec.session {
                 None => self.call(spec, cancel, progress).await,
                 Some(session) => self.sessions.call(self, session, spec, cancel, progress).await,
-            }
+            };
+            made.map(|outcome| Outcome { arrears_ms: self.sessions.take_arrears(&spec.owner), ..outcome })
         })
     }
 }

@@ -134,6 +134,8 @@ pub(crate) enum Word {
     Building,
     /// The jail came to nothing, and the ticket of the call is where it was.
     Returned,
+    /// So much processor time all processes of a session have used by now, in milliseconds.
+    Used(u64),
     /// Every process of the program is dead.
     Ended(End),
     /// The same, of a program whose start was not told.
@@ -173,11 +175,23 @@ pub(crate) fn send<T: Serialize>(socket: BorrowedFd<'_>, value: &T, fds: &[Borro
     send_bytes(socket, &serde_json::to_vec(value)?, fds)
 }
 
+/// As [`send`], without descriptors, but never waits for room.
+///
+/// # Errors
+/// What went wrong; that there is no room among it.
+pub(crate) fn send_now<T: Serialize>(socket: BorrowedFd<'_>, value: &T) -> io::Result<()> {
+    send_with(socket, &serde_json::to_vec(value)?, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+}
+
 /// Sends bytes with descriptors as one message.
 ///
 /// # Errors
 /// What went wrong; a closed peer among it.
 pub(crate) fn send_bytes(socket: BorrowedFd<'_>, text: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send_with(socket, text, fds, SendFlags::NOSIGNAL)
+}
+
+fn send_with(socket: BorrowedFd<'_>, text: &[u8], fds: &[BorrowedFd<'_>], flags: SendFlags) -> io::Result<()> {
     let other = |what: String| io::Error::other(what);
     if text.len() > LARGEST || fds.len() > MOST_FDS {
         return Err(other(format!("a message of {} bytes and {} descriptors is too large", text.len(), fds.len())));
@@ -187,7 +201,7 @@ pub(crate) fn send_bytes(socket: BorrowedFd<'_>, text: &[u8], fds: &[BorrowedFd<
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(other("too many descriptors for one message".to_owned()));
     }
-    let sent = rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(text)], &mut control, SendFlags::NOSIGNAL))?;
+    let sent = rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(text)], &mut control, flags))?;
     if sent == text.len() { Ok(()) } else { Err(other("a message was cut".to_owned())) }
 }
 

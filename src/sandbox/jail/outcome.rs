@@ -128,6 +128,9 @@ pub struct Outcome {
     /// Pictures, for image content beside the answer.
     #[serde(skip)]
     pub pictures: Vec<Picture>,
+    /// Processor time of the same caller's sessions between and after their calls, in milliseconds, which no answer has told yet.
+    #[serde(skip)]
+    pub arrears_ms: u64,
     /// Events of the interpreter that an ordinary program does not cause, for the log. A tripwire: a program can hide or invent them.
     #[serde(skip)]
     pub events: Vec<String>,

@@ -30,7 +30,18 @@ use super::{harvest, link};
 pub(super) struct Sessions {
     bounds: SessionBounds,
     live: Mutex<HashMap<String, Arc<Live>>>,
+    arrears: Arc<Arrears>,
     this: Weak<Self>,
+}
+
+/// Processor time in milliseconds that sessions used and that nobody was charged for, by whose they were.
+#[derive(Debug, Default)]
+struct Arrears(Mutex<HashMap<String, u64>>);
+
+impl Arrears {
+    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<String, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Debug)]
@@ -44,6 +55,17 @@ struct Live {
     last_used: Mutex<Instant>,
     // One call at a time; a second one waits.
     state: tokio::sync::Mutex<State>,
+    arrears: Arc<Arrears>,
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        let left = state.words.used_at_last().saturating_sub(state.charged);
+        if left > 0 {
+            *self.arrears.all().entry(std::mem::take(&mut self.owner)).or_default() += left;
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -51,6 +73,8 @@ struct State {
     words: Words,
     talk: UnixDatagram,
     layers: Layers,
+    /// The processor time that its calls have told of, in milliseconds.
+    charged: u64,
 }
 
 /// A masked entry of a root: its name, and which object it was.
@@ -107,7 +131,7 @@ const GRACE: Duration = Duration::from_millis(25);
 impl Sessions {
     /// No sessions yet.
     pub(super) fn new(bounds: SessionBounds) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self { bounds, live: Mutex::default(), this: this.clone() })
+        Arc::new_cyclic(|this| Self { bounds, live: Mutex::default(), arrears: Arc::default(), this: this.clone() })
     }
 
     /// Ends every session.
@@ -118,6 +142,11 @@ impl Sessions {
     /// The profile of each session.
     pub(super) fn profiles(&self) -> Vec<String> {
         self.live().values().map(|live| live.profile.clone()).collect()
+    }
+
+    /// What is still to be charged to a caller, in milliseconds, for sessions that are over; it is not told again.
+    pub(super) fn take_arrears(&self, owner: &str) -> u64 {
+        self.arrears.all().remove(owner).unwrap_or(0)
     }
 
     fn live(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Live>>> {
@@ -225,7 +254,7 @@ impl Sessions {
         };
         drop(pipes);
         let talk = link::asynchronous(ours).map_err(|e| NoRun::fault("making a session", e))?;
-        let state = tokio::sync::Mutex::new(State { words, talk, layers: Layers::new() });
+        let state = tokio::sync::Mutex::new(State { words, talk, layers: Layers::new(), charged: 0 });
         let live = Arc::new(Live {
             owner: spec.owner.clone(),
             profile: spec.profile.clone(),
@@ -233,6 +262,7 @@ impl Sessions {
             walls: Walls::of(native, spec),
             last_used: Mutex::new(Instant::now()),
             state,
+            arrears: Arc::clone(&self.arrears),
         });
         {
             let mut all = self.live();
@@ -267,6 +297,17 @@ async fn expire(sessions: Weak<Sessions>, handle: String, idle: Duration) {
             return;
         };
         tokio::time::sleep(left).await;
+    }
+}
+
+impl State {
+    /// The processor time of a call in milliseconds: what its interpreter said of the call, or the jail at the end of the session's whole life; and
+    /// what the jail told meanwhile, which no program has a say in.
+    fn charge(&mut self, said: u64, alive: bool) -> u64 {
+        let whole = if alive { self.charged.saturating_add(said) } else { said };
+        let used = whole.max(self.words.used()).saturating_sub(self.charged);
+        self.charged = self.charged.saturating_add(used);
+        used
     }
 }
 
@@ -335,7 +376,7 @@ async fn one(
     }
     // Between two calls nobody has allowed anything: what a program goes on doing then reaches nothing.
     state.words.doorway().close().await;
-    let end = match ended {
+    let mut end = match ended {
         None => report.done.clone().unwrap_or_default(),
         Some(told) => {
             let (end, layers) = match told? {
@@ -361,6 +402,7 @@ async fn one(
     if state.layers.is_empty() {
         state.layers = state.words.take_layers();
     }
+    end.usage.cpu_ms = state.charge(end.usage.cpu_ms, alive);
     let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
     let isolation = Isolation { backend: native.name().to_owned(), layers: state.layers.clone() };
     let outcome = Ending { began, before, end, stop, report, output, error, isolation }.outcome(spec).await?;

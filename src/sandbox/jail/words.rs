@@ -15,7 +15,7 @@ use super::collect::Kept;
 use super::doorway::Doorway;
 use super::link::{HUNG, Sent};
 use super::order::{self, End, Word};
-use super::outcome::NoRun;
+use super::outcome::{NoRun, Usage};
 use super::report::{self, Reading, Report};
 use super::spec::{Layers, Network};
 use super::ticket::Ticket;
@@ -33,12 +33,14 @@ pub(super) struct Words {
     /// Whether the program was said to start; the layers may have been taken since.
     started: bool,
     doorway: Doorway,
+    /// What was said of the processor time of a session.
+    used: u64,
 }
 
 impl Words {
     /// The channel of a new call.
     pub(super) fn new(socket: tokio::net::UnixDatagram, ticket: Ticket, sent: Sent, network: Option<Arc<dyn Network>>) -> Self {
-        Self { socket, ticket, sent, layers: Layers::new(), started: false, doorway: Doorway::new(network) }
+        Self { socket, ticket, sent, layers: Layers::new(), started: false, doorway: Doorway::new(network), used: 0 }
     }
 
     /// The order of the call.
@@ -54,6 +56,21 @@ impl Words {
     /// The layers that stand, once they have been told.
     pub(super) fn take_layers(&mut self) -> Layers {
         std::mem::take(&mut self.layers)
+    }
+
+    /// Processor time of all processes of a session, in milliseconds, as it was told last.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// The same of a session for which nothing more is heard after this.
+    pub(super) fn used_at_last(&mut self) -> u64 {
+        while let Ok(Some((word, _))) = order::receive_now::<Word>(self.socket.as_fd()) {
+            if let Word::Used(used) | Word::Ended(End { usage: Usage { cpu_ms: used, .. }, .. }) = word {
+                self.used = self.used.max(used);
+            }
+        }
+        self.used
     }
 
     /// Hears what was said before the program began. A short program is done before that was listened to.
@@ -115,6 +132,7 @@ impl Words {
                         Word::Returned => return Ok(if self.ticket.take() { Told::Unbegun } else { self.lost(note) }),
                         Word::Ended(end) if end.stopped.is_none() && self.ticket.take() => return Ok(Told::Unbegun),
                         Word::Ended(end) => return Ok(Told::Ended(end, self.take_layers())),
+                        Word::Used(used) => self.used = self.used.max(used),
                         Word::Building => (phase, until) = (Phase::Building, Instant::now() + BUILDING),
                         Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),

@@ -91,6 +91,8 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
                     call.pass_on(&Word::Started(layers), &doorway);
                 }
                 Ok(Some((Word::Ended(told), _))) => end = Some(told),
+                // Between two calls of a session nobody may read it.
+                Ok(Some((word @ Word::Used(_), _))) => drop(order::send_now(call.channel.as_fd(), &word)),
                 Ok(Some((word, _))) => refused = Some(word),
                 Ok(None) => inner_open = false,
                 Err(e) => {

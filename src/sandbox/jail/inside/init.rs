@@ -30,7 +30,8 @@ pub(super) fn run(order: &Order, handed: Streams, shown: trees::Shown, built: Bu
     if !tie(inside) {
         return ExitCode::FAILURE;
     }
-    let watch = watch(order, shown.site.as_ref());
+    let meter = handed.is_kept().then(|| inside.try_clone().ok()).flatten();
+    let watch = watch(order, shown.site.as_ref()).telling(meter);
     match started(order, handed, shown, built, inside) {
         Err(word) => say(&word),
         Ok(Step::Program(code)) => code,

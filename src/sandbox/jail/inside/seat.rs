@@ -11,6 +11,7 @@ use super::cgroup::Lacks;
 use super::enter::Owner;
 use super::layers::Built;
 use super::supervisor::{self, Handed};
+use super::watch::Watch;
 use super::{attend, cell, cgroup, enter, init, nets, program, raw, root, walls};
 use crate::sandbox::jail::order::{self, End, Go, Groups, Order, RootOrder, Word};
 use crate::sandbox::jail::spec::Limits;
@@ -43,6 +44,7 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     let shown = given.is_some();
     let Some((go, handed)) = given.or_else(|| call(seat)) else { return ExitCode::SUCCESS };
     let Handed { call, program: streams, roots } = handed;
+    let kept = streams.is_kept();
     let started = if shown { Ok(()) } else { show_roots(order, &go, &roots) };
     let started = started
         .and_then(|()| give_up_rights(&built, order))
@@ -53,7 +55,7 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
         })
         .and_then(|()| {
             // After the program: waking the server takes as long as a part of it.
-            if doorway.is_none() && !is_kept(&streams) {
+            if doorway.is_none() && !kept {
                 return Ok(Some(built.all()));
             }
             let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
@@ -66,13 +68,13 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
     let clock = init::Clock { call: &call, wall: go.wall, started };
-    told(order, &init::Program::Joined(ends, process), &signals, clock, |_| ())
+    let watch = init::watch(order, None).telling(meter(kept, &call));
+    told(order, &init::Program::Joined(ends, process), &signals, watch, clock, |_| ())
 }
 
-/// Whether the interpreter stays for more programs: they come over a socket then.
-fn is_kept(streams: &supervisor::Streams) -> bool {
-    let [_, _, _, program, ..] = &streams.fds;
-    rustix::fs::fstat(program).is_ok_and(|facts| rustix::fs::FileType::from_raw_mode(facts.st_mode) == rustix::fs::FileType::Socket)
+/// Where a session's processor time is told.
+fn meter(kept: bool, call: &OwnedFd) -> Option<OwnedFd> {
+    kept.then(|| call.try_clone().ok()).flatten()
 }
 
 /// Attends the program, and tells of its end. Every other process of the jail is dead by then; what is left is this one, and the taking down of
@@ -81,10 +83,11 @@ fn told(
     order: &Order,
     program: &init::Program,
     signals: &nix::sys::signalfd::SignalFd,
+    watch: Watch,
     mut clock: init::Clock<'_>,
     more: impl FnOnce(&mut End),
 ) -> ExitCode {
-    let mut end = init::attend(order, program, signals, init::watch(order, None), init::Reach::All, Some(&mut clock));
+    let mut end = init::attend(order, program, signals, watch, init::Reach::All, Some(&mut clock));
     more(&mut end);
     // Who hears of it has to come before who only leaves, on whatever processor it is woken.
     let _ = rustix::process::nice(STEP_BACK);
@@ -185,10 +188,12 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, go: &Go, handed: Handed, 
             program::run(&order, program, built.clone(), &call, doorway.as_ref(), None, walls::INIT_ALONE)
         }
         Ok(Some(child)) => {
+            let kept = program.is_kept();
             drop((program, roots, files, doorway));
             // What there is to say of its start, it says itself.
             let clock = init::Clock { call: &call, wall: go.wall, started: None };
-            told(&order, &init::Program::Child(child), &signals, clock, |end| {
+            let watch = init::watch(&order, None).telling(meter(kept, &call));
+            told(&order, &init::Program::Child(child), &signals, watch, clock, |end| {
                 end.stopped = end.stopped.take().or_else(|| counter.as_ref().and_then(|counter| cell::oom(cgroup::counted(counter))));
                 let used = attend::used();
                 end.usage.cpu_ms += used.cpu_ms;

@@ -20,6 +20,14 @@ pub(super) struct Streams {
     pub(super) fds: [OwnedFd; 6],
 }
 
+impl Streams {
+    /// Whether the interpreter stays for more programs: they come over a socket then.
+    pub(super) fn is_kept(&self) -> bool {
+        let [_, _, _, program, ..] = &self.fds;
+        rustix::fs::fstat(program).is_ok_and(|facts| rustix::fs::FileType::from_raw_mode(facts.st_mode) == rustix::fs::FileType::Socket)
+    }
+}
+
 /// The descriptors of a call, in the order of the message.
 #[derive(Debug)]
 pub(super) struct Handed {

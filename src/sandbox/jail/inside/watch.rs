@@ -2,10 +2,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jail process reads what the kernel shows of its children")]
 
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::fill::Fill;
 use super::{site, unnamed};
+use crate::sandbox::jail::order::{self, Word};
 use crate::sandbox::jail::outcome::Limit;
 use crate::sandbox::jail::spec::Limits;
 
@@ -33,6 +35,23 @@ pub(super) struct Watch {
     grounds: Vec<unnamed::Ground>,
     fills: Vec<Fill>,
     looks: u64,
+    meter: Option<Meter>,
+}
+
+/// Tells the server what a session uses, which its interpreter says as well, but may say falsely.
+#[derive(Debug)]
+struct Meter {
+    to: OwnedFd,
+    told: u64,
+}
+
+impl Meter {
+    /// Tells of every twentieth of a second, and of ever longer ones: what nobody reads between two calls has to find room.
+    fn tell(&mut self, used: u64) {
+        if used >= self.told + (self.told / 16).max(50) && order::send_now(self.to.as_fd(), &Word::Used(used)).is_ok() {
+            self.told = used;
+        }
+    }
 }
 
 /// One process as `/proc/PID/stat` shows it.
@@ -58,7 +77,14 @@ impl Watch {
             grounds: Vec::new(),
             fills: Vec::new(),
             looks: 0,
+            meter: None,
         }
+    }
+
+    /// The same watch, which tells of the processor time here, where that is wanted.
+    pub(super) fn telling(mut self, to: Option<OwnedFd>) -> Self {
+        self.meter = to.map(|to| Meter { to, told: 0 });
+        self
     }
 
     /// The same watch, also over a root with a quota: what lies in it, and what is held without a name on its disk. Where
@@ -113,6 +139,9 @@ impl Watch {
         }
         self.peak = self.peak.max(total.threads);
         let used = u128::from(total.ticks) * 1000 / u128::from(self.ticks_per_second);
+        if let Some(meter) = &mut self.meter {
+            meter.tell(u64::try_from(used).unwrap_or(u64::MAX));
+        }
         if used > self.limits.cpu.as_millis() {
             return Some((Limit::Cpu, format!("{used} ms of processor time over all processes")));
         }
