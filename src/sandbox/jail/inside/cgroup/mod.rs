@@ -128,7 +128,7 @@ fn make(place: &Candidate, limits: &Limits) -> Result<Bound, String> {
     let mut name = [0_u8; 8];
     getrandom::fill(&mut name).map_err(|e| e.to_string())?;
     let owner = rustix::process::getpid().as_raw_nonzero();
-    let folder = place.folder.join(format!("{PREFIX}{owner}-{:016x}", u64::from_ne_bytes(name)));
+    let folder = place.folder.join(format!("{}{owner}-{:016x}", prefix(), u64::from_ne_bytes(name)));
     fs::create_dir(&folder).map_err(|e| e.to_string())?;
     let fitted = fit_out(place, &folder, limits).and_then(|counter| {
         let usage = ["memory.usage_in_bytes", "memory.current"].iter().find_map(|name| File::open(folder.join(name)).ok());
@@ -197,17 +197,21 @@ const PERIOD_US: u64 = 100_000;
 
 /// Removes what spawners left that were killed.
 fn sweep(place: &Path) {
+    let own = prefix();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
+        let owner = name.to_str().and_then(|name| name.strip_prefix(&own)?.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|owner| !Path::new(&format!("/proc/{owner}")).exists()) {
             let _ = fs::remove_dir(entry.path());
         }
     }
 }
 
-/// What the names of our groups begin with; the number of their spawner follows.
-const PREFIX: &str = "toolgate-";
+/// What the names of our groups begin with; the number of their spawner follows, which means something only among the processes that see it.
+fn prefix() -> String {
+    let namespace = rustix::fs::stat("/proc/self/ns/pid").map_or(0, |facts| facts.st_ino);
+    format!("toolgate-{namespace}-")
+}
 
 impl Group {
     /// The files of its groups: a process of one thread that writes `0` to each is in. What it used before is not counted.
@@ -437,14 +441,19 @@ mod tests {
     #[test]
     fn groups_of_dead_spawners_are_swept_and_those_of_living_ones_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let own = format!("{PREFIX}{}-00", std::process::id());
-        for name in [own.as_str(), "toolgate-4294967295-00", "other-1-00"] {
+        let own = format!("{}{}-00", prefix(), std::process::id());
+        let dead = format!("{}4294967295-00", prefix());
+        // Of a container that shares the hierarchy.
+        let elsewhere = "toolgate-1-4294967295-00";
+        for name in [own.as_str(), dead.as_str(), elsewhere, "other-1-00"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         sweep(folder.path());
         let mut left: Vec<_> =
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         left.sort();
-        assert_eq!(left, ["other-1-00".to_owned(), own]);
+        let mut stay = ["other-1-00".to_owned(), elsewhere.to_owned(), own];
+        stay.sort();
+        assert_eq!(left, stay);
     }
 }
