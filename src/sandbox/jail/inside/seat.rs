@@ -89,13 +89,14 @@ fn told(
 ) -> ExitCode {
     let mut end = init::attend(order, program, signals, watch, init::Reach::All, Some(&mut clock));
     more(&mut end);
-    // Who hears of it has to come before who only leaves, on whatever processor it is woken.
-    let _ = rustix::process::nice(STEP_BACK);
     let word = match clock.started {
         Some(layers) => Word::Over(layers, end),
         None => Word::Ended(end),
     };
-    attend::tell(clock.call, &word)
+    let told = attend::tell(clock.call, &word);
+    // Who hears of it comes before who only leaves, where it was woken on this very processor.
+    let _ = rustix::process::nice(STEP_BACK);
+    told
 }
 
 /// How much less of a processor an init asks for that has only to leave (`nice(2)`).
