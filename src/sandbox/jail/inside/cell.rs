@@ -122,9 +122,16 @@ impl Cell {
         [self.channel.as_raw_fd()].into_iter().chain(self.ways.iter().map(AsRawFd::as_raw_fd)).chain(charge).chain(group)
     }
 
+    /// Whether a child of the spawner with this number would be of it.
+    pub(super) fn knows(&self, pid: Pid) -> bool {
+        self.init == pid || self.program == Some(pid.as_raw_nonzero().get())
+    }
+
     /// Takes note of a dead process. The end of its program is told to init; that of init is the end of the jail, and answers its call.
     pub(super) fn died(&mut self, pid: Pid, end: &End) {
         if self.program == Some(pid.as_raw_nonzero().get()) {
+            // The next process may have the number.
+            self.program = None;
             let mut end = end.clone();
             end.stopped = self.remains.group.as_ref().and_then(|group| oom(group.kills()));
             let _ = order::send(self.channel.as_fd(), &Word::Ended(end.clone()), &[]);
@@ -146,6 +153,9 @@ impl Cell {
         if let Some(charge) = &mut self.charge {
             if charge.is_over(heard) {
                 self.end();
+            } else if charge.has_begun() {
+                // Its number may never be heard, where who forked it was stopped.
+                self.state = State::Taken;
             }
             return;
         }

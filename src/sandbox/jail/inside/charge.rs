@@ -87,6 +87,11 @@ impl Charge {
         self.returned
     }
 
+    /// Whether it was seen to have begun, when it had to.
+    pub(super) fn has_begun(&self) -> bool {
+        self.begins.is_none() && !self.returned
+    }
+
     /// Takes note of the end of the program. Init is to tell of it.
     pub(super) fn program_ended(&mut self, end: End) {
         let now = Instant::now();

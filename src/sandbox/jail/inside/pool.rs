@@ -30,6 +30,8 @@ const QUIET: Duration = Duration::from_millis(3);
 const FORKS: u32 = 5000;
 /// So long an interpreter may take to start, with all that is imported into it.
 const STARTING: Duration = Duration::from_mins(1);
+/// So long after its death a process may be said to have been a program.
+const CLAIM: Duration = Duration::from_secs(2);
 /// So many jails in a row that came to nothing, and the pool is given up for a while.
 const FAILURES: u32 = 3;
 
@@ -46,8 +48,8 @@ pub(super) struct Pool {
     failures: u32,
     cells: Vec<Cell>,
     queue: VecDeque<(Order, Handed)>,
-    /// Who died while an interpreter forked: a short program may end before its number is known here.
-    unclaimed: Vec<(Pid, End)>,
+    /// Strangers who died while an interpreter forked, and when: a short program may end before its number is known here.
+    unclaimed: Vec<(Pid, End, Instant)>,
     last_call: Instant,
 }
 
@@ -196,8 +198,13 @@ impl Pool {
         self.cells.iter_mut().find(|cell| cell.state() == State::Empty).is_some_and(|cell| cell.give_to_new(order, handed))
     }
 
-    /// Takes note of a dead child; what is left of a jail that is gone with it.
-    pub(super) fn died(&mut self, pid: Pid, end: &End) -> Option<Remains> {
+    /// Whether a child of the spawner with this number is of the pool.
+    pub(super) fn knows(&self, pid: Pid) -> bool {
+        self.zygote.iter().chain(&self.former).any(|zygote| zygote.pid == pid) || self.cells.iter().any(|cell| cell.knows(pid))
+    }
+
+    /// Takes note of a dead child, which may be a stranger to everybody; what is left of a jail that is gone with it.
+    pub(super) fn died(&mut self, pid: Pid, end: &End, stranger: bool) -> Option<Remains> {
         self.cells.iter_mut().for_each(|cell| cell.died(pid, end));
         if let Some(zygote) = self.zygote.take_if(|zygote| zygote.pid == pid) {
             self.failures += u32::from(!zygote.ready);
@@ -206,11 +213,19 @@ impl Pool {
         if self.cells.iter().any(|cell| cell.is_of(pid) && !matches!(cell.state(), State::Taken | State::Ready)) {
             self.failures += 1;
         }
-        if self.awaits_numbers() {
-            self.unclaimed.push((pid, end.clone()));
+        if stranger && self.awaits_numbers() {
+            // Nobody else is in there: numbers are given away again, and quickly where many programs run.
+            self.unclaimed.retain(|(_, _, when)| when.elapsed() < CLAIM);
+            self.unclaimed.push((pid, end.clone(), Instant::now()));
         }
         let gone = self.cells.iter().position(|cell| cell.is_of(pid))?;
-        Some(self.cells.remove(gone).into_remains())
+        let remains = self.cells.remove(gone).into_remains();
+        let cells = &self.cells;
+        self.former.take_if(|former| !cells.iter().any(|cell| former.forking.contains(&cell.init())));
+        if !self.awaits_numbers() {
+            self.unclaimed.clear();
+        }
+        Some(remains)
     }
 
     /// Whether an interpreter has yet to say what it forked.
@@ -231,7 +246,9 @@ impl Pool {
     fn do_without(&mut self, zygote: Zygote) {
         self.forks = 0;
         self.cells.iter_mut().filter(|cell| cell.state() == State::Seating && cell.may_be_given_one()).for_each(Cell::end);
-        self.former = Some(zygote).filter(|zygote| !zygote.forking.is_empty());
+        if !zygote.forking.is_empty() {
+            self.former = Some(zygote);
+        }
     }
 
     /// Ends the pool and every jail of it; what is left are the memory groups, to be removed when all are dead.
@@ -344,8 +361,9 @@ impl Pool {
             } else {
                 cell.end();
             }
-            if let Some((dead, end)) = self.unclaimed.iter().find(|(dead, _)| dead.as_raw_nonzero().get() == pid) {
-                cell.died(*dead, end);
+            if let Some(at) = self.unclaimed.iter().position(|(dead, ..)| dead.as_raw_nonzero().get() == pid) {
+                let (dead, end, _) = self.unclaimed.swap_remove(at);
+                cell.died(dead, &end);
             }
         }
         if !self.awaits_numbers() {

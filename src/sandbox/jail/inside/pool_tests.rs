@@ -122,7 +122,7 @@ fn three_jails_in_a_row_that_come_to_nothing_end_the_pool() {
     step(&mut pool);
     for number in 1..=3 {
         assert!(!pool.is_broken());
-        pool.died(Pid::from_raw(ABSENT + number).unwrap(), &End::default());
+        pool.died(Pid::from_raw(ABSENT + number).unwrap(), &End::default(), true);
     }
     assert!(pool.is_broken() && matches!(step(&mut pool), Step::None));
 }

@@ -60,7 +60,7 @@ fn a_program_that_ends_before_its_number_is_known_is_heard_of_when_it_is() {
     assert!(has_a_call(&others[0]));
     let end = End { exit: Some(3), ..End::default() };
     for pid in [76, 77, 78] {
-        assert!(pool.died(Pid::from_raw(pid).unwrap(), &End { exit: Some(pid), ..end.clone() }).is_none());
+        assert!(pool.died(Pid::from_raw(pid).unwrap(), &End { exit: Some(pid), ..end.clone() }, true).is_none());
     }
     order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
     step(&mut pool);
@@ -86,14 +86,10 @@ fn a_pool_gives_nothing_up_while_an_interpreter_comes_for_a_call() {
     begins(&others[0]);
     pool.failures = FAILURES;
     assert!(pool.is_waited_for() && !pool.is_broken());
-    // Nor does the jail end: it is only late that its number is heard.
-    pool.cells[0].grow_old();
-    step(&mut pool);
-    assert!(pool.zygote.is_some() && pool.count(State::Seating) == 1);
     order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
     step(&mut pool);
     assert!(!pool.is_waited_for() && pool.is_broken());
-    pool.died(Pid::from_raw(77).unwrap(), &End::default());
+    pool.died(Pid::from_raw(77).unwrap(), &End::default(), true);
     assert!(hears_of_an_end(&others[0]));
 }
 
@@ -103,10 +99,10 @@ fn what_an_interpreter_forked_before_its_death_is_heard_of_and_the_rest_is_given
     step(&mut pool);
     begins(&others[0]);
     let dead = pool.zygote.as_ref().unwrap().pid;
-    pool.died(dead, &End::default());
+    pool.died(dead, &End::default(), true);
     assert_eq!((pool.zygote.is_none(), pool.count(State::Seating), pool.failures), (true, 2, 0));
     // The program may end before.
-    pool.died(Pid::from_raw(77).unwrap(), &End::default());
+    pool.died(Pid::from_raw(77).unwrap(), &End::default(), true);
     order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
     drop(told);
     // That it had not read everything is heard first.
@@ -116,8 +112,62 @@ fn what_an_interpreter_forked_before_its_death_is_heard_of_and_the_rest_is_given
     assert!(hears_of_an_end(&others[0]) && pool.count(State::Seating) == 1);
     step(&mut pool);
     assert_eq!((pool.former.is_none(), pool.count(State::Seating), pool.failures), (true, 0, 0));
-    pool.died(pool.cells[1].init(), &End::default());
+    pool.died(pool.cells[1].init(), &End::default(), true);
     assert!(is_given_back(&servers[1]) && pool.unclaimed.is_empty());
+}
+
+#[test]
+fn a_number_that_is_given_away_again_ends_no_program() {
+    let (mut pool, others, told, _servers) = waiting(2, 2);
+    step(&mut pool);
+    others.iter().for_each(begins);
+    // Forks are outstanding all the time, as in a burst: nobody whom somebody knows is kept, and nobody twice.
+    order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
+    step(&mut pool);
+    let program = Pid::from_raw(77).unwrap();
+    assert!(pool.knows(program) && pool.knows(pool.cells[0].init()));
+    pool.died(program, &End::default(), false);
+    assert!(hears_of_an_end(&others[0]) && !pool.knows(program) && pool.unclaimed.is_empty());
+    order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
+    step(&mut pool);
+    assert!(!hears_of_an_end(&others[1]) && pool.knows(program));
+    // What was claimed is gone, and so is what nobody has claimed for long.
+    let (mut pool, others, told, _servers) = waiting(2, 2);
+    step(&mut pool);
+    others.iter().for_each(begins);
+    pool.died(program, &End::default(), true);
+    order::send(told.as_fd(), &Word::Forked(77), &[]).unwrap();
+    step(&mut pool);
+    assert!(hears_of_an_end(&others[0]) && pool.unclaimed.is_empty());
+    pool.died(program, &End::default(), true);
+    pool.unclaimed[0].2 = Instant::now().checked_sub(CLAIM).unwrap();
+    pool.died(Pid::from_raw(78).unwrap(), &End::default(), true);
+    assert_eq!(pool.unclaimed.len(), 1);
+}
+
+#[test]
+fn what_a_dead_interpreter_owes_is_not_waited_for_once_the_jails_are_gone() {
+    let (mut pool, others, _told, _servers) = waiting(1, 1);
+    step(&mut pool);
+    begins(&others[0]);
+    let dead = pool.zygote.as_ref().unwrap().pid;
+    pool.died(dead, &End::default(), false);
+    pool.died(Pid::from_raw(77).unwrap(), &End::default(), true);
+    assert!(pool.former.is_some() && pool.unclaimed.len() == 1);
+    pool.died(pool.cells[0].init(), &End::default(), false);
+    assert!(pool.former.is_none() && pool.unclaimed.is_empty() && !pool.is_waited_for());
+}
+
+#[test]
+fn a_program_whose_number_is_never_heard_keeps_no_jail_from_being_filled() {
+    let (mut pool, others, _told, _servers) = waiting(1, 1);
+    step(&mut pool);
+    begins(&others[0]);
+    assert!(pool.is_waited_for());
+    pool.cells[0].grow_old();
+    step(&mut pool);
+    assert_eq!((pool.count(State::Taken), pool.count(State::Seating), pool.is_waited_for()), (1, 0, false));
+    assert!(pool.zygote.is_some(), "it did begin");
 }
 
 #[test]
@@ -127,7 +177,7 @@ fn a_call_whose_interpreter_cannot_fork_is_given_back() {
     order::send(told.as_fd(), &Word::Forked(0), &[]).unwrap();
     step(&mut pool);
     assert_eq!((pool.count(State::Taken), pool.failures), (1, 1));
-    pool.died(pool.cells[0].init(), &End::default());
+    pool.died(pool.cells[0].init(), &End::default(), true);
     assert!(is_given_back(&servers[0]));
 }
 
@@ -172,7 +222,7 @@ fn an_interpreter_that_does_not_answer_is_done_without() {
     pool.cells[0].grow_old();
     step(&mut pool);
     assert!(pool.zygote.is_none() && pool.count(State::Taken) == 1);
-    pool.died(pool.cells[0].init(), &End::default());
+    pool.died(pool.cells[0].init(), &End::default(), true);
     assert!(is_given_back(&servers[0]));
     pool.last_call = Instant::now().checked_sub(QUIET).unwrap();
     assert!(matches!(step(&mut pool), Step::Zygote));

@@ -26,6 +26,11 @@ impl Retired {
         &self.0
     }
 
+    /// Whether a child of the spawner with this number is of it.
+    pub(super) fn knows(&self, pid: Pid) -> bool {
+        self.0.knows(pid)
+    }
+
     /// Hears what is said to it.
     pub(super) fn hear(&mut self, heard: &Heard) {
         self.0.hear(heard);

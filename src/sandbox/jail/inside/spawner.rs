@@ -169,7 +169,10 @@ impl Spawner {
             while let Ok(Some(_)) = self.signals.read_signal() {}
         }
         while let Some((pid, end)) = raw::reap() {
-            for Remains { group, net } in self.pools.iter_mut().filter_map(|pool| pool.died(pid, &end)) {
+            let stranger = !(self.pools.iter().any(|pool| pool.knows(pid))
+                || self.retired.iter().any(|retired| retired.knows(pid))
+                || self.alone.iter().any(|alone| alone.supervisor == pid));
+            for Remains { group, net } in self.pools.iter_mut().filter_map(|pool| pool.died(pid, &end, stranger)) {
                 if let Some(group) = group {
                     self.place.take_back(group);
                 }
