@@ -88,11 +88,11 @@ impl Keeper<'_> {
                 Ok(()) => program::run(self.order, handed, built, self.inside, None, self.site, program::others(self.order, self.site)),
             },
             Ok(Some(child)) => {
-                let meter = handed.is_kept().then(|| self.inside.try_clone().ok()).flatten();
+                let kept = handed.is_kept();
                 drop(handed);
                 // The program may have the same user: it shall not read this process's memory.
                 let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-                let watch = init::watch(self.order, self.site).telling(meter);
+                let watch = init::watch(self.order, self.site).telling(kept, self.inside);
                 let end = init::attend(self.order, &init::Program::Child(child), &signals, watch, Reach::One(child), None);
                 // Those that the program left in the namespaces are dead with their init.
                 if let Some(wrapped) = wrapped {

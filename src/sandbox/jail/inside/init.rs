@@ -30,8 +30,7 @@ pub(super) fn run(order: &Order, handed: Streams, shown: trees::Shown, built: Bu
     if !tie(inside) {
         return ExitCode::FAILURE;
     }
-    let meter = handed.is_kept().then(|| inside.try_clone().ok()).flatten();
-    let watch = watch(order, shown.site.as_ref()).telling(meter);
+    let watch = watch(order, shown.site.as_ref()).telling(handed.is_kept(), inside);
     match started(order, handed, shown, built, inside) {
         Err(word) => say(&word),
         Ok(Step::Program(code)) => code,

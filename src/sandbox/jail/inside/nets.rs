@@ -79,6 +79,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+    use crate::sandbox::jail::order;
 
     #[test]
     fn only_what_says_that_there_is_none_has_none() {
@@ -91,6 +92,7 @@ mod tests {
     /// Only the calling thread changes its network namespace.
     #[test]
     fn a_namespace_with_a_socket_serves_no_other_jail_and_an_empty_one_does() {
+        let (carrier, received) = order::channel().unwrap();
         if nix::sched::unshare(CloneFlags::CLONE_NEWNET).is_err() {
             println!("skipped: network namespaces cannot be made here by this user; run it as root");
             return;
@@ -98,8 +100,8 @@ mod tests {
         let (mut nets, used) = (Nets::default(), own().unwrap());
         let number = |net: &OwnedFd| rustix::fs::fstat(net).unwrap().st_ino;
         let (left, other) = UnixStream::pair().unwrap();
-        // In flight in its own message, a socket outlives every process.
-        let on_its_way = (left.try_clone().unwrap(), other.try_clone().unwrap());
+        // On its way in a message to somebody elsewhere, it outlives whoever made it.
+        order::send_bytes(carrier.as_fd(), b"one", &[left.as_fd()]).unwrap();
         let again = used.try_clone().unwrap();
         nets.take_back(used);
         let home = number(&own().unwrap());
@@ -108,8 +110,8 @@ mod tests {
         assert_eq!(number(&own().unwrap()), home);
         drop((left, other));
         nets.take_back(again.try_clone().unwrap());
-        assert!(nets.step_in().is_none(), "the copies are sockets as well");
-        drop(on_its_way);
+        assert!(nets.step_in().is_none(), "one is on its way");
+        drop((carrier, received));
         nets.take_back(again.try_clone().unwrap());
         let entered = nets.step_in().unwrap();
         assert_eq!([number(&entered), number(&own().unwrap())], [number(&again); 2]);

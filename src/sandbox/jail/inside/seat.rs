@@ -68,13 +68,8 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
     let clock = init::Clock { call: &call, wall: go.wall, started };
-    let watch = init::watch(order, None).telling(meter(kept, &call));
+    let watch = init::watch(order, None).telling(kept, &call);
     told(order, &init::Program::Joined(ends, process), &signals, watch, clock, |_| ())
-}
-
-/// Where a session's processor time is told.
-fn meter(kept: bool, call: &OwnedFd) -> Option<OwnedFd> {
-    kept.then(|| call.try_clone().ok()).flatten()
 }
 
 /// Attends the program, and tells of its end. Every other process of the jail is dead by then; what is left is this one, and the taking down of
@@ -193,7 +188,7 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, go: &Go, handed: Handed, 
             drop((program, roots, files, doorway));
             // What there is to say of its start, it says itself.
             let clock = init::Clock { call: &call, wall: go.wall, started: None };
-            let watch = init::watch(&order, None).telling(meter(kept, &call));
+            let watch = init::watch(&order, None).telling(kept, &call);
             told(&order, &init::Program::Child(child), &signals, watch, clock, |end| {
                 end.stopped = end.stopped.take().or_else(|| counter.as_ref().and_then(|counter| cell::oom(cgroup::counted(counter))));
                 let used = attend::used();

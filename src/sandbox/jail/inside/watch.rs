@@ -81,8 +81,9 @@ impl Watch {
         }
     }
 
-    /// The same watch, which tells of the processor time here, where that is wanted.
-    pub(super) fn telling(mut self, to: Option<OwnedFd>) -> Self {
+    /// The same watch, which tells of the processor time of a session on this channel, and of that of nothing else.
+    pub(super) fn telling(mut self, is_session: bool, channel: &OwnedFd) -> Self {
+        let to = is_session.then(|| channel.try_clone().ok()).flatten();
         self.meter = to.map(|to| Meter { to, told: 0 });
         self
     }
