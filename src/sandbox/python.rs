@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OnceCell, mpsc};
@@ -25,12 +25,14 @@ pub(super) struct Room {
     roots: Arc<Roots>,
     egress: Arc<Egress>,
     jail: OnceCell<Jail>,
+    /// What runs before the programs of a manifest, the one of the last call.
+    hook: Mutex<Option<(Arc<Manifest>, Arc<str>)>>,
     under_way: UnderWay,
 }
 
 impl Room {
     pub(super) fn new(settings: Settings, roots: Arc<Roots>, egress: Arc<Egress>) -> Self {
-        Self { settings, roots, egress, jail: OnceCell::new(), under_way: UnderWay::default() }
+        Self { settings, roots, egress, jail: OnceCell::new(), hook: Mutex::default(), under_way: UnderWay::default() }
     }
 
     pub(super) async fn run(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
@@ -147,8 +149,7 @@ impl Room {
         let rules = &manifest.python;
         let wall = action.timeout_s.map_or(rules.timeout, |asked| rules.timeout.min(Duration::from_secs(asked)));
         let mut spec = JailSpec::new(action.code);
-        let checked = program::rules(rules);
-        spec.prelude = Some(crate::python::import_hook(&checked));
+        spec.prelude = Some(self.hook(manifest));
         spec.stdin = action.stdin.into_bytes();
         // Exactly the roots the level was judged for: those the profile has, writable only where it may write.
         let roots = python_roots(manifest, &terms.profile);
@@ -173,6 +174,17 @@ impl Room {
         spec.profile.clone_from(&terms.profile);
         spec.session = action.session.map(|handle| if handle == "new" { Session::New } else { Session::Known(handle) });
         Ok(spec)
+    }
+
+    /// What runs before a program; written once for a manifest.
+    fn hook(&self, manifest: &Arc<Manifest>) -> Arc<str> {
+        let mut last = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, hook)) = last.as_ref().filter(|(of, _)| Arc::ptr_eq(of, manifest)) {
+            return Arc::clone(hook);
+        }
+        let hook: Arc<str> = crate::python::import_hook(&program::rules(&manifest.python)).into();
+        *last = Some((Arc::clone(manifest), Arc::clone(&hook)));
+        hook
     }
 
     /// A root as the program sees it: with its mode, what is denied in it masked, writable only where nothing is.

@@ -12,7 +12,7 @@ fn stdin_prelude_environment_and_start_folder_reach_the_program() {
     let world = World::new();
     let mut spec = world.spec("import sys, os\nprint(sys.stdin.read(), os.environ['COLOUR'], os.getcwd(), 'prelude_name' in globals())");
     spec.stdin = b"h\xc3\xa9".to_vec();
-    spec.prelude = Some("prelude_name = 1".to_owned());
+    spec.prelude = Some("prelude_name = 1".into());
     spec.env.insert("COLOUR".to_owned(), "blue".to_owned());
     assert_eq!(world.run(&spec).unwrap().stdout, "hé blue /roots/work False\n");
     spec.start_dir = Some("/roots/shelf".to_owned());

@@ -120,7 +120,7 @@ fn a_session_ends_when_its_walls_are_not_those_that_are_asked_for() {
         ("a name stands for another folder", &|spec| spec.roots[0].dir = open(world.canary.path())),
         ("memory", &|spec| spec.limits.memory /= 2),
         ("the environment", &|spec| drop(spec.env.insert("A".to_owned(), "b".to_owned()))),
-        ("what runs first", &|spec| spec.prelude = Some("import sys".to_owned())),
+        ("what runs first", &|spec| spec.prelude = Some("import sys".into())),
     ];
     for (name, change) in changes {
         let handle = begin();

@@ -103,7 +103,7 @@ impl Link {
                     Arc::clone(running.insert(Arc::new(self.start()?)))
                 }
             };
-            let sent = link.socket.async_io(Interest::WRITABLE, || order::send(link.socket.as_fd(), order, fds));
+            let sent = link.socket.async_io(Interest::WRITABLE, || order::send_order(link.socket.as_fd(), order, fds));
             match tokio::time::timeout(HUNG, sent).await {
                 Ok(Ok(())) => {
                     let number = link.sent.fetch_add(1, Ordering::Relaxed) + 1;

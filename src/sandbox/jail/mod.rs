@@ -11,6 +11,7 @@ mod ground;
 mod harvest;
 mod inside;
 mod interpreter;
+mod kind;
 mod link;
 mod native;
 pub(in crate::sandbox) mod order;

@@ -14,8 +14,9 @@ use super::collect::sealed;
 use super::doorway;
 use super::ground::Ground;
 use super::interpreter::Interpreter;
+use super::kind::{self, Kind, Plan, RootOrder};
 use super::link::{self, Link};
-use super::order::{self, Order, RootOrder};
+use super::order::{self, Asked, Order};
 use super::outcome::{NoRun, Outcome};
 use super::preludes::Preludes;
 use super::sessions::Sessions;
@@ -33,6 +34,7 @@ pub(super) struct Native {
     spawner: Link,
     code: OnceLock<OwnedFd>,
     preludes: Preludes,
+    kinds: kind::Made,
     preload: Vec<String>,
     pub(super) interpreter: Arc<Interpreter>,
     sessions: Arc<Sessions>,
@@ -53,6 +55,7 @@ impl Native {
             spawner: Link::new(settings.helper.clone()),
             code: OnceLock::new(),
             preludes: Preludes::default(),
+            kinds: kind::Made::default(),
             preload: settings.preload.clone(),
             interpreter: Arc::clone(interpreter),
             sessions: Sessions::new(settings.sessions),
@@ -60,7 +63,7 @@ impl Native {
     }
 
     async fn call(&self, spec: &JailSpec, cancel: &CancellationToken, progress: Progress) -> Result<Outcome, NoRun> {
-        self.make(spec, self.order(spec), cancel, progress).await
+        self.make(spec, self.order(spec)?, cancel, progress).await
     }
 
     /// Runs a program of the operator's: `interpreter` says what it is and what it sees.
@@ -68,7 +71,8 @@ impl Native {
     /// # Errors
     /// As for any call.
     pub(super) async fn call_as(&self, spec: &JailSpec, interpreter: Interpreter, cancel: &CancellationToken) -> Result<Outcome, NoRun> {
-        self.make(spec, Order { interpreter, ..self.order(spec) }, cancel, None).await
+        let kind = Kind::new(Plan { interpreter, ..self.plan(spec) });
+        self.make(spec, Order { kind: kind.map_err(unsaid)?, asked: asked(spec) }, cancel, None).await
     }
 
     /// Hands an order to the spawner; the five descriptors are standard input, output, error, the program, the report.
@@ -118,8 +122,10 @@ impl Native {
         let mut spec = JailSpec::new("print(6 * 7)");
         spec.require.clear();
         spec.fresh = true;
-        let order = Order { ground: ground.clone(), ..self.order(&spec) };
-        match self.make(&spec, order, &CancellationToken::new(), None).await {
+        let kind = Kind::new(Plan { ground: ground.clone(), ..self.plan(&spec) });
+        let order = kind.map(|kind| Order { kind, asked: asked(&spec) }).map_err(unsaid);
+        let made = async { self.make(&spec, order?, &CancellationToken::new(), None).await };
+        match made.await {
             Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
             Ok(outcome) => {
                 let said = outcome.evidence.unwrap_or_else(|| outcome.stderr.trim().to_owned());
@@ -131,25 +137,45 @@ impl Native {
     }
 
     /// The order of a call.
-    pub(super) fn order(&self, spec: &JailSpec) -> Order {
-        let roots =
-            spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable, masked: root.masked.clone() });
-        Order {
+    ///
+    /// # Errors
+    /// [`NoRun::Fault`].
+    pub(super) fn order(&self, spec: &JailSpec) -> Result<Order, NoRun> {
+        let kind = self.kinds.of(spec, &self.ground(), || self.plan(spec)).map_err(unsaid)?;
+        Ok(Order { kind, asked: asked(spec) })
+    }
+
+    /// What the order of a call has in common with others.
+    pub(super) fn plan(&self, spec: &JailSpec) -> Plan {
+        let roots = spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable });
+        Plan {
             ground: self.ground(),
             interpreter: if spec.network.is_some() { self.interpreter.with_certificates() } else { Interpreter::clone(&self.interpreter) },
-            limits: spec.limits,
+            limits: kind::timeless(spec.limits),
             env: environment(spec),
             require: spec.require.clone(),
             roots: roots.collect(),
-            start_dir: spec.start(),
             preload: self.preload.clone(),
-            prelude: spec.prelude.clone(),
-            fresh: spec.fresh,
+            prelude: spec.prelude.as_deref().map(str::to_owned),
             network: spec.network.is_some(),
             command: spec.command.clone(),
-            profile: spec.profile.clone(),
         }
     }
+}
+
+/// What the order of a call has for itself.
+fn asked(spec: &JailSpec) -> Asked {
+    Asked {
+        wall: spec.limits.wall,
+        start_dir: spec.start(),
+        masked: spec.roots.iter().map(|root| root.masked.clone()).collect(),
+        fresh: spec.fresh,
+        profile: spec.profile.clone(),
+    }
+}
+
+fn unsaid(why: String) -> NoRun {
+    NoRun::fault("writing an order", why)
 }
 
 impl Backend for Native {

@@ -1,9 +1,10 @@
 //! The words between the server and its jail process, and how they travel with their descriptors.
 
-use std::collections::BTreeMap;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, recvmsg,
@@ -11,80 +12,47 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::ground::Ground;
-use super::interpreter::Interpreter;
+use super::kind::{Kind, Known, RootOrder};
 use super::outcome::{Limit, Usage};
-use super::spec::{Layer, Layers, Limits};
+use super::spec::Layers;
 
 /// One call, as the jail process gets it. Its descriptors come in the order channel of the call, ticket, standard input, output, error,
 /// program, report, compiled bootstrap, then the roots.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone)]
 pub(crate) struct Order {
-    /// What the jail is built on.
-    pub(crate) ground: Ground,
-    /// The interpreter and what it needs to see.
-    pub(crate) interpreter: Interpreter,
-    /// How much the program may use.
-    pub(crate) limits: Limits,
-    /// Its environment, whole.
-    pub(crate) env: BTreeMap<String, String>,
-    /// What must stand.
-    pub(crate) require: Vec<Layer>,
-    /// The roots, in the order of their descriptors.
-    pub(crate) roots: Vec<RootOrder>,
-    /// Where it starts.
+    /// What it shares with other calls.
+    pub(crate) kind: Arc<Kind>,
+    /// What it does not.
+    pub(crate) asked: Asked,
+}
+
+/// What is a call's own.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    /// How long its program may take.
+    pub(crate) wall: Duration,
+    /// Where that starts.
     pub(crate) start_dir: String,
-    /// Modules that a waiting interpreter has imported.
-    pub(crate) preload: Vec<String>,
-    /// What runs before the program; a waiting interpreter has compiled it.
-    pub(crate) prelude: Option<String>,
+    /// For each root what must not be seen in it.
+    pub(crate) masked: Vec<Vec<String>>,
     /// Start from nothing.
     pub(crate) fresh: bool,
-    /// Whether the program has a doorway to the server's gateway.
-    pub(crate) network: bool,
-    /// The arguments of a program that is no interpreter, its own name first; empty for Python.
-    pub(crate) command: Vec<String>,
     /// The profile it is made under, for those who watch.
     pub(crate) profile: String,
 }
 
 impl Order {
-    /// Whether a jail that waits for one of the two serves the other as well: all is the same but the time, the start folder, the masks, whose
-    /// it is, and whether an interpreter may wait for it.
-    pub(crate) fn is_of_kind(&self, other: &Self) -> bool {
-        // Whole, so that a new field has to be thought of here.
-        let Self {
-            ground,
-            interpreter,
-            limits,
-            env,
-            require,
-            roots,
-            start_dir: _,
-            preload,
-            prelude,
-            fresh: _,
-            network,
-            command,
-            profile: _,
-        } = other;
-        let same_root = |(one, two): (&RootOrder, &RootOrder)| (&one.name, one.writable) == (&two.name, two.writable);
-        self.limits == Limits { wall: self.limits.wall, ..*limits }
-            && (&self.ground, &self.env, &self.require, &self.preload, &self.command) == (ground, env, require, preload, command)
-            && (self.roots.len() == roots.len() && self.roots.iter().zip(roots).all(same_root))
-            && (self.network, &self.prelude, &self.interpreter) == (*network, prelude, interpreter)
+    /// The roots, each with what must not be seen in it.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = (&RootOrder, &[String])> {
+        self.kind.roots.iter().zip(self.asked.masked.iter().map(Vec::as_slice))
     }
 }
 
 /// What a jail that waits does not know yet of the call it gets. The descriptors are those of an [`Order`], the roots as mounts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Go {
-    /// Where the program starts.
-    pub(crate) start_dir: String,
-    /// How long it may take.
-    pub(crate) wall: std::time::Duration,
-    /// For each root what must not be seen in it.
-    pub(crate) masked: Vec<Vec<String>>,
+    /// What the call asks for.
+    pub(crate) asked: Asked,
     /// There is no interpreter in the jail, and the call starts one. What its groups need comes after the roots.
     pub(crate) new_program: Option<Groups>,
 }
@@ -96,17 +64,6 @@ pub(crate) struct Groups {
     pub(crate) doors: usize,
     /// Whether the file comes last that counts the processes killed for memory.
     pub(crate) counted: bool,
-}
-
-/// One root of an order.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct RootOrder {
-    /// Its name.
-    pub(crate) name: String,
-    /// Whether the program may write.
-    pub(crate) writable: bool,
-    /// What it must not see into.
-    pub(crate) masked: Vec<String>,
 }
 
 /// What the jail process says.
@@ -175,12 +132,22 @@ pub(crate) fn send<T: Serialize>(socket: BorrowedFd<'_>, value: &T, fds: &[Borro
     send_bytes(socket, &serde_json::to_vec(value)?, fds)
 }
 
+/// Sends an order with its descriptors as one message: how long the text of its kind is, that text, then what is its own.
+///
+/// # Errors
+/// As for [`send`].
+pub(crate) fn send_order(socket: BorrowedFd<'_>, order: &Order, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let kind = order.kind.text();
+    let length = u32::try_from(kind.len()).map_err(io::Error::other)?.to_le_bytes();
+    send_with(socket, &[&length, kind, &serde_json::to_vec(&order.asked)?], fds, SendFlags::NOSIGNAL)
+}
+
 /// As [`send`], without descriptors, but never waits for room.
 ///
 /// # Errors
 /// What went wrong; that there is no room among it.
 pub(crate) fn send_now<T: Serialize>(socket: BorrowedFd<'_>, value: &T) -> io::Result<()> {
-    send_with(socket, &serde_json::to_vec(value)?, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+    send_with(socket, &[&serde_json::to_vec(value)?], &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
 }
 
 /// Sends bytes with descriptors as one message.
@@ -188,21 +155,23 @@ pub(crate) fn send_now<T: Serialize>(socket: BorrowedFd<'_>, value: &T) -> io::R
 /// # Errors
 /// What went wrong; a closed peer among it.
 pub(crate) fn send_bytes(socket: BorrowedFd<'_>, text: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    send_with(socket, text, fds, SendFlags::NOSIGNAL)
+    send_with(socket, &[text], fds, SendFlags::NOSIGNAL)
 }
 
-fn send_with(socket: BorrowedFd<'_>, text: &[u8], fds: &[BorrowedFd<'_>], flags: SendFlags) -> io::Result<()> {
+fn send_with(socket: BorrowedFd<'_>, parts: &[&[u8]], fds: &[BorrowedFd<'_>], flags: SendFlags) -> io::Result<()> {
     let other = |what: String| io::Error::other(what);
-    if text.len() > LARGEST || fds.len() > MOST_FDS {
-        return Err(other(format!("a message of {} bytes and {} descriptors is too large", text.len(), fds.len())));
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    if length > LARGEST || fds.len() > MOST_FDS {
+        return Err(other(format!("a message of {length} bytes and {} descriptors is too large", fds.len())));
     }
     let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(other("too many descriptors for one message".to_owned()));
     }
-    let sent = rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(text)], &mut control, flags))?;
-    if sent == text.len() { Ok(()) } else { Err(other("a message was cut".to_owned())) }
+    let parts: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    let sent = rustix::io::retry_on_intr(|| sendmsg(socket, &parts, &mut control, flags))?;
+    if sent == length { Ok(()) } else { Err(other("a message was cut".to_owned())) }
 }
 
 /// Receives one value with its descriptors; `None` when the peer has closed.
@@ -211,6 +180,20 @@ fn send_with(socket: BorrowedFd<'_>, text: &[u8], fds: &[BorrowedFd<'_>], flags:
 /// The text of what went wrong.
 pub(crate) fn receive<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Option<(T, Vec<OwnedFd>)>, String> {
     receive_with(socket, RecvFlags::CMSG_CLOEXEC)
+}
+
+/// Receives an order with its descriptors; `None` when the peer has closed.
+///
+/// # Errors
+/// As for [`receive`].
+pub(crate) fn receive_order(socket: BorrowedFd<'_>, known: &mut Known) -> Result<Option<(Order, Vec<OwnedFd>)>, String> {
+    let Some((text, fds)) = receive_bytes(socket, RecvFlags::CMSG_CLOEXEC)? else { return Ok(None) };
+    let cut = || "an order was cut".to_owned();
+    let (length, rest) = text.split_first_chunk().ok_or_else(cut)?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|e| e.to_string())?;
+    let (kind, asked) = rest.split_at_checked(length).ok_or_else(cut)?;
+    let order = Order { kind: known.read(kind)?, asked: serde_json::from_slice(asked).map_err(|e| e.to_string())? };
+    Ok(Some((order, fds)))
 }
 
 /// As [`receive`], but never waits.
@@ -222,6 +205,11 @@ pub(crate) fn receive_now<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>
 }
 
 fn receive_with<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -> Result<Option<(T, Vec<OwnedFd>)>, String> {
+    let Some((text, fds)) = receive_bytes(socket, flags)? else { return Ok(None) };
+    serde_json::from_slice(&text).map(|value| Some((value, fds))).map_err(|e| e.to_string())
+}
+
+fn receive_bytes(socket: BorrowedFd<'_>, flags: RecvFlags) -> Result<Option<(Vec<u8>, Vec<OwnedFd>)>, String> {
     // Asking for the length first is cheaper than clearing a buffer for the largest message.
     let peek = RecvFlags::PEEK | RecvFlags::TRUNC | (flags & RecvFlags::DONTWAIT);
     let (_, length) = rustix::io::retry_on_intr(|| recv(socket, &mut [0_u8; 1][..], peek)).map_err(|e| e.to_string())?;
@@ -243,8 +231,11 @@ fn receive_with<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>, flags: R
     if got.bytes == 0 {
         return Ok(None);
     }
-    let value = text.get(..got.bytes).ok_or("a message was longer than its buffer")?;
-    serde_json::from_slice(value).map(|value| Some((value, fds))).map_err(|e| e.to_string())
+    if got.bytes > text.len() {
+        return Err("a message was longer than its buffer".to_owned());
+    }
+    text.truncate(got.bytes);
+    Ok(Some((text, fds)))
 }
 
 /// A socket pair that keeps messages apart.

@@ -16,11 +16,12 @@ use super::attempt::TRIES;
 use super::backend::{Backend, Chunk, Progress, Stream};
 use super::collect::sealed;
 use super::ending::Ending;
+use super::kind::Plan;
 use super::native::{Native, Pipes, program_file};
-use super::order::{self, End, Order};
+use super::order::{self, End};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::report::{self, Reading, Report};
-use super::spec::{JailRoot, JailSpec, Layers, Session, SessionBounds};
+use super::spec::{JailRoot, JailSpec, Layers, Limits, Session, SessionBounds};
 use super::verdict::Stop;
 use super::words::{Flood, Times, Told, Words, collect};
 use super::{harvest, link};
@@ -88,7 +89,7 @@ struct Masked {
 /// What a session is built with: a manifest that says something else by now is not held by it.
 #[derive(Debug)]
 struct Walls {
-    order: Order,
+    plan: Plan,
     /// Which folders its roots are.
     roots: Vec<Option<(u64, u64)>>,
 }
@@ -97,16 +98,14 @@ impl Walls {
     /// Those that a call asks for.
     fn of(native: &Native, spec: &JailSpec) -> Self {
         let object = |root: &JailRoot| rustix::fs::fstat(&root.dir).ok().map(|facts| (facts.st_dev, facts.st_ino));
-        let mut order = native.order(spec);
-        // They are looked at by themselves.
-        order.roots.iter_mut().for_each(|root| root.masked.clear());
+        let mut plan = native.plan(spec);
         // What is left of an hour's budget differs from call to call.
-        order.limits.cpu = Duration::ZERO;
-        Self { order, roots: spec.roots.iter().map(object).collect() }
+        plan.limits.cpu = Duration::ZERO;
+        Self { plan, roots: spec.roots.iter().map(object).collect() }
     }
 
     fn are(&self, asked: &Self) -> bool {
-        self.order.is_of_kind(&asked.order) && self.roots == asked.roots && self.roots.iter().all(Option::is_some)
+        self.plan == asked.plan && self.roots == asked.roots && self.roots.iter().all(Option::is_some)
     }
 }
 
@@ -242,9 +241,8 @@ impl Sessions {
         let handle = format!("py_{:032x}", u128::from_be_bytes(bytes));
         let before = masked(spec);
         let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
-        let mut order = native.order(spec);
-        order.limits.wall = LIFE;
-        order.limits.cpu = order.limits.cpu.saturating_mul(CALLS_OF_PROCESSOR_TIME);
+        let cpu = spec.limits.cpu.saturating_mul(CALLS_OF_PROCESSOR_TIME);
+        let order = native.order(&JailSpec { limits: Limits { wall: LIFE, cpu, ..spec.limits }, ..spec.clone() })?;
         let (pipes, ends) = Pipes::new()?;
         let nothing = sealed(&[])?;
         let (stop, wall) = (Mutex::new(None), spec.limits.wall);

@@ -132,7 +132,7 @@ pub struct JailSpec {
     pub program: String,
     /// Python that runs first, in a namespace of its own, e.g. an import hook. Where it leaves a function `guard(namespace, record)`, that is called
     /// with the program's globals and a function that notes an event.
-    pub prelude: Option<String>,
+    pub prelude: Option<Arc<str>>,
     /// What the program reads from its standard input.
     pub stdin: Vec<u8>,
     /// The folders it sees.

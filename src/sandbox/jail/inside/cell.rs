@@ -276,14 +276,13 @@ impl Cell {
         fds.extend(handed.program.fds.iter().map(AsFd::as_fd));
         fds.extend(roots.iter().map(|tree| tree.fd.as_fd()));
         fds.extend(more);
-        let masked = order.roots.iter().map(|root| root.masked.clone()).collect();
-        let go = Go { start_dir: order.start_dir.clone(), wall: order.limits.wall, masked, new_program };
+        let go = Go { asked: order.asked.clone(), new_program };
         if order::send(self.channel.as_fd(), &go, &fds).is_err() {
             // It is dead, and has heard of nothing.
             self.end();
             return false;
         }
-        if let Ok(charge) = Charge::new(handed, order.limits.wall) {
+        if let Ok(charge) = Charge::new(handed, order.asked.wall) {
             self.charge = Some(charge);
         } else {
             tell(&handed.call, &Word::Returned);

@@ -20,7 +20,7 @@ use crate::sandbox::jail::order::{Order, Word};
 /// # Errors
 /// The word that refuses the call.
 pub(super) fn enter(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<trees::Shown, Word> {
-    match order.ground {
+    match order.kind.ground {
         Ground::Rooted => enter_as_root(order, roots, built),
         Ground::Unmounted => enter_without_mounts(order, roots, built),
         _ => enter_all(order, roots, built),

@@ -52,16 +52,16 @@ impl Fence {
 
     fn around(mut self, order: &Order, site: &Site) -> Result<RulesetCreated, String> {
         let (read, write) = (AccessFs::from_read(ABI::V6), writing());
-        for need in &order.interpreter.needs {
+        for need in &order.kind.interpreter.needs {
             self.path(Path::new(need), read)?;
         }
         for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"] {
             self.path(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile)?;
         }
         self.path(&site.scratch, write)?;
-        for (root, (_, dir)) in order.roots.iter().zip(&site.roots) {
+        for ((root, masked), (_, dir)) in order.roots().zip(&site.roots) {
             let access = if root.writable { write } else { read };
-            let masked: Vec<&str> = root.masked.iter().map(String::as_str).collect();
+            let masked: Vec<&str> = masked.iter().map(String::as_str).collect();
             self.folder(dir, &masked, access)?;
         }
         Ok(self.rules)

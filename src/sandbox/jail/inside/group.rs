@@ -23,12 +23,12 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
     let _ = tell(&call, &Word::Building);
     let mut built = Built::default();
     supervisor::join(order, group, &mut built);
-    let user = match (enter::eyes(), &order.ground) {
+    let user = match (enter::eyes(), &order.kind.ground) {
         (Eyes::Own, _) => None,
         (Eyes::Other(user, _), Ground::Wrapped(_)) => Some(user),
         (Eyes::Other(..), _) => Some(enter::user_of_a_call()),
     };
-    let made = match &order.ground {
+    let made = match &order.kind.ground {
         Ground::Wrapped(_) => Ok((None, roots)),
         _ => Site::make(order, roots, user).map(|site| (Some(site), Vec::new())),
     };
@@ -52,7 +52,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
         }
         Ok(((inner, inside), Some(child))) => {
             drop((inside, program, roots));
-            attend::attend(&Call { channel: call, ticket, wall: order.limits.wall }, &inner, child, Some(group), &rest)
+            attend::attend(&Call { channel: call, ticket, wall: order.asked.wall }, &inner, child, Some(group), &rest)
         }
     }
 }
@@ -105,9 +105,9 @@ impl Keeper<'_> {
 
     /// What stands around the program before it is there.
     fn surround(&self, roots: &[OwnedFd], built: &mut Built) -> Result<Option<wrap::Wrapped>, Word> {
-        if let Ground::Wrapped(program) = &self.order.ground {
+        if let Ground::Wrapped(program) = &self.order.kind.ground {
             if let Some(user) = self.user {
-                for (root, dir) in self.order.roots.iter().zip(roots) {
+                for (root, dir) in self.order.kind.roots.iter().zip(roots) {
                     super::site::admits(dir, user, root.writable).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
                 }
                 enter::become_user(user).map_err(|e| Word::Fault(format!("taking on a user: {e}")))?;
@@ -128,7 +128,7 @@ impl Keeper<'_> {
 
     /// In the program's process: its own mounts where it may make some, its own user, no privilege.
     fn prepare(&self, built: &mut Built) -> Result<(), Word> {
-        if matches!(self.order.ground, Ground::Wrapped(_)) {
+        if matches!(self.order.kind.ground, Ground::Wrapped(_)) {
             wrap::furnish(self.order, built)?;
         } else if let Some(user) = self.user {
             walls::drop_bounding_set().map_err(Word::Fault)?;

@@ -90,7 +90,7 @@ pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> 
         built.missing("memory", "bounded for each process alone: there is no /proc to add them up; mount /proc unmasked");
     }
     let unavailable = |reason| Word::Unavailable { layer: "network".to_owned(), reason };
-    let doorway = order.network.then(doorway::open).transpose().map_err(unavailable)?;
+    let doorway = order.kind.network.then(doorway::open).transpose().map_err(unavailable)?;
     built.on("network");
     Ok(doorway)
 }
@@ -118,13 +118,14 @@ pub(super) fn note_shared(built: &mut Built) {
 
 /// The watch over a call on its ground.
 pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
-    let mut watch = Watch::new(order.limits);
-    for root in order.roots.iter().filter(|root| root.writable && order.limits.disk < u64::MAX) {
+    let mut watch = Watch::new(order.kind.limits);
+    for root in order.kind.roots.iter().filter(|root| root.writable && order.kind.limits.disk < u64::MAX) {
         let place = format!("/roots/{}", root.name);
-        watch = watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), order.limits.disk, site.is_none());
+        watch =
+            watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), order.kind.limits.disk, site.is_none());
     }
     match site {
-        Some(site) => watch.below(site.scratch.clone(), order.ground.shares_processes() && site.others > 0),
+        Some(site) => watch.below(site.scratch.clone(), order.kind.ground.shares_processes() && site.others > 0),
         None => watch,
     }
 }
@@ -325,7 +326,7 @@ fn by_signal(order: &Order, end: &End) -> Option<(Limit, String)> {
         Some(nix::libc::SIGXCPU) => Some((Limit::Cpu, evidence())),
         Some(nix::libc::SIGXFSZ) => Some((Limit::Fsize, "signal 25 (file size)".to_owned())),
         // The hard limit, for a program that ignores the first signal.
-        Some(nix::libc::SIGKILL) if seconds >= order.limits.cpu.as_secs().max(1) => Some((Limit::Cpu, evidence())),
+        Some(nix::libc::SIGKILL) if seconds >= order.kind.limits.cpu.as_secs().max(1) => Some((Limit::Cpu, evidence())),
         _ => None,
     }
 }

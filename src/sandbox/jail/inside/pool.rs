@@ -101,7 +101,7 @@ impl Pool {
 
     /// Whether the pool is for calls like this one.
     pub(super) fn is_for(&self, order: &Order) -> bool {
-        self.template.is_of_kind(order)
+        self.template.kind.is(&order.kind)
     }
 
     /// What a jail of this pool is built from.
@@ -134,7 +134,7 @@ impl Pool {
     pub(super) fn tally(&self) -> Pooled {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         Pooled {
-            profile: self.template.profile.clone(),
+            profile: self.template.asked.profile.clone(),
             ready: number(self.count(State::Ready)),
             empty: number(self.count(State::Empty)),
             building: number(self.count(State::Building) + self.count(State::Seating)),

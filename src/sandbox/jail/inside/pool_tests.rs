@@ -1,17 +1,20 @@
 //! A pool without processes: what it wants, and what comes of what it hears.
 
 use super::*;
-use crate::sandbox::jail::order::RootOrder;
+use crate::sandbox::jail::kind::Kind;
+use crate::sandbox::jail::order::Asked;
 
 pub(super) fn order() -> Order {
     let interpreter = serde_json::json!({
         "program": "/usr/bin/python3", "argv0": "python3", "version": "3.11.2", "needs": [], "links": [], "module_path": [],
     });
-    serde_json::from_value(serde_json::json!({
+    let plan = serde_json::from_value(serde_json::json!({
         "ground": "Whole", "interpreter": interpreter, "limits": crate::sandbox::jail::spec::Limits::default(), "env": {}, "require": [],
-        "roots": [], "start_dir": "/tmp", "preload": [], "prelude": null, "fresh": false, "network": false, "command": [], "profile": "p",
-    }))
-    .unwrap()
+        "roots": [], "preload": [], "prelude": null, "network": false, "command": [],
+    }));
+    let asked =
+        Asked { wall: Duration::from_secs(9), start_dir: "/tmp".to_owned(), masked: Vec::new(), fresh: false, profile: "p".to_owned() };
+    Order { kind: Kind::new(plan.unwrap()).unwrap(), asked }
 }
 
 /// A pool that was quiet for long, with cells that said that they stand; the channels of their other sides.
@@ -43,31 +46,6 @@ pub(super) fn with_interpreter(pool: &mut Pool) -> OwnedFd {
     pool.add_zygote(Zygote::new(Pid::from_raw(ABSENT).unwrap(), channel));
     order::send(theirs.as_fd(), &Word::Seated, &[]).unwrap();
     theirs
-}
-
-#[test]
-fn calls_that_differ_in_time_masks_owner_and_freshness_are_of_one_kind_and_others_are_not() {
-    let one = order();
-    let mut same = one.clone();
-    same.limits.wall = Duration::from_secs(1);
-    (same.fresh, same.start_dir, same.profile) = (true, "/".to_owned(), "q".to_owned());
-    assert!(Pool::new(&one).is_for(&same));
-    let mut other = one.clone();
-    other.limits.memory -= 1;
-    let root = |name: &str, writable| RootOrder { name: name.to_owned(), writable, masked: Vec::new() };
-    let rooted = Order { roots: vec![root("a", true)], ..one.clone() };
-    for (one, other) in [
-        (&one, other),
-        (&one, Order { network: true, ..one.clone() }),
-        (&one, Order { prelude: Some("pass".to_owned()), ..one.clone() }),
-        (&one, rooted.clone()),
-        (&rooted, Order { roots: vec![root("a", false)], ..one.clone() }),
-        (&rooted, Order { roots: vec![root("a", true), root("b", true)], ..one.clone() }),
-    ] {
-        assert!(!Pool::new(one).is_for(&other) && !Pool::new(&other).is_for(one), "{other:?}");
-    }
-    let masked = Order { roots: vec![RootOrder { masked: vec!["x".to_owned()], ..root("a", true) }], ..one.clone() };
-    assert!(Pool::new(&rooted).is_for(&masked));
 }
 
 #[test]

@@ -47,11 +47,11 @@ fn become_program(
     others: u64,
 ) -> Result<std::convert::Infallible, Word> {
     let fault = |doing: &str, e: &dyn std::fmt::Display| Word::Fault(format!("{doing}: {e}"));
-    if !order.ground.shares_processes() {
+    if !order.kind.ground.shares_processes() {
         rustix::process::setsid().map_err(|e| fault("starting a process group", &e))?;
     }
     nix::sys::signal::SigSet::empty().thread_set_mask().map_err(|e| fault("clearing the signal mask", &e))?;
-    let start = site.map_or_else(|| PathBuf::from(&order.start_dir), |site| site.path(order, &order.start_dir));
+    let start = site.map_or_else(|| PathBuf::from(&order.asked.start_dir), |site| site.path(order, &order.asked.start_dir));
     rustix::process::chdir(&start).map_err(|e| fault("entering the start folder", &e))?;
     let ticket = handed.ticket.above(HIGH).map_err(|e| fault("moving a ticket", &e))?;
     let mut high = Vec::new();
@@ -62,7 +62,7 @@ fn become_program(
     for (at, fd) in (0..).zip(&high) {
         raw::place(fd.as_raw_fd(), at).map_err(|e| fault("placing a descriptor", &e))?;
     }
-    walls::limit(&order.limits, others).map_err(|e| fault("setting limits", &e))?;
+    walls::limit(&order.kind.limits, others).map_err(|e| fault("setting limits", &e))?;
     built.on("rlimits");
     if built.has("pid_namespace") {
         built.on("processes");
@@ -73,11 +73,11 @@ fn become_program(
         None => walls::landlock(order, built),
         Some(site) => fenced(order, site, built)?,
     }
-    match share(order).and_then(|()| syscalls::install(order.network)) {
+    match share(order).and_then(|()| syscalls::install(order.kind.network)) {
         Ok(()) => built.on("syscalls"),
         Err(e) => built.missing("syscalls", format!("no system call filter ({e}); enable seccomp in the kernel or the container")),
     }
-    if let Some(word) = built.shortage(&order.require) {
+    if let Some(word) = built.shortage(&order.kind.require) {
         return Err(word);
     }
     let doorway: Vec<BorrowedFd<'_>> = doorway.iter().map(AsFd::as_fd).collect();
@@ -86,16 +86,16 @@ fn become_program(
         return Err(Word::Returned);
     }
     order::send(channel.as_fd(), &Word::Started(built.all()), &doorway).map_err(|e| fault("telling of the start", &e))?;
-    let environment = site.map_or_else(|| order.env.clone(), |site| site.environment(order));
+    let environment = site.map_or_else(|| order.kind.env.clone(), |site| site.environment(order));
     let environment: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
-    let arguments = if order.command.is_empty() { arguments.as_slice() } else { order.command.as_slice() };
-    raw::execute(&order.interpreter.program, arguments, &environment).map_err(|e| fault("starting the interpreter", &e))
+    let arguments = [order.kind.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
+    let arguments = if order.kind.command.is_empty() { arguments.as_slice() } else { order.kind.command.as_slice() };
+    raw::execute(&order.kind.interpreter.program, arguments, &environment).map_err(|e| fault("starting the interpreter", &e))
 }
 
 /// Processes that the kernel counts together with those of a program that has a supervisor.
 pub(super) fn others(order: &Order, site: Option<&Site>) -> u64 {
-    match (&order.ground, site) {
+    match (&order.kind.ground, site) {
         (_, Some(site)) => site.others,
         // The supervisor is another user there.
         (Ground::Rooted, None) => walls::OWN_PROCESSES - 1,
@@ -105,21 +105,21 @@ pub(super) fn others(order: &Order, site: Option<&Site>) -> u64 {
 
 /// Refuses what a program could do to what it shares with the host.
 fn share(order: &Order) -> Result<(), String> {
-    if matches!(order.ground, Ground::Unmounted | Ground::Bare) {
+    if matches!(order.kind.ground, Ground::Unmounted | Ground::Bare) {
         commons::close_attributes()?;
     }
-    if order.ground.shares_processes() { commons::close_processes() } else { Ok(()) }
+    if order.kind.ground.shares_processes() { commons::close_processes() } else { Ok(()) }
 }
 
 /// Puts up Landlock around a program that sees the host's files, and says what of the walls that leaves.
 fn fenced(order: &Order, site: &Site, built: &mut Built) -> Result<(), Word> {
-    if order.ground == Ground::Bounded {
+    if order.kind.ground == Ground::Bounded {
         built.missing("filesystem", "off: this backend hides no file of the host");
         built.missing("landlock", "off: this backend does without");
         built.missing("processes", "off: no process namespace, and nothing stops signals to other processes of the same user");
         return Ok(());
     }
-    let alone = order.ground.shares_processes();
+    let alone = order.kind.ground.shares_processes();
     fence::restrict(order, site, alone).map_err(|reason| Word::Unavailable { layer: "filesystem".to_owned(), reason })?;
     built.on("landlock");
     built.missing("filesystem", REDUCED_FILES);

@@ -15,7 +15,8 @@ use super::layers::Built;
 use super::mend;
 use super::raw::{self, Attributes};
 use super::trees::{Shown, Tree};
-use crate::sandbox::jail::order::{Order, RootOrder, Word};
+use crate::sandbox::jail::kind::RootOrder;
+use crate::sandbox::jail::order::{Order, Word};
 
 /// Builds the root from the trees and makes it `/`. The host's mounts are gone afterwards.
 ///
@@ -34,12 +35,12 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
     for tree in shown.parts {
         attach(&tree).map_err(|e| Word::Fault(format!("attaching `/{}`: {e}", tree.at)))?;
     }
-    for (path, target) in &order.interpreter.links {
+    for (path, target) in &order.kind.interpreter.links {
         let path = path.trim_start_matches('/');
         parents(path).and_then(|()| symlinkat(target.as_str(), CWD, path).map_err(|e| e.to_string())).map_err(Word::Fault)?;
     }
     place_of_masks().map_err(Word::Fault)?;
-    for root in &order.roots {
+    for root in &order.kind.roots {
         parents(&format!("roots/{}/x", root.name)).map_err(Word::Fault)?;
     }
     show_roots(order, &shown.roots)?;
@@ -56,8 +57,8 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
 /// # Errors
 /// The word that refuses the call.
 pub(super) fn show_roots(order: &Order, roots: &[Tree]) -> Result<(), Word> {
-    for (tree, root) in roots.iter().zip(&order.roots) {
-        show_root(root, tree.fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
+    for (tree, (root, masked)) in roots.iter().zip(order.roots()) {
+        show_root(root, masked, tree.fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
     }
     Ok(())
 }
@@ -66,9 +67,9 @@ pub(super) fn show_roots(order: &Order, roots: &[Tree]) -> Result<(), Word> {
 ///
 /// # Errors
 /// The reason why it cannot be shown.
-pub(super) fn show_root(root: &RootOrder, tree: BorrowedFd<'_>) -> Result<(), String> {
+pub(super) fn show_root(root: &RootOrder, masked: &[String], tree: BorrowedFd<'_>) -> Result<(), String> {
     place(tree, &format!("roots/{}", root.name))?;
-    mask(root)
+    mask(root, masked)
 }
 
 /// Scratch space, `/proc`, `/etc` and the folder of the roots.
@@ -99,7 +100,7 @@ fn furnish(order: &Order, user: Option<u32>, built: &mut Built) -> Result<(), Wo
 pub(super) fn scratch_space(order: &Order) -> Result<(), Word> {
     let fault = |doing: &'static str| move |e: rustix::io::Errno| mend::no_mount(doing, e);
     let safe = MountFlags::NOSUID | MountFlags::NODEV;
-    let scratch = order.limits.scratch.max(64 * 1024);
+    let scratch = order.kind.limits.scratch.max(64 * 1024);
     // A file of 4 KiB needs one inode: more inodes than that would only serve to use up the kernel's memory.
     let inodes = (scratch / 4096).clamp(64, 16 * 1024);
     let options = std::ffi::CString::new(format!("mode=1777,size={scratch},nr_inodes={inodes}")).map_err(|e| Word::Fault(e.to_string()))?;
@@ -168,12 +169,12 @@ fn place_of_masks() -> Result<(), String> {
 const MASK_FOLDER: &str = ".nothing-folder";
 const MASK_FILE: &str = ".nothing-file";
 
-fn mask(root: &RootOrder) -> Result<(), String> {
-    if root.masked.is_empty() {
+fn mask(root: &RootOrder, masked: &[String]) -> Result<(), String> {
+    if masked.is_empty() {
         return Ok(());
     }
     let base = open(format!("roots/{}", root.name), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?;
-    for path in &root.masked {
+    for path in masked {
         cover(&base, path).map_err(|e| format!("a denied entry cannot be covered ({e})"))?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
@@ -13,8 +14,7 @@ use super::layers::Built;
 use super::supervisor::{self, Handed};
 use super::watch::Watch;
 use super::{attend, cell, cgroup, enter, init, nets, program, raw, root, walls};
-use crate::sandbox::jail::order::{self, End, Go, Groups, Order, RootOrder, Word};
-use crate::sandbox::jail::spec::Limits;
+use crate::sandbox::jail::order::{self, Asked, End, Go, Groups, Order, Word};
 
 /// Builds, waits, runs one call. `seat` leads to the spawner.
 pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) -> ExitCode {
@@ -27,10 +27,10 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     if speaks_first(&jail.program, seat) {
         let Some((go, handed)) = call(seat) else { return ExitCode::SUCCESS };
         if let Some(groups) = &go.new_program {
-            return alone(order, &mut built, jail, &go, handed, groups);
+            return alone(&given_to(order, &go.asked), &mut built, jail, handed, groups);
         }
         // While that one puts up its walls.
-        if let Err(word) = show_roots(order, &go, &handed.roots) {
+        if let Err(word) = show_roots(&given_to(order, &go.asked), &handed.roots) {
             return refused(&handed.call, &word);
         }
         given = Some((go, handed));
@@ -43,15 +43,16 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     let process = Pid::from_raw(2).and_then(|first| pidfd_open(first, PidfdFlags::empty()).ok());
     let shown = given.is_some();
     let Some((go, handed)) = given.or_else(|| call(seat)) else { return ExitCode::SUCCESS };
+    let order = &given_to(order, &go.asked);
     let Handed { call, program: streams, roots } = handed;
     let kept = streams.is_kept();
-    let started = if shown { Ok(()) } else { show_roots(order, &go, &roots) };
+    let started = if shown { Ok(()) } else { show_roots(order, &roots) };
     let started = started
         .and_then(|()| give_up_rights(&built, order))
         .and_then(|()| {
             let fds: Vec<BorrowedFd<'_>> = streams.fds.iter().take(5).map(AsFd::as_fd).chain([streams.ticket.as_fd()]).collect();
             // An interpreter that is gone has begun nothing.
-            order::send_bytes(program.as_fd(), go.start_dir.as_bytes(), &fds).map_err(|_| Word::Returned)
+            order::send_bytes(program.as_fd(), order.asked.start_dir.as_bytes(), &fds).map_err(|_| Word::Returned)
         })
         .and_then(|()| {
             // After the program: waking the server takes as long as a part of it.
@@ -67,7 +68,7 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     };
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
-    let clock = init::Clock { call: &call, wall: go.wall, started };
+    let clock = init::Clock { call: &call, wall: order.asked.wall, started };
     let watch = init::watch(order, None).telling(kept, &call);
     told(order, &init::Program::Joined(ends, process), &signals, watch, clock, |_| ())
 }
@@ -106,7 +107,7 @@ struct Jail {
 
 /// Builds it, and hands the ways into it to the spawner.
 fn build(order: &Order, owner: Owner, built: &mut Built, seat: &OwnedFd) -> Result<Jail, String> {
-    let makes_net = !owner.has_net && !order.network;
+    let makes_net = !owner.has_net && !order.kind.network;
     let shown = enter::settle(order, owner, built).map_err(|word| format!("{word:?}"))?;
     if !init::tie(seat) {
         return Err("the spawner is dead".to_owned());
@@ -147,6 +148,11 @@ fn take_in(jail: &Jail, built: &mut Built) -> Result<(), String> {
     Ok(())
 }
 
+/// The order of the call that a jail of this kind was given.
+fn given_to(order: &Order, asked: &Asked) -> Order {
+    Order { kind: Arc::clone(&order.kind), asked: asked.clone() }
+}
+
 /// The call that comes, with what comes with it.
 fn call(seat: &OwnedFd) -> Option<(Go, Handed)> {
     let (go, fds) = order::receive::<Go>(seat.as_fd()).ok()??;
@@ -154,14 +160,13 @@ fn call(seat: &OwnedFd) -> Option<(Go, Handed)> {
 }
 
 /// Runs a call that starts an interpreter of its own.
-fn alone(order: &Order, built: &mut Built, jail: Jail, go: &Go, handed: Handed, groups: &Groups) -> ExitCode {
+fn alone(order: &Order, built: &mut Built, jail: Jail, handed: Handed, groups: &Groups) -> ExitCode {
     let Handed { call, program, mut roots } = handed;
-    let mut files: Vec<File> = roots.split_off(order.roots.len().min(roots.len())).into_iter().map(File::from).collect();
+    let mut files: Vec<File> = roots.split_off(order.kind.roots.len().min(roots.len())).into_iter().map(File::from).collect();
     let counter = files.split_off(groups.doors.min(files.len())).pop();
-    let order = Order { start_dir: go.start_dir.clone(), limits: Limits { wall: go.wall, ..order.limits }, ..order.clone() };
     let Jail { signals, program: unused, doorway } = jail;
     drop(unused);
-    let prepared = show_roots(&order, go, &roots)
+    let prepared = show_roots(order, &roots)
         .and_then(|()| walls::drop_privileges(built).map_err(|e| Word::Fault(format!("dropping capabilities: {e}"))))
         .and_then(|()| {
             // The program has the same user, and this memory is a copy of the spawner's.
@@ -181,15 +186,15 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, go: &Go, handed: Handed, 
                 return ExitCode::FAILURE;
             }
             // What it has to say before it is the program goes to the server.
-            program::run(&order, program, built.clone(), &call, doorway.as_ref(), None, walls::INIT_ALONE)
+            program::run(order, program, built.clone(), &call, doorway.as_ref(), None, walls::INIT_ALONE)
         }
         Ok(Some(child)) => {
             let kept = program.is_kept();
             drop((program, roots, files, doorway));
             // What there is to say of its start, it says itself.
-            let clock = init::Clock { call: &call, wall: go.wall, started: None };
-            let watch = init::watch(&order, None).telling(kept, &call);
-            told(&order, &init::Program::Child(child), &signals, watch, clock, |end| {
+            let clock = init::Clock { call: &call, wall: order.asked.wall, started: None };
+            let watch = init::watch(order, None).telling(kept, &call);
+            told(order, &init::Program::Child(child), &signals, watch, clock, |end| {
                 end.stopped = end.stopped.take().or_else(|| counter.as_ref().and_then(|counter| cell::oom(cgroup::counted(counter))));
                 let used = attend::used();
                 end.usage.cpu_ms += used.cpu_ms;
@@ -200,17 +205,16 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, go: &Go, handed: Handed, 
 }
 
 /// Shows the roots of a call.
-fn show_roots(order: &Order, go: &Go, mounts: &[OwnedFd]) -> Result<(), Word> {
-    for ((root, masked), fd) in order.roots.iter().zip(&go.masked).zip(mounts) {
-        let root = RootOrder { masked: masked.clone(), ..root.clone() };
-        root::show_root(&root, fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
+fn show_roots(order: &Order, mounts: &[OwnedFd]) -> Result<(), Word> {
+    for ((root, masked), fd) in order.roots().zip(mounts) {
+        root::show_root(root, masked, fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
     }
     Ok(())
 }
 
 /// Gives up the last privileges, where nothing is missing that the call requires.
 fn give_up_rights(built: &Built, order: &Order) -> Result<(), Word> {
-    built.shortage(&order.require).map_or(Ok(()), Err)?;
+    built.shortage(&order.kind.require).map_or(Ok(()), Err)?;
     walls::drop_capabilities().map_err(Word::Fault)
 }
 

@@ -42,7 +42,7 @@ impl Site {
     /// The word that refuses the call.
     pub(super) fn make(order: &Order, dirs: Vec<OwnedFd>, user: Option<u32>) -> Result<Self, Word> {
         let mut roots = Vec::new();
-        for (root, dir) in order.roots.iter().zip(dirs) {
+        for (root, dir) in order.kind.roots.iter().zip(dirs) {
             let refused = |reason: String| Word::Root { root: root.name.clone(), reason };
             if let Some(user) = user {
                 admits(&dir, user, root.writable).map_err(refused)?;
@@ -62,7 +62,7 @@ impl Site {
             std::os::unix::fs::chown(&scratch, Some(user), Some(user)).map_err(fault)?;
         }
         let others = match user {
-            _ if !order.ground.shares_processes() => walls::OWN_PROCESSES,
+            _ if !order.kind.ground.shares_processes() => walls::OWN_PROCESSES,
             // Root's program has a user of its own.
             Some(_) => 0,
             // An ordinary user's counts with all that runs for this user anywhere, and how many that are changes: the watch counts
@@ -76,7 +76,7 @@ impl Site {
     pub(super) fn path(&self, order: &Order, inside: &str) -> PathBuf {
         let below = inside.strip_prefix("/roots/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
         let found = below.and_then(|(name, rest)| {
-            let at = order.roots.iter().position(|root| root.name == name)?;
+            let at = order.kind.roots.iter().position(|root| root.name == name)?;
             Some(self.roots.get(at)?.0.join(rest))
         });
         found.unwrap_or_else(|| self.scratch.clone())
@@ -86,9 +86,9 @@ impl Site {
     pub(super) fn environment(&self, order: &Order) -> BTreeMap<String, String> {
         let scratch = self.scratch.display().to_string();
         let moved = |text: &String| if text == "/tmp" { scratch.clone() } else { text.clone() };
-        let mut environment: BTreeMap<_, _> = order.env.iter().map(|(name, text)| (name.clone(), moved(text))).collect();
+        let mut environment: BTreeMap<_, _> = order.kind.env.iter().map(|(name, text)| (name.clone(), moved(text))).collect();
         let places: BTreeMap<_, _> =
-            order.roots.iter().zip(&self.roots).map(|(root, (path, _))| (root.name.as_str(), path.display().to_string())).collect();
+            order.kind.roots.iter().zip(&self.roots).map(|(root, (path, _))| (root.name.as_str(), path.display().to_string())).collect();
         if let Ok(text) = serde_json::to_string(&places) {
             environment.insert("TOOLGATE_ROOTS".to_owned(), text);
         }

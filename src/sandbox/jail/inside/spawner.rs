@@ -4,6 +4,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::signalfd::SignalFd;
@@ -22,6 +23,7 @@ use super::supervisor::{self, Handed};
 use super::zygote::{self, Made};
 use super::{enter, init, raw, seat, site};
 use crate::sandbox::jail::ground::Ground;
+use crate::sandbox::jail::kind::{Kind, Known};
 use crate::sandbox::jail::order::{self, Order, Word};
 use crate::sandbox::jail::tally::{self, Pooled};
 
@@ -86,6 +88,7 @@ pub(super) fn serve() -> ExitCode {
         last_fresh: None,
         tally: Some(tally),
         told: Vec::new(),
+        known: Known::default(),
         taken: 0,
     };
     loop {
@@ -137,10 +140,11 @@ struct Spawner {
     /// Calls that are made from nothing, by supervisors of their own.
     alone: Vec<Alone>,
     /// The last call that was to start its own interpreter and found no pool.
-    last_fresh: Option<Order>,
+    last_fresh: Option<Arc<Kind>>,
     /// Where those who watch find what waits here, and what stands there.
     tally: Option<OwnedFd>,
     told: Vec<Pooled>,
+    known: Known,
     /// How many orders were taken.
     taken: u64,
 }
@@ -150,7 +154,8 @@ impl Spawner {
     fn turn(&mut self) -> Turn {
         let heard = self.wait();
         if self.server.as_ref().is_some_and(|server| heard.has(server.as_fd())) {
-            match self.server.as_ref().map(|server| order::receive::<Order>(server.as_fd())) {
+            let known = &mut self.known;
+            match self.server.as_ref().map(|server| order::receive_order(server.as_fd(), known)) {
                 Some(Ok(Some((order, fds)))) => {
                     return match self.take(order, fds) {
                         // At once: what it waits for is not to wait for a turn. Nothing is heard before, see [`Pool::hear`].
@@ -272,8 +277,8 @@ impl Spawner {
                     pool.fail();
                     return Turn::Spawner;
                 };
-                let group = self.place.make(&order.limits);
-                let net = if order.network { None } else { self.nets.step_in() };
+                let group = self.place.make(&order.kind.limits);
+                let net = if order.kind.network { None } else { self.nets.step_in() };
                 let forked = enter::fork_first(&order, net.is_some());
                 if net.is_some() && !matches!(forked, Ok((None, _))) {
                     self.nets.come_home();
@@ -313,17 +318,17 @@ impl Spawner {
             // It was given up on its way.
             return Turn::Spawner;
         }
-        if handed.roots.len() != order.roots.len() {
-            tell(&handed.call, &Word::Fault(format!("{} roots came for {}", handed.roots.len(), order.roots.len())));
+        if handed.roots.len() != order.kind.roots.len() || order.asked.masked.len() != order.kind.roots.len() {
+            tell(&handed.call, &Word::Fault(format!("{} roots came for {}", handed.roots.len(), order.kind.roots.len())));
             return Turn::Spawner;
         }
-        if !order.command.is_empty() || !self.workshop || order.ground != Ground::Whole {
+        if !order.kind.command.is_empty() || !self.workshop || order.kind.ground != Ground::Whole {
             return self.cold(&order, handed);
         }
         let found = self.pools.iter().position(|pool| pool.is_for(&order));
-        if order.fresh && found.is_none() && !self.last_fresh.as_ref().is_some_and(|last| last.is_of_kind(&order)) {
+        if order.asked.fresh && found.is_none() && !self.last_fresh.as_ref().is_some_and(|last| last.is(&order.kind)) {
             // One such call may be the only one, as those are that find out what this machine can do.
-            self.last_fresh = Some(order.clone());
+            self.last_fresh = Some(Arc::clone(&order.kind));
             return self.cold(&order, handed);
         }
         let index = if let Some(found) = found {
@@ -338,7 +343,7 @@ impl Spawner {
             self.pools.len() - 1
         };
         let Some(pool) = self.pools.get_mut(index) else { return Turn::Spawner };
-        let back = if order.fresh { Some((order, handed)) } else { pool.call(order, handed) };
+        let back = if order.asked.fresh { Some((order, handed)) } else { pool.call(order, handed) };
         match back {
             Some((order, handed)) if !pool.call_alone(&order, &handed) => self.cold(&order, handed),
             _ => Turn::Spawner,
@@ -347,7 +352,7 @@ impl Spawner {
 
     /// Makes a call from nothing, in a fork.
     fn cold(&mut self, order: &Order, handed: Handed) -> Turn {
-        let group = self.place.make(&order.limits);
+        let group = self.place.make(&order.kind.limits);
         match self.fork() {
             Ok(None) => {
                 let code = supervisor::serve(order, handed, &group);
@@ -356,7 +361,7 @@ impl Spawner {
             }
             Ok(Some(supervisor)) => {
                 // It goes on without one as well.
-                let charge = Charge::of_supervisor(&handed, order.limits.wall).ok();
+                let charge = Charge::of_supervisor(&handed, order.asked.wall).ok();
                 self.alone.push(Alone { supervisor, group, charge });
                 Turn::Spawner
             }

@@ -58,7 +58,7 @@ impl Handed {
 
 /// Serves one call, in a process of its own.
 pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
-    if !order.ground.has_init() {
+    if !order.kind.ground.has_init() {
         return group::serve(order, handed, group);
     }
     let Handed { call, program, roots } = handed;
@@ -85,7 +85,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
         Ok(Some(child)) => {
             let rest = Rest { grouped: false, site: shown.site.take() };
             drop((inside, program, shown));
-            attend::attend(&Call { channel: call, ticket, wall: order.limits.wall }, &inner, child, Some(group), &rest)
+            attend::attend(&Call { channel: call, ticket, wall: order.asked.wall }, &inner, child, Some(group), &rest)
         }
     }
 }
@@ -107,7 +107,7 @@ pub(super) fn note(order: &Order, lacks: &Lacks, built: &mut Built) {
             built.missing("memory_cgroup", format!("off: {reason}; until then memory is bounded by address space and by looking"));
         }
     }
-    let percent = order.limits.cpu_share;
+    let percent = order.kind.limits.cpu_share;
     match &lacks.cpu {
         None if !lacks.all_cpu => built.on("cpu_share"),
         None => built.missing("cpu_share", format!("none needed: {percent} % of a core are all there are")),

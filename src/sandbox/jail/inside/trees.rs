@@ -14,7 +14,8 @@ use rustix::process::Pid;
 use super::mend;
 use super::raw::{self, Attributes};
 use super::site::{self, Site};
-use crate::sandbox::jail::order::{Order, RootOrder, Word};
+use crate::sandbox::jail::kind::RootOrder;
+use crate::sandbox::jail::order::{Order, Word};
 
 /// A detached mount and where it will stand in the jail, relative to the new root.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ pub(super) fn make(order: &Order, dirs: &[OwnedFd], eyes: Eyes) -> Result<Shown,
 /// A fault.
 pub(super) fn parts(order: &Order) -> Result<Vec<Tree>, Word> {
     let mut parts = Vec::new();
-    for need in &order.interpreter.needs {
+    for need in &order.kind.interpreter.needs {
         let attributes = Attributes { read_only: true, ..Attributes::default() };
         let found = open(need.as_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|e| Word::Fault(format!("opening the interpreter's `{need}`: {e}")))?;
@@ -84,7 +85,7 @@ pub(super) fn parts(order: &Order) -> Result<Vec<Tree>, Word> {
 /// The word that refuses the call.
 pub(super) fn roots(order: &Order, dirs: &[OwnedFd], eyes: Eyes) -> Result<Vec<Tree>, Word> {
     let mut roots = Vec::new();
-    for (root, dir) in order.roots.iter().zip(dirs) {
+    for (root, dir) in order.kind.roots.iter().zip(dirs) {
         let made = match eyes {
             Eyes::Other(user, group) => root_for(root, dir, user, group),
             Eyes::Own => reopen(dir).and_then(|dir| plain(root, &dir)),

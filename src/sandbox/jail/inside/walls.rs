@@ -147,7 +147,7 @@ fn rules(order: &Order, level: CompatLevel) -> Result<RulesetCreated, String> {
         .and_then(|rules| rules.scope(Scope::from_all(abi)))
         .and_then(Ruleset::create)
         .map_err(|e| text(&e))?;
-    if order.network {
+    if order.kind.network {
         (&mut rules).add_rule(NetPort::new(DOORWAY_PORT, AccessNet::ConnectTcp)).map(drop).map_err(|e| text(&e))?;
     }
     let mut allow = |path: &str, access| -> Result<(), String> {
@@ -159,7 +159,7 @@ fn rules(order: &Order, level: CompatLevel) -> Result<RulesetCreated, String> {
         allow(scratch, write)?;
     }
     // The mounts decide which of the roots can be written; a jail that waits does not have them yet.
-    if order.roots.iter().any(|root| root.writable) {
+    if order.kind.roots.iter().any(|root| root.writable) {
         allow("/roots", write)?;
     }
     for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"] {

@@ -90,7 +90,7 @@ fn unavailable(reason: &str) -> Word {
 /// The word that refuses the call.
 pub(super) fn furnish(order: &Order, built: &mut Built) -> Result<(), Word> {
     rustix::process::chdir("/").map_err(|e| Word::Fault(format!("entering `/`: {e}")))?;
-    if order.interpreter.needs.iter().all(|need| !need.starts_with("/tmp/")) {
+    if order.kind.interpreter.needs.iter().all(|need| !need.starts_with("/tmp/")) {
         root::scratch_space(order)?;
     } else {
         built.missing("scratch", "bounded in bytes by each file alone: the interpreter lies in `/tmp`");
@@ -136,25 +136,25 @@ fn arguments(order: &Order, roots: &[OwnedFd]) -> Result<Vec<String>, Word> {
     for (at, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
         add(&["--symlink", &format!("/proc/self/fd{target}"), &format!("/dev/{at}")]);
     }
-    for need in &order.interpreter.needs {
+    for need in &order.kind.interpreter.needs {
         add(&["--ro-bind", need, need]);
     }
-    for (path, target) in &order.interpreter.links {
+    for (path, target) in &order.kind.interpreter.links {
         add(&["--symlink", target, path]);
     }
     for (number, (path, _)) in (5..).zip(root::ETC) {
         add(&["--ro-bind-data", &number.to_string(), &format!("/{path}")]);
     }
-    for (root, dir) in order.roots.iter().zip(roots) {
+    for ((root, masked), dir) in order.roots().zip(roots) {
         let refused = |reason: String| Word::Root { root: root.name.clone(), reason };
-        if root.masked.len() > MOST_MASKS {
-            return Err(refused(format!("{} entries are denied in it, more than bwrap is given", root.masked.len())));
+        if masked.len() > MOST_MASKS {
+            return Err(refused(format!("{} entries are denied in it, more than bwrap is given", masked.len())));
         }
         let place = std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).map_err(|e| refused(e.to_string()))?;
         let place = place.to_str().ok_or_else(|| refused("its path is no text".to_owned()))?;
         let at = format!("/roots/{}", root.name);
         add(&[if root.writable { "--bind" } else { "--ro-bind" }, place, &at]);
-        for path in &root.masked {
+        for path in masked {
             let covered = format!("{at}/{path}");
             let Ok(found) = openat(dir, path.as_str(), OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else { continue };
             match rustix::fs::FileType::from_raw_mode(fstat(&found).map_err(|e| refused(e.to_string()))?.st_mode) {
@@ -282,7 +282,7 @@ fn enter(pid: u32) -> Result<(), String> {
 
 /// `bwrap` finds folders by their path: what it shows must be the very folders that were opened.
 fn same_roots(order: &Order, roots: &[OwnedFd]) -> Result<(), Word> {
-    for (root, dir) in order.roots.iter().zip(roots) {
+    for (root, dir) in order.kind.roots.iter().zip(roots) {
         let refused = |reason: String| Word::Root { root: root.name.clone(), reason };
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let shown = openat(CWD, format!("/roots/{}", root.name), flags, Mode::empty()).map_err(|e| refused(e.to_string()))?;

@@ -54,11 +54,11 @@ pub(super) enum Made {
 pub(super) fn start(order: &Order) -> Result<Made, String> {
     let (channel, theirs) = order::channel()?;
     let profile = [
-        order.interpreter.module_path.join("\n"),
-        order.preload.join(" "),
-        walls::limit_lines(&order.limits),
-        syscalls::seated_line(order.network)?,
-        order.prelude.clone().unwrap_or_default(),
+        order.kind.interpreter.module_path.join("\n"),
+        order.kind.preload.join(" "),
+        walls::limit_lines(&order.kind.limits),
+        syscalls::seated_line(order.kind.network)?,
+        order.kind.prelude.clone().unwrap_or_default(),
     ];
     let profile = sealed(&[profile.join("\n\n").as_bytes()]).map_err(|e| e.to_string())?;
     let source = sealed(&[PROGRAM.as_bytes()]).map_err(|e| e.to_string())?;
@@ -104,9 +104,9 @@ fn become_zygote(order: &Order, channel: &OwnedFd, [profile, source]: [&OwnedFd;
     for (at, fd) in (0..).zip(&high) {
         raw::place(fd.as_raw_fd(), at).map_err(|e| e.to_string())?;
     }
-    let environment: Vec<String> = order.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let arguments = [order.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
-    raw::execute(&order.interpreter.program, &arguments, &environment)
+    let environment: Vec<String> = order.kind.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let arguments = [order.kind.interpreter.argv0.as_str(), "-I", "-S", "-B", "-X", "utf8", "-c", START].map(str::to_owned);
+    raw::execute(&order.kind.interpreter.program, &arguments, &environment)
 }
 
 /// Has a child compile what the zygote runs: what that takes and leaves of memory, every program would be forked with.
