@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::backend::{Backend, Chunk, Progress, Stream};
-use super::collect::{Kept, sealed};
+use super::backend::{Backend, Chunk, Progress};
+use super::collect::sealed;
 use super::ending::Ending;
 use super::harvest;
-use super::native::{Native, Pipes, program_file};
+use super::native::{Native, program_file};
 use super::order::{End, Order};
 use super::outcome::{Isolation, NoRun, Outcome};
-use super::report::Report;
 use super::spec::{JailSpec, Layers};
+use super::streams::{Gathered, Pipes};
 use super::verdict::Stop;
-use super::words::{Flood, Times, Told, Words, collect, read_report};
+use super::words::{Flood, Times, Told, Words};
 
 /// Jails in which a call is tried until its program begins.
 pub(super) const TRIES: u32 = 3;
@@ -26,15 +26,17 @@ const BACKUP: Duration = Duration::from_secs(2);
 /// So long the streams of a jail may take to end after its program.
 const DYING: Duration = Duration::from_secs(1);
 
+/// What a program prints in its first moments is read when they are over, or it is: watching its streams would cost a short one more than anything
+/// else that is done for it. More than a pipe holds (64 KiB, pipe(7)) waits so long.
+const SHORT: Duration = Duration::from_millis(5);
+
 /// What came of a call in one jail.
 #[derive(Debug)]
 struct Tried {
     /// How it ended, with the layers; nothing where the program never began.
     told: Option<(End, Layers)>,
     stop: Option<Stop>,
-    report: Report,
-    output: Kept,
-    error: Kept,
+    gathered: Gathered,
 }
 
 impl Native {
@@ -70,7 +72,8 @@ impl Native {
             };
             return Ending::unbegun(began, stop, self.name()).await;
         };
-        let Tried { stop, report, output, error, .. } = last;
+        let Tried { stop, gathered, .. } = last;
+        let (output, error, report) = gathered.end();
         let stop = stop.map(|stop| if matches!(stop, Stop::Wall(_)) { Stop::Wall(spec.limits.wall) } else { stop });
         Ending { began, before, end, stop, report, output, error, isolation: Isolation { backend: self.name().to_owned(), layers } }
             .outcome(spec)
@@ -86,40 +89,35 @@ impl Native {
         progress: Option<&mpsc::Sender<Chunk>>,
         began: Instant,
     ) -> Result<Tried, NoRun> {
-        let (mut pipes, ends) = Pipes::new()?;
+        let (pipes, ends) = Pipes::new()?;
         let stdin = sealed(&[&spec.stdin])?;
         let program = program_file(self, spec)?;
-        let (flood, stop) = (Flood::new(spec.limits.output), Mutex::new(None));
-        let (mut output, mut error, mut report) = (Kept::new(spec.limits.output), Kept::new(spec.limits.output), Report::default());
+        let (flood, stop, mut gathered) = (Flood::new(spec.limits.output), Mutex::new(None), Gathered::new(spec.limits.output));
         let times = Times { wait: spec.limits.wall.saturating_sub(began.elapsed()), run: spec.limits.wall + BACKUP };
         let streams = [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()];
         let Some(mut words) = self.start_in_time(spec, order, streams, cancel, &stop, times.wait).await? else {
-            return Ok(Tried { told: None, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), report, output, error });
+            return Ok(Tried { told: None, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), gathered });
         };
-        drop((ends, stdin, program));
+        drop((stdin, program));
+        let following = async {
+            tokio::time::sleep(SHORT).await;
+            match gathered.follow(&pipes, &flood, progress).await {
+                Ok(()) => std::future::pending().await,
+                Err(fault) => fault,
+            }
+        };
+        let told = tokio::select! {
+            biased;
+            told = words.listen(&flood, cancel, &stop, times) => told,
+            fault = following => Err(fault),
+        };
+        // Until now they kept the streams from ending: each end would be heard of by itself, while the program has still to leave.
+        drop(ends);
         // What nobody will write to any more is not read to its end: a spawner that was stopped in the wrong moment may hold a pipe open.
-        let (gone, silent) = (CancellationToken::new(), CancellationToken::new());
-        let listening = async {
-            let told = words.listen(&flood, cancel, &stop, times).await;
-            match told {
-                Ok(Told::Ended(..) | Told::Lost(_)) => silent.cancel(),
-                _ => gone.cancel(),
-            }
-            told
-        };
-        let streams = async {
-            tokio::select! {
-                ((), (), all) = async { tokio::join!(
-                    collect(&mut pipes.output, Stream::Output, &mut output, &flood, progress),
-                    collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress),
-                    read_report(&mut pipes.report, &flood),
-                ) } => report = all,
-                () = gone.cancelled() => {}
-                // They end with the last process of the jail, and all of them are dead or dying.
-                () = async { silent.cancelled().await; tokio::time::sleep(DYING).await } => {}
-            }
-        };
-        let (told, ()) = tokio::join!(listening, streams);
+        if matches!(told, Ok(Told::Ended(..) | Told::Lost(_))) && !gathered.take_rest(&pipes, &flood, progress) {
+            // They end with the last process of the jail, and all of them are dead or dying.
+            let _ = tokio::time::timeout(DYING, gathered.follow(&pipes, &flood, progress)).await;
+        }
         words.doorway().close().await;
         let told = match told? {
             Told::Ended(end, layers) => Some((end, layers)),
@@ -134,7 +132,7 @@ impl Native {
                 None
             }
         };
-        Ok(Tried { told, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), report, output, error })
+        Ok(Tried { told, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), gathered })
     }
 
     /// As [`Native::start`], but no longer than the call is wanted and may wait; nothing then, with the reason noted.

@@ -29,7 +29,7 @@ pub(super) struct Link {
 /// A spawner. It ends when nobody holds it any more: closing the socket ends it, and it ends and clears away what it started.
 #[derive(Debug)]
 struct Running {
-    socket: UnixDatagram,
+    socket: OwnedFd,
     child: Mutex<Child>,
     tally: OwnedFd,
     /// Orders that were handed over.
@@ -49,6 +49,17 @@ impl Running {
             *progress = (taken, now);
         }
         now.duration_since(progress.1) > HUNG
+    }
+
+    async fn hand_over(&self, order: &Order, fds: &[BorrowedFd<'_>]) -> std::io::Result<()> {
+        let send = |socket: &OwnedFd| order::send_order(socket.as_fd(), order, fds);
+        match send(&self.socket) {
+            Err(full) if full.kind() == std::io::ErrorKind::WouldBlock => {}
+            done => return done,
+        }
+        // Watched only where there is no room: who watches is woken whenever an order is taken.
+        let socket = asynchronous(self.socket.try_clone()?)?;
+        socket.async_io(Interest::WRITABLE, || send(&self.socket)).await
     }
 
     fn is_hung(&self) {
@@ -103,8 +114,7 @@ impl Link {
                     Arc::clone(running.insert(Arc::new(self.start()?)))
                 }
             };
-            let sent = link.socket.async_io(Interest::WRITABLE, || order::send_order(link.socket.as_fd(), order, fds));
-            match tokio::time::timeout(HUNG, sent).await {
+            match tokio::time::timeout(HUNG, link.hand_over(order, fds)).await {
                 Ok(Ok(())) => {
                     let number = link.sent.fetch_add(1, Ordering::Relaxed) + 1;
                     return Ok(Sent { to: link, number });
@@ -157,9 +167,9 @@ impl Link {
         let copy = tally.try_clone().map_err(|e| NoRun::fault("making a file", e))?;
         command.stdin(Stdio::from(theirs)).stdout(Stdio::from(copy)).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| NoRun::fault("starting the spawner", e))?;
-        let socket = asynchronous(ours).map_err(|e| NoRun::fault("talking to the spawner", e))?;
+        rustix::io::ioctl_fionbio(&ours, true).map_err(|e| NoRun::fault("talking to the spawner", e))?;
         Ok(Running {
-            socket,
+            socket: ours,
             child: Mutex::new(child),
             tally,
             sent: AtomicU64::new(0),

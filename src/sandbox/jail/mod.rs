@@ -23,6 +23,7 @@ mod report;
 mod rlimits;
 mod sessions;
 mod spec;
+mod streams;
 mod tally;
 mod ticket;
 mod verdict;

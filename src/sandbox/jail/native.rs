@@ -5,8 +5,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
-use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::net::unix::pipe::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use super::backend::{Backend, Probe, Progress};
@@ -240,27 +238,6 @@ impl Backend for Native {
 const MASKS: usize = 96 * 1024;
 /// Mounts are scarce (`fs.mount-max` is 100 000) and each costs about 30 microseconds per call.
 const MOST_MASKS: usize = 4096;
-
-/// The reading ends of a call's pipes.
-#[derive(Debug)]
-pub(super) struct Pipes {
-    pub(super) output: Receiver,
-    pub(super) error: Receiver,
-    pub(super) report: Receiver,
-}
-
-impl Pipes {
-    /// New pipes, and their writing ends: output, error, report.
-    ///
-    /// # Errors
-    /// [`NoRun::Fault`].
-    pub(super) fn new() -> Result<(Self, [OwnedFd; 3]), NoRun> {
-        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| NoRun::fault("making a pipe", e));
-        let ((output, output_end), (error, error_end), (report, report_end)) = (pipe()?, pipe()?, pipe()?);
-        let reader = |fd: OwnedFd| Receiver::from_owned_fd(fd).map_err(|e| NoRun::fault("reading a pipe", e));
-        Ok((Self { output: reader(output)?, error: reader(error)?, report: reader(report)? }, [output_end, error_end, report_end]))
-    }
-}
 
 /// What the bootstrap reads: four lengths, then the module path, the prelude, the prelude compiled where it was, and the program.
 ///

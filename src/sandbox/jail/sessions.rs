@@ -17,13 +17,14 @@ use super::backend::{Backend, Chunk, Progress, Stream};
 use super::collect::sealed;
 use super::ending::Ending;
 use super::kind::Plan;
-use super::native::{Native, Pipes, program_file};
+use super::native::{Native, program_file};
 use super::order::{self, End};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::report::{self, Reading, Report};
 use super::spec::{JailRoot, JailSpec, Layers, Limits, Session, SessionBounds};
+use super::streams::{Pipes, collect};
 use super::verdict::Stop;
-use super::words::{Flood, Times, Told, Words, collect};
+use super::words::{Flood, Times, Told, Words};
 use super::{harvest, link};
 
 /// The live sessions of a backend.
@@ -327,7 +328,8 @@ async fn one(
 ) -> Result<Made, NoRun> {
     let (began, before) = (Instant::now(), harvest::Before::look(spec.first_writable()));
     state.words.doorway().open_again(spec.network.clone());
-    let (mut pipes, ends) = Pipes::new()?;
+    let (pipes, ends) = Pipes::new()?;
+    let [printed, complained, mut said] = pipes.receivers()?;
     let stdin = sealed(&[&spec.stdin])?;
     let program = program_file(native, spec)?;
     {
@@ -357,11 +359,11 @@ async fn one(
     let (mut output, mut error) = (super::collect::Kept::new(most), super::collect::Kept::new(most));
     let streams = async {
         tokio::join!(
-            collect(&mut pipes.output, Stream::Output, &mut output, &flood, progress),
-            collect(&mut pipes.error, Stream::Error, &mut error, &flood, progress),
+            collect(&printed, Stream::Output, &mut output, &flood, progress),
+            collect(&complained, Stream::Error, &mut error, &flood, progress),
         )
     };
-    let ((), report, ()) = tokio::join!(listening, read_until_done(&mut pipes.report, &flood, &done), async {
+    let ((), report, ()) = tokio::join!(listening, read_until_done(&mut said, &flood, &done), async {
         tokio::select! {
             _ = streams => {}
             () = late => {}

@@ -6,17 +6,13 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use tokio::io::{AsyncReadExt, Interest};
-use tokio::net::unix::pipe::Receiver;
+use tokio::io::Interest;
 use tokio_util::sync::CancellationToken;
 
-use super::backend::{Chunk, Stream};
-use super::collect::Kept;
 use super::doorway::Doorway;
 use super::link::{HUNG, Sent};
 use super::order::{self, End, Word};
 use super::outcome::{NoRun, Usage};
-use super::report::{self, Reading, Report};
 use super::spec::{Layers, Network};
 use super::ticket::Ticket;
 use super::verdict::Stop;
@@ -249,7 +245,7 @@ impl Flood {
         }
     }
 
-    fn count(&self, bytes: usize) {
+    pub(super) fn count(&self, bytes: usize) {
         let before = self.seen.fetch_add(bytes as u64, std::sync::atomic::Ordering::Relaxed);
         if before.saturating_add(bytes as u64) > self.most {
             self.over.cancel();
@@ -267,38 +263,4 @@ impl Flood {
     fn bytes(&self) -> u64 {
         self.seen.load(std::sync::atomic::Ordering::Relaxed)
     }
-}
-
-/// Reads a stream to its end.
-pub(super) async fn collect(
-    from: &mut Receiver,
-    stream: Stream,
-    kept: &mut Kept,
-    flood: &Flood,
-    progress: Option<&tokio::sync::mpsc::Sender<Chunk>>,
-) {
-    let mut buffer = vec![0_u8; 16 * 1024];
-    while let Ok(count) = from.read(&mut buffer).await {
-        let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
-        kept.take(bytes);
-        flood.count(count);
-        if let Some(progress) = progress {
-            // Whoever listens too slowly misses a part of the progress, and nothing of the answer.
-            let _ = progress.try_send(Chunk { stream, bytes: bytes.to_vec() });
-        }
-    }
-}
-
-/// Reads a report to its end.
-pub(super) async fn read_report(from: &mut Receiver, flood: &Flood) -> Report {
-    let mut reading = Reading::default();
-    let mut buffer = vec![0_u8; 16 * 1024];
-    // What is not kept is read all the same: a full pipe would hold the program up until its time is over.
-    while let Ok(count) = from.read(&mut buffer).await {
-        let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else { break };
-        if reading.take(bytes) {
-            flood.ran_over(report::FLOOD);
-        }
-    }
-    reading.end()
 }
