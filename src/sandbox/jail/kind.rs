@@ -105,9 +105,11 @@ impl Known {
     }
 }
 
-/// The kinds of the calls that were made of late.
+/// The kinds of the calls that were made of late, each with the environment that was asked for.
 #[derive(Debug, Default)]
-pub(super) struct Made(Mutex<VecDeque<(BTreeMap<String, String>, Arc<Kind>)>>);
+pub(super) struct Made(Mutex<VecDeque<(Environment, Arc<Kind>)>>);
+
+type Environment = BTreeMap<String, String>;
 
 impl Made {
     /// The kind of a call on this ground, made by this plan where there was none like it of late.

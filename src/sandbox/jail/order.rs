@@ -174,11 +174,14 @@ fn send_with(socket: BorrowedFd<'_>, parts: &[&[u8]], fds: &[BorrowedFd<'_>], fl
     if sent == length { Ok(()) } else { Err(other("a message was cut".to_owned())) }
 }
 
+/// What was received with its descriptors; nothing when the peer has closed. The text says what went wrong.
+type Received<T> = Result<Option<(T, Vec<OwnedFd>)>, String>;
+
 /// Receives one value with its descriptors; `None` when the peer has closed.
 ///
 /// # Errors
 /// The text of what went wrong.
-pub(crate) fn receive<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Option<(T, Vec<OwnedFd>)>, String> {
+pub(crate) fn receive<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) -> Received<T> {
     receive_with(socket, RecvFlags::CMSG_CLOEXEC)
 }
 
@@ -186,7 +189,7 @@ pub(crate) fn receive<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) ->
 ///
 /// # Errors
 /// As for [`receive`].
-pub(crate) fn receive_order(socket: BorrowedFd<'_>, known: &mut Known) -> Result<Option<(Order, Vec<OwnedFd>)>, String> {
+pub(crate) fn receive_order(socket: BorrowedFd<'_>, known: &mut Known) -> Received<Order> {
     let Some((text, fds)) = receive_bytes(socket, RecvFlags::CMSG_CLOEXEC)? else { return Ok(None) };
     let cut = || "an order was cut".to_owned();
     let (length, rest) = text.split_first_chunk().ok_or_else(cut)?;
@@ -200,16 +203,16 @@ pub(crate) fn receive_order(socket: BorrowedFd<'_>, known: &mut Known) -> Result
 ///
 /// # Errors
 /// The text of what went wrong; that there is nothing among it.
-pub(crate) fn receive_now<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Option<(T, Vec<OwnedFd>)>, String> {
+pub(crate) fn receive_now<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>) -> Received<T> {
     receive_with(socket, RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT)
 }
 
-fn receive_with<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -> Result<Option<(T, Vec<OwnedFd>)>, String> {
+fn receive_with<T: serde::de::DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -> Received<T> {
     let Some((text, fds)) = receive_bytes(socket, flags)? else { return Ok(None) };
     serde_json::from_slice(&text).map(|value| Some((value, fds))).map_err(|e| e.to_string())
 }
 
-fn receive_bytes(socket: BorrowedFd<'_>, flags: RecvFlags) -> Result<Option<(Vec<u8>, Vec<OwnedFd>)>, String> {
+fn receive_bytes(socket: BorrowedFd<'_>, flags: RecvFlags) -> Received<Vec<u8>> {
     // Asking for the length first is cheaper than clearing a buffer for the largest message.
     let peek = RecvFlags::PEEK | RecvFlags::TRUNC | (flags & RecvFlags::DONTWAIT);
     let (_, length) = rustix::io::retry_on_intr(|| recv(socket, &mut [0_u8; 1][..], peek)).map_err(|e| e.to_string())?;
