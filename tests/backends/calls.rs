@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use toolgate::sandbox::jail::{BACKENDS, JailRoot, JailSpec, Layer, Limit, NoRun, Status};
+use toolgate::sandbox::jail::{BACKENDS, JailRoot, JailSpec, Layer, Limit, NoRun, Session, Status};
 
 use super::harness::{World, open};
 
@@ -98,6 +98,60 @@ fn a_cancelled_call_is_killed_at_once() {
         world.run_cancelled(&world.spec("import time\nprint('on', flush=True)\ntime.sleep(60)"), Duration::from_millis(400)).unwrap();
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Status::Killed, "on\n"), "{outcome:?}");
     assert!(began.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn who_writes_without_end_is_heard_to_be_too_much_and_may_be_cancelled() {
+    let world = World::new();
+    // Four write, so that no pipe is ever empty; the report is one that takes long to be read.
+    let flood = |fd: u8, text: &str| {
+        world.spec(&format!("import os\nos.fork()\nos.fork()\nb = b'{text}' * 16384\nwhile True:\n    os.write({fd}, b)"))
+    };
+    for fd in [1, 2] {
+        let outcome = world.run(&flood(fd, "0123456")).unwrap();
+        assert_eq!((outcome.status, outcome.limit), (Status::Limit, Some(Limit::Output)), "{fd}: {outcome:?}");
+    }
+    for session in [None, Some(Session::New)] {
+        let spec = JailSpec { session, ..flood(4, "x 0\\n") };
+        let outcome = world.run_cancelled(&spec, Duration::from_millis(400)).unwrap();
+        assert!(outcome.status == Status::Killed || outcome.limit == Some(Limit::Output), "{outcome:?}");
+        assert!(outcome.duration_ms < 30_000, "the time of the call is a minute: {outcome:?}");
+        assert_eq!(world.run(&world.spec("print(6 * 7)")).unwrap().stdout, "42\n");
+    }
+}
+
+#[test]
+fn a_jail_that_waits_shows_its_roots_as_its_call_has_them_masked() {
+    let world = World::new();
+    let seen = |masked: &[&str]| {
+        let mut spec = world.spec("import os\ndef shown(name):\n    try:\n        return open('/roots/shelf/' + name).read()\n    except OSError:\n        return 'hidden'\nprint([shown(name) for name in ('open.txt', '.env', 'keys/id.pem')])");
+        spec.roots[1].masked = masked.iter().map(|name| (*name).to_owned()).collect();
+        world.run(&spec).unwrap().stdout
+    };
+    world.warm_up();
+    for _ in 0..3 {
+        assert_eq!(seen(&[".env", "keys"]), "['for everybody', 'hidden', 'hidden']\n");
+        assert_eq!(seen(&["open.txt", "keys/id.pem"]), "['hidden', 'TOKEN=secret', 'hidden']\n");
+        assert_eq!(seen(&[]), "['for everybody', 'TOKEN=secret', 'secret']\n");
+    }
+}
+
+#[test]
+fn an_interpreter_waits_for_programs_that_may_write_and_open_hardly_anything_as_well() {
+    let world = World::new();
+    if world.backend() != "native" {
+        println!("skipped: nothing waits on this machine's ground");
+        return;
+    }
+    for (file_size, open_files) in [(0, 256), (1, 256), (4096, 256), (1 << 20, 10)] {
+        // Only one that waits has imported what is to be preloaded.
+        let mut spec = world.spec("import sys\nprint('statistics' in sys.modules)");
+        (spec.limits.file_size, spec.limits.open_files) = (file_size, open_files);
+        let began = Instant::now();
+        while world.run(&spec).unwrap().stdout != "True\n" {
+            assert!(began.elapsed() < Duration::from_mins(1), "{file_size}, {open_files}: no interpreter waits");
+        }
+    }
 }
 
 #[test]

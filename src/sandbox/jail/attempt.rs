@@ -28,7 +28,7 @@ const DYING: Duration = Duration::from_secs(1);
 
 /// What a program prints in its first moments is read when they are over, or it is: watching its streams would cost a short one more than anything
 /// else that is done for it. More than a pipe holds (64 KiB, pipe(7)) waits so long.
-const SHORT: Duration = Duration::from_millis(5);
+const SHORT: Duration = Duration::from_millis(3);
 
 /// What came of a call in one jail.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Native {
         progress: Option<&mpsc::Sender<Chunk>>,
         began: Instant,
     ) -> Result<Tried, NoRun> {
-        let (pipes, ends) = Pipes::new()?;
+        let (mut pipes, ends) = Pipes::new()?;
         let stdin = sealed(&[&spec.stdin])?;
         let program = program_file(self, spec)?;
         let (flood, stop, mut gathered) = (Flood::new(spec.limits.output), Mutex::new(None), Gathered::new(spec.limits.output));
@@ -99,24 +99,25 @@ impl Native {
             return Ok(Tried { told: None, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), gathered });
         };
         drop((stdin, program));
+        // They keep the streams from ending: each end would be heard of by itself, while the program has still to leave.
+        let ends = Mutex::new(Some(ends));
+        let let_end = || drop(ends.lock().unwrap_or_else(PoisonError::into_inner).take());
         let following = async {
             tokio::time::sleep(SHORT).await;
-            match gathered.follow(&pipes, &flood, progress).await {
-                Ok(()) => std::future::pending().await,
-                Err(fault) => fault,
-            }
+            let_end();
+            gathered.follow(&mut pipes, &flood, progress).await;
+            std::future::pending::<std::convert::Infallible>().await
         };
         let told = tokio::select! {
             biased;
             told = words.listen(&flood, cancel, &stop, times) => told,
-            fault = following => Err(fault),
+            never = following => match never {},
         };
-        // Until now they kept the streams from ending: each end would be heard of by itself, while the program has still to leave.
-        drop(ends);
+        let_end();
         // What nobody will write to any more is not read to its end: a spawner that was stopped in the wrong moment may hold a pipe open.
         if matches!(told, Ok(Told::Ended(..) | Told::Lost(_))) && !gathered.take_rest(&pipes, &flood, progress) {
             // They end with the last process of the jail, and all of them are dead or dying.
-            let _ = tokio::time::timeout(DYING, gathered.follow(&pipes, &flood, progress)).await;
+            let _ = tokio::time::timeout(DYING, gathered.follow(&mut pipes, &flood, progress)).await;
         }
         words.doorway().close().await;
         let told = match told? {

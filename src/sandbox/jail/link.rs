@@ -58,8 +58,17 @@ impl Running {
             done => return done,
         }
         // Watched only where there is no room: who watches is woken whenever an order is taken.
-        let socket = asynchronous(self.socket.try_clone()?)?;
-        socket.async_io(Interest::WRITABLE, || send(&self.socket)).await
+        loop {
+            match self.socket.try_clone().and_then(asynchronous) {
+                Ok(socket) => return socket.async_io(Interest::WRITABLE, || send(&self.socket)).await,
+                // No descriptor is left for that, which is no fault of the spawner's.
+                Err(_) => tokio::time::sleep(UNWATCHED).await,
+            }
+            match send(&self.socket) {
+                Err(full) if full.kind() == std::io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+        }
     }
 
     fn is_hung(&self) {
@@ -181,6 +190,8 @@ impl Link {
 
 /// So long a spawner may take to take an order; it has nothing to do that takes a tenth of that.
 pub(super) const HUNG: Duration = Duration::from_secs(2);
+/// Between two looks at a socket that cannot be watched.
+const UNWATCHED: Duration = Duration::from_millis(1);
 
 /// A channel for the runtime.
 ///

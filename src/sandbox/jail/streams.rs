@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe::Receiver;
@@ -14,10 +15,13 @@ use super::words::Flood;
 
 /// The reading ends of a call's pipes. Reading them never waits.
 #[derive(Debug)]
-pub(super) struct Pipes {
-    output: OwnedFd,
-    error: OwnedFd,
-    report: OwnedFd,
+pub(super) struct Pipes([Source; 3]);
+
+#[derive(Debug)]
+enum Source {
+    Plain(OwnedFd),
+    /// The runtime says when there is something to read.
+    Watched(Receiver),
 }
 
 impl Pipes {
@@ -30,22 +34,43 @@ impl Pipes {
             let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
             // Only this end: a program that finds its output full waits.
             rustix::io::ioctl_fionbio(&from, true)?;
-            Ok((from, to))
+            Ok((Source::Plain(from), to))
         };
         let fault = |e: rustix::io::Errno| NoRun::fault("making a pipe", e);
         let ((output, output_end), (error, error_end), (report, report_end)) =
             (pipe().map_err(fault)?, pipe().map_err(fault)?, pipe().map_err(fault)?);
-        Ok((Self { output, error, report }, [output_end, error_end, report_end]))
+        Ok((Self([output, error, report]), [output_end, error_end, report_end]))
     }
 
-    /// The same for the runtime, which watches them: output, error, report.
+    /// The same for the runtime, which watches them from now on: output, error, report.
     ///
     /// # Errors
     /// [`NoRun::Fault`].
-    pub(super) fn receivers(&self) -> Result<[Receiver; 3], NoRun> {
-        let receiver = |fd: &OwnedFd| Receiver::from_owned_fd(fd.try_clone()?);
-        let watched = || Ok([receiver(&self.output)?, receiver(&self.error)?, receiver(&self.report)?]);
-        watched().map_err(|e: std::io::Error| NoRun::fault("reading a pipe", e))
+    pub(super) fn receivers(mut self) -> Result<[Receiver; 3], NoRun> {
+        self.watch().map_err(|e| NoRun::fault("reading a pipe", e))?;
+        match self.0 {
+            [Source::Watched(output), Source::Watched(error), Source::Watched(report)] => Ok([output, error, report]),
+            _ => Err(NoRun::fault("reading a pipe", "it is not watched")),
+        }
+    }
+
+    /// Has them watched. Where that cannot be had, all is as it was.
+    fn watch(&mut self) -> std::io::Result<()> {
+        for source in &mut self.0 {
+            if let Source::Plain(fd) = source {
+                *source = Source::Watched(Receiver::from_owned_fd(fd.try_clone()?)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Source {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Plain(fd) => fd.as_fd(),
+            Self::Watched(receiver) => receiver.as_fd(),
+        }
     }
 }
 
@@ -67,24 +92,29 @@ impl Gathered {
     }
 
     /// Reads all to their ends, as they come.
-    ///
-    /// # Errors
-    /// [`NoRun::Fault`].
-    pub(super) async fn follow(&mut self, pipes: &Pipes, flood: &Flood, listener: Listener<'_>) -> Result<(), NoRun> {
-        let [output, error, report] = pipes.receivers()?;
-        tokio::join!(
-            collect(&output, Stream::Output, &mut self.output, flood, listener),
-            collect(&error, Stream::Error, &mut self.error, flood, listener),
-            read_all(&report, |bytes| note(&mut self.report, bytes, flood)),
-        );
-        Ok(())
+    pub(super) async fn follow(&mut self, pipes: &mut Pipes, flood: &Flood, listener: Listener<'_>) {
+        while pipes.watch().is_err() {
+            // No descriptor is left for it, and the program runs: it is looked at from time to time, until there is one.
+            if self.take_rest(pipes, flood, listener) {
+                return;
+            }
+            tokio::time::sleep(UNWATCHED).await;
+        }
+        if let Pipes([Source::Watched(output), Source::Watched(error), Source::Watched(report)]) = pipes {
+            tokio::join!(
+                collect(output, Stream::Output, &mut self.output, flood, listener),
+                collect(error, Stream::Error, &mut self.error, flood, listener),
+                read_all(report, |bytes| note(&mut self.report, bytes, flood)),
+            );
+        }
     }
 
     /// Reads what is there; whether all have ended.
     pub(super) fn take_rest(&mut self, pipes: &Pipes, flood: &Flood, listener: Listener<'_>) -> bool {
-        let output = rest(pipes.output.as_fd(), |bytes| keep(&mut self.output, Stream::Output, bytes, flood, listener));
-        let error = rest(pipes.error.as_fd(), |bytes| keep(&mut self.error, Stream::Error, bytes, flood, listener));
-        let report = rest(pipes.report.as_fd(), |bytes| note(&mut self.report, bytes, flood));
+        let Pipes([output, error, report]) = pipes;
+        let output = rest(output.as_fd(), |bytes| keep(&mut self.output, Stream::Output, bytes, flood, listener));
+        let error = rest(error.as_fd(), |bytes| keep(&mut self.error, Stream::Error, bytes, flood, listener));
+        let report = rest(report.as_fd(), |bytes| note(&mut self.report, bytes, flood));
         output && error && report
     }
 
@@ -116,7 +146,11 @@ fn note(report: &mut Reading, bytes: &[u8], flood: &Flood) {
 }
 
 /// What is read of a stream at one time.
-const PART: usize = 8 * 1024;
+const PART: usize = 16 * 1024;
+/// The most that a pipe of an ordinary user holds (`/proc/sys/fs/pipe-max-size`, pipe(7)): what comes after that much has been written since.
+const FULL: usize = 1024 * 1024;
+/// Between two looks at streams that cannot be watched.
+const UNWATCHED: Duration = Duration::from_millis(5);
 
 /// Reads to the end, a part at a time. There is no buffer while nothing comes: most streams stay empty.
 async fn read_all(from: &Receiver, mut take: impl FnMut(&[u8])) {
@@ -129,7 +163,8 @@ async fn read_all(from: &Receiver, mut take: impl FnMut(&[u8])) {
     };
     while from.readable().await.is_ok() {
         match part() {
-            Ok(true) => {}
+            // A program that writes without end must not keep anybody else from being heard: the readiness of a pipe that is never empty costs nothing.
+            Ok(true) => tokio::task::consume_budget().await,
             Err(vain) if vain.kind() == ErrorKind::WouldBlock => {}
             Ok(false) | Err(_) => return,
         }
@@ -139,13 +174,18 @@ async fn read_all(from: &Receiver, mut take: impl FnMut(&[u8])) {
 /// Reads what is there, whether somebody watches it or not; whether that is the end.
 fn rest(from: BorrowedFd<'_>, mut take: impl FnMut(&[u8])) -> bool {
     let mut buffer = [0_u8; PART];
-    loop {
+    let mut read = 0;
+    while read < FULL {
         match rustix::io::retry_on_intr(|| rustix::io::read(from, &mut buffer)) {
             Ok(0) => return true,
-            Ok(count) => take(buffer.get(..count).unwrap_or_default()),
+            Ok(count) => {
+                read += count;
+                take(buffer.get(..count).unwrap_or_default());
+            }
             Err(e) => return e != rustix::io::Errno::AGAIN,
         }
     }
+    false
 }
 
 #[cfg(test)]
@@ -156,7 +196,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_came_before_somebody_watched_while_and_after_is_whole_and_in_order() {
-        let (pipes, [output, error, report]) = Pipes::new().unwrap();
+        let (mut pipes, [output, error, report]) = Pipes::new().unwrap();
         let (flood, mut gathered) = (Flood::new(1 << 20), Gathered::new(1 << 20));
         let mut output = std::fs::File::from(output);
         output.write_all(b"one ").unwrap();
@@ -164,7 +204,7 @@ mod tests {
         let (told, mut heard) = tokio::sync::mpsc::channel(4);
         output.write_all(b"two ").unwrap();
         tokio::select! {
-            ended = gathered.follow(&pipes, &flood, Some(&told)) => panic!("{ended:?}"),
+            () = gathered.follow(&mut pipes, &flood, Some(&told)) => panic!("nothing has ended"),
             chunk = heard.recv() => assert_eq!(chunk.unwrap().bytes, b"two "),
         }
         std::fs::File::from(error).write_all(b"wrong").unwrap();
@@ -173,7 +213,7 @@ mod tests {
         assert!(!gathered.take_rest(&pipes, &flood, None), "one end is open");
         drop(output);
         assert!(gathered.take_rest(&pipes, &flood, None));
-        gathered.follow(&pipes, &flood, None).await.unwrap();
+        gathered.follow(&mut pipes, &flood, None).await;
         let (output, error, report) = gathered.end();
         assert_eq!((output.text().0.as_str(), error.text().0.as_str()), ("one two three", "wrong"));
         assert_eq!(report.events, ["a b"]);
@@ -189,5 +229,33 @@ mod tests {
         }
         assert!(writer.join().unwrap());
         assert!(gathered.end().0.text().0.contains(&format!("{} bytes left out", (1 << 20) - 64)));
+    }
+
+    #[tokio::test]
+    async fn who_writes_without_end_keeps_nobody_from_being_heard_and_is_left_in_the_end() {
+        let (pipes, [output, ..]) = Pipes::new().unwrap();
+        let mut output = std::fs::File::from(output);
+        output.write_all(&vec![b'x'; 2 * PART]).unwrap();
+        // What is read is written again, so that it is never empty.
+        let mut again = |bytes: &[u8]| output.write_all(bytes).unwrap();
+        let Pipes([from, ..]) = &pipes;
+        assert!(!rest(from.as_fd(), &mut again));
+        let [from, ..] = pipes.receivers().unwrap();
+        let (asks, heard) = tokio::sync::oneshot::channel();
+        let (mut asks, mut parts) = (Some(asks), 0);
+        let endless = read_all(&from, |bytes| {
+            again(bytes);
+            parts += 1;
+            if let Some(asks) = asks.take_if(|_| parts == 10) {
+                asks.send(()).unwrap();
+            }
+            assert!(parts < 100_000, "nobody was heard");
+        });
+        tokio::select! {
+            // As those who wait for its end do.
+            biased;
+            asked = heard => asked.unwrap(),
+            () = endless => panic!("it has no end"),
+        }
     }
 }

@@ -244,15 +244,21 @@ def _toolgate(prelude="", prelude_code=None):
         nonlocal come
         path = "\n".join(sys.path)
         told = path, prepared, b""
+        parts = path.encode("utf-8", "surrogatepass"), prepared.encode("utf-8", "surrogatepass"), b"", b"1"
+        text = b"%d %d %d %d\n" % tuple(len(part) for part in parts) + b"".join(parts)
+        fd = None
         try:
             fd = posix.open("/tmp", posix.O_RDWR | posix.O_TMPFILE | posix.O_CLOEXEC, 0o600)
-            parts = path.encode("utf-8", "surrogatepass"), prepared.encode("utf-8", "surrogatepass"), b"", b"1"
-            write(fd, b"%d %d %d %d\n" % tuple(len(part) for part in parts) + b"".join(parts))
-            posix.lseek(fd, 0, 0)
-            told = read_program(fd)[:3]
+            # The limits of the program hold already.
+            if write(fd, text) == len(text):
+                posix.lseek(fd, 0, 0)
+                fd, copy = None, fd
+                told = read_program(copy)[:3]
         except (AttributeError, OSError):
             # A C library or a scratch space that has none: those pages are touched when the call comes.
             pass
+        if fd is not None:
+            posix.close(fd)
         begin(*told)
         come = False
         posix.set_inheritable(3, False)

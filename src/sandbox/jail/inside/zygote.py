@@ -53,18 +53,24 @@ def _zygote():
         return data, fds
 
     def rehearse_call():
-        # As below, where it comes.
-        ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-        ours.sendmsg([b"/"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, b"".join([bytes(4)] * 6))])
-        for fd in received(theirs, 6)[1]:
-            posix.set_inheritable(fd, False)
-            posix.close(fd)
-        ours.close()
-        theirs.close()
+        # As below, where it comes. With one descriptor: a program may have few, and so may all of its user's be under way.
+        ours = theirs = None
+        try:
+            ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+            ours.sendmsg([b"/"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, bytes(4))])
+            for fd in received(theirs, 6)[1]:
+                posix.set_inheritable(fd, False)
+                posix.close(fd)
+            theirs.detach
+        except OSError:
+            # What is not rehearsed only takes longer.
+            pass
+        for end in (ours, theirs):
+            if end is not None:
+                end.close()
         # Names that an instruction has met often are not touched by it any more.
         for _, name in enumerate(("dup2", "closerange", "chdir", "read", "fstat")):
             getattr(posix, name)
-        theirs.detach
 
     def program(channel_fd, rules, groups, hurry):
         if sequences and enter_there is not enter_in_a_copy:
