@@ -137,24 +137,6 @@ fn a_jail_that_waits_shows_its_roots_as_its_call_has_them_masked() {
 }
 
 #[test]
-fn an_interpreter_waits_for_programs_that_may_write_and_open_hardly_anything_as_well() {
-    let world = World::new();
-    if world.backend() != "native" {
-        println!("skipped: nothing waits on this machine's ground");
-        return;
-    }
-    for (file_size, open_files) in [(0, 256), (1, 256), (4096, 256), (1 << 20, 10)] {
-        // Only one that waits has imported what is to be preloaded.
-        let mut spec = world.spec("import sys\nprint('statistics' in sys.modules)");
-        (spec.limits.file_size, spec.limits.open_files) = (file_size, open_files);
-        let began = Instant::now();
-        while world.run(&spec).unwrap().stdout != "True\n" {
-            assert!(began.elapsed() < Duration::from_mins(1), "{file_size}, {open_files}: no interpreter waits");
-        }
-    }
-}
-
-#[test]
 fn output_so_far_is_there_when_the_time_is_over() {
     let world = World::new();
     let mut spec = world.spec("print('first')\nimport time\ntime.sleep(60)");

@@ -134,3 +134,24 @@ fn interpreters_are_ready_before_the_first_program_where_the_manifest_says_so() 
     let answer = caller(&server).call("run_python", &json!({"code": "print(1)"})).message();
     assert_eq!(answer["result"]["structuredContent"]["stdout"], "1\n", "{answer}");
 }
+
+#[test]
+fn interpreters_wait_for_programs_that_may_write_and_open_hardly_anything_as_well() {
+    // What runs before each program is longer than the first two, and what a call brings takes the numbers below the third.
+    for python in ["file_size = \"1 KiB\"", "file_size = \"4 KiB\"", "open_files = 10"] {
+        let home = Home::new(Policy { approvals: "level_2 = \"none\"", python, ..Policy::default() });
+        let server = HttpServer::start(&home);
+        let answer = caller(&server).call("run_python", &json!({"code": "print(1)"})).message();
+        assert_eq!(answer["result"]["structuredContent"]["stdout"], "1\n", "{answer}");
+        let layers = &answer["result"]["structuredContent"]["isolation"];
+        if layers["backend"] != "native" {
+            eprintln!("skipped: waiting interpreters: the backend here is {layers}, which keeps none");
+            return;
+        }
+        until(&format!("with {python} interpreters wait"), || {
+            number(&server, "toolgate_python_pool{profile=\"all\",state=\"ready\"}").is_some_and(|ready| ready > 0)
+        });
+        let answer = caller(&server).call("run_python", &json!({"code": "print(2)"})).message();
+        assert_eq!(answer["result"]["structuredContent"]["stdout"], "2\n", "{answer}");
+    }
+}
