@@ -4,10 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::backend::{Backend, Chunk, Progress};
+use super::backend::{Backend, Progress};
 use super::collect::sealed;
 use super::ending::Ending;
 use super::harvest;
@@ -15,7 +14,7 @@ use super::native::{Native, program_file};
 use super::order::{End, Order};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::spec::{JailSpec, Layers};
-use super::streams::{Gathered, Pipes};
+use super::streams::{Gathered, Listener, Pipes};
 use super::verdict::Stop;
 use super::words::{Flood, Times, Told, Words};
 
@@ -86,7 +85,7 @@ impl Native {
         spec: &JailSpec,
         order: &Order,
         cancel: &CancellationToken,
-        progress: Option<&mpsc::Sender<Chunk>>,
+        progress: Listener<'_>,
         began: Instant,
     ) -> Result<Tried, NoRun> {
         let (mut pipes, ends) = Pipes::new()?;

@@ -69,8 +69,8 @@ impl Native {
     /// # Errors
     /// As for any call.
     pub(super) async fn call_as(&self, spec: &JailSpec, interpreter: Interpreter, cancel: &CancellationToken) -> Result<Outcome, NoRun> {
-        let kind = Kind::new(Plan { interpreter, ..self.plan(spec) });
-        self.make(spec, Order { kind: kind.map_err(unsaid)?, asked: asked(spec) }, cancel, None).await
+        let order = order_by(Plan { interpreter, ..self.plan(spec) }, spec)?;
+        self.make(spec, order, cancel, None).await
     }
 
     /// Hands an order to the spawner; the five descriptors are standard input, output, error, the program, the report.
@@ -120,10 +120,11 @@ impl Native {
         let mut spec = JailSpec::new("print(6 * 7)");
         spec.require.clear();
         spec.fresh = true;
-        let kind = Kind::new(Plan { ground: ground.clone(), ..self.plan(&spec) });
-        let order = kind.map(|kind| Order { kind, asked: asked(&spec) }).map_err(unsaid);
-        let made = async { self.make(&spec, order?, &CancellationToken::new(), None).await };
-        match made.await {
+        let made = match order_by(Plan { ground: ground.clone(), ..self.plan(&spec) }, &spec) {
+            Ok(order) => self.make(&spec, order, &CancellationToken::new(), None).await,
+            Err(no_run) => Err(no_run),
+        };
+        match made {
             Ok(outcome) if outcome.stdout == "42\n" => Probe { usable: true, layers: outcome.isolation.layers, why_not: None },
             Ok(outcome) => {
                 let said = outcome.evidence.unwrap_or_else(|| outcome.stderr.trim().to_owned());
@@ -159,6 +160,11 @@ impl Native {
             command: spec.command.clone(),
         }
     }
+}
+
+/// The order of a call that is made by a plan of its own.
+fn order_by(plan: Plan, spec: &JailSpec) -> Result<Order, NoRun> {
+    Ok(Order { kind: Kind::new(plan).map_err(unsaid)?, asked: asked(spec) })
 }
 
 /// What the order of a call has for itself.

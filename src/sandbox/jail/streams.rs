@@ -219,6 +219,29 @@ mod tests {
         assert_eq!(report.events, ["a b"]);
     }
 
+    #[tokio::test]
+    async fn streams_that_cannot_be_watched_are_read_to_their_ends_all_the_same() {
+        // As where no descriptor is left: the runtime takes nothing but pipes.
+        let stream = || {
+            let (from, to) = std::os::unix::net::UnixStream::pair().unwrap();
+            from.set_nonblocking(true).unwrap();
+            (Source::Plain(from.into()), to)
+        };
+        let ((output, mut to), (error, _), (report, _)) = (stream(), stream(), stream());
+        let (mut pipes, flood, mut gathered) = (Pipes([output, error, report]), Flood::new(1 << 20), Gathered::new(1 << 20));
+        assert!(pipes.watch().is_err());
+        to.write_all(b"one ").unwrap();
+        let (told, mut heard) = tokio::sync::mpsc::channel::<Chunk>(4);
+        let listening = async {
+            let chunk = tokio::time::timeout(Duration::from_secs(20), heard.recv()).await.expect("nobody looks");
+            assert_eq!(chunk.unwrap().bytes, b"one ");
+            to.write_all(b"two").unwrap();
+            drop(to);
+        };
+        tokio::join!(gathered.follow(&mut pipes, &flood, Some(&told)), listening);
+        assert_eq!(gathered.end().0.text().0, "one two");
+    }
+
     #[test]
     fn more_than_a_pipe_holds_waits_for_who_reads() {
         let (pipes, [output, ..]) = Pipes::new().unwrap();

@@ -59,7 +59,6 @@ def _zygote():
             ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
             ours.sendmsg([b"/"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, bytes(4))])
             for fd in received(theirs, 6)[1]:
-                posix.set_inheritable(fd, False)
                 posix.close(fd)
             theirs.detach
         except OSError:
