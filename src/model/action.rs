@@ -31,6 +31,25 @@ pub enum Action {
     RunPython(RunPython),
 }
 
+impl Action {
+    /// Whether all it does is to take away what is there.
+    pub const fn only_removes(&self) -> bool {
+        match self {
+            Self::DeleteFile(_) => true,
+            Self::ReadFile(_)
+            | Self::WriteFile(_)
+            | Self::EditFile(_)
+            | Self::ListDirectory(_)
+            | Self::SearchFiles(_)
+            | Self::FileInfo(_)
+            | Self::CreateDirectory(_)
+            | Self::MoveFile(_)
+            | Self::Fetch(_)
+            | Self::RunPython(_) => false,
+        }
+    }
+}
+
 macro_rules! parts {
     ($($kind:ident),*) => {
         $(impl TryFrom<Action> for $kind {

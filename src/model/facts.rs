@@ -33,15 +33,41 @@ pub enum Link {
     Outside,
 }
 
+/// How a caller's spelling of a path stands to the names in the folders.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Spelling {
+    /// Each name is there in these very bytes, or is not there, may be new, and no entry has another spelling of it.
+    #[default]
+    AsWritten,
+    /// The path in the entries' own bytes: each other name is another spelling of exactly one entry.
+    Own(RelPath),
+    /// A name that no entry has, and that no new entry may have.
+    Unknown,
+    /// A name of which more than one entry has a spelling.
+    Ambiguous,
+}
+
+impl Spelling {
+    /// The path by which the entry is opened.
+    pub const fn of<'p>(&'p self, written: &'p RelPath) -> &'p RelPath {
+        match self {
+            Self::Own(own) => own,
+            Self::AsWritten | Self::Unknown | Self::Ambiguous => written,
+        }
+    }
+}
+
 /// What makes a file that file and no other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// Device number.
     pub device: u64,
     /// Inode number.
     pub inode: u64,
-    /// Last change of the content, nanoseconds since 1970.
+    /// Last change of the content, nanoseconds since 1970; a program may set it.
     pub mtime_ns: i128,
+    /// Last change of the inode, nanoseconds since 1970: of content, mode, owner or name. Only the kernel sets it.
+    pub ctime_ns: i128,
 }
 
 /// One entry below a folder that is to be moved or deleted.
@@ -51,6 +77,10 @@ pub struct Entry {
     pub path: RelPath,
     /// What it is.
     pub kind: Kind,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Which object it is; none when invented.
+    pub identity: Option<Identity>,
     /// Whether it is the manifest, the state folder or on the way to one.
     pub protected: bool,
 }
@@ -60,6 +90,8 @@ pub struct Entry {
 pub struct PathFact {
     /// What is there.
     pub kind: Kind,
+    /// How the path is spelled there.
+    pub spelling: Spelling,
     /// Whether a link lay on the way.
     pub link: Link,
     /// Size in bytes; 0 when absent.
@@ -80,6 +112,7 @@ impl PathFact {
     /// Nothing is there.
     pub const ABSENT: PathFact = PathFact {
         kind: Kind::Absent,
+        spelling: Spelling::AsWritten,
         link: Link::None,
         size: 0,
         names: 0,

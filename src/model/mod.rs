@@ -6,6 +6,7 @@ mod call;
 mod facts;
 mod flags;
 mod level;
+pub mod name;
 mod opened;
 mod output;
 mod path;
@@ -21,7 +22,7 @@ pub use action::{
 };
 pub use bytes::{Bytes, BytesFault};
 pub use call::{Caller, Channel, ClientLabel, Repeat, ToolCall};
-pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact};
+pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact, Spelling};
 pub use flags::{Flag, Flags};
 pub use level::Level;
 pub use opened::Opened;

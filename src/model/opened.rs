@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::{PathFact, Target};
+use super::{Link, PathFact, RelPath, Target};
 
 /// One touched path with the descriptors that were held while it was judged.
 #[derive(Debug, Clone)]
@@ -18,4 +18,22 @@ pub struct Opened {
     pub folder: Option<Arc<OwnedFd>>,
     /// The object itself, opened for what the access needs, where it exists.
     pub object: Option<Arc<OwnedFd>>,
+}
+
+impl Opened {
+    /// The path that was judged: the one asked for, or where a link led.
+    pub const fn path(&self) -> &RelPath {
+        match &self.fact.link {
+            Link::Leads(path) => path,
+            _ => &self.target.path,
+        }
+    }
+
+    /// Where links on the way led, where some were followed.
+    pub fn led_to(&self) -> Option<Target> {
+        match &self.fact.link {
+            Link::Leads(path) => Some(Target { root: self.target.root.clone(), path: path.clone() }),
+            _ => None,
+        }
+    }
 }

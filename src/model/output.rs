@@ -39,10 +39,12 @@ pub enum Block {
 /// One value of the structured answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Field {
-    /// A fact of ours: numbers, names of the house, paths in roots.
+    /// A fact of ours: numbers, names of the house, paths that the caller gave. Nothing that a program, a page or a file system chose.
     Fact(Value),
     /// Text from outside.
     Text(String, Origin),
+    /// A short text from outside that stands alone, in one line: the name of a file, a host.
+    Name(String, Origin),
     /// A list of objects that hold such values (the matches of a search).
     List(Vec<Vec<(&'static str, Field)>>),
 }
@@ -56,6 +58,8 @@ pub struct Output {
     pub structured: Option<Vec<(&'static str, Field)>>,
     /// What a page says without a person seeing it: looked through by the filter, never shown.
     pub unseen: String,
+    /// Names of the secrets masked in what is shown of files; none where the files were not looked through as a whole.
+    pub masked: Option<Vec<&'static str>>,
     /// Facts about the answer, by their key in `_meta` (e.g. `toolgate/file`).
     pub meta: Map<String, Value>,
     /// Whether the model is told that the tool failed (a program that ended with an exception).

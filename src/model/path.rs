@@ -1,16 +1,17 @@
 //! Paths as callers write them, and the one form in which the house speaks of files: a root's name and a relative path.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use unicode_normalization::is_nfc;
-
-use super::{Code, Refusal};
+use super::name::{self, Found};
+use super::{Code, Refusal, Spelling};
 
 /// Longest path and longest segment in bytes (`PATH_MAX` and `NAME_MAX` of Linux, limits.h(0p)).
 const PATH_MAX: usize = 4096;
 const SEGMENT_MAX: usize = 255;
 
-/// A well-formed path as a caller wrote it: `ROOT/rest`, or absolute. Which root it is in is the judge's business.
+/// A well-formed path as a caller wrote it: `ROOT/rest`, or absolute. Which root it is in is the judge's business, and whether its spelling
+/// is one that an entry vouches for is seen when it is looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CallPath {
     absolute: bool,
@@ -18,10 +19,10 @@ pub struct CallPath {
 }
 
 impl CallPath {
-    /// Parses what a caller wrote. One trailing `/` is harmless; nothing else is repaired: one path has one spelling.
+    /// Parses what a caller wrote. One trailing `/` is harmless; nothing else is repaired.
     /// # Errors
-    /// `path_malformed`: empty, an empty, `.` or `..` segment, a backslash, control, bidi or zero-width characters, a space at
-    /// either end of a segment, not NFC, a segment over 255 or a path over 4096 bytes.
+    /// `path_malformed`: empty, an empty, `.` or `..` segment, a backslash, control, bidi or zero-width characters, a joiner or selector
+    /// that acts on nothing, a space at either end of a segment, a segment over 255 or a path over 4096 bytes.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let refuse = |why: &str| {
             let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
@@ -34,14 +35,11 @@ impl CallPath {
         if text.len() > PATH_MAX {
             return refuse("it is longer than 4096 bytes");
         }
-        if let Some(bad) = text.chars().find(|c| is_hidden(*c)) {
+        if let Some(bad) = name::refused(text) {
             return refuse(&format!("it holds the character {}", bad.escape_unicode()));
         }
         if text.contains('\\') {
             return refuse("it holds a backslash; folders are separated by `/`");
-        }
-        if !is_nfc(text) {
-            return refuse("it is not in Unicode normal form C");
         }
         let (absolute, rest) = match text.strip_prefix('/') {
             Some(rest) => (true, rest),
@@ -77,6 +75,11 @@ impl CallPath {
     /// The path below `prefix`, where this path is inside it, segment by segment (so `/data` does not hold `/database`).
     pub fn below(&self, prefix: &[String]) -> Option<RelPath> {
         self.segments.strip_prefix(prefix).map(|rest| RelPath { segments: rest.to_vec() })
+    }
+
+    /// Whether no name in it needs an entry that vouches for its spelling.
+    pub fn is_plain(&self) -> bool {
+        self.segments.iter().all(|name| name::is_plain(name))
     }
 }
 
@@ -136,6 +139,56 @@ impl RelPath {
         RelPath { segments }
     }
 
+    /// The same path in normal form C.
+    pub fn nfc(&self) -> Cow<'_, RelPath> {
+        let is_other = |name: &String| matches!(name::nfc(name), Cow::Owned(_));
+        if self.segments.iter().any(is_other) {
+            Cow::Owned(RelPath { segments: self.segments.iter().map(|name| name::nfc(name).into_owned()).collect() })
+        } else {
+            Cow::Borrowed(self)
+        }
+    }
+
+    /// Whether no name in it needs an entry that vouches for its spelling.
+    pub fn is_plain(&self) -> bool {
+        self.segments.iter().all(|name| name::is_plain(name))
+    }
+
+    /// Whether a name in it can have more spellings than one.
+    pub fn has_spellings(&self) -> bool {
+        self.segments.iter().any(|name| name::has_spellings(name))
+    }
+
+    /// How the path is spelled in the folders it leads through. `look` tells what a folder holds for a name; `may_be_new` whether an entry
+    /// that is not there may be made under a name. Very bytes come first: they are that entry's own spelling, whatever else is equal to it.
+    ///
+    /// # Errors
+    /// What `look` failed with.
+    pub fn spelled<E>(
+        &self,
+        may_be_new: fn(&str) -> bool,
+        mut look: impl FnMut(&RelPath, &str) -> Result<Found, E>,
+    ) -> Result<Spelling, E> {
+        let mut own = RelPath::ROOT;
+        for (at, name) in self.segments.iter().enumerate() {
+            let found = look(&own, name)?;
+            match found {
+                Found::Same => own.segments.push(name.clone()),
+                Found::Other(name) => own.segments.push(name),
+                Found::Several => return Ok(Spelling::Ambiguous),
+                Found::Nothing | Found::Beyond => {
+                    let rest = self.segments.get(at..).unwrap_or_default();
+                    if found == Found::Nothing && !rest.iter().all(|name| may_be_new(name)) {
+                        return Ok(Spelling::Unknown);
+                    }
+                    own.segments.extend_from_slice(rest);
+                    break;
+                }
+            }
+        }
+        Ok(if own == *self { Spelling::AsWritten } else { Spelling::Own(own) })
+    }
+
     /// This path moved from below `from` to below `to`; nothing when it is not below `from`.
     pub fn rebased(&self, from: &RelPath, to: &RelPath) -> Option<RelPath> {
         let rest = self.segments.strip_prefix(from.segments.as_slice())?;
@@ -174,14 +227,6 @@ impl fmt::Display for Target {
     }
 }
 
-/// Control, bidi and zero-width characters: they make two names look equal, or forge a line of a prompt or log.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -189,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_path_has_one_spelling() {
+    fn what_no_name_may_hold_is_malformed() {
         for text in [
             "",
             "a//b",
@@ -206,7 +251,7 @@ mod tests {
             " a",
             "a ",
             "a/ b",
-            "cafe\u{301}",
+            "a/\u{200d}b",
             "file:///x",
         ] {
             assert_eq!(CallPath::parse(text).map_err(|r| r.code), Err(Code::PathMalformed), "{text:?}");
@@ -219,6 +264,40 @@ mod tests {
     fn ordinary_names_pass_as_they_are() {
         for text in ["a.txt", "/data/a b/c+d(1).txt", "~/x", "$HOME/x", "/data/%2e%2e/x", "caf\u{e9}/日本語", "/", ".env", "work/"] {
             assert!(CallPath::parse(text).is_ok(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_spelling_becomes_the_entrys_own_and_one_without_an_entry_is_unknown() {
+        let spelled = |text: &str| {
+            let folders =
+                [("", vec!["cafe\u{301}", "x\u{200d}y", "\u{c5}", "A\u{30a}", "link"]), ("cafe\u{301}", vec!["\u{1112}\u{1161}"])];
+            let look = |folder: &RelPath, name: &str| {
+                let folder = folder.to_string();
+                let held = folders.iter().find(|(at, _)| *at == folder).map_or(&[] as &[_], |(_, held)| held);
+                Ok::<_, ()>(match () {
+                    () if folder == "link" => Found::Beyond,
+                    () if held.contains(&name) => Found::Same,
+                    () => Found::among(name, held.iter().copied()),
+                })
+            };
+            RelPath::parse(text).unwrap().spelled(name::may_be_new, look).unwrap()
+        };
+        let own = |text: &str| Spelling::Own(RelPath::parse(text).unwrap());
+        for (text, expected) in [
+            ("cafe\u{301}/\u{1112}\u{1161}", Spelling::AsWritten),
+            ("caf\u{e9}/\u{d558}", own("cafe\u{301}/\u{1112}\u{1161}")),
+            ("caf\u{e9}/new/\u{2764}\u{fe0f}", own("cafe\u{301}/new/\u{2764}\u{fe0f}")),
+            ("cafe\u{301}/e\u{301}", Spelling::Unknown),
+            ("x\u{200d}y", Spelling::AsWritten),
+            ("x\u{200c}y", Spelling::Unknown),
+            ("new/x\u{200d}y", Spelling::Unknown),
+            ("A\u{30a}", Spelling::AsWritten),
+            ("\u{212b}", Spelling::Ambiguous),
+            ("link/x\u{200d}y", Spelling::AsWritten),
+            ("plain", Spelling::AsWritten),
+        ] {
+            assert_eq!(spelled(text), expected, "{text:?}");
         }
     }
 

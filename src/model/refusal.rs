@@ -130,7 +130,7 @@ codes! {
     ApprovalWrongChannel = "approval_wrong_channel",
     /// A Python root whose denied entries cannot be walled off.
     RootNotEnforceable = "root_not_enforceable",
-    /// A write that would store a mask in place of a secret.
+    /// A write that would store a mask in place of a secret or show a masked one, or a form of a file in which no mask can stand.
     MaskedContent = "masked_content",
     /// The path does not exist.
     NotFound = "not_found",
@@ -168,6 +168,8 @@ codes! {
     SessionUnknown = "session_unknown",
     /// The disk or the root's quota is full.
     NoSpace = "no_space",
+    /// The disk failed while it was read or written (`EIO`).
+    DiskFailed = "disk_failed",
     /// The program failed, was stopped or hit a limit; the answer says how.
     ProgramFailed = "program_failed",
     /// Our own fault; the log knows more under the call id.

@@ -91,8 +91,12 @@ impl HttpUrl {
             return Err(Refusal::new(Code::UrlUserinfo, "the URL carries a user name or password before its host")
                 .hint("leave out everything up to and including the `@`"));
         }
-        if authority.contains([' ', '|', '^', '<', '>', '"', '`', '{', '}']) || authority.chars().any(vanishes_in_a_host) {
+        if authority.contains(['|', '^', '<', '>', '"', '`', '{', '}']) || authority.chars().any(vanishes_in_a_host) {
             return Err(malformed(text, "has characters in its host that no host can have"));
+        }
+        // A host has one spelling: RFC 3986 (section 3.2.2) reads `%61` in it as `a`, and readers that do not would see another host.
+        if authority.contains('%') {
+            return Err(malformed(text, "has a percent-encoded host").hint("write the host as it is"));
         }
         let url = Url::parse(text).map_err(|fault| malformed(text, &format!("cannot be read ({fault})")))?;
         Self::from_parsed(url, text)
@@ -228,6 +232,9 @@ fn check_characters(text: &str) -> Result<(), Refusal> {
     if text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace) {
         return Err(malformed(text, "has white space around it"));
     }
+    if text.contains(' ') {
+        return Err(malformed(text, "has a space").hint("write `%20` for a space that is meant"));
+    }
     if text.contains('\\') {
         return Err(malformed(text, "has a backslash").hint("write `/`, or `%5C` for a backslash that is meant"));
     }
@@ -304,7 +311,7 @@ mod tests {
             ("https://Example.COM./a?b#c", "https://example.com/a?b#c"),
             ("HTTP://example.com:80/", "http://example.com/"),
             ("https://bücher.example/", "https://xn--bcher-kva.example/"),
-            ("https://example.com/a b.pdf", "https://example.com/a%20b.pdf"),
+            ("https://example.com/a%20b.pdf?c%20d", "https://example.com/a%20b.pdf?c%20d"),
             ("https://a_b.example.com:8443?x=@", "https://a_b.example.com:8443/?x=@"),
         ] {
             assert_eq!(HttpUrl::parse(text).map(|url| url.to_string()), Ok(normal.to_owned()), "{text}");
@@ -331,6 +338,12 @@ mod tests {
             "https://./",
             "https://a.example:99999/",
             "https://a b.example/",
+            "https://a.example/a b.pdf",
+            "https://a.example/?a b",
+            "https://a.example/#a b",
+            "https://ex%61mple.com/",
+            "https://%65xample.com:443/",
+            "http://127%2e0.0.1/",
             "https://[::1",
             "https://[fe80::1%25eth0]/",
             "https://ho%00st.example/",
@@ -361,14 +374,8 @@ mod tests {
     #[test]
     fn an_address_in_any_notation_is_seen_as_an_address() {
         let loopback = Host::Address(IpAddr::from([127, 0, 0, 1]));
-        for text in [
-            "http://127.0.0.1./",
-            "http://2130706433/",
-            "http://0x7f.1/",
-            "http://0177.0.0.1/",
-            "http://127%2e0.0.1/",
-            "http://①②⑦。⓪.⓪.①/",
-        ] {
+        for text in ["http://127.0.0.1./", "http://2130706433/", "http://0x7f.1/", "http://0177.0.0.1/", "http://①②⑦。⓪.⓪.①/"]
+        {
             assert_eq!(HttpUrl::parse(text).as_ref().map(HttpUrl::host), Ok(loopback), "{text:?}");
         }
     }
@@ -378,7 +385,9 @@ mod tests {
         let base = HttpUrl::parse("https://a.example/x/y?z").unwrap();
         let joined = |to: &str| base.join(to).map(|url| url.to_string()).map_err(|refusal| refusal.code);
         assert_eq!(joined("/b"), Ok("https://a.example/b".to_owned()));
-        assert_eq!(joined("c d?q"), Ok("https://a.example/x/c%20d?q".to_owned()));
+        assert_eq!(joined("c%20d?q"), Ok("https://a.example/x/c%20d?q".to_owned()));
+        assert_eq!(joined("c d?q"), Err(Code::UrlMalformed));
+        assert_eq!(joined("//ex%61mple.com/"), Err(Code::UrlMalformed));
         assert_eq!(joined("//b.example/"), Ok("https://b.example/".to_owned()));
         assert_eq!(joined("http://b.example"), Ok("http://b.example/".to_owned()));
         assert_eq!(joined(""), Err(Code::UrlMalformed));
