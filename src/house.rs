@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::audit::{Event, Log, Record, StateDir, Sync};
 use crate::filter::Known;
 use crate::gate::{Door, Gate};
-use crate::model::{Output, ToolSpec};
+use crate::model::{Block, Output, ToolSpec};
 use crate::policy;
 use crate::reload::{Reload, Source};
 use crate::sandbox::Sandbox;
@@ -207,10 +207,12 @@ impl House {
         }
     }
 
-    /// The content an output shows, where it is one whole file.
+    /// The content an output shows, where it is the text of one whole file. The end of a file, or its base64, says nothing of the text.
     pub fn content_of(&self, door: &Door, output: &Output) -> Option<Content> {
         let facts = output.meta.get("toolgate/file")?;
-        let whole = facts.get("truncated").and_then(Value::as_bool) == Some(false);
+        let shown =
+            output.blocks.first().and_then(|block| if let Block::Text { text, .. } = block { Some(text.len() as u64) } else { None });
+        let whole = shown.is_some() && facts.get("size").and_then(Value::as_u64) == shown;
         let sha256 = facts.get("sha256").and_then(Value::as_str).filter(|_| whole)?;
         Some(Content { manifest: door.manifest_sha256().to_owned(), sha256: sha256.to_owned() })
     }

@@ -88,6 +88,11 @@ impl Manifest {
         }
     }
 
+    /// A fault of this manifest at a key, e.g. one that the machine shows.
+    pub fn fault(&self, at: &str, what: impl Into<String>) -> Fault {
+        self.spans.fault(at, what, None)
+    }
+
     /// What holds without a file: a scratch folder for each session, and Python that sees it; no folder of the machine, no network.
     pub fn builtin() -> Self {
         let work = Root {

@@ -7,7 +7,7 @@
 use super::segment::Segment;
 use super::text::fold_segments;
 use super::within::is_within;
-use crate::model::RelPath;
+use crate::model::{RelPath, name};
 
 /// What became of a path against one pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,8 @@ impl Glob {
             return Err(format!("`{}` holds the character {}", text.escape_debug(), bad.escape_unicode()));
         }
         let mut segments = Vec::new();
-        for part in text.split('/') {
+        // Written in another form it would match nothing: paths are compared in normal form C.
+        for part in name::nfc(text).split('/') {
             match part {
                 "" => {
                     return Err(format!(
@@ -121,9 +122,9 @@ impl AllowPattern {
         self.glob.0.iter().all(|segment| matches!(segment, Segment::Any))
     }
 
-    /// Runs it over a path.
+    /// Runs it over a path, in normal form C.
     pub fn run(&self, path: &RelPath) -> Run {
-        self.glob.run(path.segments().iter().map(String::as_str))
+        self.glob.run(path.nfc().segments().iter().map(String::as_str))
     }
 
     /// Whether the whole path matches.
@@ -165,11 +166,13 @@ impl DenyPattern {
 
     /// Whether the path, or a folder on its way, is denied.
     pub fn covers(&self, path: &FoldedPath<'_>) -> bool {
-        let folded = match &path.folded {
-            Some(folded) => self.folded.run(folded.iter().map(String::as_str)),
-            None => self.folded.run(path.exact.segments().iter().map(String::as_str)),
-        };
-        folded.covers || self.exact.as_ref().is_some_and(|exact| exact.run(path.exact.segments().iter().map(String::as_str)).covers)
+        self.covers_form(path.exact.segments(), path.folded.as_deref())
+            || path.others.iter().any(|(exact, folded)| self.covers_form(exact, folded.as_deref()))
+    }
+
+    fn covers_form(&self, exact: &[String], folded: Option<&[String]>) -> bool {
+        let covers = |glob: &Glob, names: &[String]| glob.run(names.iter().map(String::as_str)).covers;
+        covers(&self.folded, folded.unwrap_or(exact)) || self.exact.as_ref().is_some_and(|glob| covers(glob, exact))
     }
 
     /// Whether everything it denies is surely denied by the other.
@@ -183,18 +186,31 @@ impl DenyPattern {
     }
 }
 
-/// A path with its folded form, folded once for all patterns.
+/// A path in the forms that a deny is held against, made once for all patterns: its bytes, normal form C, and without the characters that are
+/// not drawn; each as it is and folded.
 #[derive(Debug, Clone)]
 pub struct FoldedPath<'p> {
     exact: &'p RelPath,
     // None: it is its own folded form.
     folded: Option<Vec<String>>,
+    // The other forms, where they differ from the bytes.
+    others: Vec<(Vec<String>, Option<Vec<String>>)>,
 }
 
 impl<'p> FoldedPath<'p> {
     /// Folds a path.
     pub fn of(path: &'p RelPath) -> Self {
-        Self { exact: path, folded: fold_segments(path.segments()) }
+        let mut others = Vec::new();
+        if !path.segments().iter().all(|name| name.is_ascii()) {
+            for form in [name::nfc, name::visible] {
+                let names: Vec<String> = path.segments().iter().map(|name| form(name).into_owned()).collect();
+                if names != path.segments() {
+                    let folded = fold_segments(&names);
+                    others.push((names, folded));
+                }
+            }
+        }
+        Self { exact: path, folded: fold_segments(path.segments()), others }
     }
 }
 
@@ -285,6 +301,12 @@ mod tests {
             ("{a,b}", "a", false),
             ("*a*b*", "xxaxxbxx", true),
             ("*a*b*", "xxbxxaxx", false),
+            ("caf\u{e9}", "cafe\u{301}", true),
+            ("cafe\u{301}/*", "caf\u{e9}/a", true),
+            ("cafe\u{301}", "cafe\u{301}", true),
+            ("caf?", "cafe\u{301}", true),
+            ("cafe?", "cafe\u{301}", false),
+            ("ab", "a\u{200d}b", false),
         ] {
             assert_eq!(allows(pattern, path), expect, "{pattern} {path}");
         }
@@ -310,6 +332,15 @@ mod tests {
             ("\u{fb01}x", "fix", true),
             ("?x", "\u{fb01}x", true),
             ("**/secret*", "public.txt", false),
+            ("**/secret*", "sec\u{200d}ret.txt", true),
+            ("caf\u{e9}/**", "cafe\u{301}/x", true),
+            ("cafe\u{301}/**", "caf\u{e9}", true),
+            ("caf?", "cafe\u{301}", true),
+            ("cafe?", "cafe\u{301}", true),
+            ("s?cret", "s\u{e9}\u{200d}cret", true),
+            ("\u{2764}\u{fe0f}/**", "\u{2764}\u{fe0f}/a", true),
+            ("\u{2764}/**", "\u{2764}\u{fe0f}/a", true),
+            ("\u{2764}\u{fe0f}/**", "\u{2764}/a", false),
         ] {
             assert_eq!(denies(pattern, path), expect, "{pattern} {path}");
         }

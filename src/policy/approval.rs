@@ -1,11 +1,13 @@
 //! Lines 12 to 15: who decides on a level, what is remembered, and what an answer is worth.
 
+use serde_json::{Value, json};
+
 use super::capability::Capability;
 use super::effect::meaning;
 use super::state::{Answer, AnswerChannel, Response, State};
 use super::verdict::{Decision, Verdict};
 use crate::manifest::{Mode, NoClientChannel, Remember, fold};
-use crate::model::{Action, Code, Level, Refusal, Target};
+use crate::model::{Action, Code, Fetch, Level, Refusal, RunPython, Target};
 
 /// Who decides on a call of this level: the strictest mode of all levels up to it, an operator where the tool needs two persons,
 /// and never the client where the system is changed.
@@ -21,19 +23,36 @@ fn needs_two(capability: &Capability) -> bool {
 }
 
 /// How long a yes for this tool lasts.
-fn remember(capability: &Capability) -> Remember {
+pub fn remember(capability: &Capability) -> Remember {
     capability.tool_rules().and_then(|rules| rules.remember).unwrap_or(capability.manifest.approvals.remember)
 }
 
-/// What a lasting yes would be for: `ROOT/rest` (a move: `FROM -> TO`), the URL, the program, or `envelope`. None where nothing lasts.
+/// What a lasting yes would be for: `ROOT/rest` (a move: `FROM -> TO`), the URL, the program, or `envelope`. None where nothing lasts. A
+/// program with input, interpreter or time of its own, and a request that is no plain GET, are named with all of that.
 pub(super) fn grant_target(capability: &Capability, action: &Action, url: Option<&str>, targets: &[Target]) -> Option<String> {
     match (action, remember(capability)) {
         (_, Remember::Off) => None,
         (Action::RunPython(_), Remember::Envelope) => Some("envelope".to_owned()),
-        (Action::RunPython(run), Remember::Session) => Some(run.code.clone()),
-        (Action::Fetch(_), _) => url.map(str::to_owned),
+        (Action::RunPython(run), Remember::Session) => {
+            let RunPython { code, session, stdin, timeout_s, fresh } = run;
+            let plain = session.is_none() && stdin.is_empty() && timeout_s.is_none() && !fresh;
+            Some(exactly(code, plain, &json!({"session": session, "stdin": stdin, "timeout_s": timeout_s, "fresh": fresh})))
+        }
+        (Action::Fetch(fetch), _) => {
+            // The form of the answer is the caller's own affair.
+            let Fetch { url: _, method, headers, body, format: _, start_index: _, max_length: _, save_to, links: _ } = fetch;
+            let plain = method == "GET" && headers.is_empty() && body.is_none() && save_to.is_none();
+            let saved: Vec<String> = targets.iter().map(Target::to_string).collect();
+            url.map(|url| exactly(url, plain, &json!({"method": method, "headers": headers, "body": body, "save_to": saved})))
+        }
         _ => Some(targets.iter().map(Target::to_string).collect::<Vec<_>>().join(" -> ")),
     }
+}
+
+/// The name of a call that is more than its `text`. No text is taken for such a name: the name begins with a NUL, and a text that does is
+/// given the long form.
+fn exactly(text: &str, is_plain: bool, more: &Value) -> String {
+    if is_plain && !text.starts_with('\0') { text.to_owned() } else { format!("\0{}", json!([text, more])) }
 }
 
 /// Decides on a call that passed lines 1 to 11.

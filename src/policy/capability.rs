@@ -247,6 +247,12 @@ pub fn python_roots<'m>(manifest: &'m Manifest, profile: &str) -> Vec<(&'m str, 
     manifest.python.roots.iter().filter(given).filter_map(seen).collect()
 }
 
+/// What a caller of this profile may write in an hour: the smaller of its own and everybody's.
+pub fn write_per_hour(manifest: &Manifest, profile: &str) -> crate::model::Bytes {
+    let (all, own) = (manifest.limits.write_per_hour, manifest.profiles.get(profile).and_then(|profile| profile.bounds.write_per_hour));
+    own.map_or(all, |own| own.min(all))
+}
+
 /// Whether a program of this profile reaches the network.
 pub fn python_network(manifest: &Manifest, profile: &str) -> bool {
     let holds = |rules: &Profile| rules.permissions.contains(Flags::of(&[Flag::NetworkAccess]));

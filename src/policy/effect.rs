@@ -9,7 +9,7 @@ pub const fn meaning(level: Level) -> &'static str {
         Level::Read => "reads",
         Level::Create => "creates something new, or stays in the session's own scratch",
         Level::Change => "changes what exists",
-        Level::Destroy => "deletes, overwrites by a move, or sends",
+        Level::Destroy => "deletes, overwrites by a move, moves into scratch that ends with the session, or sends",
         Level::System => "changes the system",
     }
 }
@@ -27,6 +27,7 @@ pub fn level(capability: &Capability, action: &Action, targets: &[Target], facts
     let own = match action {
         Action::Fetch(fetch) => level_of_fetch(fetch),
         Action::RunPython(_) => level_of_program(capability),
+        Action::MoveFile(_) if moves_into_scratch(capability, action, targets) => Level::Destroy,
         Action::ReadFile(_)
         | Action::WriteFile(_)
         | Action::EditFile(_)
@@ -58,8 +59,18 @@ fn level_of_touch(capability: &Capability, action: &Action, access: Access, targ
         Access::Delete { .. } => Level::Destroy,
     };
     // What a session does in its own scratch concerns nobody else.
-    let scratch = capability.manifest.roots.get(&target.root).is_some_and(crate::manifest::Root::is_session);
-    if scratch { level.min(Level::Create) } else { level }
+    if is_scratch(capability, target) { level.min(Level::Create) } else { level }
+}
+
+/// Whether the target is in a root that is deleted with the session.
+fn is_scratch(capability: &Capability, target: &Target) -> bool {
+    capability.manifest.roots.get(&target.root).is_some_and(crate::manifest::Root::is_session)
+}
+
+/// Whether the action moves something from a root that stays into one that is deleted with the session: it is lost then.
+pub fn moves_into_scratch(capability: &Capability, action: &Action, targets: &[Target]) -> bool {
+    let scratch = |at: usize| targets.get(at).is_some_and(|target| is_scratch(capability, target));
+    matches!(action, Action::MoveFile(_)) && !scratch(0) && scratch(1)
 }
 
 fn level_of_fetch(fetch: &Fetch) -> Level {

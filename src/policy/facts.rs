@@ -2,10 +2,10 @@
 
 use super::capability::Capability;
 use super::network::{judge_addresses, judge_redirect, judge_url};
-use super::paths::{judge_patterns, judge_text, outside};
+use super::paths::{judge_patterns, judge_text, outside, unknown_spelling};
 use super::screen::Screened;
 use crate::manifest::Symlinks;
-use crate::model::{Access, Action, Bytes, Code, Entry, Facts, HttpUrl, Kind, Link, PathFact, Refusal, Target, Touch, WriteMode};
+use crate::model::{Access, Action, Bytes, Code, Entry, Facts, HttpUrl, Kind, Link, PathFact, Refusal, Spelling, Target, Touch, WriteMode};
 
 /// Judges what was seen. Gives the targets as they are after links were followed.
 ///
@@ -29,7 +29,8 @@ pub(super) fn judge_facts(capability: &Capability, action: &Action, screened: &S
 }
 
 fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &Target, fact: &PathFact) -> Result<Target, Refusal> {
-    let target = follow(capability, touch.access, target, &fact.link)?;
+    let target = spelled(capability, touch.access, target, &fact.spelling)?;
+    let target = follow(capability, touch.access, &target, &fact.link)?;
     if fact.protected {
         return Err(protected(&target));
     }
@@ -59,6 +60,24 @@ fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &
     };
     capability.judge_size(&target, Bytes(size))?;
     Ok(target)
+}
+
+/// The path in the entries' own bytes, judged anew: a rule may be written for those.
+fn spelled(capability: &Capability, access: Access, target: &Target, spelling: &Spelling) -> Result<Target, Refusal> {
+    match spelling {
+        Spelling::AsWritten => Ok(target.clone()),
+        Spelling::Own(path) => {
+            let target = Target { root: target.root.clone(), path: path.clone() };
+            judge_text(&capability.manifest, &capability.profile, &target, access)?;
+            Ok(target)
+        }
+        Spelling::Unknown => Err(unknown_spelling(target)),
+        Spelling::Ambiguous => Err(Refusal::new(
+            Code::PathMalformed,
+            format!("`{target}` is another spelling of more than one entry (Unicode normal form C makes them equal)"),
+        )
+        .hint("write the name of the one that is meant as a listing of its folder gives it")),
+    }
 }
 
 /// Where a path leads. Where links are followed at all, what counts is where they lead, judged anew.

@@ -20,8 +20,8 @@ mod verdict;
 pub mod window;
 pub mod words;
 
-pub use approval::mode;
-pub use capability::{Capability, admit, concurrent_calls, could_use, python_network, python_roots};
+pub use approval::{mode, remember};
+pub use capability::{Capability, admit, concurrent_calls, could_use, python_network, python_roots, write_per_hour};
 pub use judge::judge;
 pub use program::Program;
 pub use screen::Screened;

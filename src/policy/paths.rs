@@ -39,6 +39,15 @@ pub fn outside(path: &impl std::fmt::Display) -> Refusal {
         .hint("write ROOT/rest with the name of a folder of this server; the resource `toolgate://policy` says which there are")
 }
 
+/// The refusal of a spelling that is nobody's own and that nothing new may have.
+pub fn unknown_spelling(path: &impl std::fmt::Display) -> Refusal {
+    Refusal::new(
+        Code::PathMalformed,
+        format!("`{path}` is not in Unicode normal form C, or holds a joiner or selector, and no entry has that name"),
+    )
+    .hint("write a name that exists as a listing gives it; a new one in normal form C (NFC), with joiners in emoji alone")
+}
+
 /// Judges a target by its text: given to the profile, mode, denied patterns, allowed patterns, the root itself.
 ///
 /// # Errors

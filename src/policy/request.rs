@@ -1,6 +1,6 @@
 //! What a caller may say in a request beside its URL: methods and headers. Pure.
 
-use crate::model::{Code, Refusal};
+use crate::model::{Code, HttpUrl, Refusal};
 
 /// The methods a request may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +45,20 @@ impl Method {
         matches!(self, Self::Get | Self::Head)
     }
 }
+
+/// Bytes of a request as it goes out, from what a caller says of it: its URL, headers and body, and what is added to each request. No less than
+/// is sent, but for secrets and for what a site asked to be sent back to it.
+pub fn size<'a>(url: &str, headers: impl Iterator<Item = (&'a str, &'a str)>, body: &str) -> u64 {
+    // Percent-encoding makes a URL longer.
+    let url = HttpUrl::parse(url).map_or(url.len(), |url| url.as_str().len());
+    let headers: usize = headers.map(|(name, value)| name.len() + value.len() + LINE).sum();
+    (ADDED + url + headers + body.len()) as u64
+}
+
+/// What is added to each request: method and version, the names of `Host` and `Content-Length`, `Accept`, `Accept-Encoding`, `User-Agent`.
+const ADDED: usize = 256;
+/// Of each header besides its name and value: colon, space, end of line.
+const LINE: usize = 4;
 
 /// Judges one header a caller wants to send. Only listed names pass: framing, hop-by-hop, proxy, cookie and cloud metadata headers are ours or nobody's.
 ///

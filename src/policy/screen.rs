@@ -6,7 +6,7 @@ use super::paths::{judge_text, place};
 use super::program::{self, Program};
 use super::request::judge_header;
 use super::secret::judge_secrets;
-use crate::model::{Access, Action, Bytes, Code, HttpUrl, Refusal, Target};
+use crate::model::{Access, Action, Bytes, Code, Facts, HttpUrl, Refusal, Target};
 
 /// What an action means once its text was judged.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,13 @@ pub struct Screened {
 }
 
 impl Screened {
+    /// Takes the spelling of each target as it was seen: from here on the call speaks of the entries by their own bytes.
+    pub fn take_spelling(&mut self, facts: &Facts) {
+        for (target, fact) in self.targets.iter_mut().zip(&facts.paths) {
+            target.path = fact.spelling.of(&target.path).clone();
+        }
+    }
+
     /// The action with exactly the program that was judged: what runs is what was read.
     #[must_use]
     pub fn as_judged(&self, mut action: Action) -> Action {

@@ -337,9 +337,9 @@ pub(super) struct Audit {
     pub(super) rotate: Option<String>,
     /// Older closed files are removed, e.g. `400d`.
     pub(super) keep: Option<String>,
-    /// Arguments stored as length and digest.
+    /// Arguments stored as length and digest; `ARGUMENT.NAME` for what lies inside one, e.g. `edits.new_text`.
     pub(super) hash_args: Option<Vec<String>>,
-    /// Arguments stored as a keyed hash.
+    /// Arguments stored as a keyed hash; `ARGUMENT.NAME` for what lies inside one, e.g. `headers.cookie` or `url.session`.
     pub(super) redact: Option<Vec<String>>,
 }
 

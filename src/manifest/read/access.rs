@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 use super::super::{ArgumentRule, Bounds, Clients, NamePattern, OAuth, Profile, Remember, Root, Test, Token, ToolRules, raw};
 use super::Reader;
-use crate::model::{Code, Flags, Level};
+use crate::model::{Code, Flags, HttpUrl, Level};
 
 type Profiles = BTreeMap<String, Profile>;
 
@@ -38,6 +38,9 @@ impl Reader<'_, '_> {
             let name = self.required(&format!("{at}.name"), token.name);
             let profile = self.required(&format!("{at}.profile"), token.profile);
             self.profile_name(&format!("{at}.profile"), &profile, profiles);
+            if name.chars().count() > LONGEST_NAME || name.trim() != name {
+                self.fault(&format!("{at}.name"), format!("a name has 1 to {LONGEST_NAME} characters and no blank at its ends"));
+            }
             if !name.is_empty() && !names.insert(name.clone()) {
                 self.fault(&format!("{at}.name"), format!("two tokens are named `{name}`; records could not tell them apart"));
             }
@@ -66,7 +69,7 @@ impl Reader<'_, '_> {
                 raw::Claim::All(values) => (name, values),
             });
             let rule = OAuth {
-                issuer: self.required(&format!("{at}.issuer"), rule.issuer),
+                issuer: self.issuer(&format!("{at}.issuer"), rule.issuer),
                 audience: self.required(&format!("{at}.audience"), rule.audience),
                 jwks: self.required(&format!("{at}.jwks"), rule.jwks),
                 algorithms: self.list(&format!("{at}.algorithms"), &rule.algorithms.unwrap_or_default(), algorithm),
@@ -74,11 +77,13 @@ impl Reader<'_, '_> {
                 profile: self.required(&format!("{at}.profile"), rule.profile),
             };
             self.profile_name(&format!("{at}.profile"), &rule.profile, profiles);
-            if rule.jwks.starts_with("http://") {
-                self.fault(
-                    &format!("{at}.jwks"),
-                    "keys are read over https or from a file, for who can change them can forge every caller",
-                );
+            let jwks = format!("{at}.jwks");
+            if rule.jwks.starts_with("https://") {
+                if let Err(refusal) = HttpUrl::parse(&rule.jwks) {
+                    self.fault(&jwks, refusal.message);
+                }
+            } else if rule.jwks.contains("://") {
+                self.fault(&jwks, "keys are read over https or from a file, for who can change them can forge every caller");
             }
             // A token that fits both has no access, so the later rule would be dead for every caller of the earlier.
             let same = |other: &&OAuth| (&other.issuer, &other.audience, &other.claims) == (&rule.issuer, &rule.audience, &rule.claims);
@@ -90,10 +95,35 @@ impl Reader<'_, '_> {
         rules
     }
 
+    /// An issuer is an address (RFC 8414, section 2). An `@` in it could not be told from the one that ends a subject in the name of a caller.
+    fn issuer(&mut self, at: &str, text: Option<String>) -> String {
+        let text = self.required(at, text);
+        let is_issuer = |address: &url::Url| {
+            let near = match address.host() {
+                Some(url::Host::Domain(name)) => name == "localhost",
+                Some(url::Host::Ipv4(number)) => number.is_loopback(),
+                Some(url::Host::Ipv6(number)) => number.is_loopback(),
+                None => false,
+            };
+            let spoken = address.scheme() == "https" || (address.scheme() == "http" && near);
+            spoken && address.has_host() && address.query().is_none() && address.fragment().is_none()
+        };
+        let whole = !text.contains(char::is_whitespace) && !text.contains('@');
+        let fits = whole && url::Url::parse(&text).as_ref().is_ok_and(is_issuer);
+        if !fits && !text.trim().is_empty() {
+            let what = format!("`{}` is no issuer; write the `iss` of its tokens, e.g. `https://id.example.com`", text.escape_debug());
+            self.fault(at, what);
+        }
+        text
+    }
+
     pub(super) fn profiles(&mut self, written: BTreeMap<String, raw::Profile>, roots: &BTreeMap<String, Root>) -> Profiles {
         let mut profiles = BTreeMap::new();
         for (name, profile) in written {
             let at = format!("profiles.{name}");
+            if name.trim().is_empty() || !self.printable(&at, &name) {
+                self.fault(&at, "the name of a profile is not empty and holds no control character");
+            }
             if name == "none" {
                 self.fault(&at, "`none` means no access in `[clients]` and cannot be the name of a profile");
             }
@@ -255,7 +285,9 @@ pub(super) fn remember(written: raw::Remember) -> Remember {
     }
 }
 
-/// 64 hexadecimal digits as bytes.
+/// The longest name of a token, in characters.
+const LONGEST_NAME: usize = 200;
+
 /// A signature of which the verifier knows no secret: with a shared one, whoever verifies could forge.
 fn algorithm(name: &str) -> Result<String, String> {
     const KNOWN: [&str; 9] = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
@@ -265,6 +297,7 @@ fn algorithm(name: &str) -> Result<String, String> {
     Err(format!("`{}` is no accepted algorithm; those are {}", name.escape_debug(), KNOWN.join(", ")))
 }
 
+/// 64 hexadecimal digits as bytes.
 pub(super) fn digest(text: &str) -> Option<[u8; 32]> {
     let mut bytes = [0_u8; 32];
     if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {

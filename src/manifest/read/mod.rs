@@ -100,7 +100,8 @@ impl Reader<'_, '_> {
             filters: self.filters(written.filters),
             review: self.review(written.review.unwrap_or_default()),
             audit: self.audit(written.audit.unwrap_or_default()),
-            state_dir: written.state.and_then(|state| state.dir).filter(|dir| !dir.is_empty()),
+            // An empty one stands for the environment's.
+            state_dir: self.written("state.dir", written.state.and_then(|state| state.dir).filter(|dir| !dir.is_empty())),
             tests,
             ..Manifest::default()
         };
@@ -151,9 +152,29 @@ impl Reader<'_, '_> {
         self.one(at, text, super::units::duration)
     }
 
-    /// A text that must be written and must not be empty.
+    /// A text that, where it is written, is not blank and holds no control character.
+    fn written(&mut self, at: &str, text: Option<String>) -> Option<String> {
+        let text = text?;
+        if text.trim().is_empty() {
+            self.fault(at, "this is empty; write a value, or leave the key out");
+            return None;
+        }
+        self.printable(at, &text).then_some(text)
+    }
+
+    /// Whether a text holds no control character. A NUL would end a path or a name early, a line end would begin another record.
+    fn printable(&mut self, at: &str, text: &str) -> bool {
+        let plain = !text.chars().any(char::is_control);
+        if !plain {
+            self.fault(at, format!("`{}` holds a control character", text.escape_debug()));
+        }
+        plain
+    }
+
+    /// A text that must be written, must not be empty, and holds no control character.
     fn required(&mut self, at: &str, text: Option<String>) -> String {
         let text = text.unwrap_or_default();
+        self.printable(at, &text);
         if text.trim().is_empty() {
             let key = at.rsplit('.').next().unwrap_or(at);
             // What had the wrong type was told already.

@@ -131,11 +131,40 @@ impl Reader<'_, '_> {
             audit.keep = time;
         }
         if let Some(names) = written.hash_args {
-            audit.hash_args = names;
+            audit.hash_args = self.argument_names("audit.hash_args", names, &[]);
         }
         if let Some(names) = written.redact {
-            audit.redact = names;
+            let usual = AuditRules::default().redact;
+            audit.redact = self.argument_names("audit.redact", names, &usual);
         }
         audit
+    }
+
+    /// Names of arguments that some tool has, or one of `usual`. `ARGUMENT.NAME` is a name inside an argument: a header, a parameter of an
+    /// address, a field; the names there are the caller's, and `NAME` is what is looked for.
+    fn argument_names(&mut self, at: &str, written: Vec<String>, usual: &[String]) -> Vec<String> {
+        let mut known: Vec<&str> = self.specs.iter().flat_map(|spec| spec.arguments).map(|argument| argument.name).collect();
+        known.extend(usual.iter().map(String::as_str));
+        known.sort_unstable();
+        known.dedup();
+        let is_known = |name: &str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let mut names = Vec::with_capacity(written.len());
+        for (index, text) in written.into_iter().enumerate() {
+            let at = format!("{at}[{index}]");
+            let inner = text.split_once('.').filter(|(outer, _)| is_known(outer)).map(|(_, inner)| inner);
+            match inner {
+                None if is_known(&text) => names.push(text),
+                Some(inner) if inner.contains(char::is_alphanumeric) && !inner.contains(char::is_control) => names.push(inner.to_owned()),
+                _ => {
+                    let what = format!(
+                        "`{}` is no argument of a tool; a name inside an argument is written with it, e.g. `headers.cookie` or `edits.new_text`",
+                        text.escape_debug()
+                    );
+                    let near = super::nearest(&text, known.iter().copied());
+                    self.ledger.fault_near(&at, what, near);
+                }
+            }
+        }
+        names
     }
 }

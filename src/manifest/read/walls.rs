@@ -45,8 +45,6 @@ impl Reader<'_, '_> {
         let Place::Path(path) = place else { return Vec::new() };
         if path.starts_with('~') || path.starts_with('$') {
             self.fault(at, format!("`{path}` is not expanded; write the folder out, or a path relative to this file"));
-        } else if path.contains('\0') {
-            self.fault(at, "a path holds no NUL");
         } else if path.starts_with('/') {
             match segments_of(path) {
                 Some(segments) if !segments.is_empty() => return vec![segments],
@@ -119,8 +117,9 @@ impl Reader<'_, '_> {
         }
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
         let source = match (filled(written.env), filled(written.file)) {
-            (Some(variable), None) => SecretSource::Env(variable),
-            (None, Some(file)) => SecretSource::File(file.into()),
+            (Some(variable), None) if self.printable(&format!("{at}.env"), &variable) => SecretSource::Env(variable),
+            (None, Some(file)) if self.printable(&format!("{at}.file"), &file) => SecretSource::File(file.into()),
+            (Some(_), None) | (None, Some(_)) => return None,
             _ => {
                 self.fault(&at, "write where its value is: `env` with the name of a variable, or `file` with a path, and not both");
                 return None;
@@ -152,12 +151,17 @@ impl Reader<'_, '_> {
                 self.fault(&format!("python.{key}"), "with 0 no program could start");
             }
         }
-        let backend = written.backend.filter(|text| !text.is_empty()).unwrap_or(defaults.backend);
+        for (name, value) in &env {
+            if value.contains('\0') {
+                self.fault(&format!("python.env.{name}"), "the value of a variable holds no NUL");
+            }
+        }
+        let backend = written.backend.unwrap_or(defaults.backend);
         if !BACKENDS.contains(&backend.as_str()) {
             self.unknown("python.backend", "backend", &backend, BACKENDS.iter().copied());
         }
         Python {
-            interpreter: written.interpreter.filter(|text| !text.is_empty()).unwrap_or(defaults.interpreter),
+            interpreter: self.written("python.interpreter", written.interpreter).unwrap_or(defaults.interpreter),
             packages: self.list("python.packages", &written.packages.unwrap_or_default(), crate::manifest::requirement),
             preload: match written.preload {
                 Some(modules) => self.list("python.preload", &modules, module),
