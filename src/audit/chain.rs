@@ -84,14 +84,19 @@ impl Chain {
         self.put(now, &body)
     }
 
+    /// Whether after `upcoming` more bytes the reserve is still there.
+    pub(crate) fn has_reserve(&self, upcoming: usize) -> bool {
+        self.size.saturating_add(u64::try_from(upcoming).unwrap_or(u64::MAX)).saturating_add(RESERVE) <= self.reserved
+    }
+
     /// Sees to it that after `upcoming` more bytes the reserve still fits on the disk.
     /// # Errors
     /// `Fault::Full`: what is set aside is kept for records that end something.
     pub(crate) fn keep_reserve(&mut self, upcoming: usize) -> Result<(), Fault> {
-        let wanted = self.size.saturating_add(u64::try_from(upcoming).unwrap_or(u64::MAX)).saturating_add(RESERVE);
-        if wanted <= self.reserved {
+        if self.has_reserve(upcoming) {
             return Ok(());
         }
+        let wanted = self.size.saturating_add(u64::try_from(upcoming).unwrap_or(u64::MAX)).saturating_add(RESERVE);
         let start = self.reserved.max(self.size);
         match self.medium.reserve(start, wanted.saturating_sub(start).max(RESERVE)) {
             Ok(()) => self.reserved = start.saturating_add(wanted.saturating_sub(start).max(RESERVE)),

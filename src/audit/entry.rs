@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Client, Event, Fault, Log, Reach, Record, Redacted, token};
 use crate::filter::{Count, Filtered};
-use crate::model::{Caller, Code, Level, Question, Refusal, ToolCall};
+use crate::model::{Action, Caller, Code, Level, Question, Refusal, ToolCall};
 
 /// What the call came to, as its record says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,10 +52,14 @@ pub struct Decision {
     pub approval: Option<String>,
     /// What the static check of a program warned of.
     pub warnings: Vec<String>,
+    /// What the paths of the arguments lead to, where links on the way were followed.
+    pub leads_to: Vec<String>,
     /// The session had taken in untrusted content before.
     pub untrusted: bool,
     /// What the filters on the way in found in the arguments.
     pub carried: Vec<Count>,
+    /// The entries that the call acts on, by their own bytes, where the arguments spell them in another way.
+    pub targets: Vec<String>,
 }
 
 /// The third token: an answer that is in the log. Only [`Entry`] makes one, and the server sends nothing else.
@@ -107,22 +111,26 @@ pub struct Entry {
     manifest_sha256: String,
     begun: Instant,
     decision: Decision,
+    makes_room: bool,
     started: bool,
     closed: bool,
+}
+
+fn unrecorded() -> Refusal {
+    Refusal::new(Code::AuditUnavailable, "the call cannot be recorded, so it is not made")
+        .hint("ask the operator to look at the server's log and disk")
 }
 
 impl Entry {
     /// Opens the entry of a call. Nothing is written yet; what is written later holds the arguments in their redacted form.
     /// # Errors  When the log cannot take records: then nothing may run.
     pub fn open(log: &Arc<Log>, call: &ToolCall, manifest_sha256: &str) -> Result<Self, Refusal> {
-        let unavailable = || {
-            Refusal::new(Code::AuditUnavailable, "the call cannot be recorded, so it is not made")
-                .hint("ask the operator to look at the server's log and disk")
-        };
-        if !log.healthy() {
-            return Err(unavailable());
+        // On a full disk it depends on what the call does.
+        log.look();
+        if !log.healthy() && !log.is_full() {
+            return Err(unrecorded());
         }
-        let id = token(10).map_err(|_| unavailable())?;
+        let id = token(10).map_err(|_| unrecorded())?;
         Ok(Self {
             log: Arc::clone(log),
             id: format!("c_{id}"),
@@ -134,6 +142,7 @@ impl Entry {
             manifest_sha256: manifest_sha256.to_owned(),
             begun: Instant::now(),
             decision: Decision::default(),
+            makes_room: false,
             started: false,
             closed: false,
         })
@@ -144,21 +153,42 @@ impl Entry {
         &self.id
     }
 
+    /// Whether the log has room for a call that does this.
+    /// # Errors  `audit_unavailable`: the disk is full, and the call does not make room.
+    pub fn takes(&mut self, action: &Action) -> Result<(), Refusal> {
+        self.makes_room = action.only_removes();
+        if self.log.is_full() && !self.makes_room {
+            return Err(Refusal::new(
+                Code::AuditUnavailable,
+                "the disk of the audit log is full, so the call cannot be recorded and is not made",
+            )
+            .hint("deleting files still works; the operator can free space, and the log goes on by itself"));
+        }
+        Ok(())
+    }
+
     /// Writes what was decided and that the call is about to act.
     /// # Errors  `audit_unavailable`: then it must not act.
     pub async fn start(&mut self, decision: Decision, reach: Reach) -> Result<(), Refusal> {
         self.decision = decision;
         let mut record = self.record(Event::CallStarted);
         record.decision = Some("allow");
+        record.makes_room = self.makes_room;
         record.args = Some(&self.args);
         if !self.decision.warnings.is_empty() {
             record.extra.insert("warnings".to_owned(), json!(self.decision.warnings));
+        }
+        if !self.decision.leads_to.is_empty() {
+            record.extra.insert("leads_to".to_owned(), json!(self.decision.leads_to));
         }
         if self.decision.untrusted {
             record.extra.insert("untrusted".to_owned(), json!(true));
         }
         if !self.decision.carried.is_empty() {
             record.extra.insert("carried".to_owned(), json!(self.decision.carried));
+        }
+        if !self.decision.targets.is_empty() {
+            record.extra.insert("targets".to_owned(), json!(self.decision.targets));
         }
         if let Some(trace) = &self.trace {
             record.extra.insert("traceparent".to_owned(), json!(trace));
@@ -175,8 +205,7 @@ impl Entry {
             Ok(()) => Ok(()),
             Err(fault) => {
                 tracing::error!(%fault, call_id = self.id, "the start of a call could not be recorded");
-                Err(Refusal::new(Code::AuditUnavailable, "the call cannot be recorded, so it is not made")
-                    .hint("ask the operator to look at the server's log and disk"))
+                Err(unrecorded())
             }
         }
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use serde_json::{Map, Value};
+use unicode_normalization::{IsNormalized, is_nfc, is_nfc_quick};
 
 /// Writes `text` as a JSON string. Decoding it gives `text` back, byte for byte.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
@@ -11,19 +12,22 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
     if text.bytes().all(|byte| matches!(byte, 0x20..=0x7e) && byte != b'"' && byte != b'\\') {
         out.extend_from_slice(text.as_bytes());
     } else {
-        text.chars().for_each(|letter| char_in_json(out, letter));
+        // Two names that look the same must not read the same: what normal form C would change is told apart.
+        let is_decomposed = !text.is_ascii() && !is_nfc(text);
+        let changes = |letter: char| is_decomposed && is_nfc_quick(std::iter::once(letter)) != IsNormalized::Yes;
+        text.chars().for_each(|letter| char_in_json(out, letter, changes(letter)));
     }
     out.push(b'"');
 }
 
-fn char_in_json(out: &mut Vec<u8>, letter: char) {
+fn char_in_json(out: &mut Vec<u8>, letter: char, is_escaped: bool) {
     match letter {
         '"' => out.extend_from_slice(b"\\\""),
         '\\' => out.extend_from_slice(b"\\\\"),
         '\n' => out.extend_from_slice(b"\\n"),
         '\r' => out.extend_from_slice(b"\\r"),
         '\t' => out.extend_from_slice(b"\\t"),
-        hidden if is_hidden(hidden) => {
+        hidden if is_escaped || is_hidden(hidden) => {
             for unit in hidden.encode_utf16(&mut [0; 2]) {
                 // Writing to a Vec cannot fail.
                 let _ = write!(out, "\\u{unit:04x}");
@@ -128,6 +132,7 @@ mod tests {
     fn hidden_characters_are_escaped_and_letters_are_not() {
         assert_eq!(written("añ \"q\" \\ 日本 🙂"), r#""añ \"q\" \\ 日本 🙂""#);
         assert_eq!(written("\u{1b}[2J\u{202e}txt\u{200b}\u{e0041}\n"), r#""\u001b[2J\u202etxt\u200b\udb40\udc41\n""#);
+        assert_eq!(written("caf\u{e9} cafe\u{301}"), r#""café cafe\u0301""#);
         assert_eq!(plain("a\nApproved by operator\u{202e}"), r"a\u{a}Approved by operator\u{202e}");
     }
 

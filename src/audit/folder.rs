@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -14,6 +14,8 @@ use super::settings::Sync;
 /// The three folders. Every access is relative to one of them and follows no link.
 #[derive(Debug)]
 pub(crate) struct Folder {
+    /// Where the state folder was when it was opened.
+    place: PathBuf,
     audit: OwnedFd,
     heads: OwnedFd,
     keys: OwnedFd,
@@ -60,11 +62,31 @@ impl Folder {
 
     fn open(state: &Path, folder: &dyn Fn(&OwnedFd, &str) -> Result<OwnedFd, Fault>) -> Result<Self, Fault> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let state = rustix::fs::openat(CWD, state, flags, Mode::empty()).map_err(|source| match source {
+        let open = rustix::fs::openat(CWD, state, flags, Mode::empty()).map_err(|source| match source {
             Errno::NOENT => Fault::Absent,
             source => folder_fault("open", ".", source),
         })?;
-        Ok(Self { audit: folder(&state, "audit")?, heads: folder(&state, "heads")?, keys: folder(&state, "keys")? })
+        let place =
+            std::path::absolute(state).map_err(|source| folder_fault("find", ".", Errno::from_io_error(&source).unwrap_or(Errno::IO)))?;
+        // `audit` is made last: where it exists, the other two do.
+        let (keys, heads) = (folder(&open, "keys")?, folder(&open, "heads")?);
+        Ok(Self { place, audit: folder(&open, "audit")?, heads, keys })
+    }
+
+    /// Whether each folder still stands where it was opened: a record in one that was moved away is never read.
+    pub(crate) fn is_in_place(&self) -> bool {
+        [Place::Audit, Place::Heads, Place::Keys].into_iter().all(|place| {
+            let named = rustix::fs::lstat(self.place.join(place.name()));
+            let held = rustix::fs::fstat(self.at(place));
+            matches!((named, held), (Ok(named), Ok(held)) if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino))
+        })
+    }
+
+    /// The bytes that are free on the disk for this process; `None` where the file system does not tell, as one without a bound.
+    pub(crate) fn free(&self) -> Option<u64> {
+        let facts = rustix::fs::fstatvfs(&self.audit).ok().filter(|facts| facts.f_blocks > 0)?;
+        let blocks = if rustix::process::geteuid().is_root() { facts.f_bfree } else { facts.f_bavail };
+        Some(blocks.saturating_mul(facts.f_frsize))
     }
 
     /// The names in a folder, sorted.
@@ -83,6 +105,11 @@ impl Folder {
     pub(crate) fn create_new(&self, place: Place, name: &str) -> Result<OwnedFd, Fault> {
         self.open_at(place, name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)
             .map_err(|source| folder_fault("make", name, source))
+    }
+
+    /// Opens a regular file for writing, made (mode 0600) where it is missing.
+    pub(crate) fn make(&self, place: Place, name: &str) -> Result<OwnedFd, Fault> {
+        self.regular(place, name, OFlags::WRONLY | OFlags::CREATE)
     }
 
     /// Opens a regular file for reading and appending.
@@ -237,6 +264,15 @@ pub(crate) fn try_lock(file: &impl AsFd, how: Lock) -> Result<bool, Errno> {
 pub(crate) fn unlock(file: &impl AsFd) {
     // Unlocking an open file cannot fail.
     let _ = rustix::fs::flock(file.as_fd(), FlockOperation::Unlock);
+}
+
+/// Whether the process that writes the file lives.
+pub(crate) fn is_held(file: &File) -> bool {
+    let free = try_lock(file, Lock::Shared) == Ok(true);
+    if free {
+        unlock(file);
+    }
+    !free
 }
 
 /// How a file is locked.

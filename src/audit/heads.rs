@@ -47,15 +47,16 @@ impl Keys {
         hex::long(self.signing.public_key().as_ref())
     }
 
-    /// Signs where a file ends and puts it beside the other heads.
+    /// Signs where a file ends and puts it beside the other heads. The last head of a file is on disk before the file counts as ended.
     /// # Errors
     /// `Fault::Folder`.
-    pub(crate) fn sign(&self, folder: &Folder, id: &str, end: Receipt, size: u64, now: Timestamp) -> Result<(), Fault> {
+    pub(crate) fn sign(&self, folder: &Folder, id: &str, end: Receipt, size: u64, now: Timestamp, sync: Sync) -> Result<(), Fault> {
         let mut head =
             Head { file: id.to_owned(), seq: end.seq, size, hash: end.hash(), ts: line::time(now), key: self.public(), sig: String::new() };
         head.sig = hex::long(self.signing.sign(head.note().as_bytes()).as_ref());
         let text = serde_json::to_string(&head).unwrap_or_default();
-        folder.replace(Place::Heads, &name(id), format!("{text}\n").as_bytes(), Sync::Handed)
+        folder.replace(Place::Heads, &name(id), format!("{text}\n").as_bytes(), sync)?;
+        if sync == Sync::Durable { folder.sync(Place::Heads) } else { Ok(()) }
     }
 }
 

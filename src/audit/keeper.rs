@@ -71,8 +71,8 @@ impl<'a> Keeper<'a> {
             let is_whole = chain.medium.is_whole(&self.shared.folder, &chain.id, chain.size);
             (Arc::clone(&chain.medium), End { id: chain.id.clone(), last: chain.last, size: chain.size }, is_whole)
         })?;
-        // What is written to a file that was taken away, or behind what somebody else wrote, is no record.
-        if !is_whole {
+        // What is written to a file that was taken away, alone or with its folder, or behind what another process wrote, is no record.
+        if !is_whole || !self.shared.folder.is_in_place() {
             return Err(Fault::Changed);
         }
         medium.sync().map_err(|source| Fault::Sync { source })?;
@@ -96,7 +96,7 @@ impl<'a> Keeper<'a> {
         }
         let Some(end) = self.unsigned.take() else { return Ok(()) };
         self.signed = Instant::now();
-        self.shared.sign(&end.id, end.last, end.size, Some(&end.id))
+        self.shared.sign(&end.id, end.last, end.size).map(drop)
     }
 }
 
@@ -125,7 +125,14 @@ mod tests {
         keeper.sign_when_due().unwrap();
         assert_eq!(signed(state.path()), Some(2), "the end that was synced, not the newest");
         assert_eq!(verify(state.path(), None).unwrap().broken(), None);
+        let head = std::fs::read_dir(state.path().join("heads")).unwrap().next().unwrap().unwrap().path();
+        let early = std::fs::read(&head).unwrap();
         log.close().unwrap();
+        let last = std::fs::read(&head).unwrap();
+        std::fs::write(&head, early).unwrap();
+        let broken = verify(state.path(), None).unwrap().broken().map(|(_, broken)| broken.seq);
+        assert_eq!(broken, Some(3), "an early head does not vouch for what was put behind it");
+        std::fs::write(&head, last).unwrap();
         keeper.unsigned = Some(End {
             id: log.shared().with_writer(|writer| writer.chain.id.clone()).unwrap(),
             last: Receipt::new(1, super::super::hex::NONE),

@@ -1,9 +1,10 @@
 //! The log of one process: append, and nothing else.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use jiff::Timestamp;
 use rustix::io::Errno;
@@ -20,7 +21,7 @@ use super::segment::{self, Wrap};
 use super::settings::{Settings, Sync};
 use super::shared::{HEALTHY, Shared, Writer};
 use super::under_way::UnderWay;
-use super::{heads, keeper, recover};
+use super::{heads, keeper, recover, spare};
 
 /// Tells the time. The command line passes the system's; tests pass their own.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + std::marker::Sync>;
@@ -45,7 +46,13 @@ impl Log {
         let folder = Folder::create(state)?;
         let keys = OnceLock::new();
         let found = recover::all(&folder, &keys, &clock)?;
-        let chain = segment::fresh_chain(&folder, clock(), &wrap)?;
+        let chain = match segment::fresh_chain(&folder, clock(), &wrap) {
+            Err(fault) if fault.is_no_room() => {
+                spare::give(&folder, 0);
+                segment::fresh_chain(&folder, clock(), &wrap)?
+            }
+            made => made?,
+        };
         let id = chain.id.clone();
         let redactor = Redactor::new(&settings);
         let writer = Writer { chain, number: 1, under_way: UnderWay::default(), latest: found.latest.unwrap_or(Timestamp::UNIX_EPOCH) };
@@ -61,6 +68,8 @@ impl Log {
             state: AtomicU8::new(HEALTHY),
             fault: OnceLock::new(),
             open_id: Mutex::new(id),
+            begun: Instant::now(),
+            looked: AtomicU64::new(0),
         });
         shared.begin(found)?;
         let thread = Arc::clone(&shared);
@@ -92,6 +101,16 @@ impl Log {
     /// Whether a call's start could be recorded now. Cheap: one load.
     pub fn healthy(&self) -> bool {
         self.shared.state.load(Ordering::Acquire) == HEALTHY
+    }
+
+    /// Looks whether the disk is full, now and then.
+    pub fn look(&self) {
+        self.shared.look();
+    }
+
+    /// Whether only such calls can be recorded that make room.
+    pub fn is_full(&self) -> bool {
+        self.shared.is_full()
     }
 
     /// Records that are in the kernel and not known to be on disk.

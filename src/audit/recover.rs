@@ -121,7 +121,7 @@ fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Fo
         return Ok(Outcome::Recovered);
     }
     let mut chain = mend(folder, id, disk, &mut reader, &scanned.rest, scanned.last, scanned.good)?;
-    let ended = is_end(event.as_deref()) && (event.as_deref() != Some(Event::LogRotated.as_str()) || has_next(folder, id));
+    let ended = segment::is_end(event.as_deref()) && (event.as_deref() != Some(Event::LogRotated.as_str()) || has_next(folder, id));
     if !ended {
         let dropped = folder.length(Place::Audit, &segment::torn(id));
         // It names its file, for it is the first record where even that was torn.
@@ -132,7 +132,7 @@ fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Fo
         }
         chain.finish(clock(), Event::LogClosed, Map::new())?;
     }
-    keys.sign(folder, id, chain.last, chain.size, clock())?;
+    keys.sign(folder, id, chain.last, chain.size, clock(), Sync::Durable)?;
     segment::seal(folder, id)?;
     Ok(Outcome::Recovered)
 }
@@ -185,10 +185,6 @@ fn mend(folder: &Folder, id: &str, disk: Disk, reader: &mut File, rest: &Rest, l
         }
     };
     Ok(Chain::new(id.to_owned(), Arc::new(disk), last, size))
-}
-
-fn is_end(event: Option<&str>) -> bool {
-    [Event::LogClosed, Event::LogRotated].iter().any(|end| Some(end.as_str()) == event)
 }
 
 fn has_next(folder: &Folder, id: &str) -> bool {

@@ -11,6 +11,7 @@ use super::fault::Fault;
 use super::folder::{self, Folder, Lock, Place};
 use super::hex;
 use super::medium::Medium;
+use super::record::Event;
 
 /// Makes a disk of an opened file.
 pub(crate) type Wrap = Arc<dyn Fn(OwnedFd) -> Arc<dyn Medium> + Send + Sync>;
@@ -64,6 +65,11 @@ pub(crate) fn discard(folder: &Folder, id: &str) {
 /// `Fault::Folder`.
 pub(crate) fn seal(folder: &Folder, id: &str) -> Result<(), Fault> {
     folder.remove(Place::Audit, &marker(id))
+}
+
+/// Whether a record of this event is the last of its file.
+pub(crate) fn is_end(event: Option<&str>) -> bool {
+    [Event::LogClosed, Event::LogRotated].iter().any(|end| Some(end.as_str()) == event)
 }
 
 /// A chain's file with another number.

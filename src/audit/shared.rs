@@ -1,8 +1,8 @@
 //! What the callers and the keeper share: the end of the chain and the state of the log.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rustix::io::Errno;
@@ -14,10 +14,11 @@ use super::fault::Fault;
 use super::folder::Folder;
 use super::heads::{self, Keys, LazyKeys};
 use super::log::Clock;
-use super::record::{Event, Record};
+use super::record::{Essential, Record};
 use super::redact::Redactor;
-use super::segment::Wrap;
-use super::settings::Settings;
+use super::segment::{self, Wrap};
+use super::settings::{Settings, Sync};
+use super::spare;
 use super::under_way::UnderWay;
 
 /// What the callers and the keeper share.
@@ -35,6 +36,9 @@ pub(crate) struct Shared {
     pub(super) fault: OnceLock<Fault>,
     /// The file whose head may still move.
     pub(super) open_id: Mutex<String>,
+    /// When the log was opened, and how many milliseconds after that the disk was looked at last.
+    pub(super) begun: Instant,
+    pub(super) looked: AtomicU64,
 }
 
 impl std::fmt::Debug for Shared {
@@ -70,27 +74,34 @@ impl Shared {
             Record { result: None, extra: extra.as_object().cloned().unwrap_or_default(), ..record.clone() }.write_body(&mut body);
         }
         self.with_writer(|writer| {
-            self.admit(writer, record.event, body.len())?;
+            self.admit(writer, record.is_essential(), body.len())?;
             let now = (self.clock)();
-            let receipt = writer.chain.put(now, &body).inspect_err(|fault| self.broke(fault))?;
+            let put = match writer.chain.put(now, &body) {
+                Err(Fault::Full) if record.is_essential() != Essential::No => {
+                    spare::give(&self.folder, 0);
+                    writer.chain.put(now, &body)
+                }
+                put => put,
+            };
+            let receipt = put.inspect_err(|fault| self.broke(fault))?;
             writer.latest = writer.latest.max(now);
             writer.under_way.note(record, receipt.seq);
             Ok(receipt)
         })?
     }
 
-    /// Whether a record of this event may be written in the log's present state; makes room for it.
-    fn admit(&self, writer: &mut Writer, event: Event, length: usize) -> Result<(), Fault> {
+    /// Whether a record may be written in the log's present state; makes room for it.
+    fn admit(&self, writer: &mut Writer, essential: Essential, length: usize) -> Result<(), Fault> {
         match self.state.load(Ordering::Acquire) {
             CLOSED => return Err(Fault::Closed),
             // The file may have lost pages, so nothing new is begun; what ends is still worth handing over.
-            FAILED if event.is_essential() => return Ok(()),
+            FAILED if essential == Essential::Ends => return Ok(()),
             FAILED => return Err(self.fault.get().cloned().unwrap_or(Fault::Closed)),
             HEALTHY if self.is_due(writer, length) => self.rotate(writer).inspect_err(|fault| self.broke(fault))?,
             _ => {}
         }
         match self.find_room(writer, length) {
-            Err(Fault::Full) if event.is_essential() => Ok(()),
+            Err(Fault::Full) if essential != Essential::No => Ok(()),
             other => other,
         }
     }
@@ -100,17 +111,37 @@ impl Shared {
         after > self.settings.rotate.0 && writer.chain.size > FRAME
     }
 
-    /// Keeps the reserve behind `length` more bytes, and notes whether the disk is full.
+    /// Keeps the reserve behind `length` more bytes, and notes whether the disk is full: then a part of what is kept in spare is given
+    /// back, for what makes room or stops something.
     pub(crate) fn find_room(&self, writer: &mut Writer, length: usize) -> Result<(), Fault> {
-        let room = writer.chain.keep_reserve(length.saturating_add(1024));
+        let length = length.saturating_add(1024);
+        if writer.chain.has_reserve(length) && !self.is_full() {
+            return Ok(());
+        }
+        let room = spare::take(&self.folder, spare::WHOLE).and_then(|()| writer.chain.keep_reserve(length));
         let (from, to) = if room.is_ok() { (FULL, HEALTHY) } else { (HEALTHY, FULL) };
         // Only between these two: what has failed stays failed.
         let turned = self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
         if room.is_err() && turned.is_ok() {
+            spare::give(&self.folder, spare::LAST);
             // The keeper looks for room from now on.
             self.commit.touch();
         }
         room
+    }
+
+    /// Looks whether the disk is full, at most ten times a second: others fill it without a word to the log.
+    pub(crate) fn look(&self) {
+        let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let looked = self.looked.load(Ordering::Relaxed);
+        if now < looked.saturating_add(BETWEEN_LOOKS)
+            || self.looked.compare_exchange(looked, now, Ordering::Relaxed, Ordering::Relaxed).is_err()
+        {
+            return;
+        }
+        if spare::give_when_full(&self.folder) {
+            self.broke(&Fault::Full);
+        }
     }
 
     /// Whether only the reserve is left.
@@ -142,20 +173,32 @@ impl Shared {
         }
     }
 
-    /// Signs where the file `id` ends. `next`: the file that follows it; then, and when the log closes, this was its last head.
+    /// Signs where the file `id` ends, for now. Whether that was done.
     /// # Errors
     /// `Fault::Folder`; a full disk is none, for the records have their reserve and the next head makes up for this one.
-    pub(crate) fn sign(&self, id: &str, end: Receipt, size: u64, next: Option<&str>) -> Result<(), Fault> {
+    pub(crate) fn sign(&self, id: &str, end: Receipt, size: u64) -> Result<bool, Fault> {
+        self.sign_with(id, end, size, Sync::Handed, id)
+    }
+
+    /// Signs the end of the file `id`, on disk, and gives the file up. On a disk too full for the head the mark of life stays: the next start signs
+    /// the file and ends it. `next`: the file that follows.
+    /// # Errors
+    /// `Fault::Folder`.
+    pub(super) fn sign_off(&self, id: &str, end: Receipt, size: u64, next: Option<&str>) -> Result<(), Fault> {
+        if self.sign_with(id, end, size, Sync::Durable, next.unwrap_or(id))? { segment::seal(&self.folder, id) } else { Ok(()) }
+    }
+
+    fn sign_with(&self, id: &str, end: Receipt, size: u64, sync: Sync, next: &str) -> Result<bool, Fault> {
         let mut open = self.open_id.lock().unwrap_or_else(PoisonError::into_inner);
         // The keeper may come late with an end that is none any more.
         if open.as_str() != id {
-            return Ok(());
+            return Ok(false);
         }
-        let signed = self.keys().and_then(|keys| keys.sign(&self.folder, id, end, size, (self.clock)()));
-        next.unwrap_or(id).clone_into(&mut open);
+        let signed = self.keys().and_then(|keys| keys.sign(&self.folder, id, end, size, (self.clock)(), sync));
+        next.clone_into(&mut open);
         match signed {
-            Err(fault) if fault.is_no_room() => Ok(()),
-            other => other,
+            Err(fault) if fault.is_no_room() => Ok(false),
+            other => other.map(|()| true),
         }
     }
 }
@@ -170,6 +213,9 @@ const LONGEST: usize = 192 * 1024;
 
 /// More than the frame of a line (`seq`, `ts`, `prev`, `hash`) and the last record of a file need.
 const FRAME: u64 = 1024;
+
+/// Milliseconds between two looks at a disk that may be full.
+const BETWEEN_LOOKS: u64 = 100;
 
 /// How often a full disk is looked at again.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(250);

@@ -6,11 +6,13 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::fs::{self, AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::counts::{Millis, Tick};
+use super::folder::Folder;
+use super::spare;
 
 /// The open state folder. Everything in it is 0700 or 0600 and reached through its descriptor.
 #[derive(Debug)]
@@ -44,7 +46,37 @@ impl StateDir {
             fs::fchmod(&folder, Mode::RWXU).map_err(|e| fault("closing to others", e.into()))?;
         }
         let path = path.canonicalize().map_err(|e| fault("resolving", e))?;
+        // What is to be written here may be what makes room.
+        let _ = Folder::existing(&path).map(|folder| spare::give_when_full(&folder));
         Ok(Self { folder, path })
+    }
+
+    /// Where the folder is, or would be made, with every link resolved. Makes nothing.
+    /// # Errors  When `open` would not take what lies there.
+    pub fn examine(path: &Path) -> Result<PathBuf, StateFault> {
+        let fault = |what: &str, source: io::Error| StateFault { what: format!("{what} `{}`", path.display()), source };
+        let mut missing = Vec::new();
+        let mut there = path;
+        let real = loop {
+            match there.canonicalize() {
+                Ok(real) => break real,
+                Err(source) if source.kind() == io::ErrorKind::NotFound => {
+                    missing.extend(there.file_name());
+                    there = there.parent().ok_or_else(|| fault("resolving", source))?;
+                    // The parent of a bare name is the empty path: the working folder.
+                    there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+                }
+                Err(source) => return Err(fault("resolving", source)),
+            }
+        };
+        let seen = fs::stat(&real).map_err(|source| fault("looking at", source.into()))?;
+        if fs::FileType::from_raw_mode(seen.st_mode) != fs::FileType::Directory {
+            return Err(fault("opening", io::ErrorKind::NotADirectory.into()));
+        }
+        if missing.is_empty() && seen.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(fault("it belongs to another user:", io::ErrorKind::PermissionDenied.into()));
+        }
+        Ok(missing.iter().rev().fold(real, |path, name| path.join(name)))
     }
 
     /// Opens a folder that is there already, to reach the servers on it: its owner may, and root may.
@@ -134,6 +166,26 @@ impl StateDir {
         match fs::unlinkat(&self.folder, "KILL", AtFlags::empty()) {
             Ok(()) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    /// Says that this process heeds the kill switch, for as long as the folder is open here: the kernel takes the lock back when the process ends,
+    /// however it ends.
+    /// # Errors  When the file system has no locks.
+    pub fn heed(&self) -> io::Result<()> {
+        Ok(fs::flock(&self.folder, FlockOperation::LockShared)?)
+    }
+
+    /// Whether some living process heeds the kill switch of this folder.
+    /// # Errors  When it cannot be told.
+    pub fn is_heeded(&self) -> io::Result<bool> {
+        match fs::flock(&self.folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                fs::flock(&self.folder, FlockOperation::Unlock)?;
+                Ok(false)
+            }
+            Err(Errno::WOULDBLOCK) => Ok(true),
             Err(fault) => Err(fault.into()),
         }
     }
@@ -299,5 +351,35 @@ mod tests {
         state.kill("drill").unwrap();
         assert!(StateDir::open(state.path()).unwrap().is_killed());
         assert!(state.resume().unwrap() && !state.is_killed() && !state.resume().unwrap());
+    }
+
+    #[test]
+    fn a_switch_is_heeded_while_a_process_says_so_and_no_longer() {
+        let (_keep, state) = dir();
+        let other = || StateDir::open(state.path()).unwrap();
+        assert!(!state.is_heeded().unwrap());
+        let (one, two) = (other(), other());
+        one.heed().unwrap();
+        two.heed().unwrap();
+        drop(one);
+        assert!(state.is_heeded().unwrap() && state.is_heeded().unwrap());
+        drop(two);
+        assert!(!state.is_heeded().unwrap());
+    }
+
+    #[test]
+    fn what_would_be_opened_is_told_without_making_anything() {
+        let (keep, state) = dir();
+        let below = keep.path().join("new/deeper");
+        let real = keep.path().canonicalize().unwrap();
+        assert_eq!(StateDir::examine(&below).unwrap(), real.join("new/deeper"));
+        assert_eq!(StateDir::examine(state.path()).unwrap(), state.path());
+        assert!(!keep.path().join("new").exists());
+        std::os::unix::fs::symlink(state.path(), keep.path().join("link")).unwrap();
+        assert_eq!(StateDir::examine(&keep.path().join("link/x")).unwrap(), state.path().join("x"));
+        std::fs::write(keep.path().join("file"), "").unwrap();
+        for wrong in ["file", "file/x"] {
+            assert!(StateDir::examine(&keep.path().join(wrong)).is_err(), "{wrong}");
+        }
     }
 }

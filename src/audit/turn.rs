@@ -11,7 +11,8 @@ use super::folder::Place;
 use super::record::{Event, Record};
 use super::recover::Found;
 use super::segment;
-use super::shared::{CLOSED, FAILED, Shared, Writer};
+use super::shared::{CLOSED, FAILED, FULL, Shared, Writer};
+use super::spare;
 
 impl Shared {
     /// The first record of this process's chain.
@@ -19,7 +20,14 @@ impl Shared {
     /// Why it cannot be kept.
     pub(super) fn begin(&self, found: Found) -> Result<(), Fault> {
         self.with_writer(|writer| {
-            writer.chain.keep_reserve(FIRST_ROOM)?;
+            if writer.chain.keep_reserve(FIRST_ROOM).is_err() {
+                // There is room in spare for what an operator does.
+                spare::give(&self.folder, 0);
+                writer.chain.keep_reserve(FIRST_ROOM)?;
+                self.state.store(FULL, Ordering::Release);
+            } else if spare::give_when_full(&self.folder) || spare::take(&self.folder, spare::WHOLE) == Err(Fault::Full) {
+                self.state.store(FULL, Ordering::Release);
+            }
             let mut extra = opened(&writer.chain.id);
             extra.insert("pid".to_owned(), json!(std::process::id()));
             extra.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
@@ -51,8 +59,7 @@ impl Shared {
         next.note((self.clock)(), &Record { extra, ..Record::new(Event::LogOpened) })?;
         next.medium.sync().map_err(|source| Fault::Sync { source })?;
         self.folder.sync(Place::Audit)?;
-        self.sign(&writer.chain.id, end, writer.chain.size, Some(&id))?;
-        segment::seal(&self.folder, &writer.chain.id)?;
+        self.sign_off(&writer.chain.id, end, writer.chain.size, Some(&id))?;
         writer.chain = next;
         writer.number = number;
         Ok(())
@@ -92,8 +99,11 @@ impl Shared {
             }
             let end = writer.chain.finish(now, Event::LogClosed, Map::new())?;
             self.commit.reached(end.seq);
-            self.sign(&writer.chain.id, end, writer.chain.size, None)?;
-            segment::seal(&self.folder, &writer.chain.id)
+            if before == FULL {
+                // What was taken of it is free again.
+                let _ = spare::take(&self.folder, spare::LAST);
+            }
+            self.sign_off(&writer.chain.id, end, writer.chain.size, None)
         });
         // Whoever still waits for the disk is told.
         end.and_then(|end| end).inspect_err(|fault| self.commit.fail(fault))

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::chain::Receipt;
 use super::fault::Fault;
-use super::folder::{self, Folder, Lock, Place};
+use super::folder::{Folder, Place, is_held};
 use super::heads::{self, Head};
 use super::hex;
 use super::record::Event;
@@ -65,21 +65,23 @@ pub struct Broken {
 pub fn verify(state: &Path, key: Option<&str>) -> Result<Report, Fault> {
     let folder = Folder::existing(state)?;
     let own_key = if key.is_none() { heads::public(&folder) } else { None };
-    let names: BTreeSet<String> = folder.names(Place::Audit)?.into_iter().collect();
-    let ids: Vec<&str> = names.iter().filter_map(|name| name.strip_suffix(".jsonl")).collect();
-    let mut check = Check::new(&folder);
-    let mut heads = BTreeMap::new();
-    for id in &ids {
-        heads.insert(*id, Head::read(&folder, id, key.or(own_key.as_deref())));
-        check.read_links(id);
+    // Servers start, write and stop meanwhile. A file is there before its head is, so the heads are listed first: the file of a listed head is missing
+    // only where it was taken away.
+    let with_head = heads::ids(&folder)?;
+    let listed = folder.names(Place::Audit)?;
+    let mut check = Check::new(&folder, key.or(own_key.as_deref()));
+    for id in with_head {
+        check.links.entry(id).or_default();
     }
     let mut files = Vec::new();
-    for id in &ids {
-        let live = names.contains(&segment::marker(id));
-        files.extend(check.file(id, live, heads.remove(id).unwrap_or(Ok(None))));
-    }
-    for id in heads::ids(&folder)?.into_iter().filter(|id| !ids.contains(&id.as_str())) {
-        check.links.entry(id).or_default();
+    let mut seen = BTreeSet::new();
+    let mut next: BTreeSet<String> = listed.iter().filter_map(|name| name.strip_suffix(".jsonl")).map(str::to_owned).collect();
+    while !next.is_empty() {
+        let signed: Vec<Signed> = next.iter().map(|id| check.signed(id)).collect();
+        files.extend(signed.into_iter().filter_map(|signed| check.file(signed)));
+        seen.append(&mut next);
+        // A listing of a folder in which names come and go may leave a new one out, and give a newer one that links to it.
+        next.extend(check.links.keys().filter(|id| !seen.contains(*id) && folder.exists(Place::Audit, &segment::name(id))).cloned());
     }
     check.missing(&mut files);
     files.sort_by(|one, other| one.name.cmp(&other.name));
@@ -87,8 +89,18 @@ pub fn verify(state: &Path, key: Option<&str>) -> Result<Report, Fault> {
     Ok(Report { files, records })
 }
 
+/// A file, whether a process holds it, whether one has still to end it, and what its head says.
+struct Signed {
+    id: String,
+    locked: bool,
+    live: bool,
+    head: Result<Option<Head>, &'static str>,
+}
+
 struct Check<'a> {
     folder: &'a Folder,
+    /// The verifying key that heads must be signed with.
+    key: Option<&'a str>,
     /// What other chains say a file holds: file → seq → hash.
     links: BTreeMap<String, BTreeMap<u64, String>>,
     /// Removed for their age: file → hash of the last record.
@@ -100,8 +112,18 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    fn new(folder: &'a Folder) -> Self {
-        Self { folder, links: BTreeMap::new(), expired: BTreeMap::new(), ends: BTreeMap::new(), orphans: BTreeMap::new() }
+    fn new(folder: &'a Folder, key: Option<&'a str>) -> Self {
+        Self { folder, key, links: BTreeMap::new(), expired: BTreeMap::new(), ends: BTreeMap::new(), orphans: BTreeMap::new() }
+    }
+
+    /// What is known of a file before its records are read: in this order, so that what its process does meanwhile is no fault.
+    fn signed(&mut self, id: &str) -> Signed {
+        let locked = self.folder.read(Place::Audit, &segment::name(id)).is_ok_and(|file| is_held(&file));
+        // Its process makes the mark before the file, and takes it away after the last head.
+        let live = self.folder.exists(Place::Audit, &segment::marker(id));
+        let head = Head::read(self.folder, id, self.key);
+        self.read_links(id);
+        Signed { id: id.to_owned(), locked, live, head }
     }
 
     /// Reads which other files the first record of a file names. What it says is trusted only after the file itself is found whole, but a forged
@@ -119,7 +141,8 @@ impl<'a> Check<'a> {
     }
 
     /// `None`: the file went away meanwhile, because of its age.
-    fn file(&mut self, id: &str, live: bool, head: Result<Option<Head>, &'static str>) -> Option<FileReport> {
+    fn file(&mut self, Signed { id, locked, live, head }: Signed) -> Option<FileReport> {
+        let id = id.as_str();
         let name = segment::name(id);
         let mut report = FileReport { name, first_seq: None, last_seq: 0, records: 0, live, signed_seq: None, broken: None };
         let file = match self.folder.read(Place::Audit, &report.name) {
@@ -173,12 +196,13 @@ impl<'a> Check<'a> {
         if before.is_none() && !follows.is_empty() {
             self.orphans.insert(id.to_owned(), (scanned.first.unwrap_or(1), follows));
         }
+        let is_end = segment::is_end(event.as_deref());
         let cut = || said.keys().next_back().is_some_and(|seq| *seq > scanned.last.seq);
         report.broken = if named == Some(false) {
             broken(scanned.first.unwrap_or(1), "the file was renamed or exchanged: its first record names another")
         } else if let Some(seq) = contradicted {
             broken(seq, "it is not the record that a signed head or another chain names")
-        } else if let Some(why) = wrong(scanned.rest, live, &file) {
+        } else if let Some(why) = wrong(scanned.rest, live && locked, live) {
             broken(next, why)
         } else if let Some(why) = head_fault {
             broken(next, why)
@@ -186,10 +210,20 @@ impl<'a> Check<'a> {
             broken(next, "the file ends before a record that its signed head or another chain names")
         } else if scanned.records == 0 && !live {
             broken(1, "the file is empty")
+        } else if let Some(why) = self.unended(id, live, event.as_deref()) {
+            broken(next, why)
+        } else if (!live || (is_end && !locked)) && !self.is_signed_off(id, scanned.last) {
+            // Its process signs the last record before it gives the file up. A mark of life without a process is no excuse.
+            broken(report.signed_seq.map_or(1, |seq| seq.saturating_add(1)).max(report.first_seq.unwrap_or(1)), UNSIGNED)
         } else {
-            self.unended(id, live, event.as_deref()).and_then(|why| broken(next, why))
+            None
         };
         Some(report)
+    }
+
+    /// Whether the head of a file vouches for its last record. Read anew: the file may have been recovered since.
+    fn is_signed_off(&self, id: &str, last: Receipt) -> bool {
+        Head::read(self.folder, id, self.key).is_ok_and(|head| head.is_some_and(|head| head.seq == last.seq && head.hash == last.hash()))
     }
 
     /// The record that the first of a file must follow; `None` where the file before it is gone.
@@ -238,26 +272,19 @@ impl<'a> Check<'a> {
     }
 }
 
-/// What is wrong with what follows the last whole record, if anything.
-fn wrong(rest: Rest, live: bool, file: &std::fs::File) -> Option<&'static str> {
+const UNSIGNED: &str = "the file has ended, and no signed head vouches for its last record";
+
+/// What is wrong with what follows the last whole record, if anything. `locked`: the process that writes the file lives.
+fn wrong(rest: Rest, locked: bool, live: bool) -> Option<&'static str> {
     match rest {
         Rest::Nothing => None,
         Rest::Wrong(why) => Some(why),
         Rest::Unreadable => Some("it cannot be read"),
         // Its process may be in the middle of writing it.
-        Rest::Unended(_) | Rest::Part if live && is_held(file) => None,
+        Rest::Unended(_) | Rest::Part if locked => None,
         Rest::Unended(_) | Rest::Part if live => Some("the record is torn; its process died, and the next start puts it in order"),
         Rest::Unended(_) | Rest::Part => Some("the record is torn"),
     }
-}
-
-/// Whether the process that writes the file lives.
-fn is_held(file: &std::fs::File) -> bool {
-    let free = folder::try_lock(file, Lock::Shared) == Ok(true);
-    if free {
-        folder::unlock(file);
-    }
-    !free
 }
 
 fn names_itself(line: &[u8], id: &str) -> bool {

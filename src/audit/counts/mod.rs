@@ -82,17 +82,25 @@ impl Counts {
         }
     }
 
-    /// Counts a call under a key and gives how long ago earlier calls were, where they fill one of the windows; nothing where the call
-    /// fits all of them. A call that does not fit is counted as well: probing is limited.
+    /// Counts a call under all keys where it fits the windows of all, else under none: a call that is refused for its rate takes no place from
+    /// the next. Gives for each key how long ago earlier calls were, where they fill one of its windows.
     /// # Errors  When it cannot be counted; then it must not be made.
-    pub fn call(&self, key: &str, windows: &[Window]) -> io::Result<Vec<Millis>> {
-        cached(&self.open_rings, key, |key| Ring::open(&self.rings, &name(key)))?.count(&self.ticks, windows)
+    pub fn call<const N: usize>(&self, keys: [(&str, &[Window]); N]) -> io::Result<[Vec<Millis>; N]> {
+        let rings = keys.iter().map(|(key, windows)| Ok((self.ring(key)?, *windows))).collect::<io::Result<Vec<_>>>()?;
+        let (_, mut ages) = Ring::count(&self.ticks, &rings)?;
+        Ok(std::array::from_fn(|at| ages.get_mut(at).map(std::mem::take).unwrap_or_default()))
     }
 
     /// Counts something where it fits a window, and gives how long it must wait where it does not; then it is not counted.
     /// # Errors  When it cannot be counted; then it must not be done.
     pub fn take(&self, key: &str, window: Window) -> io::Result<Option<Millis>> {
-        cached(&self.open_rings, key, |key| Ring::open(&self.rings, &name(key)))?.take(&self.ticks, window)
+        let (counted, ages) = Ring::count(&self.ticks, &[(self.ring(key)?, &[window])])?;
+        let age = ages.iter().flatten().next().copied().unwrap_or(0);
+        Ok((!counted).then(|| window.span.saturating_sub(age)))
+    }
+
+    fn ring(&self, key: &str) -> io::Result<Arc<Ring>> {
+        cached(&self.open_rings, key, |key| Ring::open(&self.rings, &name(key)))
     }
 
     /// Where a principal stands, with what was asked for reserved.

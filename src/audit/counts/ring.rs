@@ -5,6 +5,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::held::{Content, Held, sum};
 use super::ticks::{Ticks, Tied};
@@ -44,48 +45,39 @@ impl Ring {
         Held::open(folder, name).map(Self)
     }
 
-    /// Counts a call now. Gives ages of calls that fill the windows the call does not fit into: as many as each window holds, all as old as
-    /// the one whose end makes room. Nothing where it fits.
-    pub(super) fn count(&self, ticks: &Ticks, windows: &[Window]) -> io::Result<Vec<Millis>> {
-        self.0.alone(|file| {
+    /// Counts a call now in all rings where it fits the windows of all, else in none. Gives whether it was counted and, for each ring, ages of
+    /// calls that fill the windows it does not fit into: as many as each window holds, all as old as the one whose end makes room.
+    ///
+    /// INVARIANT: a call that counts in two rings names them in the same order: each is locked while the next is.
+    pub(super) fn count(ticks: &Ticks, rings: &[(Arc<Self>, &[Window])]) -> io::Result<(bool, Vec<Vec<Millis>>)> {
+        let Some(((ring, windows), further)) = rings.split_first() else { return Ok((true, Vec::new())) };
+        ring.0.alone(|file| {
             let mut head = read_head(file)?;
+            let tied = (head.tied.boot, head.tied.offset);
             let now = head.tied.now(ticks.now());
             let mut full: Vec<(u64, Millis)> = Vec::new();
-            for window in windows {
+            for window in *windows {
                 if let Some(at) = nth_last(file, &head, window.most)?
                     && now.saturating_sub(at) < window.span
                 {
                     full.push((window.most, now.saturating_sub(at)));
                 }
             }
-            append(file, &mut head, now, grain(windows))?;
+            let fits = full.is_empty() && windows.iter().all(|window| window.most > 0);
+            let (counted, mut all) = if fits { Self::count(ticks, further)? } else { (false, vec![Vec::new(); further.len()]) };
+            if counted {
+                append(file, &mut head, now, grain(windows))?;
+            } else if tied != (head.tied.boot, head.tied.offset) {
+                // Else the time since a restart of the machine would begin again with each look.
+                write_head(file, &head)?;
+            }
             full.sort_unstable();
             let mut ages = Vec::new();
             for (most, age) in full {
                 ages.resize(usize::try_from(most).unwrap_or(usize::MAX).max(ages.len()), age);
             }
-            Ok(ages)
-        })
-    }
-}
-
-impl Ring {
-    /// Counts one more now, where it fits the window. Gives how long it must wait where it does not.
-    pub(super) fn take(&self, ticks: &Ticks, window: Window) -> io::Result<Option<Millis>> {
-        self.0.alone(|file| {
-            let mut head = read_head(file)?;
-            let now = head.tied.now(ticks.now());
-            let wait = if window.most == 0 {
-                window.span
-            } else {
-                let last = nth_last(file, &head, window.most)?;
-                last.map_or(0, |at| window.span.saturating_sub(now.saturating_sub(at)))
-            };
-            if wait > 0 {
-                return Ok(Some(wait));
-            }
-            append(file, &mut head, now, grain(&[window]))?;
-            Ok(None)
+            all.insert(0, ages);
+            Ok((counted, all))
         })
     }
 }

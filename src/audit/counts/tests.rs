@@ -43,6 +43,10 @@ impl Place {
     }
 }
 
+fn call(counts: &Counts, key: &str, window: Window) -> io::Result<Vec<Millis>> {
+    counts.call([(key, &[window])]).map(|[ages]| ages)
+}
+
 #[test]
 fn a_call_is_counted_for_every_process_and_leaves_after_its_span() {
     let place = Place::new();
@@ -50,12 +54,12 @@ fn a_call_is_counted_for_every_process_and_leaves_after_its_span() {
     for n in 0..10 {
         place.at(n * 1000);
         let counts = if n % 2 == 0 { &one } else { &two };
-        assert_eq!(counts.call("p", &[MINUTE]).unwrap(), Vec::<u64>::new(), "call {n}");
+        assert_eq!(call(counts, "p", MINUTE).unwrap(), Vec::<u64>::new(), "call {n}");
     }
     place.at(9_500);
-    assert_eq!(one.call("p", &[MINUTE]).unwrap(), vec![9_500; 10], "the eleventh waits for the first to leave");
-    assert_eq!(two.call("q", &[MINUTE]).unwrap(), Vec::<u64>::new(), "another key has its own count");
-    assert_eq!(place.open().call("p", &[MINUTE]).unwrap().len(), 10, "a new session and a new process count on");
+    assert_eq!(call(&one, "p", MINUTE).unwrap(), vec![9_500; 10], "the eleventh waits for the first to leave");
+    assert_eq!(call(&two, "q", MINUTE).unwrap(), Vec::<u64>::new(), "another key has its own count");
+    assert_eq!(call(&place.open(), "p", MINUTE).unwrap().len(), 10, "a new session and a new process count on");
 }
 
 #[test]
@@ -64,11 +68,63 @@ fn a_call_exactly_a_span_ago_is_out() {
     let counts = place.open();
     let one = Window { most: 1, span: 60_000 };
     place.at(5);
-    assert!(counts.call("p", &[one]).unwrap().is_empty());
+    assert!(call(&counts, "p", one).unwrap().is_empty());
     place.at(60_004);
-    assert_eq!(counts.call("p", &[one]).unwrap(), [59_999]);
+    assert_eq!(call(&counts, "p", one).unwrap(), [59_999]);
     place.at(120_004);
-    assert!(counts.call("p", &[one]).unwrap().is_empty(), "a refused call counts as well, and leaves as well");
+    assert!(call(&counts, "p", one).unwrap().is_empty());
+}
+
+#[test]
+fn a_client_that_tries_again_too_early_passes_as_often_as_it_may() {
+    let place = Place::new();
+    let counts = place.open();
+    let mut passed = Vec::new();
+    for at in (0..135_000).step_by(250) {
+        place.at(at);
+        if call(&counts, "p", MINUTE).unwrap().is_empty() {
+            passed.push(at);
+        }
+    }
+    let expected: Vec<Millis> = [0, 60_000, 120_000].iter().flat_map(|from| (0..10).map(move |n| from + n * 250)).collect();
+    assert_eq!(passed, expected);
+}
+
+#[test]
+fn a_call_that_one_key_refuses_is_counted_under_none() {
+    let place = Place::new();
+    let counts = place.open();
+    let (of_all, of_tool) = (Window { most: 3, span: 60_000 }, Window { most: 1, span: 60_000 });
+    let both = || counts.call([("all", &[of_all]), ("tool", &[of_tool])]).unwrap();
+    let none = || [Vec::<Millis>::new(), Vec::new()];
+    assert_eq!(both(), none());
+    for _ in 0..5 {
+        assert_eq!(both(), [vec![], vec![0]], "the tool's window is full");
+    }
+    assert!((0..2).all(|_| call(&counts, "all", of_all).unwrap().is_empty()), "two places are left for other tools");
+    assert_eq!(both(), [vec![0; 3], vec![]]);
+    place.at(60_000);
+    assert_eq!(both(), none());
+    let nothing = Window { most: 0, span: 60_000 };
+    assert_eq!(counts.take("none", nothing).unwrap(), Some(60_000));
+    assert_eq!(counts.call([("other", &[of_tool]), ("none", &[nothing])]).unwrap(), none());
+    assert!(call(&counts, "other", of_tool).unwrap().is_empty(), "a tool that nobody may call takes no place");
+}
+
+#[test]
+fn a_full_window_ends_after_a_restart_with_a_clock_set_back() {
+    let place = Place::new();
+    let one = Window { most: 1, span: 60_000 };
+    place.at(5_000);
+    assert!(call(&place.open(), "p", one).unwrap().is_empty());
+    place.clock[1].store(0, Ordering::Relaxed);
+    place.clock[2].store(2, Ordering::Relaxed);
+    for up in (0..60_000).step_by(10_000) {
+        place.at(up);
+        assert_eq!(call(&place.open(), "p", one).unwrap().len(), 1, "{up}");
+    }
+    place.at(60_000);
+    assert!(call(&place.open(), "p", one).unwrap().is_empty());
 }
 
 #[test]
@@ -76,16 +132,16 @@ fn a_clock_set_back_or_forward_and_a_restart_free_nothing() {
     let place = Place::new();
     let counts = place.open();
     let one = Window { most: 1, span: 60_000 };
-    assert!(counts.call("p", &[one]).unwrap().is_empty());
+    assert!(call(&counts, "p", one).unwrap().is_empty());
     for wall in [0, 5_000_000_000] {
         place.clock[1].store(wall, Ordering::Relaxed);
         place.at(1_000);
-        assert_eq!(counts.call("p", &[one]).unwrap().len(), 1, "the wall clock says {wall}");
+        assert_eq!(call(&counts, "p", one).unwrap().len(), 1, "the wall clock says {wall}");
     }
     place.clock[1].store(0, Ordering::Relaxed);
     place.clock[2].store(2, Ordering::Relaxed);
     place.at(0);
-    assert_eq!(place.open().call("p", &[one]).unwrap().len(), 1, "restarted with a clock set back");
+    assert_eq!(call(&place.open(), "p", one).unwrap().len(), 1, "restarted with a clock set back");
 }
 
 #[test]
@@ -95,9 +151,9 @@ fn many_calls_in_a_long_window_are_bounded_in_space_and_never_counted_too_low() 
     let hour = Window { most: 9_000, span: 3_600_000 };
     for n in 0..9_000 {
         place.at(n * 10);
-        assert!(counts.call("p", &[hour]).unwrap().is_empty(), "call {n}");
+        assert!(call(&counts, "p", hour).unwrap().is_empty(), "call {n}");
     }
-    assert_eq!(counts.call("p", &[hour]).unwrap().len(), 9_000);
+    assert_eq!(call(&counts, "p", hour).unwrap().len(), 9_000);
     assert!(std::fs::metadata(place.file("rates")).unwrap().len() <= 128 + 4096 * 16);
 }
 
@@ -107,7 +163,7 @@ fn a_ring_cut_at_any_byte_or_damaged_anywhere_never_counts_too_low() {
     let counts = place.open();
     for n in 0..10 {
         place.at(n * 1000);
-        counts.call("p", &[MINUTE]).unwrap();
+        call(&counts, "p", MINUTE).unwrap();
     }
     let path = place.file("rates");
     let whole = std::fs::read(&path).unwrap();
@@ -116,12 +172,12 @@ fn a_ring_cut_at_any_byte_or_damaged_anywhere_never_counts_too_low() {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x55;
         std::fs::write(&path, &damaged).unwrap();
-        let full = place.open().call("p", &[MINUTE]).unwrap();
+        let full = call(&place.open(), "p", MINUTE).unwrap();
         assert_eq!(full.len(), 10, "byte {at}");
     }
     for length in 1..whole.len() {
         std::fs::write(&path, &whole[..length]).unwrap();
-        place.open().call("p", &[MINUTE]).unwrap();
+        call(&place.open(), "p", MINUTE).unwrap();
     }
 }
 
@@ -197,7 +253,7 @@ fn racing_threads_and_processes_never_pass_a_window_together() {
         let racers: Vec<_> = (0..16)
             .map(|n| {
                 let counts = &counts[n % 4];
-                scope.spawn(move || (0..5).filter(|_| counts.call("p", &[MINUTE]).unwrap().is_empty()).count())
+                scope.spawn(move || (0..5).filter(|_| call(counts, "p", MINUTE).unwrap().is_empty()).count())
             })
             .collect();
         racers.into_iter().map(|racer| racer.join().unwrap()).sum()
@@ -210,44 +266,44 @@ fn a_file_that_was_swept_away_is_counted_in_no_more() {
     let place = Place::new();
     let one = place.open();
     let window = Window { most: 2, span: 60_000 };
-    one.call("p", &[window]).unwrap();
+    call(&one, "p", window).unwrap();
     std::fs::remove_file(place.file("rates")).unwrap();
-    one.call("p", &[window]).unwrap();
-    one.call("p", &[window]).unwrap();
-    assert_eq!(place.open().call("p", &[window]).unwrap().len(), 2, "both count in the same new file");
+    call(&one, "p", window).unwrap();
+    call(&one, "p", window).unwrap();
+    assert_eq!(call(&place.open(), "p", window).unwrap().len(), 2, "both count in the same new file");
 }
 
 #[test]
 fn a_lock_that_is_never_given_refuses_the_call() {
     let place = Place::new();
     let counts = place.open();
-    counts.call("p", &[MINUTE]).unwrap();
+    call(&counts, "p", MINUTE).unwrap();
     let held = std::fs::File::open(place.file("rates")).unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    assert_eq!(counts.call("p", &[MINUTE]).unwrap_err().kind(), std::io::ErrorKind::ResourceBusy);
+    assert_eq!(call(&counts, "p", MINUTE).unwrap_err().kind(), std::io::ErrorKind::ResourceBusy);
     drop(held);
-    assert!(counts.call("p", &[MINUTE]).unwrap().is_empty());
+    assert!(call(&counts, "p", MINUTE).unwrap().is_empty());
 }
 
 #[test]
 fn what_is_no_plain_file_is_not_counted_in() {
     let place = Place::new();
     let counts = place.open();
-    counts.call("p", &[MINUTE]).unwrap();
+    call(&counts, "p", MINUTE).unwrap();
     let path = place.file("rates");
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
-    assert!(place.open().call("p", &[MINUTE]).is_err());
+    assert!(call(&place.open(), "p", MINUTE).is_err());
     // A hole in the middle is as strict as can be.
     std::fs::remove_file(&path).unwrap();
     let counts = place.open();
     (0..10).for_each(|n| {
         place.at(n * 1000);
-        counts.call("p", &[MINUTE]).unwrap();
+        call(&counts, "p", MINUTE).unwrap();
     });
     std::fs::File::options().write(true).open(&path).unwrap().write_all_at(&[0; 64], 128).unwrap();
     place.at(60_000);
-    assert_eq!(counts.call("p", &[MINUTE]).unwrap().len(), 10);
+    assert_eq!(call(&counts, "p", MINUTE).unwrap().len(), 10);
 }
 
 proptest! {
@@ -261,13 +317,16 @@ proptest! {
             now += gap;
             place.at(now);
             let inside = all.iter().filter(|at| now - **at < window.span).count() as u64;
-            let full = counts.call("p", &[window]).unwrap();
+            let full = call(&counts, "p", window).unwrap();
             prop_assert_eq!(inside >= most, !full.is_empty());
             if inside >= most {
                 let freed = all[all.len() - usize::try_from(most).unwrap()];
                 prop_assert_eq!(full, vec![now - freed; usize::try_from(most).unwrap()]);
             }
-            all.push(now);
+            // A call that does not fit takes no place.
+            if inside < most {
+                all.push(now);
+            }
         }
     }
 }

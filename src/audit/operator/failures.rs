@@ -25,9 +25,7 @@ impl<'a> Failures<'a> {
     /// The failures within the last minute before `now`.
     /// # Errors  When they cannot be read.
     pub(super) fn open(folder: &'a OwnedFd, operator: &str, now: u64) -> io::Result<Self> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let lock = openat(folder, ".lock", flags, Mode::RUSR | Mode::WUSR)?;
-        flock(&lock, FlockOperation::LockExclusive)?;
+        let lock = lock(folder)?;
         let name = format!("{operator}.wrong");
         let text = read(folder, &name)?.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
         // One from the future: the clock was set back; it counts.
@@ -51,4 +49,13 @@ impl<'a> Failures<'a> {
         let written = rustix::io::write(&file, text.as_bytes())?;
         if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
+}
+
+/// Keeps every other process from the operators' secrets until dropped.
+/// # Errors  When there can be no lock.
+pub(super) fn lock(folder: &OwnedFd) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let lock = openat(folder, ".lock", flags, Mode::RUSR | Mode::WUSR)?;
+    flock(&lock, FlockOperation::LockExclusive)?;
+    Ok(lock)
 }

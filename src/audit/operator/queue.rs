@@ -16,6 +16,7 @@ use sha2::Sha256;
 
 use super::super::counts::{Millis, Tick};
 use super::super::{Kept, StateDir, hex, token};
+use super::lineage::Lineage;
 
 /// A question to an operator, as it waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +96,9 @@ pub struct Answered {
     /// When, by all clocks.
     #[serde(default)]
     pub when: Tick,
+    /// On whose word the operator was enrolled.
+    #[serde(default)]
+    pub lineage: Lineage,
     /// The keyed hash over the rest.
     #[serde(default)]
     mac: String,
@@ -102,9 +106,16 @@ pub struct Answered {
 
 impl Answered {
     /// An answer, not yet sealed.
-    pub fn new(ask: &Ask, operator: &str, say: Say, when: Tick) -> Self {
-        let at = when.seconds();
-        Self { id: ask.id.clone(), binding: ask.binding.clone(), operator: operator.to_owned(), say, at, when, mac: String::new() }
+    pub fn new(ask: &Ask, operator: &str, lineage: Lineage, say: Say, when: Tick) -> Self {
+        let (at, operator) = (when.seconds(), operator.to_owned());
+        Self { id: ask.id.clone(), binding: ask.binding.clone(), operator, say, at, when, lineage, mac: String::new() }
+    }
+
+    /// A yes to nothing.
+    #[cfg(test)]
+    pub(super) fn of(operator: &str, lineage: Lineage) -> Self {
+        let (id, binding, when, mac) = (String::new(), String::new(), Tick::default(), String::new());
+        Self { id, binding, operator: operator.to_owned(), say: Say::Once, at: 0, when, lineage, mac }
     }
 
     fn mac(&self, key: &[u8; 32]) -> Option<String> {
@@ -339,7 +350,7 @@ pub(super) mod tests {
         state.put_ask(&ask("ap_0001")).unwrap();
         let other = StateDir::open(state.path()).unwrap();
         assert_eq!(other.asks().unwrap(), [ask("ap_0001")]);
-        let yes = |name: &str, at| Answered::new(&ask("ap_0001"), name, Say::Once, tick(at));
+        let yes = |name: &str, at| Answered::new(&ask("ap_0001"), name, Lineage::founder(name), Say::Once, tick(at));
         assert!(other.put_answer(&yes("bob", 120)).unwrap() && other.put_answer(&yes("ann", 110)).unwrap());
         assert!(!state.put_answer(&yes("bob", 130)).unwrap(), "nobody answers twice");
         let given: Vec<_> = state.answers("ap_0001").unwrap().into_iter().map(|answered| (answered.operator, answered.at)).collect();
@@ -354,11 +365,11 @@ pub(super) mod tests {
     fn an_answer_that_was_put_there_by_somebody_without_the_key_is_none() {
         let (_keep, state) = state();
         state.put_ask(&ask("ap_0001")).unwrap();
-        let forged = Answered { mac: "0".repeat(64), ..Answered::new(&ask("ap_0001"), "eve", Say::Once, tick(110)) };
+        let forged = Answered { mac: "0".repeat(64), ..Answered::new(&ask("ap_0001"), "eve", Lineage::default(), Say::Once, tick(110)) };
         std::fs::write(state.path().join("approvals").join(answer_name("ap_0001", "eve")), serde_json::to_vec(&forged).unwrap()).unwrap();
         assert_eq!(state.answers("ap_0001").unwrap(), []);
         // A real answer, put under another question or another name.
-        state.put_answer(&Answered::new(&ask("ap_0001"), "ann", Say::Once, tick(110))).unwrap();
+        state.put_answer(&Answered::new(&ask("ap_0001"), "ann", Lineage::default(), Say::Once, tick(110))).unwrap();
         let real = state.path().join("approvals").join(answer_name("ap_0001", "ann"));
         for place in [answer_name("ap_0002", "ann"), answer_name("ap_0001", "eve")] {
             std::fs::copy(&real, state.path().join("approvals").join(place)).unwrap();

@@ -8,7 +8,8 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use serde::{Deserialize, Serialize};
 
 use super::super::{StateDir, hex, random};
-use super::failures::Failures;
+use super::failures::{Failures, lock};
+use super::lineage::Lineage;
 use super::queue::{constant_time_eq, names, put, read, remove};
 use super::totp;
 
@@ -29,6 +30,17 @@ pub struct Operator {
     pub name: String,
     /// How they prove who they are.
     pub kind: Kind,
+    /// On whose word they were enrolled.
+    pub lineage: Lineage,
+}
+
+/// On whose word an operator gets a secret.
+#[derive(Debug, Clone, Copy)]
+pub enum Enrolment<'a> {
+    /// Nobody's: there are no operators but these, who are the first and enrolled together.
+    Founding(&'a [String]),
+    /// Theirs, who gave their present secrets: two operators, or the only one; of an operator who gets a new secret, that one.
+    Vouched(&'a [String]),
 }
 
 /// What a secret was worth.
@@ -54,6 +66,9 @@ struct Stored {
     /// Of an authenticator: the last step a code was taken for.
     #[serde(default)]
     last_step: u64,
+    /// On whose word.
+    #[serde(default)]
+    lineage: Lineage,
 }
 
 const FOLDER: &str = "operators";
@@ -68,38 +83,71 @@ impl StateDir {
         let mut found = Vec::new();
         for name in names(&folder)?.iter().filter(|name| name.strip_suffix(".json").is_some()) {
             let stored = read(&folder, name)?.and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
-            found.extend(stored.map(|stored| Operator { name: stored.name, kind: stored.kind }));
+            found.extend(stored.map(|Stored { name, kind, lineage, .. }| Operator { name, kind, lineage }));
         }
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)
     }
 
     /// Gives an operator a passphrase, in place of whatever secret they had.
-    /// # Errors  A passphrase that is too short, or a secret that cannot be kept.
-    pub fn set_passphrase(&self, name: &str, passphrase: &str) -> io::Result<()> {
-        if passphrase.chars().count() < SHORTEST {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("a passphrase has at least {SHORTEST} characters")));
-        }
+    /// # Errors  A passphrase that is too short, a word that is not enough, or a secret that cannot be kept.
+    pub fn set_passphrase(&self, name: &str, passphrase: &str, enrolment: Enrolment<'_>) -> io::Result<()> {
+        enrollable(name, Some(passphrase))?;
         let mut salt = [0; 16];
         random(&mut salt)?;
         let secret = hex::long(&hash(passphrase, &salt)?);
-        self.keep(&Stored { name: name.to_owned(), kind: Kind::Passphrase, salt: hex::long(&salt), secret, last_step: 0 })
+        self.enrol(name, Kind::Passphrase, hex::long(&salt), secret, enrolment)
     }
 
     /// Gives an operator an authenticator: the address to show it, with the key in it.
-    /// # Errors  When it cannot be kept.
-    pub fn set_totp(&self, name: &str) -> io::Result<String> {
+    /// # Errors  A word that is not enough, or a secret that cannot be kept.
+    pub fn set_totp(&self, name: &str, enrolment: Enrolment<'_>) -> io::Result<String> {
         let mut key = [0; 20];
         random(&mut key)?;
-        self.keep(&Stored { name: name.to_owned(), kind: Kind::Totp, salt: String::new(), secret: hex::long(&key), last_step: 0 })?;
+        self.enrol(name, Kind::Totp, String::new(), hex::long(&key), enrolment)?;
         Ok(format!("otpauth://totp/toolgate:{}?secret={}&issuer=toolgate", escaped(name), totp::base32(&key)))
     }
 
+    fn enrol(&self, name: &str, kind: Kind, salt: String, secret: String, enrolment: Enrolment<'_>) -> io::Result<()> {
+        let folder = self.subfolder(FOLDER)?;
+        // Two that enrol at once must not both be the first.
+        let _alone = lock(&folder)?;
+        let lineage = self.lineage(name, enrolment)?;
+        self.keep(&Stored { name: name.to_owned(), kind, salt, secret, last_step: 0, lineage })
+    }
+
+    /// What an enrolment makes of an operator.
+    fn lineage(&self, name: &str, enrolment: Enrolment<'_>) -> io::Result<Lineage> {
+        let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned()));
+        let known = self.operators()?;
+        let own = known.iter().find(|operator| operator.name == name);
+        match (enrolment, own) {
+            (Enrolment::Founding(first), None) if known.iter().all(|operator| first.contains(&operator.name)) => Ok(Lineage::founder(name)),
+            (Enrolment::Founding(_), _) => refused("there are operators already; one of them must vouch"),
+            (Enrolment::Vouched(by), Some(own)) if by.contains(&own.name) => Ok(own.lineage.clone()),
+            (Enrolment::Vouched(_), Some(_)) => refused("only an operator themselves gets a new secret"),
+            (Enrolment::Vouched(by), None) => {
+                let vouchers: Vec<_> = known.iter().filter(|operator| by.contains(&operator.name)).collect();
+                if vouchers.is_empty() || vouchers.len() < known.len().min(2) {
+                    return refused("where there are two operators or more, two of them vouch for another");
+                }
+                let lines: Vec<_> = vouchers.into_iter().map(|voucher| (voucher.name.clone(), voucher.lineage.clone())).collect();
+                Ok(Lineage::enrolled(name, &lines))
+            }
+        }
+    }
+
     /// Takes an operator's secret away. Whether there was one.
-    /// # Errors  When it stays.
+    /// # Errors  When it stays. That of the last operator does: without one, whoever came next would need nobody's word.
     pub fn remove_operator(&self, name: &str) -> io::Result<bool> {
         let folder = self.subfolder(FOLDER)?;
+        let _alone = lock(&folder)?;
         let there = read(&folder, &file_of(name))?.is_some();
+        if there && self.operators()?.iter().all(|operator| operator.name == name) {
+            let why =
+                format!("`{}` is the last operator, without whom anybody could enrol themselves; enrol another first", name.escape_debug());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
         remove(&folder, &file_of(name))?;
         Ok(there)
     }
@@ -142,9 +190,7 @@ impl StateDir {
     }
 
     fn keep(&self, stored: &Stored) -> io::Result<()> {
-        if !is_name(&stored.name) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a name has 1 to 64 letters, digits, `.`, `_`, `-` or `@`"));
-        }
+        enrollable(&stored.name, None)?;
         let folder = self.subfolder(FOLDER)?;
         let bytes = serde_json::to_vec(stored).map_err(io::Error::other)?;
         remove(&folder, ".next")?;
@@ -152,6 +198,19 @@ impl StateDir {
         rustix::fs::renameat(&folder, ".next", &folder, file_of(&stored.name))?;
         Ok(rustix::fs::fsync(&folder)?)
     }
+}
+
+/// Whether an operator may have this name and this passphrase.
+/// # Errors  Why not.
+pub fn enrollable(name: &str, passphrase: Option<&str>) -> io::Result<()> {
+    let fault = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    if !is_name(name) {
+        return fault("a name has 1 to 64 letters, digits, `.`, `_`, `-` or `@`".to_owned());
+    }
+    if passphrase.is_some_and(|passphrase| passphrase.chars().count() < SHORTEST) {
+        return fault(format!("a passphrase has at least {SHORTEST} characters"));
+    }
+    Ok(())
 }
 
 fn is_name(name: &str) -> bool {
@@ -183,9 +242,11 @@ mod tests {
     #[test]
     fn a_passphrase_is_its_operators_and_stands_nowhere() {
         let (_keep, state) = state();
-        assert!(state.set_passphrase("ann", "short").is_err() && state.set_passphrase("../ann", "long enough").is_err());
-        state.set_passphrase("ann", "long enough").unwrap();
-        state.set_passphrase("bob", "another one").unwrap();
+        let first = ["ann".to_owned(), "bob".to_owned()];
+        let set = |name: &str, passphrase: &str| state.set_passphrase(name, passphrase, Enrolment::Founding(&first));
+        assert!(set("ann", "short").is_err() && set("../ann", "long enough").is_err());
+        set("ann", "long enough").unwrap();
+        set("bob", "another one").unwrap();
         let check = |name: &str, secret: &str| state.check_operator(name, secret, 1000).unwrap();
         assert_eq!(check("ann", "long enough"), Checked::Right);
         assert_eq!(check("ann", "another one"), Checked::Wrong, "another operator's");
@@ -195,13 +256,42 @@ mod tests {
             assert!(!text.contains("long enough") && !text.contains(&hex::long(b"long enough")));
         }
         assert!(state.remove_operator("ann").unwrap() && !state.remove_operator("ann").unwrap());
-        assert_eq!(state.operators().unwrap(), [Operator { name: "bob".to_owned(), kind: Kind::Passphrase }]);
+        let bob = Operator { name: "bob".to_owned(), kind: Kind::Passphrase, lineage: Lineage::founder("bob") };
+        assert_eq!(state.operators().unwrap(), [bob]);
+        assert!(state.remove_operator("bob").is_err(), "the last one stays");
+        assert_eq!(check("bob", "another one"), Checked::Right);
+    }
+
+    #[test]
+    fn the_first_are_founders_the_next_takes_the_only_one_and_every_other_two() {
+        let (_keep, state) = state();
+        let set = |name: &str, enrolment: Enrolment<'_>| state.set_passphrase(name, "long enough", enrolment);
+        let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
+        assert!(set("ann", Enrolment::Vouched(&names(&["ann"]))).is_err(), "nobody vouches for themselves");
+        set("ann", Enrolment::Founding(&names(&["ann"]))).unwrap();
+        for late in ["ann", "bob"] {
+            assert!(set(late, Enrolment::Founding(&names(&[late]))).is_err(), "{late}: there is one already");
+        }
+        for by in [&["eve"][..], &[]] {
+            assert!(set("bob", Enrolment::Vouched(&names(by))).is_err(), "{by:?}");
+        }
+        set("bob", Enrolment::Vouched(&names(&["ann"]))).unwrap();
+        for by in [&["ann"][..], &["bob"], &["ann", "eve"], &["bob", "bob"], &["ann", "carl"]] {
+            assert!(set("carl", Enrolment::Vouched(&names(by))).is_err(), "{by:?}");
+        }
+        set("carl", Enrolment::Vouched(&names(&["ann", "bob"]))).unwrap();
+        // A new secret changes nothing of whom an operator owes the old one to, and is nobody else's to give.
+        let before = state.operators().unwrap();
+        assert!(set("carl", Enrolment::Vouched(&names(&["ann", "bob"]))).is_err());
+        set("carl", Enrolment::Vouched(&names(&["carl"]))).unwrap();
+        assert_eq!(state.operators().unwrap(), before);
+        assert_eq!(before[2].lineage.vouched().collect::<Vec<_>>(), ["ann", "bob"]);
     }
 
     #[test]
     fn five_wrong_secrets_close_a_name_for_a_minute_in_every_process() {
         let (_keep, state) = state();
-        state.set_totp("ann").unwrap();
+        state.set_totp("ann", Enrolment::Founding(&[])).unwrap();
         let other = StateDir::open(state.path()).unwrap();
         for wrong in 0..5 {
             assert_eq!(state.check_operator("ann", &format!("x{wrong}"), 3000 + wrong).unwrap(), Checked::Wrong);
@@ -214,7 +304,7 @@ mod tests {
     #[test]
     fn a_code_of_an_authenticator_is_good_once() {
         let (_keep, state) = state();
-        let address = state.set_totp("ann@site").unwrap();
+        let address = state.set_totp("ann@site", Enrolment::Founding(&[])).unwrap();
         assert!(address.starts_with("otpauth://totp/toolgate:ann%40site?secret="), "{address}");
         let stored: Stored =
             serde_json::from_slice(&std::fs::read(state.path().join("operators").join(file_of("ann@site"))).unwrap()).unwrap();

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::lineage::persons;
 use super::queue::Say;
 use crate::audit::StateDir;
 use crate::audit::counts::Tick;
@@ -14,7 +15,7 @@ impl StateDir {
         for ask in self.asks()?.iter().filter(|ask| !ask.is_over(now)) {
             let answers = self.answers(&ask.id)?;
             let refused = answers.iter().any(|answered| answered.say == Say::Deny);
-            if !refused && answers.len() < usize::from(ask.needed) {
+            if !refused && persons(&answers).len() < usize::from(ask.needed) {
                 waiting += 1;
             }
         }
@@ -25,7 +26,7 @@ impl StateDir {
 #[cfg(test)]
 mod tests {
     use crate::audit::counts::Tick;
-    use crate::audit::{Answered, Ask, Say, StateDir};
+    use crate::audit::{Answered, Ask, Lineage, Say, StateDir};
 
     #[test]
     fn a_question_waits_until_it_is_refused_or_all_have_agreed_or_its_time_is_over() {
@@ -53,11 +54,11 @@ mod tests {
         state.put_ask(&one).unwrap();
         state.put_ask(&two).unwrap();
         assert_eq!((state.unsettled(at(50)).unwrap(), state.unsettled(at(100)).unwrap()), (2, 0));
-        assert!(state.put_answer(&Answered::new(&two, "ann", Say::Once, at(20))).unwrap());
+        assert!(state.put_answer(&Answered::new(&two, "ann", Lineage::founder("ann"), Say::Once, at(20))).unwrap());
         assert_eq!(state.unsettled(at(50)).unwrap(), 2, "one of two is not enough");
-        assert!(state.put_answer(&Answered::new(&two, "bob", Say::Once, at(21))).unwrap());
+        assert!(state.put_answer(&Answered::new(&two, "bob", Lineage::founder("bob"), Say::Once, at(21))).unwrap());
         assert_eq!(state.unsettled(at(50)).unwrap(), 1);
-        assert!(state.put_answer(&Answered::new(&one, "ann", Say::Deny, at(22))).unwrap());
+        assert!(state.put_answer(&Answered::new(&one, "ann", Lineage::founder("ann"), Say::Deny, at(22))).unwrap());
         assert_eq!(state.unsettled(at(50)).unwrap(), 0);
     }
 }

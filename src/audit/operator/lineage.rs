@@ -1,0 +1,127 @@
+//! Who vouched for an operator. Two operators count as two persons only where neither vouched for the other, and no third could have enrolled both
+//! without anybody else.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::queue::Answered;
+
+/// On whose word an operator was enrolled. Fixed at the enrolment, so that removing an operator later changes nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    /// The operators that vouched for this one, and in turn those that vouched for them.
+    vouched: BTreeSet<String>,
+    /// The operators who could have enrolled this one without anybody else, itself included. Empty: it is not known who enrolled it.
+    alone: BTreeSet<String>,
+}
+
+impl Lineage {
+    /// An operator whom nobody had to vouch for, for there was none before.
+    pub fn founder(name: &str) -> Self {
+        Self { vouched: BTreeSet::new(), alone: BTreeSet::from([name.to_owned()]) }
+    }
+
+    /// An operator for whom these vouched together.
+    pub fn enrolled(name: &str, vouchers: &[(String, Self)]) -> Self {
+        let vouched = vouchers.iter().flat_map(|(voucher, line)| line.vouched.iter().chain([voucher])).cloned().collect();
+        let mut lines = vouchers.iter().map(|(_, line)| &line.alone);
+        let Some(first) = lines.next() else { return Self::default() };
+        if vouchers.iter().any(|(_, line)| line.alone.is_empty()) {
+            return Self { vouched, alone: BTreeSet::new() };
+        }
+        let mut alone = lines.fold(first.clone(), |both, next| &both & next);
+        alone.insert(name.to_owned());
+        Self { vouched, alone }
+    }
+
+    /// The operators who vouched, and whoever vouched for those, by name.
+    pub fn vouched(&self) -> impl Iterator<Item = &str> {
+        self.vouched.iter().map(String::as_str)
+    }
+
+    /// Whether it is known who enrolled the operator.
+    pub fn is_known(&self) -> bool {
+        !self.alone.is_empty()
+    }
+}
+
+/// Whether two answers are those of two persons.
+fn are_two(one: &Answered, other: &Answered) -> bool {
+    let (first, second) = (&one.lineage, &other.lineage);
+    first.is_known()
+        && second.is_known()
+        && !first.vouched.contains(&other.operator)
+        && !second.vouched.contains(&one.operator)
+        && first.alone.is_disjoint(&second.alone)
+}
+
+/// The answers that count: two of different persons where there are two, else the first.
+pub fn persons(answers: &[Answered]) -> Vec<&Answered> {
+    let pair =
+        answers.iter().enumerate().find_map(|(index, one)| Some((one, answers.iter().skip(index + 1).find(|other| are_two(one, other))?)));
+    match pair {
+        Some((one, other)) => vec![one, other],
+        None => answers.first().into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Enrolments in order, each `name: vouchers`, then whether two of them are two persons.
+    fn two(enrolments: &[(&str, &[&str])], one: &str, other: &str) -> bool {
+        let mut known: BTreeMap<&str, Lineage> = BTreeMap::new();
+        for (name, vouchers) in enrolments {
+            let lines: Vec<_> = vouchers.iter().map(|voucher| ((*voucher).to_owned(), known[voucher].clone())).collect();
+            known.insert(name, if lines.is_empty() { Lineage::founder(name) } else { Lineage::enrolled(name, &lines) });
+        }
+        let answer = |name: &str| Answered::of(name, known[name].clone());
+        let (forth, back) = (persons(&[answer(one), answer(other)]).len(), persons(&[answer(other), answer(one)]).len());
+        assert_eq!(forth, back, "the order decides nothing");
+        forth == 2
+    }
+
+    #[test]
+    fn nobody_is_seconded_by_an_operator_of_their_own_making() {
+        let chain: &[(&str, &[&str])] =
+            &[("ann", &[]), ("ann2", &["ann"]), ("ann3", &["ann2"]), ("ann4", &["ann", "ann2"]), ("ann5", &["ann", "ann3"])];
+        for one in ["ann", "ann2", "ann3", "ann4", "ann5"] {
+            for other in ["ann", "ann2", "ann3", "ann4", "ann5"] {
+                assert!(!two(chain, one, other), "{one} and {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn founders_are_two_persons_and_so_are_two_whom_both_enrolled() {
+        let founded: &[(&str, &[&str])] = &[
+            ("ann", &[]),
+            ("bob", &[]),
+            ("carl", &["ann", "bob"]),
+            ("dora", &["ann", "bob"]),
+            ("ann2", &["ann"]),
+            ("ann3", &["ann", "ann2"]),
+        ];
+        for (one, other) in [("ann", "bob"), ("carl", "dora"), ("ann2", "bob"), ("ann3", "bob"), ("ann2", "carl")] {
+            assert!(two(founded, one, other), "{one} and {other}");
+        }
+        for (one, other) in [("ann", "carl"), ("bob", "carl"), ("ann", "ann2"), ("ann2", "ann3"), ("ann", "ann3"), ("ann", "ann")] {
+            assert!(!two(founded, one, other), "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn an_operator_of_unknown_making_seconds_nobody() {
+        let unknown = Answered::of("old", Lineage::default());
+        let bob = Answered::of("bob", Lineage::founder("bob"));
+        let young = Lineage::enrolled("young", &[("old".to_owned(), Lineage::default()), ("bob".to_owned(), bob.lineage.clone())]);
+        let young = Answered::of("young", young);
+        assert_eq!(persons(&[unknown.clone(), bob.clone()]).len(), 1);
+        assert_eq!(persons(&[unknown, young, bob.clone(), bob]).len(), 1);
+        assert_eq!(persons(&[]).len(), 0);
+    }
+}
