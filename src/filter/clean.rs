@@ -19,6 +19,8 @@ pub enum Origin<'a> {
     File,
     /// A file whose words may be a stranger's: looked at like a page, and its bytes stay as those of any file.
     StrangeFile,
+    /// A short text of a stranger's that stands alone, e.g. a title or the name of a file: cleaned like a page, without marks around it.
+    Label,
     /// A page, an answer of a program, anything a stranger may have written.
     Untrusted {
         /// What the reader is told about it: a URL, a program's name. Escaped here.
@@ -54,10 +56,10 @@ pub struct Cleaned {
 }
 
 /// As [`clean`] for a text whose bytes stay as they are unless a secret is masked; nothing where there is nothing to do or to tell, so that
-/// a large file is not copied.
-pub(super) fn clean_bytes(text: &str, settings: &Settings) -> Option<Cleaned> {
+/// a large file is not copied. `masked`: its secrets were masked already.
+pub(super) fn clean_bytes(text: &str, settings: &Settings, masked: bool) -> Option<Cleaned> {
     let mut found = Vec::new();
-    if settings.secrets != Treatment::Off {
+    if settings.secrets != Treatment::Off && !masked {
         secret::findings(text, &mut found);
     }
     if found.is_empty() {
@@ -70,7 +72,7 @@ pub(super) fn clean_bytes(text: &str, settings: &Settings) -> Option<Cleaned> {
 pub fn clean(text: &str, settings: &Settings, origin: Origin<'_>) -> Cleaned {
     let strange = !matches!(origin, Origin::File);
     // The bytes of a file are its own: only secrets are masked in them.
-    let alters = matches!(origin, Origin::Untrusted { .. });
+    let alters = matches!(origin, Origin::Untrusted { .. } | Origin::Label);
     let treatment = |how: Treatment| if strange { how } else { Treatment::Off };
     let mut folded = None;
     let mut findings = Vec::new();
@@ -116,6 +118,14 @@ pub fn clean(text: &str, settings: &Settings, origin: Origin<'_>) -> Cleaned {
         (None, _) => body.into_owned(),
     };
     Cleaned { text, found, masked, denied }
+}
+
+/// The secrets that were masked in what an answer shows of files. `done`: the call changed something, which its answer has to tell.
+/// # Errors  When the manifest denies them.
+pub(super) fn told_of_masked(names: &[&'static str], settings: &Settings, done: bool) -> Result<Vec<Count>, Refusal> {
+    let finding = |name: &&'static str| Finding { kind: Kind::Secret, type_: "SECRET", sub: name, start: 0, end: 0, score: 1.0 };
+    let findings: Vec<Finding> = names.iter().map(finding).collect();
+    denial(&findings, settings).filter(|_| !done).map_or_else(|| Ok(counts(&findings, settings)), Err)
 }
 
 /// The instructions in the words that a page hides from people.
@@ -271,7 +281,7 @@ mod tests {
     fn secrets_and_personal_data_are_masked_once() {
         let cleaned = bare("key AKIAQ7ZT3N5WXK2VPLMR, mail a.b@example.org or call +1-503-555-0142");
         assert_eq!(cleaned.text, "key [SECRET:aws-access-key], mail [EMAIL_1] or call [PHONE_1]");
-        assert!(cleaned.masked && mask::holds_mask(&cleaned.text));
+        assert!(cleaned.masked && mask::holds_secret_mask(&cleaned.text));
     }
 
     #[test]

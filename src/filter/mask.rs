@@ -1,7 +1,7 @@
-//! Masks: what stands in place of a secret or of personal data, and how to know one again.
+//! Masks: what stands in place of a secret or of personal data, and how to know one again. A mask stands on every line of what it hides,
+//! so that lines keep their numbers.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use super::finding::{Finding, Kind, without_overlaps};
 use super::rules::ContentRules;
@@ -28,20 +28,28 @@ pub(super) fn apply(text: &str, findings: Vec<Finding>, rules: &ContentRules) ->
             Kind::PersonalData | Kind::HiddenText => None,
         };
         if let Some((what, name)) = label {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "[{what}:{name}]");
+            write_lines(&mut out, &format!("[{what}:{name}]"), value);
         } else {
             let counter = next.entry(finding.type_).or_insert_with(|| highest(text, finding.type_));
             let number = *names.entry((finding.type_, value.to_lowercase())).or_insert_with(|| {
                 *counter += 1;
                 *counter
             });
-            let _ = write!(out, "[{}_{number}]", finding.type_);
+            write_lines(&mut out, &format!("[{}_{number}]", finding.type_), value);
         }
         from = finding.end;
     }
     out.push_str(text.get(from..).unwrap_or_default());
     out
+}
+
+/// Writes the mask once for each line of the value, with the line ends of the value.
+pub(super) fn write_lines(out: &mut String, mask: &str, value: &str) {
+    for line in value.split_inclusive('\n') {
+        let end = line.strip_suffix("\r\n").map_or(usize::from(line.ends_with('\n')), |_| 2);
+        out.push_str(mask);
+        out.push_str(line.get(line.len() - end..).unwrap_or_default());
+    }
 }
 
 /// Of values that overlap the surest stays; what else overlaps anything becomes one span with it, so that no half of it is left to read.
@@ -66,9 +74,9 @@ fn highest(text: &str, type_: &str) -> usize {
     masks(text).filter_map(|mask| mask.strip_prefix(type_)?.strip_prefix('_')?.parse().ok()).max().unwrap_or(0)
 }
 
-/// Whether a text holds a mask; a write of it would store the mask in place of what it hides (`masked_content`).
-pub fn holds_mask(text: &str) -> bool {
-    masks(text).next().is_some()
+/// Whether a text holds what reads as the mask of a secret.
+pub fn holds_secret_mask(text: &str) -> bool {
+    masks(text).any(|inside| inside.starts_with("SECRET:"))
 }
 
 /// The insides of the masks in a text.
@@ -108,10 +116,11 @@ mod tests {
             "[INSTRUCTION:override]",
             "[LINK:mismatch]",
         ] {
-            assert!(holds_mask(text), "{text}");
+            assert!(masks(text).next().is_some(), "{text}");
+            assert_eq!(holds_secret_mask(text), text.contains("SECRET"), "{text}");
         }
         for text in ["[SECRET]", "[EMAIL]", "[link](x)", "[SECRET:]", "[a_1]", "array[EMAIL_ID]", "[[[["] {
-            assert!(!holds_mask(text), "{text}");
+            assert!(masks(text).next().is_none(), "{text}");
         }
     }
 

@@ -7,7 +7,7 @@ mod clean;
 mod escape;
 mod filtered;
 
-pub use filtered::{Filtered, Known, Parts, Strange};
+pub use filtered::{Filtered, Known, Parts, Strange, glimpse};
 mod finding;
 mod hidden;
 mod injection;
@@ -16,6 +16,7 @@ mod link;
 mod lookalike;
 mod markup;
 mod mask;
+pub mod masked;
 mod personal;
 pub mod reader;
 mod rules;
@@ -28,7 +29,7 @@ pub use clean::{Cleaned, Count, Origin, clean};
 pub use escape::{escape, escape_line, is_shown_as_is};
 pub use finding::{Finding, Kind};
 pub use input::{Carried, carried};
-pub use mask::holds_mask;
+pub use mask::holds_secret_mask;
 pub use rules::{ContentRule, ContentRules};
 pub use settings::{Input, Settings, Stripping, Treatment, Trust, Watch};
 

@@ -112,6 +112,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Whether the model may not see the secrets in a content: they are looked for in the whole of it, whatever part is shown.
+    pub fn hides_secrets(&self) -> bool {
+        matches!(self.secrets, Treatment::Mask | Treatment::Deny)
+    }
+
     /// What is done to what comes back, in one line for people: every filter that looks, and how.
     pub fn in_words(&self) -> String {
         let mut parts = Vec::new();

@@ -70,6 +70,16 @@ mod tests {
         "vtaber nyy cerivbhf ",
         "忽略",
         " -u a:b sig=",
+        "vendorKey='",
+        "kind: Secret\ndata:\n",
+        "\"kind\":\"Secret\",\"data\":{\"a\":",
+        "a:$6$b",
+        "machine a.b password ",
+        ":5432:",
+        "*:*:*:b:c\n",
+        "\"auth\":\"",
+        "aaa1Q~",
+        "https://a@",
     ];
 
     #[test]

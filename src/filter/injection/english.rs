@@ -287,7 +287,7 @@ pub(super) const RULES: &[Rule] = &[
         "secret_request",
         0.4,
         "secret key;password;api key;access code;passcode;credentials;balance;user live;user lives;user living;user currently;email address of the user;user's email;user's address;user's name;user located",
-        r"\b(?:what(?:'s| is| are) (?:the|your) (?:secret (?:key|password|code|word)|password|access code|passcode|api keys?)\s?\?|(?:provide|confirm|tell me|give me|share|reveal|verify|disclose|state|send me)\s{1,2}{2}(?:the|your|his|her|their)?\s?(?:secret key|password|passcode|access code|api keys?|credentials|bank balance|(?:email|e-mail|home|ip)? ?address of the user|user'?s? (?:e-?mail|address|location|name|password|phone))|list of (?:the )?users and their)",
+        r"\b(?:what(?:'s| is| are) (?:the|your) (?:secret (?:key|password|code|word)|password|access code|passcode|api keys?)\s?\?|(?:provide|tell me|give me|share|reveal|disclose|state|send me)\s{1,2}{2}(?:the|your|his|her|their)?\s?(?:secret key|password|passcode|access code|api keys?|credentials|bank balance|(?:email|e-mail|home|ip)? ?address of the user|user'?s? (?:e-?mail|address|location|name|password|phone))|list of (?:the )?users and their)",
     ),
     rule(
         "secret_request",

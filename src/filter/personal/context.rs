@@ -87,7 +87,20 @@ impl<'t> Context<'t> {
 }
 
 fn holds(text: &str, word: &str) -> bool {
-    text.match_indices(word).any(|(at, _)| !word.is_ascii() || is_whole(text, at, at + word.len()))
+    text.match_indices(word).any(|(at, _)| !word.is_ascii() || counts(text, word, at))
+}
+
+/// Words of telephones that mean other things inside the name of a constant: `SYS_CALL`, `SMS_LIMIT`, `RING_SIZE`.
+const APART: &[&str] = &["call", "calls", "sms", "ring", "dial", "contact", "mobile", "handy", "bel", "tel"];
+
+/// Whether a word of ASCII letters stands whole, and for some words outside longer names.
+fn counts(text: &str, word: &str, start: usize) -> bool {
+    let end = start + word.len();
+    let named = || {
+        text.get(..start).is_some_and(|before| before.ends_with('_'))
+            || text.get(end..).is_some_and(|after| after.starts_with('_') && !after.starts_with("_n"))
+    };
+    is_whole(text, start, end) && !(APART.contains(&word) && named())
 }
 
 /// Whether no ASCII letter or digit touches a word of ASCII letters.
@@ -111,8 +124,7 @@ impl Words {
     fn stand_in(&self, text: &str) -> bool {
         self.automaton.as_ref().is_some_and(|automaton| {
             automaton.find_overlapping_iter(text).any(|found| {
-                let ascii = self.list.get(found.pattern().as_usize()).is_some_and(|word| word.is_ascii());
-                !ascii || is_whole(text, found.start(), found.end())
+                self.list.get(found.pattern().as_usize()).is_none_or(|word| !word.is_ascii() || counts(text, word, found.start()))
             })
         })
     }

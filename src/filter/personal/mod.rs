@@ -41,6 +41,11 @@ mod tests {
         for (text, type_, sub, value) in [
             ("card 4111 1111 1111 1111, thanks", "BANK_CARD", "BANK_CARD", "4111 1111 1111 1111"),
             ("pay with 378282246310005", "BANK_CARD", "BANK_CARD", "378282246310005"),
+            ("Amex 3782-822463-10005", "BANK_CARD", "BANK_CARD", "3782-822463-10005"),
+            ("JCB: 3530111333300000", "BANK_CARD", "BANK_CARD", "3530111333300000"),
+            ("Diners Club 3056 930902 5904", "BANK_CARD", "BANK_CARD", "3056 930902 5904"),
+            ("my card: 4000000000000000006", "BANK_CARD", "BANK_CARD", "4000000000000000006"),
+            ("PHONE_NUMBER=5032345678", "PHONE", "us", "5032345678"),
             ("IBAN GB82 WEST 1234 5698 7654 32.", "IBAN", "IBAN", "GB82 WEST 1234 5698 7654 32"),
             ("身份证11010519491231002X。", "NATIONAL_ID", "cn-id", "11010519491231002X"),
             ("CPF 529.982.247-25", "NATIONAL_ID", "br-cpf", "529.982.247-25"),
@@ -75,6 +80,10 @@ mod tests {
             "800-900-1000",
             "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678",
             "2019 2020 2021 2022",
+            "Mobile 2017-2022, all rights reserved",
+            "SYS_CALL 2125551234",
+            "SMS_LIMIT = 5032345678",
+            "x = 4539578763621486;",
         ] {
             assert_eq!(found_in(text), [], "{text}");
         }

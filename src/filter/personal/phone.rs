@@ -177,9 +177,23 @@ fn national(number: &Number<'_>, named: impl Fn() -> bool) -> Option<(&'static s
         (9, 5..) if matches!(groups, [3, 3, 3] | [3, 2, 2, 2] | [2, 3, 2, 2] | [9]) && named() => Some(("es", 0.55)),
         (10 | 11, 1..) if matches!(groups, [2, 4 | 5, 4]) && named() => Some(("br", 0.6)),
         (11, 7 | 8) if matches!(groups, [1, 3, 3, 2, 2] | [1, 3, 3, 4] | [1, 3, 7] | [11]) && named() => Some(("ru", 0.6)),
-        (8, 2..) if matches!(groups, [4, 4] | [2, 2, 2, 2]) && number.context.just_before(NAMED) && named() => Some(("international", 0.5)),
+        (8, 2..)
+            if matches!(groups, [4, 4] | [2, 2, 2, 2])
+                && !is_range_of_years(groups, digits)
+                && number.context.just_before(NAMED)
+                && named() =>
+        {
+            Some(("international", 0.5))
+        }
         _ => None,
     }
+}
+
+/// `2017-2022`, as in a copyright line.
+fn is_range_of_years(groups: &[usize], digits: &[u8]) -> bool {
+    let year = |part: Option<&[u8]>| part.map_or(0, value);
+    let (first, last) = (year(digits.get(..4)), year(digits.get(4..)));
+    groups == [4, 4] && (1900..=2099).contains(&first) && (first..=2099).contains(&last)
 }
 
 /// `800-900-1000`: every group ends in two zeros, as counts do and telephones do not.

@@ -3,6 +3,8 @@
 //! Attributes of one tag are compared with each other by every parser (200 000 of them cost minutes), depth is recursion in every extractor,
 //! and scripts and comments are where scanners and parsers disagree about what a tag is; so tags are capped here and the rest left out.
 
+use super::choose::is_mark;
+
 /// Attributes of one tag that are kept.
 const MAX_ATTRIBUTES: usize = 256;
 /// Open elements; deeper start tags are left out, their text stays.
@@ -14,7 +16,7 @@ const MAX_VALUE: usize = 8 * 1024;
 
 /// Rewrites `html` with bounded tags, without comments, scripts (but JSON-LD, which carries author and date) and styles.
 pub(super) fn capped(html: &str) -> String {
-    let mut scanner = Scanner { rest: html, out: String::with_capacity(html.len()), open: Vec::new() };
+    let mut scanner = Scanner { rest: html, out: String::with_capacity(html.len()), open: Vec::new(), pre: 0 };
     scanner.run();
     scanner.out
 }
@@ -23,6 +25,8 @@ struct Scanner<'a> {
     rest: &'a str,
     out: String,
     open: Vec<&'a str>,
+    /// Where in `out` the content of the last `pre` begins.
+    pre: usize,
 }
 
 impl<'a> Scanner<'a> {
@@ -30,12 +34,17 @@ impl<'a> Scanner<'a> {
         while let Some((text, tag)) = self.rest.split_once('<') {
             self.out.push_str(text);
             self.rest = tag;
+            let before = self.out.len();
             match tag.as_bytes().first() {
                 Some(byte) if byte.is_ascii_alphabetic() => self.start_tag(),
                 Some(b'/') => self.end_tag(),
                 Some(b'!') if tag.starts_with("!--") => self.comment(),
                 Some(b'!' | b'?') => self.skip_past(">"),
                 _ => self.out.push_str("&lt;"),
+            }
+            // A line feed behind a left-out part would come to stand first in its `pre`, where parsers drop one (HTML standard, section 13.2.6.4.7).
+            if self.pre == before && before == self.out.len() && self.rest.starts_with(['\n', '\r']) {
+                self.out.push('\n');
             }
         }
         self.out.push_str(self.rest);
@@ -85,14 +94,14 @@ impl<'a> Scanner<'a> {
         self.rest = before.strip_prefix(name).unwrap_or_default();
         let mut tag = String::from("<");
         tag.push_str(name);
-        let (closed, is_json) = self.attributes(&mut tag);
+        let (closed, kind) = self.attributes(&mut tag);
         if !closed {
             self.rest = "";
             return;
         }
         tag.push('>');
         match name.to_ascii_lowercase().as_str() {
-            "script" => self.script(is_json),
+            "script" => self.script(kind.unwrap_or_default()),
             // Their content is text to a parser in some places and markup in others.
             "style" | "noembed" | "noframes" | "xmp" | "plaintext" => drop(self.skip_element(name)),
             lower => {
@@ -104,22 +113,23 @@ impl<'a> Scanner<'a> {
                 if self.open.len() < MAX_DEPTH {
                     self.open.push(name);
                     self.out.push_str(&tag);
+                    self.pre = if matches!(lower, "pre" | "listing") { self.out.len() } else { self.pre };
                 }
             }
         }
     }
 
-    /// Copies attributes to `tag`; says whether the tag ends, and whether it is typed as JSON-LD.
-    fn attributes(&mut self, tag: &mut String) -> (bool, bool) {
-        let (mut kept, mut is_json) = (0, false);
+    /// Copies attributes to `tag`; says whether the tag ends, and what its `type` is.
+    fn attributes(&mut self, tag: &mut String) -> (bool, Option<&'a str>) {
+        let (mut kept, mut kind) = (0, None);
         loop {
             self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
             if let Some(after) = self.rest.strip_prefix('>') {
                 self.rest = after;
-                return (true, is_json);
+                return (true, kind);
             }
             if self.rest.is_empty() {
-                return (false, is_json);
+                return (false, kind);
             }
             // A leading `=` belongs to the name (HTML standard, section 13.2.5.32).
             let skip = usize::from(self.rest.starts_with('='));
@@ -129,7 +139,7 @@ impl<'a> Scanner<'a> {
             let (name, after) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
             self.rest = after;
             let value = self.value();
-            is_json |= name.eq_ignore_ascii_case("type") && value.is_some_and(|value| value.eq_ignore_ascii_case("application/ld+json"));
+            kind = kind.or(value.filter(|_| name.eq_ignore_ascii_case("type")));
             if kept < MAX_ATTRIBUTES && is_wanted(name, value.unwrap_or_default()) {
                 kept += 1;
                 tag.push(' ');
@@ -156,9 +166,15 @@ impl<'a> Scanner<'a> {
         Some(value)
     }
 
-    fn script(&mut self, is_json: bool) {
+    fn script(&mut self, kind: &str) {
         let body = self.skip_element("script");
-        if is_json {
+        if kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("math/tex")) {
+            // A formula that a script would draw. Generators of XHTML hide its signs from parsers behind a comment of TeX.
+            let tex = body.trim().trim_start_matches("% <![CDATA[").trim_end_matches("%]]>").trim();
+            self.out.push_str("<math class=\"tex\"><semantics><annotation encoding=\"application/x-tex\">");
+            self.out.push_str(&tex.replace('&', "&amp;").replace('<', "&lt;"));
+            self.out.push_str("</annotation></semantics></math>");
+        } else if kind.eq_ignore_ascii_case("application/ld+json") {
             // In JSON an escaped `<` is the same character, and no parser can see a tag in it.
             self.out.push_str("<script type=\"application/ld+json\">");
             self.out.push_str(&body.replace('<', "\\u003c"));
@@ -211,13 +227,13 @@ impl<'a> Scanner<'a> {
 }
 
 fn is_name(c: char) -> bool {
-    !c.is_ascii_whitespace() && !matches!(c, '/' | '>' | '<' | '=' | '"' | '\'')
+    !c.is_ascii_whitespace() && !matches!(c, '/' | '>' | '<' | '=' | '"' | '\'') && !is_mark(c)
 }
 
 /// Handlers and embedded data say nothing to a reader.
 fn is_wanted(name: &str, value: &str) -> bool {
     let is = |start: &str| name.as_bytes().get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()));
-    !(is("on") || is("sizes") || is("integrity") || name.is_empty() || name.contains(['<', '"', '\'']))
+    !(is("on") || is("sizes") || is("integrity") || name.is_empty() || name.contains(['<', '"', '\'']) || name.contains(is_mark))
         && value.len() <= MAX_VALUE
         && !value.trim_start().as_bytes().get(..5).is_some_and(|head| head.eq_ignore_ascii_case(b"data:"))
 }

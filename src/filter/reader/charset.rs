@@ -1,22 +1,59 @@
 //! From bytes to text.
 
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
-/// Decodes a page: by its byte order mark, else the charset of `content_type`, else the one it names in its first 1024 bytes, else UTF-8 where
-/// it is valid, else Windows-1252. What cannot be decoded becomes U+FFFD; nothing fails.
+/// Decodes a page: by its byte order mark, else the charset of `content_type`, else the one it names in its first 1024 bytes, else by the
+/// frequencies of its letters. UTF-8 is believed of no bytes that are mostly not. What cannot be decoded becomes U+FFFD; nothing fails.
 ///
 /// # Source
-/// HTML standard, section 13.2.3.2 (encoding sniffing), without the frequency analysis; beside it UTF-16 is known without a mark, which the
-/// standard shows as letters between zero bytes: a model reads those all the same.
+/// HTML standard, section 13.2.3.2 (encoding sniffing); beside it UTF-16 is known without a mark, which the standard shows as letters between
+/// zero bytes: a model reads those all the same.
 pub fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
-    let encoding = Encoding::for_bom(bytes)
-        .map(|(encoding, _)| encoding)
-        .or_else(|| content_type.and_then(charset_of))
-        .or_else(|| unmarked(bytes))
-        .or_else(|| declared(bytes))
-        .unwrap_or_else(|| if std::str::from_utf8(bytes).is_ok() { UTF_8 } else { WINDOWS_1252 });
+    let marked = Encoding::for_bom(bytes).map(|(encoding, _)| encoding);
+    let named = content_type.and_then(charset_of);
+    let encoding = marked.or_else(|| named.filter(|encoding| *encoding != UTF_8)).or_else(|| unmarked(bytes)).unwrap_or_else(|| {
+        let (whole, broken) = characters(bytes);
+        let own = declared(bytes);
+        let other = own.filter(|encoding| *encoding != UTF_8);
+        if broken <= whole && (named.is_some() || other.is_none()) {
+            // A text that is cut or has a few broken characters is UTF-8 all the same.
+            return UTF_8;
+        }
+        let is_named = named.or(own).is_some();
+        match other {
+            Some(other) => other,
+            None if broken < FEW => {
+                if is_named {
+                    UTF_8
+                } else {
+                    WINDOWS_1252
+                }
+            }
+            None => guessed(bytes),
+        }
+    });
     encoding.decode(bytes).0.into_owned()
 }
+
+/// The characters beyond ASCII that bytes hold as UTF-8, and the places where they are no UTF-8.
+fn characters(bytes: &[u8]) -> (usize, usize) {
+    bytes.utf8_chunks().fold((0, 0), |(whole, broken), chunk| {
+        (whole + chunk.valid().chars().filter(|c| !c.is_ascii()).count(), broken + usize::from(!chunk.invalid().is_empty()))
+    })
+}
+
+/// The charset that the letters of a text speak for; UTF-8 is not among them.
+fn guessed(bytes: &[u8]) -> &'static Encoding {
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(bytes.get(..MOST_COUNTED).unwrap_or(bytes), bytes.len() <= MOST_COUNTED);
+    detector.guess(None, Utf8Detection::Deny)
+}
+
+/// Broken characters that what calls itself UTF-8 may have, and that are too few to speak for a charset.
+const FEW: usize = 4;
+/// Bytes of a text whose letters are counted.
+const MOST_COUNTED: usize = 256 * 1024;
 
 fn charset_of(content_type: &str) -> Option<&'static Encoding> {
     content_type.split(';').skip(1).find_map(|parameter| {
@@ -98,6 +135,42 @@ mod tests {
         for named in ["hz-gb-2312", "iso-2022-kr"] {
             assert_eq!(decode(b"~{<script>~}", Some(&format!("text/html; charset={named}"))), "\u{fffd}");
         }
+    }
+
+    #[test]
+    fn undeclared_bytes_are_what_their_letters_speak_for() {
+        let rows = [
+            ("koi8-r", "Съешь же ещё этих мягких французских булок да выпей чаю."),
+            ("windows-1251", "Съешь же ещё этих мягких французских булок да выпей чаю."),
+            ("gbk", "天地玄黄，宇宙洪荒。日月盈昃，辰宿列张。这是一段没有声明编码的中文文字。"),
+            ("big5", "天地玄黃，宇宙洪荒。日月盈昃，辰宿列張。這是一段沒有宣告編碼的中文文字。"),
+            (
+                "shift_jis",
+                "東京は日本の首都であり、世界でも最大級の都市のひとつである。人口は約千四百万人で、政治と経済の中心となっている。",
+            ),
+            ("euc-kr", "키스의 고유조건은 입술끼리 만나야 하고 특별한 기술은 필요치 않다."),
+            ("windows-1253", "Ξεσκεπάζω την ψυχοφθόρα βδελυγμία και την ταχίστη αλώπηξ."),
+        ];
+        for (name, text) in rows {
+            let bytes = Encoding::for_label(name.as_bytes()).unwrap().encode(text).0;
+            for head in ["", "<meta charset=utf-8>"] {
+                let page = [head.as_bytes(), &bytes].concat();
+                assert_eq!(decode(&page, None), format!("{head}{text}"), "{name}");
+                assert_eq!(decode(&page, Some("text/html; charset=utf-8")), format!("{head}{text}"), "{name}");
+            }
+            let page = [format!("<meta charset={name}>").as_bytes(), &bytes].concat();
+            assert!(decode(&page, Some("text/html; charset=utf-8")).ends_with(text), "{name}: its own word is right");
+        }
+    }
+
+    #[test]
+    fn utf_8_with_broken_characters_stays_utf_8() {
+        let cut = &"日本語の文章".as_bytes()[..16];
+        for named in [None, Some("text/html; charset=utf-8")] {
+            assert_eq!(decode(cut, named), "日本語の文\u{fffd}");
+            assert_eq!(decode(b"<meta charset=gbk>", named), "<meta charset=gbk>");
+        }
+        assert_eq!(decode("<meta charset=gbk>é é".as_bytes(), Some("text/html; charset=utf-8")), "<meta charset=gbk>é é");
     }
 
     #[test]

@@ -3,6 +3,9 @@
 //! Two extractors are asked, and both only point: every text carries a mark of its own through them, and what comes back marked is what they
 //! chose. So their output is never shown, the page's own structure is, and they can be weighed against each other text by text.
 
+use std::collections::{HashMap, HashSet};
+
+use super::code::{is_pre, wholes};
 use super::dom::{Dom, Id, Kind};
 use super::plain;
 use super::write::{is_inline, marked};
@@ -118,8 +121,27 @@ impl Choice {
                 set(&mut keep, id);
             }
         }
+        // Half of a piece of code would be other code.
+        let wholes = wholes(dom);
+        let whole_of = |id: &Id| wholes.get(*id).copied().flatten();
+        let chosen: HashSet<Id> = texts.iter().filter(|id| keep.get(**id) == Some(&true)).filter_map(whole_of).collect();
+        for id in (0..dom.len()).filter(|id| whole_of(id).is_some_and(|whole| chosen.contains(&whole))) {
+            set(&mut keep, id);
+        }
         let kept: Vec<Id> = (0..keep.len()).filter(|id| keep.get(*id).copied().unwrap_or(false)).collect();
         for id in kept {
+            for above in dom.ancestors(id) {
+                match keep.get_mut(above) {
+                    Some(true) | None => break,
+                    Some(slot) => *slot = true,
+                }
+            }
+        }
+        let among: HashSet<Id> = among_kept(dom, &keep, |id| sums.get(id).map_or(0, |(all, _)| *all)).into_iter().collect();
+        for id in (0..dom.len()).filter(|id| whole_of(id).is_some_and(|whole| among.contains(&whole))) {
+            set(&mut keep, id);
+        }
+        for id in among {
             for above in dom.ancestors(id) {
                 match keep.get_mut(above) {
                     Some(true) | None => break,
@@ -134,15 +156,80 @@ impl Choice {
                 set(&mut keep, id);
             }
         }
-        // White space between two kept inline elements separates words.
-        for id in 0..keep.len() {
-            let blank = matches!(dom.node(id).map(|node| &node.kind), Some(Kind::Text(text)) if text.trim().is_empty());
-            if blank && dom.ancestors(id).next().is_some_and(|parent| keep.get(parent).copied().unwrap_or(false)) {
+        // White space between two kept inline elements separates words, also where it stands in an element of its own.
+        let blank = blank(dom);
+        for (id, _) in dom.walk() {
+            let is_blank = blank.get(id).copied().unwrap_or(false);
+            if is_blank && dom.ancestors(id).next().is_some_and(|parent| keep.get(parent).copied().unwrap_or(false)) {
                 set(&mut keep, id);
             }
         }
         Self { keep }
     }
+}
+
+/// Blocks of code that were not chosen and stand among chosen text: extractors take a listing that is like another, or has few words, for
+/// boilerplate.
+fn among_kept(dom: &Dom, keep: &[bool], words: impl Fn(Id) -> usize) -> Vec<Id> {
+    let is_kept = |id: Id| keep.get(id).copied().unwrap_or(false);
+    // By what is chosen around them: the child in which a block stands, and the block.
+    let mut around: HashMap<Id, HashMap<Id, Id>> = HashMap::new();
+    for (id, _) in dom.walk().filter(|(id, _)| dom.element(*id).is_some_and(is_pre) && !is_kept(*id)) {
+        let mut child = id;
+        for above in dom.ancestors(id) {
+            if is_kept(above) {
+                let is_most = words(id) * 2 >= words(child);
+                if is_most && !is_within(dom, id, &["nav", "aside", "header", "footer", "pre"]) {
+                    around.entry(above).or_default().insert(child, id);
+                }
+                break;
+            }
+            child = above;
+        }
+    }
+    let mut found = Vec::new();
+    for (parent, blocks) in around {
+        let (mut before, mut pending) = (None, Vec::new());
+        for child in dom.children(parent) {
+            match blocks.get(child) {
+                Some(block) if before != Some(false) => pending.push(*block),
+                None if words(*child) > 0 && is_kept(*child) => {
+                    found.append(&mut pending);
+                    before = Some(true);
+                }
+                None if words(*child) > 0 => {
+                    pending.clear();
+                    before = Some(false);
+                }
+                _ => {}
+            }
+        }
+        if before == Some(true) {
+            found.append(&mut pending);
+        }
+    }
+    found
+}
+
+/// For every node whether it is white space, or an inline element that holds nothing else.
+fn blank(dom: &Dom) -> Vec<bool> {
+    let mut blank: Vec<bool> = (0..dom.len())
+        .map(|id| match dom.node(id).map(|node| &node.kind) {
+            Some(Kind::Text(text)) => text.trim().is_empty(),
+            Some(Kind::Element(element)) => !matches!(element.name(), "a" | "wbr") && is_inline(element.name()),
+            _ => false,
+        })
+        .collect();
+    let order: Vec<Id> = dom.walk().map(|(id, _)| id).collect();
+    // Backwards, children come before their parents.
+    for id in order.into_iter().rev() {
+        if blank.get(id) == Some(&false)
+            && let Some(slot) = dom.ancestors(id).next().and_then(|parent| blank.get_mut(parent))
+        {
+            *slot = false;
+        }
+    }
+    blank
 }
 
 /// True for a picture that belongs to the text: described, and no thumbnail of a link that has words of its own.

@@ -1,6 +1,7 @@
 //! Takes out of a page what a person would not see.
 
 use super::super::markup;
+use super::code::holders;
 use super::dom::{Dom, Element, Id, Kind};
 use super::embed;
 
@@ -9,10 +10,12 @@ pub(super) fn clean(dom: &mut Dom) {
     let mut removed = Vec::new();
     let below = words_below(dom);
     let words = below.first().copied().unwrap_or(0);
+    let formulas = holders(dom, |element| element.name() == "math");
     for (id, _) in dom.walk() {
         let Some(element) = dom.element(id) else { continue };
         let is_embedding = embed::is_embedding(element.name());
-        if SILENT.contains(&element.name()) || (is_embedding && !embed::is_shown(dom, id)) {
+        let is_copy = is_drawing(dom, id, element, &formulas);
+        if SILENT.contains(&element.name()) || is_copy || is_permalink(dom, id, element) || (is_embedding && !embed::is_shown(dom, id)) {
             removed.push(id);
         } else if is_embedding {
             // Words for those who cannot see it; its sources stay.
@@ -28,6 +31,33 @@ pub(super) fn clean(dom: &mut Dom) {
     dom.detach_all(&removed);
     settle_noscript(dom);
     adopt_lists(dom);
+}
+
+/// True for the drawing of a formula that stands beside it as markup or TeX, as formula scripts leave it.
+fn is_drawing(dom: &Dom, id: Id, element: &Element, formulas: &[bool]) -> bool {
+    let holds_formula = |id: Id| formulas.get(id).copied().unwrap_or(false);
+    let class = element.attribute("class").unwrap_or_default();
+    let parent = dom.ancestors(id).next();
+    if class.starts_with("MathJax") {
+        // A script that was a formula follows its drawing.
+        let siblings = parent.map_or(&[][..], |parent| dom.children(parent));
+        let mut after = siblings.iter().rev().take_while(|sibling| **sibling != id).take(MOST_BETWEEN);
+        let follows = after.any(|sibling| dom.element(*sibling).is_some_and(|next| next.attribute("class") == Some("tex")));
+        return follows;
+    }
+    let is_unspoken = element.attribute("aria-hidden") == Some("true") || class == "katex-html";
+    let is_drawn = |above: &Element| {
+        above.name() == "mjx-container"
+            || above.attribute("class").unwrap_or_default().split_ascii_whitespace().any(|class| matches!(class, "katex" | "MathJax"))
+    };
+    is_unspoken && !holds_formula(id) && parent.is_some_and(|parent| holds_formula(parent) && dom.element(parent).is_some_and(is_drawn))
+}
+
+/// True for the sign behind a heading that leads to the heading itself.
+fn is_permalink(dom: &Dom, id: Id, element: &Element) -> bool {
+    let leads_here = || element.attribute("href").is_some_and(|href| href.contains('#'));
+    let sign = || texts_below(dom, id).take(3).collect::<String>();
+    element.name() == "a" && leads_here() && matches!(sign().trim(), "¶" | "#" | "§" | "🔗" | "⚓" | "⚓︎")
 }
 
 /// `noscript` is usually a beacon or a second copy; where it holds most of the page's text (forums that draw themselves), it is the page.
@@ -127,6 +157,9 @@ fn is_hidden(style: &str, attribute: bool) -> bool {
 /// Elements that say nothing to a reader, or not in words.
 const SILENT: &[&str] =
     &["style", "template", "svg", "object", "embed", "canvas", "map", "link", "datalist", "select", "textarea", "frameset", "applet"];
+
+/// Elements behind the drawing of a formula among which its TeX is looked for.
+const MOST_BETWEEN: usize = 64;
 
 /// Lists of one page that are put where they belong.
 const MOST_ADOPTED: usize = 500;

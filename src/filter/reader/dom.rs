@@ -5,7 +5,6 @@ use html5ever::tree_builder::{NodeOrText, TreeBuilderOpts};
 use html5ever::{Attribute, LocalName, ParseOpts, QualName, parse_document};
 
 use super::caps::capped;
-use super::choose::is_mark;
 use super::sink::Sink;
 
 /// A node's place in its tree.
@@ -167,14 +166,12 @@ impl Dom {
                 child
             }
             NodeOrText::AppendText(text) => {
-                // Written as numbers, our own marks would come in by the parser.
-                let text: String = text.chars().filter(|c| !is_mark(*c)).collect();
                 let before = position.checked_sub(1).and_then(|before| self.children(parent).get(before)).copied();
                 if let Some(Node { kind: Kind::Text(known), .. }) = before.and_then(|before| self.nodes.get_mut(before)) {
                     known.push_str(&text);
                     return;
                 }
-                self.add(Kind::Text(text))
+                self.add(Kind::Text(text.into()))
             }
         };
         if let Some(node) = self.nodes.get_mut(child) {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use feed_rs::model::{Entry, Text};
 
+use super::fence::{self, Line};
 use super::{Article, Mode, read_html};
 use crate::model::HttpUrl;
 
@@ -94,16 +95,13 @@ fn plain(text: &str) -> String {
 
 /// Headings of an entry's own stand below its title.
 fn below_headings(markdown: &str) -> String {
-    let mut in_code = false;
-    let lines = markdown.lines().map(|line| {
-        in_code ^= line.trim_start().starts_with("```");
-        if !in_code && line.starts_with('#') && line.trim_start_matches('#').starts_with(' ') && line.find(' ').unwrap_or(7) <= 4 {
+    let lines = fence::lines(markdown).map(|line| match line {
+        Line::Text(line) if line.starts_with('#') && line.trim_start_matches('#').starts_with(' ') && line.find(' ').unwrap_or(7) <= 4 => {
             format!("##{line}")
-        } else {
-            line.to_owned()
         }
+        Line::Text(line) | Line::Fence(line) | Line::Code(line, _) => line.to_owned(),
     });
-    lines.collect::<Vec<_>>().join("\n")
+    lines.collect()
 }
 
 /// Entries of one feed that are read; those that announce more hold whole archives.

@@ -1,106 +1,59 @@
 //! Links as footnotes: the text flows, and the targets stand at its end.
 
+use std::collections::HashMap;
 use std::fmt::Write;
+
+use super::fence::{self, Line};
+use super::inline::{self, Part};
 
 /// Takes the targets of links (not of pictures) out of Markdown of this floor and lists them below it, each once: `[text](url)` becomes `text[1]`.
 pub fn footnotes(markdown: &str) -> String {
+    let mut notes = Notes::default();
     let mut out = String::with_capacity(markdown.len());
-    let mut targets: Vec<&str> = Vec::new();
-    let mut in_code = false;
-    for line in markdown.split_inclusive('\n') {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-        }
-        if in_code || line.trim_start().starts_with("```") {
-            out.push_str(line);
-        } else {
-            unlink(line, &mut targets, &mut out);
+    // Links may begin on one line and end on another.
+    let mut paragraph = String::new();
+    for line in fence::lines(markdown) {
+        match line {
+            Line::Text(line) if !line.trim().is_empty() => paragraph.push_str(line),
+            Line::Text(line) | Line::Fence(line) | Line::Code(line, _) => {
+                notes.unlink(&std::mem::take(&mut paragraph), &mut out);
+                out.push_str(line);
+            }
         }
     }
-    for (number, target) in targets.iter().enumerate() {
+    notes.unlink(&paragraph, &mut out);
+    for (number, target) in notes.targets.iter().enumerate() {
         let _ = writeln!(out, "{}[{}]: {target}", if number == 0 { "\n" } else { "" }, number + 1);
     }
     out
 }
 
-fn unlink<'a>(line: &'a str, targets: &mut Vec<&'a str>, out: &mut String) {
-    let mut rest = line;
-    // Where in `out` the texts of open brackets begin, and whether they belong to pictures.
-    let mut open: Vec<(usize, bool)> = Vec::new();
-    while let Some(c) = rest.chars().next() {
-        let after = rest.get(c.len_utf8()..).unwrap_or_default();
-        match c {
-            '\\' => {
-                out.push(c);
-                let escaped = after.chars().next();
-                out.extend(escaped);
-                rest = after.get(escaped.map_or(0, char::len_utf8)..).unwrap_or_default();
-                continue;
-            }
-            '`' => {
-                let ticks = rest.len() - rest.trim_start_matches('`').len();
-                let fence = rest.get(..ticks).unwrap_or_default();
-                let body = rest.get(ticks..).unwrap_or_default();
-                let end = body.find(fence).map_or(ticks, |at| at + ticks * 2);
-                out.push_str(rest.get(..end).unwrap_or_default());
-                rest = rest.get(end..).unwrap_or_default();
-                continue;
-            }
-            '[' => {
-                open.push((out.len(), out.ends_with('!')));
-                out.push(c);
-            }
-            ']' => {
-                let (at, picture) = open.pop().unwrap_or((0, true));
-                match target_of(after) {
-                    Some((target, beyond)) if !picture => {
-                        out.remove(at);
-                        let known = targets.iter().position(|known| *known == target);
-                        let number = known.unwrap_or_else(|| {
-                            targets.push(target);
-                            targets.len() - 1
-                        });
-                        let _ = write!(out, "[{}]", number + 1);
-                        rest = beyond;
-                        continue;
-                    }
-                    Some((_, beyond)) => {
-                        let whole = after.len() - beyond.len();
-                        out.push(c);
-                        out.push_str(after.get(..whole).unwrap_or_default());
-                        rest = beyond;
-                        continue;
-                    }
-                    None => out.push(c),
-                }
-            }
-            _ => out.push(c),
-        }
-        rest = after;
-    }
+/// The targets of links, each once.
+#[derive(Debug, Default)]
+struct Notes {
+    targets: Vec<String>,
+    numbers: HashMap<String, usize>,
 }
 
-/// The target in `(target "title")` and what comes after it; brackets in targets are balanced or escaped.
-fn target_of(text: &str) -> Option<(&str, &str)> {
-    let inside = text.strip_prefix('(')?;
-    let mut depth = 1;
-    let mut escaped = false;
-    for (at, c) in inside.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            let target = inside.get(..at)?;
-            let target = target.split_once(" \"").map_or(target, |(target, _)| target);
-            let target = target.strip_prefix('<').and_then(|target| target.strip_suffix('>')).unwrap_or(target);
-            return Some((target, inside.get(at + 1..)?));
+impl Notes {
+    fn unlink(&mut self, paragraph: &str, out: &mut String) {
+        for part in inline::parts(paragraph) {
+            match part {
+                Part::Char(c) => out.push(c),
+                Part::Escaped(c) => out.extend(['\\', c]),
+                Part::Code(written, _) | Part::Target { written, is_picture: true, .. } => out.push_str(written),
+                Part::Link => {}
+                Part::Picture => out.push('['),
+                Part::Target { target, .. } => {
+                    let number = *self.numbers.entry(target.to_owned()).or_insert_with(|| {
+                        self.targets.push(target.to_owned());
+                        self.targets.len()
+                    });
+                    let _ = write!(out, "[{number}]");
+                }
+            }
         }
     }
-    None
 }
 
 #[cfg(test)]

@@ -3,71 +3,98 @@
 use html_to_markdown_rs::ConversionOptions;
 
 use super::align::aligned;
+use super::code::Pieces;
 use super::count::numbered;
+use super::fence::{self, Line};
+use super::inline::{self, Part};
 use super::spell::LITERAL;
 use super::write::DEFINES;
 
 /// Converts markup that this floor wrote itself: no scripts, hidden parts or unsafe links are left in it.
-pub(super) fn convert(html: &str) -> String {
-    safe(&tidy(&definitions(&numbered(&aligned(&converted(html))).replace(LITERAL, "\\"))))
+pub(super) fn convert(html: &str, code: &Pieces) -> String {
+    code.restored(&safe(&tidy(&definitions(&numbered(&aligned(&converted(html))).replace(LITERAL, "\\")))))
 }
 
-/// Markdown of this floor as plain text: no marks, link targets or separators; cells are parted by tabs.
+/// Markdown of this floor as plain text: no marks, link targets or separators; cells are parted by tabs, and code is as it was.
 pub fn to_text(markdown: &str) -> String {
     let mut out = String::with_capacity(markdown.len());
-    let mut in_code = false;
-    for line in markdown.lines() {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-            continue;
+    // Links may begin on one line and end on another.
+    let mut paragraph = String::new();
+    for line in fence::lines(markdown) {
+        match line {
+            Line::Text(line) if !line.trim().is_empty() => {
+                bare_line(line, &mut paragraph);
+                continue;
+            }
+            Line::Text(_) => paragraph.push('\n'),
+            Line::Fence(_) => {}
+            Line::Code(_, code) => {
+                unmark(&std::mem::take(&mut paragraph), &mut out);
+                out.push_str(code);
+                continue;
+            }
         }
-        if in_code {
-            out.push_str(line);
-            out.push('\n');
-            continue;
-        }
-        let mut bare = line.trim_end();
-        while let Some(inner) = bare.trim_start().strip_prefix('>') {
-            bare = inner.strip_prefix(' ').unwrap_or(inner);
-        }
-        if let Some(heading) = bare.strip_prefix('#') {
-            bare = heading.trim_start_matches('#').trim_start();
-        }
-        let is_row = bare.starts_with('|') && bare.ends_with('|');
-        if is_row && bare.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
-            continue;
-        }
-        let bare = if is_row { bare.trim_matches('|').trim().replace(" | ", "\t") } else { bare.to_owned() };
-        unmark(bare.trim_end(), &mut out);
-        out.push('\n');
+        unmark(&std::mem::take(&mut paragraph), &mut out);
     }
+    unmark(&paragraph, &mut out);
     out
 }
 
-/// One line without emphasis, code and link marks.
-fn unmark(line: &str, out: &mut String) {
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' if chars.peek().is_some_and(char::is_ascii_punctuation) => out.extend(chars.next()),
-            '*' if chars.peek() == Some(&' ') && out.ends_with([' ', '\n']) | out.is_empty() => out.push(c),
-            '!' if chars.peek() == Some(&'[') => {}
-            ']' if chars.peek() == Some(&'(') => {
-                // Targets are written by us, with their own brackets escaped or balanced.
-                let mut depth = 0;
-                for c in chars.by_ref() {
-                    depth += i32::from(c == '(') - i32::from(c == ')');
-                    if depth == 0 {
-                        break;
-                    }
-                }
+/// One line without the marks at its beginning, rows of a table with a tab between their cells.
+fn bare_line(line: &str, out: &mut String) {
+    let mut bare = line.trim_end();
+    while let Some(inner) = bare.trim_start().strip_prefix('>') {
+        bare = inner.strip_prefix(' ').unwrap_or(inner);
+    }
+    if let Some(heading) = bare.strip_prefix('#') {
+        bare = heading.trim_start_matches('#').trim_start();
+    }
+    let is_row = bare.len() > 1 && bare.starts_with('|') && bare.ends_with('|');
+    if is_row && bare.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
+        return;
+    }
+    if is_row {
+        let row = bare.strip_prefix('|').and_then(|row| row.strip_suffix('|')).unwrap_or(bare);
+        out.push_str(&row.trim().replace(" | ", "\t").replace("\\|", "|"));
+    } else {
+        out.push_str(bare);
+    }
+    out.push('\n');
+}
+
+/// A paragraph without emphasis, code and link marks.
+fn unmark(paragraph: &str, out: &mut String) {
+    let parts = inline::parts(paragraph);
+    let (mut line, mut links) = (out.len(), 0_usize);
+    for (at, part) in parts.iter().enumerate() {
+        let beside = |step: fn(usize, usize) -> Option<usize>| step(at, 1).and_then(|at| parts.get(at));
+        let is_blank = |part: Option<&Part<'_>>| part.is_none_or(|part| matches!(part, Part::Char(' ' | '\n' | '\t')));
+        match part {
+            Part::Char('*') if !(is_blank(beside(usize::checked_sub)) && is_blank(beside(usize::checked_add))) => {}
+            Part::Char('!') if beside(usize::checked_add) == Some(&Part::Picture) => {}
+            Part::Char(c) => {
+                out.push(*c);
+                line = if *c == '\n' { out.len() } else { line };
             }
-            '*' | '`' | '[' | ']' => {}
-            _ => out.push(c),
+            Part::Escaped(c) => {
+                // Only what `convert` has put a backslash before; the others are the page's own.
+                let begins = || out.get(line..).is_some_and(|before| before.len() < 16 && !before.contains(char::is_alphabetic));
+                let ours = match c {
+                    '`' | '*' | '_' | '<' | '~' | '\\' => true,
+                    '[' | ']' => links > 0,
+                    '(' | ':' => beside(usize::checked_sub) == Some(&Part::Char(']')),
+                    '>' | '#' | '+' | '-' | '=' | '.' | ')' => begins(),
+                    _ => false,
+                };
+                out.extend((!ours).then_some('\\'));
+                out.push(*c);
+            }
+            Part::Code(_, code) => out.push_str(code),
+            Part::Link | Part::Picture => links += 1,
+            Part::Target { .. } => links = links.saturating_sub(1),
         }
     }
 }
-
 /// JSON, indented by two spaces; keys stay in their order and numbers as they are written. `None` for what is no JSON, or nested over 120 deep.
 pub fn pretty_json(text: &str) -> Option<String> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
@@ -138,14 +165,7 @@ fn safe(markdown: &str) -> String {
         return markdown.to_owned();
     }
     let mut out = String::with_capacity(markdown.len());
-    let mut in_code = false;
     for line in markdown.split_inclusive('\n') {
-        let fence = line.trim_start_matches(['>', ' ', '-']).starts_with("```");
-        in_code ^= fence;
-        if in_code || fence {
-            out.push_str(line);
-            continue;
-        }
         let mut rest = line;
         while let Some(at) = rest.find(']') {
             let (before, after) = rest.split_at_checked(at + 1).unwrap_or((rest, ""));
@@ -165,7 +185,7 @@ fn safe(markdown: &str) -> String {
 /// backslash) is none of these.
 fn is_harmless(target: &str) -> bool {
     let target = target.trim_start_matches(|c: char| c.is_whitespace() || c.is_control() || c == '<');
-    let scheme = target.split(['/', '?', ')', ' ', '>']).next().unwrap_or_default();
+    let scheme = target.split(['/', '?', ')', ' ', '>', ']']).next().unwrap_or_default();
     if scheme.contains(['\\', '&']) {
         return !scheme.contains(':') && !scheme.contains("&#") && !scheme.to_ascii_lowercase().contains("&colon");
     }

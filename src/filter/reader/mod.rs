@@ -14,13 +14,16 @@ mod count;
 mod dom;
 mod embed;
 mod feed;
+mod fence;
 mod footnotes;
 mod formula;
 mod head;
+mod inline;
 mod kind;
 mod markdown;
 mod paging;
 mod pdf;
+mod pdf_sight;
 mod plain;
 mod raised;
 mod sink;
@@ -36,7 +39,7 @@ pub use footnotes::footnotes;
 pub use kind::{Kind, kind_of};
 pub use markdown::{pretty_json, to_text};
 pub use paging::{Slice, slice};
-pub use pdf::read_pdf;
+pub use pdf::{join_page, read_pdf};
 pub use unseen::hidden_words;
 
 use crate::model::HttpUrl;
@@ -80,8 +83,7 @@ pub fn read_html(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
         Some((at, _)) => (html.split_at_checked(at).map_or(html, |(start, _)| start), true),
         None => (html, false),
     };
-    let page: String = start.chars().filter(|c| !choose::is_mark(*c)).collect();
-    let mut dom = Dom::parse(&page);
+    let mut dom = Dom::parse(start);
     clean::clean(&mut dom);
     let hidden = unseen::hidden_words(start);
     let page_url = base.map(HttpUrl::as_url);
@@ -90,10 +92,13 @@ pub fn read_html(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
         Mode::Article => Choice::main(&dom, page_url),
         Mode::Page => (Choice::all(&dom), Facts::default()),
     };
-    let mut markdown = markdown::convert(&write::chosen(&dom, |id| choice.keeps(id), links.as_ref()));
+    let written = |choice: &Choice| {
+        let (html, code) = write::chosen(&dom, |id| choice.keeps(id), links.as_ref());
+        markdown::convert(&html, &code)
+    };
+    let mut markdown = written(&choice);
     if markdown.trim().is_empty() && mode == Mode::Article {
-        let all = Choice::all(&dom);
-        markdown = markdown::convert(&write::chosen(&dom, |id| all.keeps(id), links.as_ref()));
+        markdown = written(&Choice::all(&dom));
     }
     if markdown.trim().is_empty() {
         // A page that draws itself by script: what it says of itself is better than nothing.

@@ -1,5 +1,7 @@
 //! How texts, attributes and addresses are written so that they are that and nothing else.
 
+use std::borrow::Cow;
+
 use url::Url;
 
 use super::choose::is_mark;
@@ -23,10 +25,15 @@ pub(super) fn address(text: &str, base: Option<&Url>, link: bool) -> Option<Stri
     }
 }
 
-/// White space as a line of text has it: runs are one space.
+/// A text of the page without the characters that carry marks.
+pub(super) fn unmarked(text: &str) -> Cow<'_, str> {
+    if text.contains(is_mark) { text.chars().filter(|c| !is_mark(*c)).collect::<String>().into() } else { text.into() }
+}
+
+/// White space as a line of text has it: runs are one space. Marks are left out.
 pub(super) fn flowing(text: &str) -> String {
     let mut flowing = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in text.chars().filter(|c| !is_mark(*c)) {
         if !c.is_ascii_whitespace() {
             flowing.push(c);
         } else if !flowing.ends_with(' ') {

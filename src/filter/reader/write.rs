@@ -1,20 +1,21 @@
 //! The tree as markup again: whole and marked for the extractors, or the chosen part alone, in a form that has only safe links.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use url::Url;
 
 use super::caps::MAX_DEPTH;
-use super::code::{code_block, is_line_number};
+use super::code::{Pieces, holders, is_inline_code, is_line_number, is_pre};
 use super::count::{self, NUMBER};
 use super::dom::{Dom, Element, Id, Kind};
 use super::formula::formula;
-use super::spell::{address, attribute, escape, flowing, literal};
+use super::spell::{address, attribute, escape, flowing, literal, unmarked};
 use super::{align, embed, raised};
 
 enum Step<'a> {
     Open(Id, usize),
+    /// Inside of inline code.
+    Code(Id, usize),
     Close(&'a str),
     Raw(&'static str),
     Say(String),
@@ -31,13 +32,13 @@ pub(super) fn marked(dom: &Dom, mark: impl Fn(Id) -> Option<char>) -> String {
                 end_tag(&mut out, name);
                 continue;
             }
-            Step::Raw(_) | Step::Say(_) => continue,
+            Step::Code(..) | Step::Raw(_) | Step::Say(_) => continue,
         };
         match dom.node(id).map(|node| &node.kind) {
-            Some(Kind::Text(text)) if is_script(dom, id) => out.push_str(text),
+            Some(Kind::Text(text)) if is_script(dom, id) => out.push_str(&unmarked(text)),
             Some(Kind::Text(text)) => {
                 let end = text.trim_end();
-                escape(&mut out, end);
+                escape(&mut out, &unmarked(end));
                 out.extend(mark(id));
                 out.push_str(text.strip_prefix(end).unwrap_or_default());
             }
@@ -61,17 +62,21 @@ pub(super) fn marked(dom: &Dom, mark: impl Fn(Id) -> Option<char>) -> String {
     out
 }
 
-/// The part of the page that `keep` names (of an element: it is on the way to something kept), for the Markdown converter.
-pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -> String {
+/// The part of the page that `keep` names (of an element: it is on the way to something kept), for the Markdown converter, and the code in it.
+pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -> (String, Pieces) {
     let mut out = String::new();
+    let mut pieces = Pieces::default();
+    let around_blocks = holders(dom, is_pre);
+    let is_around_block = |id: Id| around_blocks.get(id).copied().unwrap_or(false);
     let mut steps = vec![Step::Open(0, 0)];
     let mut numbers = HashMap::new();
     let mut layouts = HashMap::new();
     // The number of an item, before its first words.
     let mut number: Option<i64> = None;
     while let Some(step) = steps.pop() {
-        let (id, depth) = match step {
-            Step::Open(id, depth) => (id, depth),
+        let (id, depth, in_code) = match step {
+            Step::Open(id, depth) => (id, depth, false),
+            Step::Code(id, depth) => (id, depth, true),
             Step::Close(name) => {
                 number = number.filter(|_| name != "li");
                 end_tag(&mut out, name);
@@ -89,13 +94,16 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
         if !keep(id) {
             continue;
         }
-        if matches!(dom.node(id).map(|node| &node.kind), Some(Kind::Text(text)) if !text.trim().is_empty())
-            && let Some(number) = number.take()
-        {
-            let _ = write!(out, "{NUMBER}{number}{NUMBER}");
-        }
+        let begins = match dom.node(id).map(|node| &node.kind) {
+            Some(Kind::Text(text)) => !text.trim().is_empty(),
+            Some(Kind::Element(element)) => is_pre(element),
+            _ => false,
+        };
+        let number_here = number.take_if(|_| begins).map(|number| format!("{NUMBER}{number}{NUMBER}")).unwrap_or_default();
+        out.push_str(if dom.element(id).is_none() { &number_here } else { "" });
+        let mut code_below = in_code;
         match dom.node(id).map(|node| &node.kind) {
-            Some(Kind::Text(text)) if is_code(dom, id) => escape(&mut out, &flowing(text)),
+            Some(Kind::Text(text)) if in_code => pieces.inline(text, is_cell(dom, id, &layouts), &mut out),
             Some(Kind::Text(text)) => escape(&mut out, &literal(&flowing(text))),
             Some(Kind::Element(element)) => {
                 if matches!(element.name(), "head" | "script" | "title") || is_gutter(element) {
@@ -106,8 +114,11 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
                     escape(&mut out, &if formula.starts_with('$') { formula } else { literal(&formula) });
                     continue;
                 }
-                if element.name() == "pre" {
-                    code_block(dom, id, &keep, &mut out);
+                if is_pre(element) {
+                    out.push_str("<p>");
+                    out.push_str(&number_here);
+                    pieces.block(dom, id, &mut out);
+                    out.push_str("</p>");
                     continue;
                 }
                 if embed::is_embedding(element.name()) {
@@ -118,7 +129,7 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
                     escape(&mut out, &raised);
                     continue;
                 }
-                if let Some(meaning) = raised::meaning(dom, id, element) {
+                if let Some(meaning) = raised::meaning(dom, id, element).filter(|_| !in_code) {
                     steps.push(Step::Say(format!(" ({})", literal(&flowing(meaning)))));
                 }
                 if element.name() == "ol" {
@@ -126,7 +137,13 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
                 } else if element.name() == "li" {
                     number = numbers.get(&id).copied();
                 }
-                if TABLE.contains(&element.name()) && is_layout(dom, id, &mut layouts) {
+                let begins_code = is_inline_code(element);
+                code_below |= begins_code;
+                if begins_code || (in_code && is_inline(element.name()) && !is_link_of_code(dom, id, element)) {
+                    // Code spans hold no marks.
+                } else if (is_around_block(id) && !KEEPS_BLOCKS.contains(&element.name()))
+                    || (TABLE.contains(&element.name()) && is_layout(dom, id, &is_around_block, &mut layouts))
+                {
                     out.push_str("<div>");
                     steps.push(Step::Close("div"));
                 } else if matches!(element.name(), "dl" | "dt" | "dd") {
@@ -146,9 +163,10 @@ pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -
             }
             _ => {}
         }
-        steps.extend(dom.children(id).iter().rev().map(|child| Step::Open(*child, depth + 1)));
+        let below = |child: &Id| if code_below { Step::Code(*child, depth + 1) } else { Step::Open(*child, depth + 1) };
+        steps.extend(dom.children(id).iter().rev().map(below));
     }
-    out
+    (out, pieces)
 }
 
 /// Writes a tag with the attributes that mean something in Markdown; says no where the tag is better left out.
@@ -191,19 +209,20 @@ fn start_tag(out: &mut String, dom: &Dom, id: Id, base: Option<&Url>) -> bool {
     true
 }
 
-/// True for a part of a table that holds code, headings or another table: a table for the eye, which Markdown's tables cannot hold.
+/// True for a part of a table that holds blocks of code, headings or another table: a table for the eye, which Markdown's tables cannot hold.
 /// Each table is looked at once; `known` keeps what was found.
-fn is_layout(dom: &Dom, id: Id, known: &mut HashMap<Id, bool>) -> bool {
+fn is_layout(dom: &Dom, id: Id, is_around_block: &impl Fn(Id) -> bool, known: &mut HashMap<Id, bool>) -> bool {
     let is_table = |id: &Id| dom.element(*id).is_some_and(|element| element.name() == "table");
     let Some(table) = std::iter::once(id).chain(dom.ancestors(id)).find(is_table) else { return true };
     *known.entry(table).or_insert_with(|| {
+        if is_around_block(table) {
+            return true;
+        }
         let mut pending: Vec<Id> = dom.children(table).to_vec();
         let mut looked_at = 0;
         while let Some(id) = pending.pop() {
             looked_at += 1;
-            if looked_at > 2000
-                || dom.element(id).is_some_and(|element| matches!(element.name(), "table" | "pre" | "h1" | "h2" | "h3" | "h4"))
-            {
+            if looked_at > 2000 || dom.element(id).is_some_and(|element| matches!(element.name(), "table" | "h1" | "h2" | "h3" | "h4")) {
                 return looked_at <= 2000;
             }
             pending.extend(dom.children(id));
@@ -217,10 +236,21 @@ fn is_gutter(element: &Element) -> bool {
     matches!(element.name(), "td" | "th") && element.attribute("class").is_some_and(is_line_number)
 }
 
-/// True inside an element whose content Markdown shows as code.
-fn is_code(dom: &Dom, id: Id) -> bool {
-    let code = |above| dom.element(above).is_some_and(|element| matches!(element.name(), "code" | "kbd" | "samp" | "tt" | "pre"));
-    dom.ancestors(id).take(8).any(code)
+/// True inside a cell of a table that Markdown's tables can hold.
+fn is_cell(dom: &Dom, id: Id, known: &HashMap<Id, bool>) -> bool {
+    let mut named = dom.ancestors(id).filter_map(|above| Some((above, dom.element(above)?.name())));
+    let Some(_) =
+        named.find(|(_, name)| matches!(*name, "td" | "th" | "caption" | "table")).filter(|(_, name)| matches!(*name, "td" | "th"))
+    else {
+        return false;
+    };
+    named.find(|(_, name)| *name == "table").is_some_and(|(table, _)| known.get(&table) == Some(&false))
+}
+
+/// True for a link that is all there is of a piece of inline code: it can stand around the code. Others cannot stand in it.
+fn is_link_of_code(dom: &Dom, id: Id, element: &Element) -> bool {
+    let parent = dom.ancestors(id).next().filter(|parent| dom.element(*parent).is_some_and(is_inline_code));
+    element.name() == "a" && parent.is_some_and(|parent| dom.children(parent).len() == 1)
 }
 
 fn is_script(dom: &Dom, id: Id) -> bool {
@@ -240,6 +270,9 @@ fn end_tag(out: &mut String, name: &str) {
 
 /// Stands before a definition; no page can hold it (see `is_mark`).
 pub(super) const DEFINES: char = '\u{10fffd}';
+
+/// Elements in whose Markdown a block of code can stand.
+const KEEPS_BLOCKS: &[&str] = &["ul", "ol", "li", "menu", "blockquote"];
 
 const TABLE: &[&str] = &["table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup", "col"];
 

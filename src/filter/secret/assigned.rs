@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::named_key::{is_drawn, names_a_credential};
 use super::strength::{classes, entropy, is_program_text, is_stand_in};
 use super::{found, scheme_of};
 use crate::filter::finding::Finding;
@@ -14,6 +15,8 @@ enum Promise {
     Password,
     /// Made by a machine: long and mixed.
     Key,
+    /// The key of something the name says: `vendorKey`, `WEATHER_KEY`. Lookup keys are named alike.
+    NamedKey,
     /// `Basic` and `Bearer` after `Authorization`.
     Header,
     /// `://`
@@ -74,6 +77,7 @@ const NAMES: &[(&str, Promise)] = &[
     ("密钥", Promise::Key),
     ("密鑰", Promise::Key),
     ("令牌", Promise::Key),
+    ("key", Promise::NamedKey),
     ("sig", Promise::Signature),
     (" -u ", Promise::User),
     ("--user ", Promise::User),
@@ -88,7 +92,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Longest value that is looked at, in bytes.
-const LONGEST: usize = 512;
+const LONGEST: usize = 16 * 1024;
 
 /// How far values were read, and how many names stood inside them.
 #[derive(Debug, Default)]
@@ -116,11 +120,12 @@ pub(super) fn finding(text: &str, number: usize, start: usize, end: usize, reach
         Promise::Header => header(text, start, end),
         Promise::User => user(text, end),
         Promise::Signature => signature(text, start, end),
-        Promise::Password | Promise::Key => assignment(text, start, end, *promise, reach),
+        Promise::Password | Promise::Key | Promise::NamedKey => assignment(text, start, end, *promise, reach),
     }
 }
 
-/// `scheme://user:password@host`; the password alone is the secret.
+/// `scheme://user:password@host`; the password alone is the secret. Some services take their token in place of the user's name, with an
+/// empty password or a fixed word.
 fn userinfo(text: &str, start: usize, end: usize) -> Option<Finding> {
     scheme_of(text, start)?;
     let rest = text.get(end..)?;
@@ -132,7 +137,12 @@ fn userinfo(text: &str, start: usize, end: usize) -> Option<Finding> {
     crate::filter::work::read(stop);
     let authority = rest.get(..stop).or_else(|| rest.get(..crate::filter::finding::floor(rest, stop)))?;
     let (userinfo, host) = authority.rsplit_once('@')?;
-    let (user, password) = userinfo.split_once(':')?;
+    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+    if matches!(password, "" | "x-oauth-basic") {
+        let drawn = user.len() >= 16 && classes(user) >= 2 && is_mixed(user) && !is_stand_in(user) && !is_program_text(user);
+        let fits = drawn && entropy(user) >= 3.0 && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
+        return fits.then(|| found("credential", end, end + user.len(), 0.9));
+    }
     let plausible = password.len() >= 3
         && !is_stand_in(password)
         && !password.contains(['(', ')', '{', '}', ' '])
@@ -148,8 +158,13 @@ fn user(text: &str, end: usize) -> Option<Finding> {
     let (from, to) = value_at(text, end, true)?;
     let (name, password) = text.get(from..to)?.split_once(':')?;
     let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'@'));
-    let mixed = password.bytes().any(|byte| byte.is_ascii_digit()) && password.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let fits = plain && password.len() >= 6 && mixed && !is_stand_in(password) && !is_program_text(password) && entropy(password) >= 2.3;
+    let fits = plain
+        && password.len() >= 6
+        && is_mixed(password)
+        && !password.starts_with("//")
+        && !is_stand_in(password)
+        && !is_program_text(password)
+        && entropy(password) >= 2.3;
     let at = from + name.len() + 1;
     fits.then(|| found("credential", at, to, 0.8))
 }
@@ -173,7 +188,8 @@ fn header(text: &str, start: usize, end: usize) -> Option<Finding> {
     let named = before.contains("authorization") || before.trim_end().ends_with(['"', '\'', ':', '=']);
     let value = value_at(text, end, false)?;
     let token = text.get(value.0..value.1)?;
-    if !named || is_stand_in(token) || is_program_text(token) {
+    // `Bearer realm="…"` is a challenge: the name of a parameter, not a token.
+    if !named || is_stand_in(token) || is_program_text(token.trim_end_matches('=')) || is_cut_token(token, text.get(value.1..)?) {
         return None;
     }
     let scheme = text.get(start..end)?;
@@ -183,6 +199,18 @@ fn header(text: &str, start: usize, end: usize) -> Option<Finding> {
         token.len() >= 16 && classes(token) >= 2 && entropy(token) >= 3.0
     };
     fits.then(|| found("credential", value.0, value.1, 0.9))
+}
+
+/// Whether digits and letters both stand in a value.
+fn is_mixed(value: &str) -> bool {
+    value.bytes().any(|byte| byte.is_ascii_digit()) && value.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+/// Whether a JSON Web Token is shown cut: its header is public, and the rest is what an ellipsis stands for.
+fn is_cut_token(token: &str, rest: &str) -> bool {
+    token.starts_with("eyJ")
+        && token.bytes().filter(|byte| *byte == b'.').count() < 2
+        && (rest.starts_with("..") || rest.starts_with(['…', '.']))
 }
 
 /// `name = value`, `"name": "value"`, `name is value`, `名:值`.
@@ -196,12 +224,15 @@ fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mu
         return None;
     }
     let quoted = quoted_by_sign || text.as_bytes().get(value.0.wrapping_sub(1)).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
-    let mixed = token.bytes().any(|byte| byte.is_ascii_digit()) && token.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let mixed = is_mixed(token);
     let signs = token.bytes().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?' | b'~'));
     let fits = match promise {
         Promise::Password => {
             let ordinary = is_program_text(token) && !(quoted && mixed && !token.contains(['(', '<', '[', '{', ':', '/', '.']));
-            token.len() >= 6 && !ordinary && (mixed || (signs && classes(token) >= 2)) && entropy(token) >= 2.3
+            token.len() >= 6 && !ordinary && !is_type(token) && (mixed || (signs && classes(token) >= 2)) && entropy(token) >= 2.3
+        }
+        Promise::NamedKey => {
+            names_a_credential(text.get(name_start..end)?) && is_drawn(token) && (quoted || text.get(end..)?.starts_with('='))
         }
         _ => {
             token.len() >= 16
@@ -218,6 +249,11 @@ fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mu
     let name = text.get(name_start..end).unwrap_or_default().to_ascii_lowercase();
     let sub = if name.contains("aws") && token.len() == 40 { "aws-secret" } else { "credential" };
     Some(found(sub, value.0, value.1, if quoted { 0.85 } else { 0.75 }))
+}
+
+/// GraphQL's types of values that must be there.
+fn is_type(token: &str) -> bool {
+    matches!(token, "String!" | "Int!" | "Float!" | "Boolean!" | "ID!")
 }
 
 /// A next-page token or a csrf name is not a credential worth masking.

@@ -1,6 +1,8 @@
 //! Credentials: keys that name themselves, keys that their surroundings name, private keys, signed tokens.
 
 mod assigned;
+mod files;
+mod named_key;
 mod strength;
 mod tokens;
 
@@ -22,7 +24,7 @@ const BOT: &str = ":AA";
 /// One pass for everything that a secret may begin with. Names stand in any case; what must stand in its own is compared after the hit.
 /// A DFA: it is built once, and reads a byte with one step whatever it has seen.
 static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let starts = TOKENS.iter().map(|token| token.start).chain([PRIVATE_KEY, SIGNED, BOT]).chain(assigned::names());
+    let starts = TOKENS.iter().map(|token| token.start).chain([PRIVATE_KEY, SIGNED, BOT]).chain(files::starts()).chain(assigned::names());
     AhoCorasick::builder().match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA)).ascii_case_insensitive(true).build(starts).ok()
 });
 
@@ -31,10 +33,16 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
     let Some(automaton) = AUTOMATON.as_ref() else { return };
     let mut read_to = 0;
     let mut reach = assigned::Reach::default();
+    let mut scanned = 0;
+    let (files_from, names_from) = (TOKENS.len() + 3, TOKENS.len() + 3 + files::starts().count());
     for hit in automaton.find_overlapping_iter(text) {
         let number = hit.pattern().as_usize();
         let exactly = |start: &str| text.get(hit.range()) == Some(start);
-        if let Some(name) = number.checked_sub(TOKENS.len() + 3) {
+        if (files_from..names_from).contains(&number) {
+            files::findings(text, number - files_from, hit.start(), hit.end(), &mut scanned, out);
+            continue;
+        }
+        if let Some(name) = number.checked_sub(names_from) {
             if reach.takes(hit.start()) {
                 out.extend(assigned::finding(text, name, hit.start(), hit.end(), &mut reach));
             }
@@ -64,7 +72,7 @@ fn found(sub: &'static str, start: usize, end: usize, score: f32) -> Finding {
 /// A key with a fixed beginning.
 fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize) -> Option<Finding> {
     let bytes = text.as_bytes();
-    let url = token.start.contains(".com/") || token.start.contains(".org/");
+    let url = [".com/", ".org/"].iter().any(|host| token.start.contains(host));
     if !url
         && start.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
     {
@@ -195,10 +203,10 @@ fn bot(text: &str, colon: usize) -> Option<Finding> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn found_in(text: &str) -> Vec<(&'static str, &str)> {
+    pub(super) fn found_in(text: &str) -> Vec<(&'static str, &str)> {
         let mut out = Vec::new();
         findings(text, &mut out);
         crate::filter::finding::without_overlaps(out).iter().map(|f| (f.sub, text.get(f.start..f.end).unwrap())).collect()
@@ -213,9 +221,36 @@ mod tests {
             ("DB_PASSWORD=tG4#xw8Kd!Zq1nPy", "credential", "tG4#xw8Kd!Zq1nPy"),
             ("\"client_secret\": \"q7Wxnc2V8bRyHsJ4\"", "credential", "q7Wxnc2V8bRyHsJ4"),
             ("密码：q7Wxnc2V8b", "credential", "q7Wxnc2V8b"),
+            ("const mapsKey = \"q7WxTnc2V8bRy4HsJ5\";", "credential", "q7WxTnc2V8bRy4HsJ5"),
+            ("WEATHER_KEY=b9f3c27e4a1d8f60b7e52c9a13d4f8e6", "credential", "b9f3c27e4a1d8f60b7e52c9a13d4f8e6"),
+            ("https://q7WxTnc2V8bRy4HsJ5mm:x-oauth-basic@git.example/a", "credential", "q7WxTnc2V8bRy4HsJ5mm"),
+            ("https://q7WxTnc2V8bRy4HsJ5mm@git.example/a", "credential", "q7WxTnc2V8bRy4HsJ5mm"),
+            (
+                "https://a.webhook.office.com/webhookb2/7f3c27e4-a1d8-4f60-b7e5-2c9a13d4f8e6@1a2b3c4d/IncomingWebhook/9f3c27e4a1d8f60b",
+                "teams-webhook",
+                "webhook.office.com/webhookb2/7f3c27e4-a1d8-4f60-b7e5-2c9a13d4f8e6@1a2b3c4d/IncomingWebhook/9f3c27e4a1d8f60b",
+            ),
+            (
+                "fm1r_lJPECAAAAAAAAkrVxBC7q2WxTnc2V8bRy4HsJ5mm+q7WxTnc2V8bRy4HsJ5mmlJ==",
+                "fly",
+                "fm1r_lJPECAAAAAAAAkrVxBC7q2WxTnc2V8bRy4HsJ5mm+q7WxTnc2V8bRy4HsJ5mmlJ==",
+            ),
+            (
+                "EAAAl0QW8xZ2kR7nT5yB3cV9mL1pS4dF6gH8jK0qW2eR4tY6uI8oP0aS2dF4",
+                "square",
+                "EAAAl0QW8xZ2kR7nT5yB3cV9mL1pS4dF6gH8jK0qW2eR4tY6uI8oP0aS2dF4",
+            ),
             ("Authorization: Basic dXNlcjpxN1d4bmMyVg==", "credential", "dXNlcjpxN1d4bmMyVg=="),
         ] {
             assert_eq!(found_in(text), [(sub, value)], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_value_is_found_whole() {
+        let value = "q7WxTnc2V8bRyHsJ4kPz".repeat(200);
+        for text in [format!("client_secret = {value}\n"), format!("Authorization: Bearer {value} x")] {
+            assert_eq!(found_in(&text), [("credential", value.as_str())]);
         }
     }
 
@@ -234,6 +269,15 @@ mod tests {
             "The password must have 12 characters.",
             "https://example.org:8080/a@b",
             "secret: String,",
+            "input Login { email: String!, password: String! }",
+            "WWW-Authenticate: Bearer resource_metadata=\"https://a.example/.well-known/x\"",
+            "Authorization: Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9...",
+            "curl -u http://localhost:8080/a1b2",
+            "const primaryKey = \"q7WxTnc2V8bRy4HsJ5\"",
+            "public_key: b9fKq27xZt4Lw8Rn1Yc6Vd3M",
+            "cacheKey = \"user_profile_v2_settings_2024\"",
+            "monkey = \"q7WxTnc2V8bRy4HsJ5\"",
+            "https://ann@git.example/a",
         ] {
             assert_eq!(found_in(text), [], "{text}");
         }

@@ -20,6 +20,10 @@ pub(super) enum Alphabet {
     Upper,
     /// Letters, digits, `/`, `_`, `-`: the rest of a URL's path.
     Path,
+    /// The same and `@`.
+    Hook,
+    /// Base64 of either alphabet, with commas between several.
+    Macaroon,
 }
 
 impl Alphabet {
@@ -32,6 +36,8 @@ impl Alphabet {
             Self::Hex => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
             Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
             Self::Path => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'/'),
+            Self::Hook => Self::Path.holds(byte) || byte == b'@',
+            Self::Macaroon => Self::Path.holds(byte) || matches!(byte, b'+' | b'=' | b','),
         }
     }
 }
@@ -50,7 +56,7 @@ const fn token(name: &'static str, start: &'static str, alphabet: Alphabet, leas
     Token { name, start, alphabet, rest: (least, most) }
 }
 
-use Alphabet::{Alnum, Dotted, Hex, Path, Upper, Url, Word};
+use Alphabet::{Alnum, Dotted, Hex, Hook, Macaroon, Path, Upper, Url, Word};
 
 /// The keys; where beginnings overlap, the longer stands first.
 pub(super) const TOKENS: &[Token] = &[
@@ -102,6 +108,9 @@ pub(super) const TOKENS: &[Token] = &[
     token("slack-config", "xoxe-", Url, 20, 255),
     token("slack-webhook", "hooks.slack.com/services/", Path, 30, 100),
     token("slack-webhook", "hooks.slack.com/workflows/", Path, 30, 120),
+    token("teams-webhook", "webhook.office.com/webhookb2/", Hook, 60, 260),
+    token("teams-webhook", "outlook.office.com/webhook/", Hook, 60, 260),
+    token("teams-webhook", "outlook.office365.com/webhook/", Hook, 60, 260),
     token("discord-webhook", "discord.com/api/webhooks/", Path, 60, 120),
     token("discord-webhook", "discordapp.com/api/webhooks/", Path, 60, 120),
     token("stripe", "sk_live_", Alnum, 16, 128),
@@ -111,7 +120,7 @@ pub(super) const TOKENS: &[Token] = &[
     token("stripe-webhook", "whsec_", Alnum, 24, 80),
     token("square", "sq0atp-", Url, 22, 22),
     token("square", "sq0csp-", Url, 43, 43),
-    token("square", "EAAAE", Url, 55, 64),
+    token("square", "EAAA", Url, 56, 64),
     token("razorpay", "rzp_live_", Alnum, 14, 24),
     token("flutterwave", "FLWSECK-", Url, 32, 48),
     token("npm", "npm_", Alnum, 36, 36),
@@ -135,7 +144,10 @@ pub(super) const TOKENS: &[Token] = &[
     token("digitalocean", "doo_v1_", Hex, 64, 64),
     token("digitalocean", "dor_v1_", Hex, 64, 64),
     token("heroku", "HRKU-", Url, 36, 70),
-    token("fly", "fm2_", Dotted, 60, 1024),
+    token("fly", "fm2_", Macaroon, 60, 4096),
+    token("fly", "fm1r_", Macaroon, 60, 4096),
+    token("fly", "fm1a_", Macaroon, 60, 4096),
+    token("fly", "fo1_", Url, 43, 43),
     token("netlify", "nfp_", Alnum, 36, 48),
     token("vercel", "vcp_", Alnum, 24, 64),
     token("supabase", "sbp_", Hex, 40, 40),
