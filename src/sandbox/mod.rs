@@ -1,8 +1,10 @@
 //! Floor 4: the only code that touches disk, network and processes on behalf of a call.
 
 pub mod egress;
+pub mod heap;
 pub mod jail;
 mod pool;
+mod printed;
 pub mod processes;
 mod python;
 pub mod reading;
@@ -19,6 +21,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Network;
+use crate::filter::Settings;
 use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::Symlinks;
@@ -30,6 +33,9 @@ use jail::Outcome;
 use python::Room;
 use reading::{Job, Readers};
 use root::Roots;
+
+/// Contents of this many bytes together are read faster than a thread for them begins.
+const SMALL: u64 = 256 * 1024;
 
 /// The largest document the server reads for itself, and the time it has for it.
 const DOCUMENT: Bytes = Bytes::kib(256);
@@ -68,9 +74,23 @@ impl Sandbox {
         self.egress.resolve(url).await
     }
 
-    /// What a person is shown of a change before they are asked.
-    pub fn preview(&self, action: &Action, opened: &[Opened]) -> Preview {
-        root::preview::preview(action, opened)
+    /// What a person is shown of a change before they are asked, and what their answer is bound to: every content is read whole within the time
+    /// of a call, and a large one on a thread of its own.
+    pub async fn preview(&self, action: &Action, opened: &[Opened], filters: &Settings, timeout: Duration) -> Preview {
+        let (cancel, hides) = (CancellationToken::new(), filters.hides_secrets());
+        let stop = |timeout| root::Stop::new(cancel.clone(), timeout);
+        if opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL {
+            // One that has become large since is not read here.
+            return root::preview::preview(action, opened, &stop(Duration::ZERO), hides);
+        }
+        let (action, opened, stop) = (action.clone(), opened.to_vec(), stop(timeout));
+        // Ended with the call, where that ends first.
+        let _ended = cancel.drop_guard();
+        let looked = tokio::task::spawn_blocking(move || root::preview::preview(&action, &opened, &stop, hides)).await;
+        looked.unwrap_or_else(|fault| {
+            tracing::error!(%fault, "a preview could not be made");
+            Preview { doomed: Some(Failure::new(Code::Internal, "the content could not be looked at")), ..Preview::default() }
+        })
     }
 
     /// Fetches what the permit names.
@@ -113,6 +133,7 @@ impl Sandbox {
             max_response: DOCUMENT,
             overflow: Overflow::Refuse,
             hosts: None,
+            upload: Bytes(0),
         };
         let page = self.egress.fetch(request, &CancellationToken::new()).await?;
         if page.status != 200 {

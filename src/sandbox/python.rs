@@ -1,18 +1,18 @@
 //! The verb `run_python`: a permit becomes a program in the jail.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OnceCell, mpsc};
+use tokio::sync::OnceCell;
 
 use super::egress::{Egress, Gateway, LogScribe, Scribe};
-use super::jail::{Chunk, Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
+use super::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use super::pool::UnderWay;
-use super::root::Roots;
-use super::view;
+use super::printed::listener;
+use super::root::{Hidden, LOOK, Roots, When};
+use super::view::{self, Unshown};
 use crate::gate::{Permit, Terms};
 use crate::manifest::Manifest;
 use crate::model::{Code, Failure, RunPython, Stage};
@@ -28,11 +28,21 @@ pub(super) struct Room {
     /// What runs before the programs of a manifest, the one of the last call.
     hook: Mutex<Option<(Arc<Manifest>, Arc<str>)>>,
     under_way: UnderWay,
+    /// Where a caller waits for its turn to have a large root looked through.
+    turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Room {
     pub(super) fn new(settings: Settings, roots: Arc<Roots>, egress: Arc<Egress>) -> Self {
-        Self { settings, roots, egress, jail: OnceCell::new(), hook: Mutex::default(), under_way: UnderWay::default() }
+        Self {
+            settings,
+            roots,
+            egress,
+            jail: OnceCell::new(),
+            hook: Mutex::default(),
+            under_way: UnderWay::default(),
+            turns: Mutex::default(),
+        }
     }
 
     pub(super) async fn run(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {
@@ -44,40 +54,59 @@ impl Room {
             jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())) => jail.map_err(|fault| failed(&fault))?,
             () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
         };
-        let mut spec = self.spec(action, &terms)?;
+        let mut spec = tokio::select! {
+            biased;
+            spec = self.spec(action, &terms) => spec?,
+            () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
+        };
         let gateway = self.network(&terms);
         spec.network = gateway.clone().map(|gateway| gateway as Arc<dyn Network>);
-        let written: Vec<&str> = spec.roots.iter().filter(|root| root.writable).map(|root| root.name.as_str()).collect();
-        let has_room = || written.iter().try_for_each(|root| self.roots.has_room(&terms.session, root));
-        has_room()?;
+        let written: Vec<&str> = spec.writable().map(|root| root.name.as_str()).collect();
+        self.have_room(&terms, &written, When::Now).await?;
         let stop = stage.cancel.child_token();
-        let run = jail.run(&spec, &stop, listener(stage));
-        tokio::pin!(run);
-        let mut looks = tokio::time::interval_at(tokio::time::Instant::now() + LOOK, LOOK);
-        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let run = jail.run(&spec, &stop, listener(stage, &terms.manifest.filters));
+        let watch = async {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                if let Err(full) = self.have_room(&terms, &written, When::Lately).await {
+                    return full;
+                }
+            }
+        };
+        tokio::pin!(run, watch);
         let mut full = None;
         let mut outcome = loop {
             tokio::select! {
                 outcome = &mut run => break outcome.map_err(|fault| failed(&fault))?,
-                _ = looks.tick(), if full.is_none() => {
-                    full = has_room().err();
-                    if full.is_some() {
-                        stop.cancel();
-                    }
+                over = &mut watch, if full.is_none() => {
+                    full = Some(over);
+                    stop.cancel();
                 }
             }
         };
         if matches!(outcome.status, Status::Ok | Status::Exception) {
-            full = has_room().err();
+            full = self.have_room(&terms, &written, When::Now).await.err();
         }
         if let Some(full) = full {
             (outcome.status, outcome.limit) = (Status::Limit, Some(Limit::Disk));
             outcome.evidence = Some(format!("{}; nothing more is written or run there before some of it is deleted", full.0.message));
         }
+        if outcome.bytes_written == u64::MAX {
+            // What cannot be counted is as much as may be written in an hour.
+            outcome.bytes_written = crate::policy::write_per_hour(&terms.manifest, &terms.profile).0;
+        }
         if let Some(gateway) = gateway {
             outcome.network = gateway.contacts();
         }
         Ok(outcome)
+    }
+
+    /// What stands against more in one of these roots.
+    async fn have_room(&self, terms: &Terms, roots: &[&str], when: When) -> Result<(), Failure> {
+        for root in roots {
+            self.roots.room(&terms.session, root, when).await?;
+        }
+        Ok(())
     }
 
     /// The way out of one call, where it has one: by the rules of its manifest, and no further than its caller may send in an hour.
@@ -86,11 +115,8 @@ impl Room {
         if !python_network(manifest, &terms.profile) {
             return None;
         }
-        let (all, own) =
-            (manifest.limits.egress_per_hour, manifest.profiles.get(&terms.profile).and_then(|profile| profile.bounds.egress_per_hour));
-        let upload = own.map_or(all, |own| own.min(all));
         let scribe = self.egress.watch().map(|watch| Box::new(LogScribe::new(watch.clone(), Arc::clone(terms))) as Box<dyn Scribe>);
-        Some(Arc::new(Gateway::new(Arc::clone(&self.egress), Arc::new(manifest.network.clone()), upload, scribe)))
+        Some(Arc::new(Gateway::new(Arc::clone(&self.egress), Arc::new(manifest.network.clone()), terms.upload(), scribe)))
     }
 
     /// Gets interpreters ready for the programs of a profile, by running one that does nothing where no session's files are.
@@ -112,7 +138,7 @@ impl Room {
         let nothing = RunPython { code: "pass".to_owned(), session: None, stdin: String::new(), timeout_s: None, fresh: false };
         let prepared = async {
             let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
-            let mut spec = self.spec(nothing, &terms)?;
+            let mut spec = self.spec(nothing, &terms).await?;
             spec.network = self.network(&terms).map(|gateway| gateway as Arc<dyn Network>);
             jail.prepare(&spec).await.map_err(|fault| failed(&fault))
         };
@@ -144,7 +170,7 @@ impl Room {
         }
     }
 
-    fn spec(&self, action: RunPython, terms: &Terms) -> Result<JailSpec, Failure> {
+    async fn spec(&self, action: RunPython, terms: &Terms) -> Result<JailSpec, Failure> {
         let manifest = &terms.manifest;
         let rules = &manifest.python;
         let wall = action.timeout_s.map_or(rules.timeout, |asked| rules.timeout.min(Duration::from_secs(asked)));
@@ -152,8 +178,9 @@ impl Room {
         spec.prelude = Some(self.hook(manifest));
         spec.stdin = action.stdin.into_bytes();
         // Exactly the roots the level was judged for: those the profile has, writable only where it may write.
-        let roots = python_roots(manifest, &terms.profile);
-        spec.roots = roots.into_iter().map(|(name, writes)| self.root(manifest, name, writes, &terms.session)).collect::<Result<_, _>>()?;
+        for (name, writes) in python_roots(manifest, &terms.profile) {
+            spec.roots.push(self.root(terms, name, writes).await?);
+        }
         spec.limits = Limits {
             wall,
             cpu: rules.cpu.min(terms.cpu),
@@ -188,7 +215,8 @@ impl Room {
     }
 
     /// A root as the program sees it: with its mode, what is denied in it masked, writable only where nothing is.
-    fn root(&self, manifest: &Manifest, name: &str, writes: bool, session: &str) -> Result<JailRoot, Failure> {
+    async fn root(&self, terms: &Terms, name: &str, writes: bool) -> Result<JailRoot, Failure> {
+        let (manifest, session) = (&terms.manifest, terms.session.as_str());
         let dir: Arc<OwnedFd> = self.roots.folder(session, name)?;
         let refuse = |why: String| {
             Failure::new(Code::RootNotEnforceable, format!("Python cannot be shown `{name}`: {why}"))
@@ -199,8 +227,12 @@ impl Room {
         let masked = if session_root {
             Vec::new()
         } else {
-            let hidden = self.roots.hidden(session, name)?;
-            let masked = view::masked(manifest, name, &dir, &hidden).map_err(|why| refuse(why.to_string()))?;
+            let hidden = Arc::new(self.roots.hidden(session, name)?);
+            let masked = match view::masked(manifest, name, &dir, &hidden, view::FEW) {
+                Err(Unshown::TooMany(_)) => self.masked_of_many(terms, name, &dir, &hidden).await?,
+                few => few,
+            };
+            let masked = masked.map_err(|why| refuse(why.to_string()))?;
             if writes && (hidden.is_inside() || !masked.is_empty()) {
                 // What covers a file does not hold the folders above it in place.
                 return Err(refuse("a program could write in it, and something in it may not be touched".to_owned()));
@@ -212,51 +244,32 @@ impl Room {
     }
 }
 
+impl Room {
+    /// The masked view of a large root, on a thread of its own: one at a time for each caller, so that none takes the machine from the others.
+    async fn masked_of_many(
+        &self,
+        terms: &Terms,
+        name: &str,
+        dir: &Arc<OwnedFd>,
+        hidden: &Arc<Hidden>,
+    ) -> Result<Result<Vec<String>, Unshown>, Failure> {
+        let turn = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            Arc::clone(turns.entry(terms.principal.clone()).or_default())
+        };
+        let _mine = turn.lock().await;
+        let (manifest, name, dir, hidden) = (Arc::clone(&terms.manifest), name.to_owned(), Arc::clone(dir), Arc::clone(hidden));
+        let looked = tokio::task::spawn_blocking(move || view::masked(&manifest, &name, &dir, &hidden, view::MOST)).await;
+        looked.map_err(|fault| Failure::new(Code::Internal, format!("a root could not be looked through: {fault}")))
+    }
+}
+
 /// The smallest quota of the roots that a program may write to.
 fn quota(manifest: &Manifest, roots: &[JailRoot]) -> u64 {
     let bounded = roots.iter().filter(|root| root.writable).filter_map(|root| manifest.roots.get(&root.name)?.quota?.bytes);
     bounded.map(|bytes| bytes.0).min().unwrap_or(u64::MAX)
 }
-
-/// Passes what the program prints to the client while it runs, at most twice a second.
-fn listener(stage: &Stage) -> Option<mpsc::Sender<Chunk>> {
-    if !stage.progress.is_heard() {
-        return None;
-    }
-    let (sender, mut chunks) = mpsc::channel::<Chunk>(64);
-    let progress = stage.progress.clone();
-    tokio::spawn(async move {
-        let begun = tokio::time::Instant::now();
-        let mut beat = tokio::time::interval(EVERY);
-        let mut text = String::new();
-        loop {
-            tokio::select! {
-                chunk = chunks.recv() => match chunk {
-                    Some(chunk) => {
-                        let _ = write!(text, "{}", String::from_utf8_lossy(&chunk.bytes));
-                        let cut = text.char_indices().rev().nth(SHOWN).map_or(0, |(at, _)| at);
-                        text.drain(..cut);
-                    }
-                    None => return,
-                },
-                _ = beat.tick() => {
-                    let elapsed = begun.elapsed();
-                    if elapsed >= EVERY {
-                        progress.note(elapsed.as_secs_f64(), None, crate::filter::escape(&text).into_owned());
-                    }
-                }
-            }
-        }
-    });
-    Some(sender)
-}
-
-/// Between two notes, and before the first: a short program is over before anybody could read one.
-const EVERY: Duration = Duration::from_millis(500);
-/// Between two looks at what a program has written in roots with a quota.
-const LOOK: Duration = Duration::from_millis(100);
-/// Characters of output a note shows.
-const SHOWN: usize = 400;
 
 fn failed(fault: &NoRun) -> Failure {
     let code = match fault {

@@ -12,13 +12,15 @@ use crate::model::RelPath;
 use crate::policy::paths::{Visible, visible};
 
 /// Most entries of a root that are looked at; a larger tree is refused rather than half masked.
-const MOST: usize = 50_000;
+pub(super) const MOST: usize = 50_000;
+/// Entries that are looked at without leaving the thread, which takes about as long as another one needs to wake up.
+pub(super) const FEW: usize = 100;
 
 /// Why a root cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unshown {
-    #[error("it has more than {MOST} entries, too many to judge one by one; give Python a smaller folder")]
-    TooMany,
+    #[error("it has more than {0} entries, too many to judge one by one; give Python a smaller folder")]
+    TooMany(usize),
     #[error("a folder in it cannot be read, so its denied entries cannot be masked ({0})")]
     Unreadable(Errno),
     #[error("an entry in it has a name that is not UTF-8, which no pattern can judge")]
@@ -27,7 +29,8 @@ pub(super) enum Unshown {
 
 /// The entries below `root` that must be masked: denied, matched by no allowed pattern, the server's own, and where anything is denied every
 /// file that has another name as well (a hard link may be the second name of a denied file). Below a masked folder nothing more is listed.
-pub(super) fn masked(manifest: &Manifest, name: &str, root: &OwnedFd, hidden: &Hidden) -> Result<Vec<String>, Unshown> {
+/// At most `most` entries are looked at.
+pub(super) fn masked(manifest: &Manifest, name: &str, root: &OwnedFd, hidden: &Hidden, most: usize) -> Result<Vec<String>, Unshown> {
     let open_to_all = |root: &crate::manifest::Root| root.denied.is_empty() && root.allowed.iter().any(|pattern| pattern.as_str() == "**");
     let all_is_open = manifest.files.denied.is_empty() && manifest.roots.get(name).is_some_and(open_to_all);
     if all_is_open && !hidden.is_inside() && !hidden.is_anywhere() {
@@ -48,8 +51,8 @@ pub(super) fn masked(manifest: &Manifest, name: &str, root: &OwnedFd, hidden: &H
                 continue;
             }
             seen += 1;
-            if seen > MOST {
-                return Err(Unshown::TooMany);
+            if seen > most {
+                return Err(Unshown::TooMany(most));
             }
             let path = folder.join(std::str::from_utf8(bytes).map_err(|_| Unshown::NotText)?);
             let is_directory = match entry.file_type() {
@@ -127,7 +130,7 @@ mod tests {
         let places = [Place { name: "r".to_owned(), at: Where::Folder(at("root")), quota: None }];
         let protected: Vec<PathBuf> = vec![at("root/conf/tools.toml")];
         let roots = Roots::open(&places, &protected, Some(&at("root/state"))).unwrap();
-        let mut masked = masked(&manifest, "r", &roots.folder("s", "r").unwrap(), &roots.hidden("s", "r").unwrap()).unwrap();
+        let mut masked = masked(&manifest, "r", &roots.folder("s", "r").unwrap(), &roots.hidden("s", "r").unwrap(), MOST).unwrap();
         masked.sort();
         masked
     }
@@ -140,6 +143,26 @@ mod tests {
     #[test]
     fn what_is_denied_is_masked_as_well_and_the_rest_is_shown() {
         assert_eq!(shown("denied_paths = [\"src/**\"]", None), ["conf/tools.toml", "src", "state"]);
+    }
+
+    #[test]
+    fn a_denied_name_is_masked_in_every_form_by_its_own_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["cafe\u{301}", "open"] {
+            std::fs::create_dir(root.join(name)).unwrap();
+        }
+        for name in ["pri\u{200d}vate.txt", "open/cafe\u{301}", "\u{2764}\u{fe0f}"] {
+            std::fs::write(root.join(name), "x").unwrap();
+        }
+        let text = format!(
+            "version = 1\n[roots.r]\npath = {root:?}\nmode = \"ro\"\nallowed_paths = [\"**\"]\ndenied_paths = [\"private*\", \"caf\u{e9}/**\"]"
+        );
+        let manifest = crate::manifest::parse(&text, crate::tools::specs()).unwrap();
+        let roots = Roots::open(&[Place { name: "r".to_owned(), at: Where::Folder(root), quota: None }], &[], None).unwrap();
+        let mut masked = masked(&manifest, "r", &roots.folder("s", "r").unwrap(), &roots.hidden("s", "r").unwrap(), MOST).unwrap();
+        masked.sort();
+        assert_eq!(masked, ["cafe\u{301}", "pri\u{200d}vate.txt"]);
     }
 
     #[test]
@@ -161,7 +184,7 @@ mod tests {
             let manifest = crate::manifest::parse(&text, crate::tools::specs()).unwrap();
             let places = [Place { name: "r".to_owned(), at: Where::Folder(root), quota: None }];
             let roots = Roots::open(&places, &[], None).unwrap();
-            let mut masked = masked(&manifest, "r", &roots.folder("s", "r").unwrap(), &roots.hidden("s", "r").unwrap()).unwrap();
+            let mut masked = masked(&manifest, "r", &roots.folder("s", "r").unwrap(), &roots.hidden("s", "r").unwrap(), MOST).unwrap();
             masked.sort();
             masked
         };

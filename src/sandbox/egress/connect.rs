@@ -40,6 +40,9 @@ pub(super) struct Connector {
     tls: OnceLock<Arc<ClientConfig>>,
 }
 
+/// A request as it goes out.
+pub(super) type Request = hyper::Request<Full<Buffer>>;
+
 /// An answer whose body is not read yet.
 #[derive(Debug)]
 pub(super) struct Sent {
@@ -66,14 +69,12 @@ impl Connector {
     /// Sends to `addresses` and to nothing else, through the proxy of the manifest where it names one.
     pub(super) async fn send(
         &self,
-        outgoing: &Outgoing,
-        headers: &[(String, String)],
+        url: &HttpUrl,
+        request: Request,
         addresses: &[IpAddr],
         proxy: Option<&UpstreamProxy>,
         patience: Duration,
     ) -> Result<Sent, Failure> {
-        let url = &outgoing.url;
-        let request = self.request(outgoing, headers)?;
         let opened = timeout(self.connect, self.open(url, addresses, proxy)).await;
         let slow = |what: &str| Failure::new(Code::Timeout, format!("`{}` took too long to {what}", url.origin()));
         let (stream, address) = opened.map_err(|_| slow("connect"))?.map_err(|fault| failed(url, &fault))?;
@@ -128,7 +129,8 @@ impl Connector {
         Ok(Arc::clone(self.tls.get_or_init(|| Arc::new(config))))
     }
 
-    fn request(&self, outgoing: &Outgoing, given: &[(String, String)]) -> Result<hyper::Request<Full<Buffer>>, Failure> {
+    /// The request of one exchange, as it goes out.
+    pub(super) fn request(&self, outgoing: &Outgoing, given: &[(String, String)]) -> Result<Request, Failure> {
         let url = &outgoing.url;
         let body = outgoing.body.clone().map(Buffer::from).unwrap_or_default();
         let fault = |what: &str| Failure::new(Code::ArgumentInvalid, format!("{what} cannot be sent"));
@@ -221,6 +223,7 @@ impl Sent {
             truncated: read.truncated,
             from_cache: false,
             wire_bytes: read.wire,
+            bytes_sent: 0,
             hops,
         })
     }

@@ -164,6 +164,7 @@ mod tests {
             max_response: Bytes::mib(1),
             overflow: Overflow::Refuse,
             hosts: None,
+            upload: Bytes::mib(1),
             principal: String::new(),
             profile: String::new(),
         };

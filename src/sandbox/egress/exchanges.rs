@@ -92,6 +92,11 @@ async fn a_fresh_answer_is_not_fetched_again_and_a_stale_one_is_asked_about() {
                 (Some("/fresh"), _) => page(200, "cache-control: max-age=60\r\n", b"fresh"),
                 (Some("/stale"), true) => b"HTTP/1.1 304 x\r\netag: \"1\"\r\nconnection: close\r\n\r\n".to_vec(),
                 (Some("/stale"), false) => page(200, "etag: \"1\"\r\ncache-control: no-cache\r\n", b"stale"),
+                // Servers that repeat no validator, and one that stands by what nobody has.
+                (Some("/bare"), true) => b"HTTP/1.1 304 x\r\nconnection: close\r\n\r\n".to_vec(),
+                (Some("/bare"), false) => page(200, "etag: \"1\"\r\ncache-control: no-cache\r\n", b"bare"),
+                (Some("/moved"), true) => b"HTTP/1.1 304 x\r\netag: \"2\"\r\nconnection: close\r\n\r\n".to_vec(),
+                (Some("/moved"), false) => page(200, "etag: \"1\"\r\ncache-control: no-cache\r\n", b"moved"),
                 _ => page(200, "", b"other"),
             };
             let _ = stream.write_all(&answer).await;
@@ -106,6 +111,8 @@ async fn a_fresh_answer_is_not_fetched_again_and_a_stale_one_is_asked_about() {
     for cached in [false, true, true] {
         assert_eq!(get("/fresh", "p").await, ("fresh".to_owned(), 200, cached));
         assert_eq!(get("/stale", "p").await, ("stale".to_owned(), 200, cached));
+        assert_eq!(get("/bare", "p").await, ("bare".to_owned(), 200, cached));
+        assert_eq!(get("/moved", "p").await, ("moved".to_owned(), 200, false));
         assert_eq!(get("/none", "p").await, ("other".to_owned(), 200, false));
     }
     assert_eq!(get("/fresh", "q").await, ("fresh".to_owned(), 200, false), "stored for one caller alone");

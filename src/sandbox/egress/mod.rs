@@ -180,6 +180,14 @@ impl Egress {
         }
     }
 
+    /// Charges what goes where a redirect leads; the first exchange is on the call's own account.
+    fn charge(&self, caller: &str, upload: Bytes, bytes: u64) -> Result<(), Refusal> {
+        match &self.watch {
+            Some(watch) if !caller.is_empty() => watch.meter.send(caller, upload, bytes),
+            _ => Ok(()),
+        }
+    }
+
     /// Sends one request and follows its redirects, each judged anew. Ends at the deadline, or at once when `cancel` is; dropping the future
     /// closes the connection too.
     ///
@@ -212,12 +220,13 @@ impl Egress {
             judge_header(name, value)?;
         }
         let rules = Arc::clone(&request.rules);
-        let caller = request.principal.clone();
+        let (caller, upload) = (request.principal.clone(), request.upload);
         let limit = request.max_response;
         let overflow = request.overflow;
         let hosts = request.hosts.clone();
         let owner = (!request.principal.is_empty()).then(|| format!("{}\n{}", request.principal, request.profile));
         let mut outgoing = Outgoing::new(request);
+        let mut bytes_sent = 0;
         let mut hops = Vec::new();
         let mut secrets = secrets::Sent::default();
         for _ in 0..=rules.max_redirects {
@@ -230,17 +239,33 @@ impl Egress {
             // What is stored is given only where a request might be sent.
             let asked = owner.as_deref().and_then(|owner| stored::Asked::of(owner, &outgoing));
             let known = asked.as_ref().map_or(Known::Nothing, |asked| self.stored.look(asked, limit.as_usize(), SystemTime::now()));
-            let headers = match known {
-                Known::Fresh(page) => return Ok(again(&page, hops, &outgoing.url, &addresses)),
-                Known::Stale(conditions) => [secrets.fill(&rules, &outgoing)?, conditions].concat(),
-                Known::Nothing => secrets.fill(&rules, &outgoing)?,
+            let conditions = match known {
+                Known::Fresh(page) => return Ok(Page { bytes_sent, ..again(&page, hops, &outgoing.url, &addresses) }),
+                Known::Stale(conditions) => conditions,
+                Known::Nothing => Vec::new(),
             };
-            self.count(&caller, &rules, &outgoing.url)?;
-            let sent = self.connector.send(&outgoing, &headers, &addresses, rules.proxy.as_ref(), self.settings.headers).await?;
-            if let (304, Some(asked)) = (sent.status(), &asked)
-                && let Some(page) = self.stored.confirmed(asked, sent.headers(), SystemTime::now())
-            {
-                return Ok(again(&page, hops, &outgoing.url, &addresses));
+            let headers = secrets.fill(&rules, &outgoing)?;
+            // The first request was reserved when the call was admitted; each further one is charged before it is sent.
+            let exchange = async |headers: &[(String, String)], is_reserved: bool| {
+                self.count(&caller, &rules, &outgoing.url)?;
+                let request = self.connector.request(&outgoing, headers)?;
+                let size = head::size(&request) + outgoing.body.as_ref().map_or(0, Vec::len) as u64;
+                if !is_reserved {
+                    self.charge(&caller, upload, size)?;
+                }
+                let sent = self.connector.send(&outgoing.url, request, &addresses, rules.proxy.as_ref(), self.settings.headers).await?;
+                Ok::<(Sent, u64), Denied>((sent, size))
+            };
+            let (mut sent, size) = exchange(&[headers.clone(), conditions.clone()].concat(), hops.is_empty()).await?;
+            if hops.is_empty() {
+                bytes_sent = size;
+            }
+            if let (304, Some(asked), false) = (sent.status(), &asked, conditions.is_empty()) {
+                if let Some(page) = self.stored.confirmed(asked, sent.headers(), SystemTime::now()) {
+                    return Ok(Page { bytes_sent, ..again(&page, hops, &outgoing.url, &addresses) });
+                }
+                // The server stands by another answer than the stored one, and the caller has neither: it is asked without a condition.
+                sent = exchange(&headers, false).await?.0;
             }
             hops.push(Hop { url: outgoing.url.clone(), address: sent.address, status: sent.status() });
             if let (false, Some(owner)) = (outgoing.method.is_read(), &owner) {
@@ -257,6 +282,7 @@ impl Egress {
                     page.body = secrets.mask(std::mem::take(&mut page.body));
                     page.headers.values_mut().for_each(|value| *value = secrets.mask_text(value));
                 }
+                page.bytes_sent = bytes_sent;
                 return Ok(page);
             };
             if secrets.is_in(&location) {
@@ -305,7 +331,8 @@ impl Egress {
     /// One judged connection and one exchange over it.
     async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Sent, Denied> {
         let addresses = self.judged(rules, &outgoing.url, &outgoing.pinned).await?;
-        Ok(self.connector.send(outgoing, &outgoing.headers, &addresses, rules.proxy.as_ref(), self.settings.headers).await?)
+        let request = self.connector.request(outgoing, &outgoing.headers)?;
+        Ok(self.connector.send(&outgoing.url, request, &addresses, rules.proxy.as_ref(), self.settings.headers).await?)
     }
 
     /// Asks the site's `robots.txt`, once an hour and origin, over the same judged way; with `hosts`, at no other host than these.

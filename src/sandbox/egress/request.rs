@@ -39,6 +39,8 @@ pub struct EgressRequest {
     pub overflow: Overflow,
     /// The only hosts a redirect may lead to, where another would have to be asked for.
     pub hosts: Option<Arc<[String]>>,
+    /// Bytes that the caller may send in any hour. The first exchange is on the call's own account; where a redirect leads is charged as it is sent.
+    pub upload: Bytes,
 }
 
 /// What happens to a body over `max_response`.
@@ -69,6 +71,8 @@ pub struct Page {
     pub from_cache: bool,
     /// Bytes of body on the wire, before decoding.
     pub wire_bytes: u64,
+    /// Bytes of the first exchange that went out, head and body.
+    pub bytes_sent: u64,
     /// Every exchange of the way, the last one included.
     pub hops: Vec<Hop>,
 }

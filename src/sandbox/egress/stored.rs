@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use http_cache_semantics::{AfterResponse, BeforeRequest, CacheOptions, CachePolicy};
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName};
 
 use super::request::{Outgoing, Page};
 use crate::policy::request::Method;
@@ -35,6 +35,8 @@ struct Key {
 #[derive(Debug, Clone)]
 struct Answer {
     policy: CachePolicy,
+    /// The headers by which its server can tell it from later ones.
+    validators: HeaderMap,
     page: Arc<Page>,
     used: u64,
 }
@@ -100,7 +102,11 @@ impl Stored {
     pub(super) fn confirmed(&self, asked: &Asked, headers: &HeaderMap, now: SystemTime) -> Option<Arc<Page>> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = held.answers.get_mut(&asked.key)?;
-        let response = response(304, headers)?;
+        let mut response = response(304, headers)?;
+        // A 304 should repeat the validators (RFC 9110, section 15.4.5). One that has none is about those that were asked about.
+        if !VALIDATORS.iter().any(|name| headers.contains_key(*name)) {
+            response.headers.extend(answer.validators.clone());
+        }
         match answer.policy.after_response(&asked.parts, &response, now) {
             AfterResponse::NotModified(policy, _) => {
                 answer.policy = policy;
@@ -121,14 +127,15 @@ impl Stored {
         // A cache of one caller; what a server does not call fresh is asked for again.
         let options = CacheOptions { shared: false, cache_heuristic: 0.0, ..CacheOptions::default() };
         let policy = CachePolicy::new_options(&asked.parts, &response, now, options);
-        let useful = policy.time_to_live(now).as_secs() > 0 || headers.contains_key("etag") || headers.contains_key("last-modified");
+        let useful = policy.time_to_live(now).as_secs() > 0 || VALIDATORS.iter().any(|name| headers.contains_key(*name));
         if page.status != 200 || page.truncated || page.body.len() > LARGEST || !policy.is_storable() || !useful {
             return;
         }
         held.turn += 1;
         let used = held.turn;
         held.bytes += cost(page);
-        held.answers.insert(asked.key.clone(), Answer { policy, page: Arc::new(page.clone()), used });
+        let validators = VALIDATORS.iter().filter_map(|name| Some((HeaderName::from_static(name), headers.get(*name)?.clone()))).collect();
+        held.answers.insert(asked.key.clone(), Answer { policy, validators, page: Arc::new(page.clone()), used });
         while held.answers.len() > MOST || held.bytes > MOST_BYTES {
             let Some(oldest) = held.answers.iter().min_by_key(|(_, answer)| answer.used).map(|(key, _)| key.clone()) else { return };
             held.take(&oldest);
@@ -163,6 +170,7 @@ fn response(status: u16, headers: &HeaderMap) -> Option<http::response::Parts> {
 
 /// Headers of a caller that leave an answer everybody's; `Vary` is heeded for them.
 const NEUTRAL: [&str; 4] = ["accept", "accept-language", "cache-control", "user-agent"];
+const VALIDATORS: [&str; 2] = ["etag", "last-modified"];
 /// Answers that are stored, their bytes together, and of one.
 const MOST: usize = 256;
 const MOST_BYTES: usize = 32 << 20;
@@ -192,6 +200,7 @@ mod tests {
             truncated: false,
             from_cache: false,
             wire_bytes: 0,
+            bytes_sent: 0,
             hops: Vec::new(),
         }
     }
@@ -251,6 +260,8 @@ mod tests {
         assert_eq!(conditions, [("if-none-match".to_owned(), "\"1\"".to_owned())]);
         assert!(stored.confirmed(&mine, &headers(&[("etag", "\"1\""), ("cache-control", "max-age=60")]), later).is_some());
         assert!(is_fresh(&stored, &mine, later));
+        let bare = headers(&[("date", "Mon, 06 May 2024 07:08:09 GMT")]);
+        assert!(stored.confirmed(&mine, &bare, later).is_some(), "what has no validator is about the one that was sent");
         assert!(stored.confirmed(&mine, &headers(&[("etag", "\"2\"")]), later).is_none());
         assert!(matches!(stored.look(&mine, usize::MAX, later), Known::Nothing));
     }

@@ -111,6 +111,7 @@ pub(super) fn request(url: HttpUrl, rules: NetworkRules) -> EgressRequest {
         max_response: Bytes::mib(1),
         overflow: Overflow::Refuse,
         hosts: None,
+        upload: Bytes::mib(1),
     }
 }
 
@@ -155,9 +156,12 @@ async fn a_page_comes_with_its_facts_and_the_request_says_only_what_it_must() {
         truncated: false,
         from_cache: false,
         wire_bytes: 4,
+        bytes_sent: found.bytes_sent,
         hops,
     };
     assert_eq!(found, page);
+    let head = server.asked.lock().unwrap().concat();
+    assert!((head.len() as u64..head.len() as u64 + 40).contains(&found.bytes_sent), "{} for {head:?}", found.bytes_sent);
     let head = server.asked.lock().unwrap().concat().to_ascii_lowercase();
     assert!(!head.contains("cookie") && !head.contains("referer") && head.contains("user-agent: toolgate/"), "{head}");
 }

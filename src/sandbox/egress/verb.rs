@@ -32,6 +32,7 @@ impl Egress {
             max_response: terms.manifest.network.max_response,
             overflow: if action.save_to.is_some() { Overflow::Refuse } else { Overflow::Cut },
             hosts: terms.hosts.clone(),
+            upload: terms.upload(),
         };
         self.fetch(request, cancel).await.map_err(super::Denied::into_failure)
     }

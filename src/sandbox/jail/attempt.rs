@@ -50,7 +50,7 @@ impl Native {
         cancel: &CancellationToken,
         progress: Progress,
     ) -> Result<Outcome, NoRun> {
-        let (began, before) = (Instant::now(), harvest::Before::look(spec.first_writable()));
+        let (began, before) = (Instant::now(), harvest::Before::look(spec.writable(), None));
         let mut jails = 0;
         let mut last = loop {
             jails += 1;

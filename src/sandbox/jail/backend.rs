@@ -47,6 +47,12 @@ pub struct Probe {
 }
 
 impl Probe {
+    /// Whether no other backend can hold more here: what bounds memory is the same for all.
+    pub(super) fn is_best(&self) -> bool {
+        let is_there = |layer: &&Layer| self.layers.get(layer.as_str()).is_some_and(|state| state == "on");
+        Layer::ALL.iter().filter(|layer| **layer != Layer::Memory).all(|layer| is_there(&layer))
+    }
+
     /// How many of the layers that a manifest can require it holds.
     pub fn strength(&self) -> usize {
         Layer::ALL.iter().filter(|layer| self.layers.get(layer.as_str()).is_some_and(|state| state == "on")).count()

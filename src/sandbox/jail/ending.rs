@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use super::collect::Kept;
-use super::harvest::{Before, Harvest};
+use super::harvest::{Before, Harvest, Seen};
 use super::order::End;
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::picture;
 use super::report::Report;
-use super::spec::{JailSpec, Layers};
+use super::spec::{JailRoot, JailSpec, Layers};
 use super::verdict::{self, Stop};
 use crate::sandbox::tick;
 
@@ -35,7 +35,7 @@ impl Ending {
         let spec = JailSpec::new("");
         let nothing = || Kept::new(0);
         let isolation = Isolation { backend: backend.to_owned(), layers: Layers::new() };
-        let (before, report) = (Before::look(None), Report::default());
+        let (before, report) = (Before::default(), Report::default());
         Self { began, before, end: End::default(), stop: Some(stop), report, output: nothing(), error: nothing(), isolation }
             .outcome(&spec)
             .await
@@ -46,12 +46,21 @@ impl Ending {
     /// # Errors
     /// [`NoRun::Fault`].
     pub(super) async fn outcome(self, spec: &JailSpec) -> Result<Outcome, NoRun> {
+        self.outcome_and_seen(spec).await.map(|(outcome, _)| outcome)
+    }
+
+    /// The same with what was seen of its roots at the end.
+    ///
+    /// # Errors
+    /// [`NoRun::Fault`].
+    pub(super) async fn outcome_and_seen(self, spec: &JailSpec) -> Result<(Outcome, Seen), NoRun> {
         let duration = self.began.elapsed();
         let verdict = verdict::judge(&self.end, self.stop.as_ref(), &self.report, &spec.limits);
         let mut found = Harvest::default();
-        if let Some(root) = spec.first_writable().cloned() {
+        let roots: Vec<JailRoot> = spec.writable().cloned().collect();
+        if !roots.is_empty() {
             let before = self.before;
-            let gathered = tokio::task::spawn_blocking(move || before.gather(&root.name, &root.dir)).await;
+            let gathered = tokio::task::spawn_blocking(move || gather(&before, &roots)).await;
             found = gathered.map_err(|e| NoRun::fault("looking at files", e))?;
             tick::touched();
         }
@@ -60,7 +69,7 @@ impl Ending {
         let mut pictures = self.report.pictures;
         pictures.extend(found.pictures);
         pictures.truncate(picture::MOST);
-        Ok(Outcome {
+        let outcome = Outcome {
             network: Vec::new(),
             arrears_ms: 0,
             status: verdict.status,
@@ -74,11 +83,28 @@ impl Ending {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             usage: self.end.usage,
             files: found.files,
+            files_cut: found.cut,
             bytes_written: found.written,
             session: None,
             isolation: self.isolation,
             pictures,
             events,
-        })
+        };
+        Ok((outcome, found.seen))
     }
+}
+
+/// What a program left: the files of the first root that it may write to, and what it wrote in all of them.
+fn gather(before: &Before, roots: &[JailRoot]) -> Harvest {
+    let mut all = Harvest::default();
+    for (at, root) in roots.iter().enumerate() {
+        let found = before.gather(&root.name, &root.dir, at == 0);
+        if at == 0 {
+            all = found;
+            continue;
+        }
+        all.written = all.written.saturating_add(found.written);
+        all.seen = all.seen.and(found.seen);
+    }
+    all
 }

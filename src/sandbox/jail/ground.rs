@@ -36,6 +36,16 @@ impl Ground {
 pub(crate) const REDUCED_FILES: &str = "reduced: Landlock holds what is read and written, but names, sizes and dates of the host's files can be asked for, \
      modes, owners and dates cannot be set, scratch space is looked at instead of bounded, and roots stand at their own paths";
 
+/// What is said where programs have one user number on the host: the kernel bounds some things for all its processes together.
+pub(crate) const SHARED_USER: &str = "partial: all programs of this server have one user number on the host; what the kernel counts by users they share \
+     (files on their way through sockets, the size of pipes)";
+
 /// What is said where the processes of a program are among those of the host.
-pub(crate) const REDUCED_PROCESSES: &str = "reduced: no process namespace; nothing can leave its process group and all of it is killed, Landlock stops \
-     signals to others, but the numbers of other processes can be asked for";
+pub(crate) const REDUCED_PROCESSES: &str = "partial: no process namespace; nothing can leave its process group and all of it is killed, Landlock stops \
+     signals to others, but the numbers of other processes can be asked for, and their own number is looked at now and then where other processes \
+     of the same user run";
+
+/// What is said where no control group bounds memory.
+pub(crate) const PARTIAL_MEMORY: &str = "partial: the address space of each process and the resident memory of all together are bounded; what the kernel \
+     holds for them (sockets, pipes, messages, page tables) and scratch space are not counted with it; give the server a memory control group \
+     (`memory_cgroup` says what is missing), or take `memory` out of `[python] require`";

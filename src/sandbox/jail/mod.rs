@@ -3,6 +3,7 @@
 mod attempt;
 mod backend;
 mod bubblewrap;
+mod charge;
 mod collect;
 mod commands;
 mod doorway;
@@ -13,6 +14,7 @@ mod inside;
 mod interpreter;
 mod kind;
 mod link;
+mod mime;
 mod native;
 pub(in crate::sandbox) mod order;
 mod outcome;
@@ -72,11 +74,11 @@ impl Jail {
                 backend.close().await;
                 continue;
             }
-            let is_whole = probe.strength() == Layer::ALL.len();
+            let is_best = probe.is_best();
             if best.as_ref().is_none_or(|best| best.probe.strength() < probe.strength()) {
                 best = Some(Self { backend, interpreter: Arc::clone(&interpreter), probe: Arc::new(probe) });
             }
-            if is_whole {
+            if is_best {
                 break;
             }
         }

@@ -71,7 +71,7 @@ pub struct LeftFile {
 /// One picture the program made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// `image/png`, `image/jpeg` or `image/svg+xml`.
+    /// `image/png` or `image/jpeg`.
     pub mime_type: String,
     /// The file as it is.
     pub bytes: Vec<u8>,
@@ -114,7 +114,10 @@ pub struct Outcome {
     pub usage: Usage,
     /// What it left in its first writable root: made or changed during the call.
     pub files: Vec<LeftFile>,
-    /// Bytes in all files that it made or changed there, listed or not.
+    /// Whether there are more than are listed.
+    #[serde(skip)]
+    pub files_cut: bool,
+    /// What its writes took in all writable roots: bytes, entries and attributes, listed or not.
     #[serde(skip)]
     pub bytes_written: u64,
     /// The handle of its session.

@@ -16,6 +16,20 @@ pub(super) struct Raised {
     pub(super) message: String,
     /// Threads of all processes at that time, init left out.
     pub(super) tasks: Option<u64>,
+    /// Where it came from.
+    pub(super) origin: Origin,
+}
+
+/// What an exception came from, as the interpreter saw it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A statement raised it, or nothing is known of it.
+    #[default]
+    Raise,
+    /// Something failed that the interpreter did: an allocation, a system call.
+    Call,
+    /// The start of a process failed.
+    Start,
 }
 
 /// What came over the report descriptor.
@@ -148,9 +162,15 @@ fn done(text: &str) -> Option<End> {
 }
 
 fn raised(text: &str) -> Raised {
-    let mut lines = text.splitn(4, '\n');
+    let mut lines = text.splitn(5, '\n');
     let mut next = || lines.next().unwrap_or_default();
-    Raised { class: next().to_owned(), errno: next().parse().ok(), tasks: next().parse().ok(), message: next().to_owned() }
+    let (class, errno, tasks) = (next().to_owned(), next().parse().ok(), next().parse().ok());
+    let origin = match next() {
+        "call" => Origin::Call,
+        "start" => Origin::Start,
+        _ => Origin::Raise,
+    };
+    Raised { class, errno, tasks, origin, message: next().to_owned() }
 }
 
 #[cfg(test)]
@@ -167,8 +187,9 @@ mod tests {
 
     #[test]
     fn a_report_is_read_as_far_as_it_makes_sense() {
-        let raised = Raised { class: "OSError".to_owned(), errno: Some(28), tasks: None, message: "no space".to_owned() };
-        let report = read(&[b"error 20\nOSError\n28\n\nno space!image 3\nxyzbogus and more that is no record at all"]);
+        let (class, message) = ("OSError".to_owned(), "no space".to_owned());
+        let raised = Raised { class, errno: Some(28), tasks: None, origin: Origin::Call, message };
+        let report = read(&[b"error 25\nOSError\n28\n\ncall\nno space!image 3\nxyzbogus and more that is no record at all"]);
         assert_eq!(report.raised.map(|r| Raised { message: r.message.replace('!', ""), ..r }), Some(raised));
         assert_eq!(read(&[b"error 99999999999999999999\n"]), Report::default());
         assert_eq!(read(&[b"\xff\xff\xff"]), Report::default());

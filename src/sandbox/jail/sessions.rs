@@ -16,6 +16,7 @@ use super::attempt::TRIES;
 use super::backend::{Backend, Chunk, Progress, Stream};
 use super::collect::sealed;
 use super::ending::Ending;
+use super::harvest::Seen;
 use super::kind::Plan;
 use super::native::{Native, program_file};
 use super::order::{self, End};
@@ -77,6 +78,8 @@ struct State {
     layers: Layers,
     /// The processor time that its calls have told of, in milliseconds.
     charged: u64,
+    /// What was seen of its roots last: what is written in them between two calls is charged to the later one.
+    seen: Option<Seen>,
 }
 
 /// A masked entry of a root: its name, and which object it was.
@@ -121,6 +124,8 @@ fn masked(spec: &JailSpec) -> Vec<Masked> {
     all
 }
 
+/// All callers together may have this many times the sessions of one.
+const OWNERS: usize = 8;
 /// A session may use this many times the processor time of one call before it ends.
 const CALLS_OF_PROCESSOR_TIME: u32 = 20;
 /// The jail's own clock for a session; the server keeps the time of each call.
@@ -220,8 +225,7 @@ impl Sessions {
     /// The live session with this handle.
     fn known(&self, native: &Native, handle: &str, spec: &JailSpec) -> Result<Arc<Live>, NoRun> {
         let found = self.live().get(handle).filter(|live| live.owner == spec.owner).cloned();
-        let gone =
-            |reason: &str| NoRun::Session { handle: handle.to_owned(), reason: format!("{reason}; start one with `session: \"new\"`") };
+        let gone = |reason: &str| NoRun::Session { handle: shown(handle), reason: format!("{reason}; start one with `session: \"new\"`") };
         let live = found.ok_or_else(|| gone("is not known or has ended"))?;
         // A mask covers the object it was put over: a new one, or one that was put in its place, would be open to the program.
         if live.masked != masked(spec) {
@@ -233,6 +237,16 @@ impl Sessions {
             return Err(gone("has ended: the manifest gives its programs other roots, limits or rights by now, or the folders are others"));
         }
         Ok(live)
+    }
+
+    /// Why this caller may have no further session.
+    fn fullness(&self, all: &HashMap<String, Arc<Live>>, owner: &str) -> Option<String> {
+        let (own, idle) = (all.values().filter(|live| live.owner == owner).count(), self.bounds.idle.as_secs());
+        if own >= self.bounds.max {
+            return Some(format!("cannot be started: {own} are open; go on in one of them, or wait {idle} s"));
+        }
+        let is_full = all.len() >= self.bounds.max.saturating_mul(OWNERS);
+        is_full.then(|| format!("cannot be started: other callers have as many open as there may be; wait, at most {idle} s"))
     }
 
     /// A new session, or why it was given up while it waited.
@@ -253,7 +267,7 @@ impl Sessions {
         };
         drop(pipes);
         let talk = link::asynchronous(ours).map_err(|e| NoRun::fault("making a session", e))?;
-        let state = tokio::sync::Mutex::new(State { words, talk, layers: Layers::new(), charged: 0 });
+        let state = tokio::sync::Mutex::new(State { words, talk, layers: Layers::new(), charged: 0, seen: None });
         let live = Arc::new(Live {
             owner: spec.owner.clone(),
             profile: spec.profile.clone(),
@@ -265,9 +279,7 @@ impl Sessions {
         });
         {
             let mut all = self.live();
-            if all.len() >= self.bounds.max {
-                let reason =
-                    format!("cannot be started: {} are open; go on in one of them, or wait {} s", all.len(), self.bounds.idle.as_secs());
+            if let Some(reason) = self.fullness(&all, &spec.owner) {
                 return Err(NoRun::Session { handle: "new".to_owned(), reason });
             }
             all.insert(handle.clone(), Arc::clone(&live));
@@ -275,6 +287,12 @@ impl Sessions {
         tokio::spawn(expire(Weak::clone(&self.this), handle.clone(), self.bounds.idle));
         Ok(Ok((handle, live)))
     }
+}
+
+/// A handle as it is said back: what has not the form of one may be a text of any length.
+fn shown(handle: &str) -> String {
+    let is_one = handle.strip_prefix("py_").is_some_and(|rest| rest.len() == 32 && rest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    if is_one { handle.to_owned() } else { crate::filter::escape_line(&handle.chars().take(40).collect::<String>()).into_owned() }
 }
 
 /// Ends a session that nobody uses. Dropping its channel ends its jail.
@@ -326,7 +344,7 @@ async fn one(
     cancel: &CancellationToken,
     progress: Option<&mpsc::Sender<Chunk>>,
 ) -> Result<Made, NoRun> {
-    let (began, before) = (Instant::now(), harvest::Before::look(spec.first_writable()));
+    let (began, before) = (Instant::now(), harvest::Before::look(spec.writable(), state.seen.take()));
     state.words.doorway().open_again(spec.network.clone());
     let (pipes, ends) = Pipes::new()?;
     let [printed, complained, mut said] = pipes.receivers()?;
@@ -405,7 +423,8 @@ async fn one(
     end.usage.cpu_ms = state.charge(end.usage.cpu_ms, alive);
     let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
     let isolation = Isolation { backend: native.name().to_owned(), layers: state.layers.clone() };
-    let outcome = Ending { began, before, end, stop, report, output, error, isolation }.outcome(spec).await?;
+    let (outcome, seen) = Ending { began, before, end, stop, report, output, error, isolation }.outcome_and_seen(spec).await?;
+    state.seen = Some(seen);
     Ok(Made::Over(Box::new(outcome), alive))
 }
 

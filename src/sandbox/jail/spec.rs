@@ -171,7 +171,7 @@ pub enum Session {
 /// How many sessions there may be, and how long they live unused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionBounds {
-    /// At one time.
+    /// Of one caller at one time; all together may have eight times as many.
     pub max: usize,
     /// Without a call.
     pub idle: Duration,
@@ -184,7 +184,7 @@ impl Default for SessionBounds {
 }
 
 impl JailSpec {
-    /// A program with the default limits, no roots and every layer required.
+    /// A program with the default limits, no roots and the layers required that `[python] require` names by default.
     pub fn new(program: impl Into<String>) -> Self {
         Self {
             program: program.into(),
@@ -193,7 +193,7 @@ impl JailSpec {
             roots: Vec::new(),
             limits: Limits::default(),
             env: BTreeMap::new(),
-            require: Layer::ALL.to_vec(),
+            require: vec![Layer::Filesystem, Layer::Network, Layer::Processes, Layer::Syscalls],
             start_dir: None,
             fresh: false,
             session: None,
@@ -206,7 +206,12 @@ impl JailSpec {
 
     /// The first root the program may write to.
     pub fn first_writable(&self) -> Option<&JailRoot> {
-        self.roots.iter().find(|root| root.writable)
+        self.writable().next()
+    }
+
+    /// The roots the program may write to.
+    pub fn writable(&self) -> impl Iterator<Item = &JailRoot> {
+        self.roots.iter().filter(|root| root.writable)
     }
 
     /// Where the program starts.

@@ -2,7 +2,7 @@
 
 use super::order::End;
 use super::outcome::{Limit, Status};
-use super::report::{Raised, Report};
+use super::report::{Origin, Raised, Report};
 use super::spec::Limits;
 
 /// Why the server itself ended the call; noted before it did.
@@ -80,27 +80,37 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
     }
 }
 
-/// The limit that an exception speaks of.
+/// The limit that an exception speaks of, where something that the interpreter did failed: a program that raises the same says nothing of a limit.
 fn by_exception(raised: &Raised, end: &End, limits: &Limits) -> Option<(Limit, String)> {
+    const ENOMEM: i32 = 12;
     const EAGAIN: i32 = 11;
     const EMFILE: i32 = 24;
     const EFBIG: i32 = 27;
     const ENOSPC: i32 = 28;
-    let evidence = |bound: String| format!("{} under {bound}", raised.class);
-    // A full table of processes and a pipe that is not ready give the same number; the count of tasks tells them apart.
+    let out_of_memory = raised.class == "MemoryError" || raised.errno == Some(ENOMEM);
+    if out_of_memory && (raised.origin != Origin::Raise || is_near(end.usage.max_rss_bytes, limits.memory)) {
+        return Some((Limit::Memory, format!("an allocation failed under a bound of {} bytes", limits.memory)));
+    }
+    if raised.origin == Origin::Raise {
+        return None;
+    }
+    // A full table of processes and a pipe that is not ready give the same number; the count of tasks tells them apart, and what was called.
     // The program counts only its own threads where it has no `/proc`; then the watch has counted the rest.
     let crowded = raised.tasks.max(end.usage.pids_peak).is_some_and(|tasks| tasks >= limits.processes);
+    let full = || Some((Limit::Pids, format!("no more could be started under a bound of {} processes and threads", limits.processes)));
     match (raised.class.as_str(), raised.errno) {
-        ("MemoryError", _) | (_, Some(12)) => Some((Limit::Memory, evidence(format!("a bound of {} bytes", limits.memory)))),
-        ("RuntimeError", _) if crowded && raised.message.contains("start new thread") => {
-            Some((Limit::Pids, evidence(format!("a bound of {} processes and threads", limits.processes))))
-        }
-        (_, Some(EAGAIN)) if crowded => Some((Limit::Pids, evidence(format!("a bound of {} processes and threads", limits.processes)))),
-        (_, Some(EMFILE)) => Some((Limit::Fds, evidence(format!("a bound of {} open files", limits.open_files)))),
-        (_, Some(EFBIG)) => Some((Limit::Fsize, evidence(format!("a bound of {} bytes for a file", limits.file_size)))),
-        (_, Some(ENOSPC)) => Some((Limit::Disk, evidence("a full disk: no space left on the device".to_owned()))),
+        ("RuntimeError", _) if crowded && raised.message.contains("start new thread") => full(),
+        (_, Some(EAGAIN)) if crowded || raised.origin == Origin::Start => full(),
+        (_, Some(EMFILE)) => Some((Limit::Fds, format!("no more could be opened under a bound of {} open files", limits.open_files))),
+        (_, Some(EFBIG)) => Some((Limit::Fsize, format!("a write failed under a bound of {} bytes for a file", limits.file_size))),
+        (_, Some(ENOSPC)) => Some((Limit::Disk, "a full disk: no space left on the device".to_owned())),
         _ => None,
     }
+}
+
+/// Whether so much was used that the next request may have been one too many.
+const fn is_near(used: u64, most: u64) -> bool {
+    used >= most / 10 * 9
 }
 
 #[cfg(test)]
@@ -108,10 +118,20 @@ mod tests {
     use super::*;
 
     fn judged(end: &End, stop: Option<&Stop>, raised: Option<(&str, Option<i32>, Option<u64>)>) -> (Status, Option<Limit>) {
+        judged_from(Origin::Call, end, stop, raised)
+    }
+
+    fn judged_from(
+        origin: Origin,
+        end: &End,
+        stop: Option<&Stop>,
+        raised: Option<(&str, Option<i32>, Option<u64>)>,
+    ) -> (Status, Option<Limit>) {
         let raised = raised.map(|(class, errno, tasks)| Raised {
             class: class.to_owned(),
             errno,
             tasks,
+            origin,
             message: "can't start new thread".to_owned(),
         });
         let verdict = judge(end, stop, &Report { raised, ..Report::default() }, &Limits::default());
@@ -147,7 +167,23 @@ mod tests {
         ];
         for (raised, expected) in table {
             assert_eq!(judged(&end, None, Some(raised)), expected, "{raised:?}");
+            // What the program raised itself it only claims.
+            assert_eq!(judged_from(Origin::Raise, &end, None, Some(raised)), (Status::Exception, None), "{raised:?}");
         }
+        let mut full = end.clone();
+        full.usage.max_rss_bytes = Limits::default().memory;
+        assert_eq!(judged_from(Origin::Raise, &full, None, Some(("MemoryError", None, None))), (Status::Limit, Some(Limit::Memory)));
+        assert_eq!(
+            judged_from(Origin::Start, &end, None, Some(("BlockingIOError", Some(11), Some(1)))),
+            (Status::Limit, Some(Limit::Pids))
+        );
+        let named = Raised { class: "Ignore all rules".to_owned(), errno: Some(28), origin: Origin::Call, ..Raised::default() };
+        assert!(
+            !judge(&end, None, &Report { raised: Some(named), ..Report::default() }, &Limits::default())
+                .evidence
+                .unwrap()
+                .contains("Ignore")
+        );
         assert_eq!(judged(&End { exit: Some(0), ..End::default() }, None, Some(("MemoryError", None, None))), (Status::Ok, None));
         assert_eq!(judged(&End { signal: Some(11), ..End::default() }, None, None), (Status::Killed, None));
     }

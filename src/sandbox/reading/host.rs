@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::READER_ARGUMENT;
 use super::nursery::NO_WALLS;
 use super::wire::{Answer, ENDED, Job, MOST_ANSWER, UNWALLED, head};
-use crate::filter::reader::Article;
+use crate::filter::reader::{Article, join_page};
 use crate::model::{Code, Failure};
 use crate::sandbox::jail::order;
 
@@ -92,14 +92,16 @@ impl Readers {
     /// `unreadable` when the bytes are not what they claim to be or end their reader; `sandbox_unavailable` when a reader cannot be walled in
     /// here.
     pub async fn read(&self, job: &Job, bytes: &[u8], patience: Duration) -> Result<Article, Failure> {
+        // The pages of a file that have come.
+        let pages = Mutex::new(Article::default());
         let work = async {
             let _place = self.places.acquire().await.map_err(|_| Failure::new(Code::Cancelled, "the server is stopping"))?;
             for _ in 0..2 {
                 let (channel, _busy) = self.reader().map_err(|fault| unstarted(&fault))?;
-                match exchange(channel, job, bytes).await {
+                match exchange(channel, job, bytes, &pages).await {
                     Ok(answer) => return answer.read.map_err(|why| unreadable(&why)),
                     // Killed from outside: that is nothing the page did.
-                    Err(Lost::Nursery) => {}
+                    Err(Lost::Nursery) => *pages.lock().unwrap_or_else(PoisonError::into_inner) = Article::default(),
                     Err(Lost::Reader) => return Err(unreadable("it ended its reader, which had all the memory and depth a page needs")),
                     Err(Lost::Unwalled) => return Err(unwalled()),
                 }
@@ -108,13 +110,20 @@ impl Readers {
         };
         let stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // At either end the future is dropped, and the channel with it, by which the nursery hears that the reader is to be killed.
-        tokio::select! {
+        let read = tokio::select! {
             biased;
-            () = stop.cancelled() => Err(Failure::new(Code::Killed, "the emergency stop was pulled")),
+            () = stop.cancelled() => return Err(Failure::new(Code::Killed, "the emergency stop was pulled")),
             read = timeout(patience, work) => read.unwrap_or_else(|_| {
                 Err(Failure::new(Code::Timeout, "the page is too tangled to be read in time")
                     .hint("ask for `format` html, or for another page"))
             }),
+        };
+        let pages = pages.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(last) => Ok(joined(pages, last)),
+            // A time-out, or a page that ended its reader, does not take the pages before it.
+            Err(failure) if pages.markdown.is_empty() => Err(failure),
+            Err(_) => Ok(Article { truncated: true, ..pages }),
         }
     }
 
@@ -228,7 +237,16 @@ impl Nursery {
 /// How long a nursery has to leave by itself.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-async fn exchange(mut channel: UnixStream, job: &Job, bytes: &[u8]) -> Result<Answer, Lost> {
+/// The last part of an answer behind the others.
+fn joined(mut pages: Article, last: Article) -> Article {
+    if pages == Article::default() {
+        return last;
+    }
+    join_page(&mut pages, &last);
+    pages
+}
+
+async fn exchange(mut channel: UnixStream, job: &Job, bytes: &[u8], pages: &Mutex<Article>) -> Result<Answer, Lost> {
     let head = head(job, bytes).map_err(|_| Lost::Reader)?;
     let sent = async {
         channel.write_all(&head).await?;
@@ -236,15 +254,22 @@ async fn exchange(mut channel: UnixStream, job: &Job, bytes: &[u8]) -> Result<An
     };
     // A reader that ended before it had all of the page has left word of it.
     let _ = sent.await;
-    let length = match channel.read_u64_le().await.map_err(|_| Lost::Nursery)? {
-        UNWALLED => return Err(Lost::Unwalled),
-        ENDED => return Err(Lost::Reader),
-        length if length > MOST_ANSWER => return Err(Lost::Reader),
-        length => length,
-    };
-    let mut text = Vec::new();
-    (&mut channel).take(length).read_to_end(&mut text).await.map_err(|_| Lost::Nursery)?;
-    serde_json::from_slice(&text).map_err(|_| Lost::Reader)
+    let mut left = MOST_ANSWER;
+    loop {
+        let length = match channel.read_u64_le().await.map_err(|_| Lost::Nursery)? {
+            UNWALLED => return Err(Lost::Unwalled),
+            ENDED => return Err(Lost::Reader),
+            length => length,
+        };
+        left = left.checked_sub(length).ok_or(Lost::Reader)?;
+        let mut text = Vec::new();
+        (&mut channel).take(length).read_to_end(&mut text).await.map_err(|_| Lost::Nursery)?;
+        let answer: Answer = serde_json::from_slice(&text).map_err(|_| Lost::Reader)?;
+        match answer.read {
+            Ok(page) if answer.more => join_page(&mut pages.lock().unwrap_or_else(PoisonError::into_inner), &page),
+            _ => return Ok(answer),
+        }
+    }
 }
 
 fn unstarted(fault: &io::Error) -> Failure {

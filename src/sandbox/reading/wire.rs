@@ -1,4 +1,5 @@
-//! What the server and a reader say to each other, over a socket: a job with its bytes, and one answer.
+//! What the server and a reader say to each other, over a socket: a job with its bytes, and its answer, page by page where it has
+//! pages.
 
 use std::io::{self, Read, Write};
 
@@ -36,6 +37,8 @@ pub struct Job {
 pub(super) struct Answer {
     /// The content, or why there is none.
     pub(super) read: Result<Article, String>,
+    /// It is one page of a file, and another answer follows.
+    pub(super) more: bool,
 }
 
 /// In the place of an answer's length: the reader ended without one. The nursery says so.

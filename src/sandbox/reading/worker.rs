@@ -19,7 +19,11 @@ pub(super) fn serve(channel: OwnedFd, filter: &BpfProgram) -> ExitCode {
         return ExitCode::from(NO_WALLS);
     }
     let Ok(Some((job, bytes))) = take(&mut BufReader::with_capacity(BUFFER, Channel)) else { return ExitCode::FAILURE };
-    let given = give(&mut BufWriter::with_capacity(BUFFER, Channel), &Answer { read: read(&job, &bytes) });
+    let mut output = BufWriter::with_capacity(BUFFER, Channel);
+    // What is read of a file before its time is over is not lost.
+    let page = |page: Article| drop(give(&mut output, &Answer { read: Ok(page), more: true }));
+    let read = read(&job, &bytes, page);
+    let given = give(&mut output, &Answer { read, more: false });
     // What was built for the page goes with the process.
     std::mem::forget((job, bytes));
     if given.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -45,14 +49,14 @@ impl Write for Channel {
     }
 }
 
-fn read(job: &Job, bytes: &[u8]) -> Result<Article, String> {
+fn read(job: &Job, bytes: &[u8], mut page: impl FnMut(Article)) -> Result<Article, String> {
     let base = job.base.as_deref().and_then(|base| HttpUrl::parse(base).ok());
     let broken = || Err("its reader broke on it".to_owned());
-    let attempt = |mode: Mode| {
+    let mut attempt = |mode: Mode| {
         catch_unwind(AssertUnwindSafe(|| match job.source {
             Source::Html => Ok(read_html(&decode(bytes, job.content_type.as_deref()), base.as_ref(), mode)),
             Source::Feed => read_feed(bytes, base.as_ref()).ok_or_else(|| "it is no feed that can be read".to_owned()),
-            Source::Pdf => read_pdf(bytes).map_err(str::to_owned),
+            Source::Pdf => read_pdf(bytes, &mut page).map(|()| Article::default()).map_err(str::to_owned),
         }))
     };
     match (attempt(job.mode), job.source) {

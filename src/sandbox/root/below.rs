@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::time::Instant;
 
 use rustix::fs::{AtFlags, Dir, Mode, fchmod, renameat, unlinkat};
 use rustix::io::Errno;
 
+use super::leftovers::temporary_name;
 use super::look::Guard;
-use super::replace::temporary_name;
 use super::resolve::{open_folder, step};
 use super::seen::Seen;
 use crate::model::{Entry, Kind, RelPath};
@@ -43,7 +44,7 @@ impl Below {
             }
             let path = path.join(&name.to_string_lossy());
             let protected = guard.holds(&path, &seen);
-            self.entries.push(Entry { path: path.clone(), kind: seen.kind, protected });
+            self.entries.push(Entry { path: path.clone(), kind: seen.kind, size: seen.size, identity: Some(seen.identity), protected });
             if seen.kind == Kind::Directory && !protected {
                 let inner = step(folder, name.as_os_str())?;
                 self.walk(inner.as_fd(), &path, guard, depth + 1)?;
@@ -52,11 +53,12 @@ impl Below {
         Ok(())
     }
 
-    /// Whether two walks saw the same: nothing came, nothing went, nothing changed its kind.
+    /// Whether two walks saw the same: nothing came, nothing went, nothing changed.
     pub(super) fn is_same(&self, judged: &[Entry], from: &RelPath, to: &RelPath) -> bool {
-        let mut expected: HashMap<RelPath, Kind> =
-            judged.iter().map(|entry| (entry.path.rebased(from, to).unwrap_or_else(|| entry.path.clone()), entry.kind)).collect();
-        !self.cut && self.entries.iter().all(|entry| expected.remove(&entry.path) == Some(entry.kind)) && expected.is_empty()
+        let what = |entry: &Entry| (entry.kind, entry.size, entry.identity);
+        let mut expected: HashMap<RelPath, _> =
+            judged.iter().map(|entry| (entry.path.rebased(from, to).unwrap_or_else(|| entry.path.clone()), what(entry))).collect();
+        !self.cut && self.entries.iter().all(|entry| expected.remove(&entry.path) == Some(what(entry))) && expected.is_empty()
     }
 }
 
@@ -128,13 +130,13 @@ fn open_up(folder: BorrowedFd<'_>, room: usize) -> Result<(Vec<(OsString, Seen)>
     entries(folder, room)
 }
 
-/// Deletes everything below a folder, following no link. What cannot be deleted stays. Gives the number of entries deleted.
-pub(super) fn wipe(folder: impl AsFd) -> u64 {
+/// Deletes everything below a folder, following no link, until that moment. What cannot be deleted stays. Gives the number of entries deleted.
+pub(super) fn wipe(folder: impl AsFd, until: Option<Instant>) -> u64 {
     let (folder, mut deleted) = (folder.as_fd(), 0);
     // Folders that lie too deep are lifted to the top, one level of depth at a time, so that each pass holds few descriptors.
     for _ in 0..MOST_PASSES {
         let before = deleted;
-        if !wipe_pass(folder, folder, 0, &mut deleted) && deleted == before {
+        if !wipe_pass(folder, folder, 0, until, &mut deleted) && deleted == before || is_over(until) {
             break;
         }
     }
@@ -142,26 +144,33 @@ pub(super) fn wipe(folder: impl AsFd) -> u64 {
 }
 
 /// Whether something was lifted or left for another pass.
-fn wipe_pass(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, deleted: &mut u64) -> bool {
+fn wipe_pass(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, until: Option<Instant>, deleted: &mut u64) -> bool {
     // A program may have taken its own right to write from a folder that we own.
     if let Ok(own) = open_folder(folder) {
         let _ = fchmod(&own, Mode::RWXU);
     }
     let Ok((inside, mut again)) = entries(folder, MOST_AT_ONCE) else { return false };
     for (name, seen) in inside {
+        if is_over(until) {
+            return false;
+        }
         let is_folder = seen.kind == Kind::Directory;
         if is_folder && depth >= DEEPEST {
             again |= temporary_name().is_ok_and(|lifted| renameat(folder, name.as_os_str(), top, lifted).is_ok());
             continue;
         }
         if is_folder && let Ok(inner) = step(folder, name.as_os_str()) {
-            again |= wipe_pass(top, inner.as_fd(), depth + 1, deleted);
+            again |= wipe_pass(top, inner.as_fd(), depth + 1, until, deleted);
         }
         if unlinkat(folder, name.as_os_str(), if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() }).is_ok() {
             *deleted += 1;
         }
     }
     again
+}
+
+fn is_over(until: Option<Instant>) -> bool {
+    until.is_some_and(|until| Instant::now() >= until)
 }
 
 /// A file system rounds up, and sets room aside for a file that grows.

@@ -6,7 +6,7 @@ use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, pread};
 use sha2::{Digest, Sha256};
 
-use crate::model::Bytes;
+use crate::model::{Bytes, Failure};
 
 /// A content, or the news that there is more than the cap.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,6 +36,26 @@ pub(super) fn read_whole(file: impl AsFd, size: u64, cap: Bytes) -> Result<Whole
     }
 }
 
+/// The digest of a file of any size, which is not held in memory; none where it cannot be read. `go_on` is asked before each part.
+///
+/// # Errors
+/// What `go_on` says.
+pub(super) fn digest_whole(file: impl AsFd, go_on: impl Fn() -> Result<(), Failure>) -> Result<Option<String>, Failure> {
+    let (mut hash, mut part, mut at) = (Sha256::new(), vec![0u8; 1 << 20], 0u64);
+    loop {
+        go_on()?;
+        match pread(&file, &mut part[..], at) {
+            Ok(0) => return Ok(Some(crate::audit::hex::long(&hash.finalize()))),
+            Ok(count) => {
+                hash.update(part.get(..count).unwrap_or_default());
+                at += count as u64;
+            }
+            Err(Errno::INTR) => {}
+            Err(_) => return Ok(None),
+        }
+    }
+}
+
 /// SHA-256 in lower-case hexadecimal.
 pub(super) fn digest(bytes: &[u8]) -> String {
     crate::audit::hex::long(&Sha256::digest(bytes))
@@ -43,10 +63,13 @@ pub(super) fn digest(bytes: &[u8]) -> String {
 
 /// Line ends, and the rest after the last as one more line.
 pub(super) fn count_lines(bytes: &[u8]) -> u64 {
+    line_ends(bytes) + u64::from(bytes.last().is_some_and(|byte| *byte != b'\n'))
+}
+
+/// Line ends.
+pub(super) fn line_ends(bytes: &[u8]) -> u64 {
     // Summed in bytes and without a check for overflow, which 255 cannot reach: the compiler makes vector instructions of it.
-    let ends: u64 =
-        bytes.chunks(255).map(|chunk| u64::from(chunk.iter().fold(0u8, |sum, byte| sum.wrapping_add(u8::from(*byte == b'\n'))))).sum();
-    ends + u64::from(bytes.last().is_some_and(|byte| *byte != b'\n'))
+    bytes.chunks(255).map(|chunk| u64::from(chunk.iter().fold(0u8, |sum, byte| sum.wrapping_add(u8::from(*byte == b'\n'))))).sum()
 }
 
 /// The media type of pictures that models can see, by their first bytes.

@@ -21,6 +21,8 @@ pub(super) fn fault(errno: Errno, target: &Target, doing: &str) -> Failure {
         Errno::BUSY | Errno::TXTBSY => failure(Code::Conflict, "it is in use"),
         Errno::ACCESS | Errno::PERM | Errno::BADF => failure(Code::PathNotAllowed, "the operating system does not let this server"),
         Errno::CANCELED => failure(Code::Cancelled, "the call was cancelled"),
+        Errno::IO => failure(Code::DiskFailed, "the disk failed, and what stands there now is not certain to last")
+            .hint("tell the operator, and read it again before anything is built on it"),
         other => failure(Code::Internal, &format!("the system answered {other}")),
     }
 }
@@ -34,4 +36,17 @@ pub(super) fn missing(target: &Target) -> Failure {
 pub(super) fn changed(target: &Target) -> Failure {
     Failure::new(Code::Conflict, format!("`{target}` changed while the call was being judged; nothing was changed"))
         .hint("read it again and repeat the call")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::RelPath;
+
+    #[test]
+    fn a_disk_that_fails_has_a_code_of_its_own() {
+        let target = Target { root: "work".to_owned(), path: RelPath::parse("a").unwrap() };
+        let codes = [Errno::IO, Errno::NOSPC, Errno::NODEV].map(|errno| fault(errno, &target, "written").0.code);
+        assert_eq!(codes, [Code::DiskFailed, Code::NoSpace, Code::Internal]);
+    }
 }

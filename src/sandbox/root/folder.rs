@@ -8,9 +8,9 @@ use rustix::io::Errno;
 use super::content::{Whole, count_lines, digest, picture, read_whole};
 use super::fault::{changed, fault, missing};
 use super::resolve::step;
+use super::room::make_room;
 use super::roots::Roots;
 use super::seen::Seen;
-use super::write::make_room;
 use crate::gate::Permit;
 use crate::model::{Code, CreateDirectory, Failure, FileInfo, Kind, Link, Target};
 
@@ -34,8 +34,8 @@ pub struct Info {
 /// Facts about a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentInfo {
-    /// Its digest.
-    pub sha256: String,
+    /// Its digest; none where a secret in it is masked, which the digest could tell.
+    pub sha256: Option<String>,
     /// Its lines, where it is text.
     pub lines: Option<u64>,
     /// Its media type, as far as it is known.
@@ -61,7 +61,12 @@ impl Roots {
             modified_ns: seen.identity.mtime_ns,
             mode: seen.mode & 0o777,
             content: content.and_then(|whole| match whole {
-                Whole::Bytes(bytes) => Some(ContentInfo::of(&bytes)),
+                Whole::Bytes(bytes) => {
+                    let mut info = ContentInfo::of(&bytes);
+                    let hides = terms.manifest.filters.hides_secrets();
+                    info.sha256 = info.sha256.filter(|sha256| !hides || self.clean.names(&bytes, sha256).is_empty());
+                    Some(info)
+                }
                 Whole::TooLarge => None,
             }),
         })
@@ -122,7 +127,7 @@ impl ContentInfo {
     fn of(bytes: &[u8]) -> Self {
         let text = std::str::from_utf8(bytes).is_ok() && !bytes.iter().take(8192).any(|byte| *byte == 0);
         Self {
-            sha256: digest(bytes),
+            sha256: Some(digest(bytes)),
             lines: text.then(|| count_lines(bytes)),
             mime_type: picture(bytes).unwrap_or(if text { "text/plain" } else { "application/octet-stream" }),
         }

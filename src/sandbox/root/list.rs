@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::below::{MOST_AT_ONCE, entries};
 use super::fault::{fault, missing};
+use super::leftovers::is_temporary;
 use super::look::Guard;
 use super::pattern::Pattern;
-use super::replace::is_temporary;
 use super::roots::Roots;
 use super::stop::Stop;
 use crate::gate::Permit;

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use rustix::fs::Dir;
 use rustix::io::Errno;
 
 use super::below::Below;
@@ -14,9 +15,10 @@ use super::protect::{Nearness, Objects, nearness};
 use super::resolve::{Led, follow, open_file, open_folder, step};
 use super::roots::{Root, Roots};
 use super::seen::Seen;
-use super::session::{ENVIRONMENTS, PLACE};
+use super::session::{ENVIRONMENTS, GONE, PLACE};
 use crate::manifest::Symlinks;
-use crate::model::{Access, Code, Failure, Kind, Link, Opened, PathFact, RelPath, Target};
+use crate::model::name::{self, Found};
+use crate::model::{Access, Code, Failure, Kind, Link, Opened, PathFact, RelPath, Spelling, Target};
 
 impl Roots {
     /// Opens what the targets lead to, each for what is wanted with it. What is missing, a link or a device is a fact, not an error.
@@ -40,37 +42,42 @@ impl Roots {
 }
 
 fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, links: Symlinks) -> Result<Opened, Errno> {
+    let (mut held, mut spelling) = find(root, &target.path)?;
+    let mut path = spelling.of(&target.path).clone();
+    let target = Target { root: target.root.clone(), path: path.clone() };
     let opened = |fact, held: Option<Held>| {
         let (folder, object) = held.map_or((None, None), |held| (held.folder, held.object.map(Arc::new)));
-        Opened { target: target.clone(), fact, root: root.folder.clone(), folder, object }
+        Opened { target, fact, root: root.folder.clone(), folder, object }
     };
-    let mut path = target.path.clone();
     let mut link = Link::None;
-    let mut held = Held::open(root, &path)?;
     // What removes or gives a name acts on the link itself, never on what it leads to.
     let by_name = matches!(access, Access::MoveFrom | Access::MoveTo | Access::Delete { .. });
     if links == Symlinks::Inside && held.is_link() {
         match follow(root.folder.as_fd(), &root.place, &path, !by_name) {
             Ok(Led::To(to)) if to != path => {
-                path = to;
-                held = Held::open(root, &path)?;
+                let (there, spelled) = find(root, &to)?;
+                (held, path) = (there, spelled.of(&to).clone());
                 link = Link::Leads(path.clone());
+                if matches!(spelled, Spelling::Unknown | Spelling::Ambiguous) {
+                    spelling = spelled;
+                }
             }
             Ok(Led::To(_)) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-            Ok(Led::Out) => return Ok(opened(PathFact { link: Link::Outside, ..PathFact::of(Kind::Symlink) }, None)),
+            Ok(Led::Out) => return Ok(opened(PathFact { link: Link::Outside, spelling, ..PathFact::of(Kind::Symlink) }, None)),
             Err(errno) => return Err(errno),
         }
     }
     if held.is_link() {
         let kind = if held.object.is_some() { Kind::Symlink } else { Kind::Absent };
-        return Ok(opened(PathFact { link: Link::OnTheWay, ..PathFact::of(kind) }, None));
+        return Ok(opened(PathFact { link: Link::OnTheWay, spelling, ..PathFact::of(kind) }, None));
     }
     let Some(seen) = held.seen else {
         let protected = guard.holds_place(&path, by_name) || guard.holds_way(&path, held.mount);
-        return Ok(opened(PathFact { link, protected, ..PathFact::ABSENT }, Some(held)));
+        return Ok(opened(PathFact { spelling, link, protected, ..PathFact::ABSENT }, Some(held)));
     };
     let mut fact = PathFact {
         link,
+        spelling,
         size: seen.size,
         names: seen.names,
         identity: Some(seen.identity),
@@ -87,6 +94,41 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
         }
     }
     Ok(opened(fact, Some(held)))
+}
+
+/// What stands at a path, and how the path is spelled there. Other spellings are looked for only where nothing stands.
+fn find(root: &Root, path: &RelPath) -> Result<(Held, Spelling), Errno> {
+    let held = Held::open(root, path)?;
+    if held.seen.is_some() || held.is_link() || !path.has_spellings() {
+        return Ok((held, Spelling::AsWritten));
+    }
+    let spelling = path.spelled(name::may_be_new, |folder, name| in_folder(root, folder, name))?;
+    match &spelling {
+        Spelling::Own(own) => Ok((Held::open(root, own)?, spelling)),
+        _ => Ok((held, spelling)),
+    }
+}
+
+/// What a folder holds for a name.
+fn in_folder(root: &Root, folder: &RelPath, name: &str) -> Result<Found, Errno> {
+    let handle = match root.resolver.open(root.folder.as_fd(), folder) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Found::Nothing),
+        Err(Errno::LOOP) => return Ok(Found::Beyond),
+        answer => answer?,
+    };
+    match Seen::of(&handle)?.kind {
+        Kind::Directory => {}
+        Kind::Symlink => return Ok(Found::Beyond),
+        _ => return Ok(Found::Nothing),
+    }
+    match step(&handle, name) {
+        Err(Errno::NOENT) => {}
+        answer => return answer.map(|_| Found::Same),
+    }
+    // A folder that may be passed through and not be read keeps its names: then only very bytes count.
+    let Ok(readable) = open_folder(&handle) else { return Ok(Found::Nothing) };
+    let entries = Dir::read_from(&readable)?.flatten();
+    Ok(Found::among(name, entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))))
 }
 
 /// What a path led to, before it is opened for anything.
@@ -213,7 +255,7 @@ impl<'a> Guard<'a> {
     }
 
     fn holds_elsewhere(&self, object: (u64, u64)) -> bool {
-        let everything = self.everything.get_or_init(|| self.roots.protected.everything(&[PLACE, ENVIRONMENTS]));
+        let everything = self.everything.get_or_init(|| self.roots.protected.everything(&[PLACE, GONE, ENVIRONMENTS]));
         // Too much to compare: then it counts as protected.
         everything.as_ref().is_none_or(|all| all.contains(&object))
     }

@@ -41,6 +41,11 @@ impl<'a> Passages<'a> {
         Ok(Self { text, found, crlf: plain.removed.len() * 2 > ends })
     }
 
+    /// Where they stand, in order.
+    pub(super) fn ranges(&self) -> &[Range<usize>] {
+        &self.found
+    }
+
     pub(super) fn count(&self) -> u64 {
         self.found.len() as u64
     }
@@ -52,28 +57,18 @@ impl<'a> Passages<'a> {
         (self.text.len() - old) as u64 + self.count().saturating_mul((by.len() + line_ends) as u64)
     }
 
-    /// The text with each passage replaced; line ends of the new text take the form of those around them.
-    pub(super) fn replace(&self, by: &str) -> String {
-        let plain = by.replace("\r\n", "\n");
-        let mut out = String::with_capacity(self.text.len() + by.len());
-        let mut at = 0;
-        for range in &self.found {
-            out.push_str(self.text.get(at..range.start).unwrap_or_default());
-            let old = self.text.get(range.clone()).unwrap_or_default();
-            let crlf = if old.contains('\n') { old.contains("\r\n") } else { self.crlf };
-            // In a text with plain line ends the new text stands as it was given.
-            let new = if crlf {
-                Cow::Owned(plain.replace('\n', "\r\n"))
-            } else if self.crlf {
-                Cow::Borrowed(plain.as_str())
-            } else {
-                Cow::Borrowed(by)
-            };
-            out.push_str(&new);
-            at = range.end;
+    /// What stands in the place of the passage at `range` when it is replaced; line ends take the form of those around them.
+    pub(super) fn written<'b>(&self, range: &Range<usize>, by: &'b str) -> Cow<'b, str> {
+        let old = self.text.get(range.clone()).unwrap_or_default();
+        let crlf = if old.contains('\n') { old.contains("\r\n") } else { self.crlf };
+        // In a text with plain line ends the new text stands as it was given.
+        if crlf {
+            Cow::Owned(by.replace("\r\n", "\n").replace('\n', "\r\n"))
+        } else if self.crlf {
+            Cow::Owned(by.replace("\r\n", "\n"))
+        } else {
+            Cow::Borrowed(by)
         }
-        out.push_str(self.text.get(at..).unwrap_or_default());
-        out
     }
 }
 
@@ -157,8 +152,17 @@ const MOST_LINES: usize = 5_000;
 mod tests {
     use super::*;
 
+    fn replaced(text: &str, old: &str, new: &str, all: bool) -> Result<String, Mismatch> {
+        let passages = Passages::find(text, old, all)?;
+        let mut out = text.to_owned();
+        for range in passages.ranges().iter().rev() {
+            out.replace_range(range.clone(), &passages.written(range, new));
+        }
+        Ok(out)
+    }
+
     fn edit(text: &str, old: &str, new: &str) -> Result<String, Mismatch> {
-        Passages::find(text, old, false).map(|passages| passages.replace(new))
+        replaced(text, old, new, false)
     }
 
     #[test]
@@ -192,7 +196,7 @@ mod tests {
 
     #[test]
     fn every_occurrence_is_replaced_when_asked() {
-        assert_eq!(Passages::find("é a é a", "é", true).unwrap().replace("e"), "e a e a");
-        assert_eq!(Passages::find("aaa", "aa", true).unwrap().replace("b"), "ba");
+        assert_eq!(replaced("é a é a", "é", "e", true).unwrap(), "e a e a");
+        assert_eq!(replaced("aaa", "aa", "b", true).unwrap(), "ba");
     }
 }

@@ -3,7 +3,7 @@
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 
-use crate::model::RelPath;
+use crate::model::{RelPath, name};
 
 /// A glob of a caller. Without a `/` it matches names at any depth, with one the whole path below the folder.
 #[derive(Debug, Clone)]
@@ -24,7 +24,8 @@ impl Pattern {
         if text.split('/').any(|part| part.contains("**") && part != "**") {
             return Err(format!("`{shown}`, where `**` is not a whole name between slashes"));
         }
-        let glob = GlobBuilder::new(text)
+        // Names are compared in normal form C, as the rules compare them.
+        let glob = GlobBuilder::new(&name::nfc(text))
             .literal_separator(true)
             .backslash_escape(false)
             .build()
@@ -34,6 +35,7 @@ impl Pattern {
 
     /// Whether a path, given relative to the searched folder, matches.
     pub fn matches(&self, path: &RelPath) -> bool {
+        let path = path.nfc();
         if self.names {
             path.segments().last().is_some_and(|name| self.matcher.is_match(name))
         } else {
@@ -77,6 +79,9 @@ mod tests {
         assert_eq!(hits("src/*.rs"), ["src/b.rs"]);
         assert_eq!(hits("src/**/*.rs"), ["src/b.rs", "src/x/c.rs"]);
         assert_eq!(hits("**/c.*"), ["src/x/c.rs", "src/x/c.txt"]);
+        for (glob, path) in [("caf\u{e9}", "cafe\u{301}"), ("cafe\u{301}/*", "caf\u{e9}/a")] {
+            assert!(Pattern::parse(glob).unwrap().matches(&RelPath::parse(path).unwrap()), "{glob:?} {path:?}");
+        }
     }
 
     #[test]

@@ -2,30 +2,44 @@
 
 use rustix::fs::Dir;
 
-use super::content::{Whole, digest, read_whole};
+use super::content::{Whole, digest, digest_whole, read_whole};
 use super::edit::apply;
 use super::fault::missing;
 use super::rename::{is_replacing, not_empty};
 use super::resolve::{open_file, open_folder};
-use super::write::unexpected;
+use super::stop::Stop;
+use super::write::{masks_in_the_way, unexpected};
 use crate::gate::Preview;
 use crate::model::{Action, Bytes, Code, Failure, Kind, Opened, WriteMode};
 
-/// Contents above this are bound by size and time alone and not shown.
+/// Contents above this are not shown.
 const SHOWN: Bytes = Bytes::mib(4);
 
-/// The preview of an action on what was opened.
-pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened]) -> Preview {
-    let before = opened.first().and_then(present);
-    let sha256 = before.as_deref().map(digest);
-    let text = before.and_then(|bytes| String::from_utf8(bytes).ok());
-    let mut doomed = doomed(action, opened, sha256.as_deref());
+/// The preview of an action on what was opened. Contents are read whole, however long they are; one that cannot be read in time dooms the call,
+/// for nobody could say what was approved. `hides`: the manifest masks secrets.
+pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Stop, hides: bool) -> Preview {
+    let mut contents = Vec::new();
+    let mut first = None;
+    for (index, opened) in opened.iter().enumerate() {
+        match present(opened, stop) {
+            Ok(Some(content)) => {
+                if index == 0 {
+                    first = content.shown;
+                }
+                contents.push(Some(content.sha256));
+            }
+            Ok(None) => contents.push(None),
+            Err(failure) => return Preview { doomed: Some(failure), ..Preview::default() },
+        }
+    }
+    let mut doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref().filter(|_| hides));
+    let text = first.and_then(|bytes| String::from_utf8(bytes).ok());
     let after = match action {
         Action::WriteFile(write) => String::from_utf8(write.content.clone()).ok().map(|new| match write.mode {
             WriteMode::Append => text.clone().unwrap_or_default() + &new,
             WriteMode::Overwrite | WriteMode::Create => new,
         }),
-        Action::EditFile(edit) => match opened.first().map(|opened| apply(edit, opened, SHOWN, Bytes(0))) {
+        Action::EditFile(edit) => match opened.first().map(|opened| apply(edit, opened, SHOWN, Bytes(0), hides)) {
             Some(Ok((_, new))) => Some(new),
             // A larger file is edited by its own limit, and not shown.
             Some(Err(failure)) if failure.0.code != Code::FileTooLarge => {
@@ -36,18 +50,22 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened]) -> Preview
         },
         _ => None,
     };
-    Preview { sha256, before: text, after, doomed }
+    Preview { contents, before: text, after, doomed }
 }
 
-/// How an action will fail on what was opened: nobody is asked about what cannot be done.
-fn doomed(action: &Action, opened: &[Opened], sha256: Option<&str>) -> Option<Failure> {
+/// How an action will fail on what was opened: nobody is asked about what cannot be done. `masked`: the present content, where secrets in
+/// it are masked.
+fn doomed(action: &Action, opened: &[Opened], sha256: Option<&str>, masked: Option<&[u8]>) -> Option<Failure> {
     let (first, second) = (opened.first()?, opened.get(1));
     let kind = first.fact.kind;
     match action {
         Action::WriteFile(write) => {
-            let expected = write.expected_sha256.as_deref()?;
-            let differs = kind == Kind::Absent || sha256.is_some_and(|now| now != expected);
-            differs.then(|| unexpected(&first.target, kind != Kind::Absent))
+            let expected = write.expected_sha256.as_deref();
+            let differs = |expected| kind == Kind::Absent || sha256.is_some_and(|now| now != expected);
+            if expected.is_some_and(differs) {
+                return Some(unexpected(&first.target, kind != Kind::Absent));
+            }
+            masks_in_the_way(write, masked?, &first.target)
         }
         Action::MoveFile(_) => is_replacing(first, second?).err(),
         Action::DeleteFile(_) if kind == Kind::Absent => Some(missing(&first.target)),
@@ -62,15 +80,38 @@ fn is_empty(folder: &Opened) -> bool {
     entries.is_none_or(|entries| entries.flatten().all(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")))
 }
 
-fn present(opened: &Opened) -> Option<Vec<u8>> {
+/// The content of one target.
+struct Content {
+    sha256: String,
+    /// All of it, where it is not too long to be shown.
+    shown: Option<Vec<u8>>,
+}
+
+/// The present content of a file; none for what is no file or may not be read.
+///
+/// # Errors
+/// `timeout`, `cancelled`
+fn present(opened: &Opened, stop: &Stop) -> Result<Option<Content>, Failure> {
     // A second name may be one that is denied; what is protected is shown to nobody.
     if opened.fact.kind != Kind::File || opened.fact.names != 1 || opened.fact.protected {
-        return None;
+        return Ok(None);
     }
-    let name = opened.target.path.segments().last()?;
-    let file = open_file(opened.object.as_ref()?, opened.folder.as_ref()?, name.as_str()).ok()?;
+    let (Some(object), Some(folder)) = (&opened.object, &opened.folder) else { return Ok(None) };
+    let Some(name) = opened.path().segments().last() else { return Ok(None) };
+    let Ok(file) = open_file(object, folder, name.as_str()) else { return Ok(None) };
     match read_whole(&file, opened.fact.size, SHOWN) {
-        Ok(Whole::Bytes(bytes)) => Some(bytes),
-        Ok(Whole::TooLarge) | Err(_) => None,
+        Ok(Whole::Bytes(bytes)) => Ok(Some(Content { sha256: digest(&bytes), shown: Some(bytes) })),
+        Ok(Whole::TooLarge) => {
+            let sha256 = digest_whole(&file, || {
+                stop.check()?;
+                if !stop.is_late() {
+                    return Ok(());
+                }
+                let what = format!("`{}` could not be read whole in the time of a call, so nobody could be asked about it", opened.target);
+                Err(Failure::new(Code::Timeout, what).hint("split it, or ask the operator for a longer `timeout`"))
+            })?;
+            Ok(sha256.map(|sha256| Content { sha256, shown: None }))
+        }
+        Err(_) => Ok(None),
     }
 }

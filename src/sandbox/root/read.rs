@@ -9,9 +9,11 @@ use rustix::io::{Errno, pread};
 
 use super::content::{Whole, count_lines, digest, picture, read_whole, why_no_text};
 use super::fault::{fault, missing};
+use super::masks::no_form;
 use super::roots::Roots;
 use super::seen::Seen;
 use super::stop::Stop;
+use crate::filter::masked::{REACH, Secret, secrets_in, secrets_in_any_encoding, with_masks, within};
 use crate::gate::{Permit, Terms};
 use crate::model::{Bytes, Code, Encoding, Failure, Kind, Opened, ReadFile, Refusal, Target};
 
@@ -26,7 +28,7 @@ pub struct Reading {
     pub size: u64,
     /// Nanoseconds since 1970 of its last change.
     pub modified_ns: i128,
-    /// Digest of the whole file; only where the whole file was read.
+    /// Digest of the whole file; only where the whole file was read, and nothing in it is masked.
     pub sha256: Option<String>,
     /// Lines of the whole file; only where the whole file was read.
     pub lines: Option<u64>,
@@ -38,6 +40,8 @@ pub struct Reading {
     pub next: Option<u64>,
     /// Whether the last shown line was longer than the answer may be, so that its end is not shown.
     pub cut_inside: bool,
+    /// Names of the secrets that are masked in what is shown; none where the manifest masks none.
+    pub masked: Option<Vec<&'static str>>,
 }
 
 /// A content as it is sent.
@@ -62,18 +66,18 @@ impl Roots {
     ///
     /// # Errors
     /// `not_found`, `is_a_directory`, `not_a_regular_file`, `file_too_large`, `not_text`, `argument_invalid` (an offset past the end),
-    /// `timeout` (looking for a line in a huge file), `cancelled`.
+    /// `masked_content` (base64 or a picture that would show a masked secret), `timeout` (looking for a line in a huge file), `cancelled`.
     pub fn read(&self, permit: Permit<ReadFile>, stop: &Stop) -> Result<Reading, Failure> {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
         let file = regular(&opened)?;
         let seen = Seen::of(file).map_err(|errno| fault(errno, &opened.target, "read"))?;
         let partial = action.offset > 1 || action.limit.is_some();
-        let window = if partial && seen.size > STREAM_ABOVE {
+        let mut window = if partial && seen.size > STREAM_ABOVE {
             stream(file, &opened.target, &action, &terms, stop)?
         } else {
             match read_whole(file, seen.size, terms.max_file_size).map_err(|errno| fault(errno, &opened.target, "read"))? {
-                Whole::Bytes(bytes) => Window { bytes, start: 1, whole: true, more: false },
+                Whole::Bytes(bytes) => Window { bytes, start: 1, whole: true, ..Window::default() },
                 Whole::TooLarge => return Err(too_large(&opened.target, terms.max_file_size)),
             }
         };
@@ -88,22 +92,50 @@ impl Roots {
             shown: 0,
             next: None,
             cut_inside: false,
+            masked: None,
         };
-        if action.encoding == Encoding::Utf8
-            && !partial
-            && let Some(mime_type) = picture(&window.bytes)
-        {
+        let picture = if action.encoding == Encoding::Utf8 && !partial { picture(&window.bytes) } else { None };
+        if terms.manifest.filters.hides_secrets() {
+            let is_text = action.encoding == Encoding::Utf8 && picture.is_none();
+            self.hide(file, &mut window, &mut reading, is_text)?;
+        }
+        if let Some(mime_type) = picture {
             reading.content = Content::Image { data: window.bytes, mime_type };
             return Ok(reading);
         }
         reading.show(window, &action, &terms)?;
         Ok(reading)
     }
+
+    /// Puts masks in the place of the secrets in a window, wherever in the file they begin and end. What is not sent as text can hold no
+    /// masks, so it is not sent at all where it would show one.
+    fn hide(&self, file: impl AsFd, window: &mut Window, reading: &mut Reading, is_text: bool) -> Result<(), Failure> {
+        reading.masked = Some(Vec::new());
+        let target = &reading.target;
+        let refused = |names: Vec<&'static str>| if names.is_empty() { Ok(()) } else { Err(no_form(target, &names)) };
+        let secrets = match &reading.sha256 {
+            Some(sha256) if is_text => self.clean.secrets(&window.bytes, sha256),
+            Some(sha256) => return refused(self.clean.names(&window.bytes, sha256)),
+            None => {
+                let (around, part) = window.with_surroundings(file).map_err(|errno| fault(errno, target, "read"))?;
+                if !is_text {
+                    return refused(secrets_in_any_encoding(&around));
+                }
+                within(&secrets_in(&around), part)
+            }
+        };
+        if !secrets.is_empty() {
+            // The digest of a content that is known but for a short secret would tell the secret.
+            reading.sha256 = None;
+            window.put_masks(&secrets);
+        }
+        Ok(())
+    }
 }
 
 impl Reading {
     fn show(&mut self, window: Window, action: &ReadFile, terms: &Terms) -> Result<(), Failure> {
-        let Window { bytes, start, more, whole } = window;
+        let Window { bytes, start, more, whole, masks, .. } = window;
         // Base64 is a third longer than what it holds.
         let room = match action.encoding {
             Encoding::Utf8 => terms.max_answer.as_usize(),
@@ -126,6 +158,10 @@ impl Reading {
         };
         self.cut_inside = kept < slice.len() && !shown.ends_with(b"\n");
         let end = asked.start + kept;
+        if let Some(masked) = &mut self.masked {
+            let shown = masks.iter().filter(|(at, _)| at.start < end && asked.start < at.end);
+            masked.extend(shown.map(|(_, name)| name));
+        }
         // The rest of a line that was cut inside has no number to go on from; the line after it has.
         let after = if self.cut_inside { lines_of(bytes.get(end..).unwrap_or_default(), 1, None).start + end } else { end };
         self.next = (more || after < bytes.len()).then_some(action.offset + self.shown);
@@ -163,20 +199,62 @@ pub(super) fn too_large(target: &Target, most: Bytes) -> Failure {
 }
 
 /// Bytes of a file from the beginning of line `start` on.
+#[derive(Default)]
 struct Window {
     bytes: Vec<u8>,
     start: u64,
+    /// Where in the file they begin.
+    at: u64,
     /// They are the whole file.
     whole: bool,
     /// The file goes on after them.
     more: bool,
+    /// The masks among them.
+    masks: Vec<(Range<usize>, &'static str)>,
+}
+
+impl Window {
+    /// The same bytes with so many before and after them as decide what in them is a secret, and where the window is among them.
+    fn with_surroundings(&self, file: impl AsFd) -> Result<(Vec<u8>, Range<usize>), Errno> {
+        // A multiple of four, so that wide characters begin where they do in the file.
+        let from = self.at.saturating_sub(REACH as u64) & !3;
+        let before = usize::try_from(self.at - from).unwrap_or_default();
+        let mut around = vec![0; before];
+        fill(&file, &mut around, from)?;
+        around.extend_from_slice(&self.bytes);
+        let part = before..around.len();
+        let mut after = vec![0; REACH];
+        let read = fill(&file, &mut after, self.at + self.bytes.len() as u64)?;
+        around.extend_from_slice(after.get(..read).unwrap_or_default());
+        Ok((around, part))
+    }
+
+    fn put_masks(&mut self, secrets: &[Secret]) {
+        let (bytes, at) = with_masks(&self.bytes, secrets);
+        self.masks = at.into_iter().zip(secrets.iter().map(|secret| secret.name)).collect();
+        self.bytes = bytes;
+    }
+}
+
+/// Reads until the buffer is full or the file ends, and gives how much was read.
+fn fill(file: impl AsFd, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match pread(&file, rest, at + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(filled)
 }
 
 /// Reads a window of lines without what is before and after it in memory.
 fn stream(file: impl AsFd, target: &Target, action: &ReadFile, terms: &Terms, stop: &Stop) -> Result<Window, Failure> {
     let room = terms.max_answer.as_usize().saturating_add(4);
     let (mut buffer, mut at) = (vec![0u8; 256 * 1024], 0u64);
-    let mut window = Window { bytes: Vec::new(), start: 1, whole: false, more: false };
+    let mut window = Window { start: 1, ..Window::default() };
     let mut lines = 0;
     loop {
         stop.check()?;
@@ -201,6 +279,9 @@ fn stream(file: impl AsFd, target: &Target, action: &ReadFile, terms: &Terms, st
             };
             window.start += 1;
             rest = rest.get(end + 1..).unwrap_or_default();
+        }
+        if window.bytes.is_empty() {
+            window.at = at - rest.len() as u64;
         }
         for line in rest.split_inclusive(|byte| *byte == b'\n') {
             if action.limit.is_some_and(|limit| lines >= limit) || window.bytes.len() > room {

@@ -8,13 +8,15 @@ use rustix::io::Errno;
 use super::below::{Below, usage, wipe};
 use super::content::{Whole, read_whole};
 use super::fault::{changed, fault, missing};
+use super::leftovers::temporary_name;
 use super::look::Guard;
 use super::read::too_large;
-use super::replace::{put, rename_to_new, temporary_name};
+use super::replace::{put, rename_to_new};
 use super::resolve::{open_file, open_folder, step};
+use super::room::make_room;
 use super::roots::{Root, Roots};
 use super::seen::Seen;
-use super::write::{make_room, place, unplaced};
+use super::write::{place, unplaced};
 use crate::gate::{Permit, Terms};
 use crate::model::{Code, DeleteFile, Failure, Kind, MoveFile, Opened, RelPath, Target};
 use crate::sandbox::tick;
@@ -52,7 +54,7 @@ impl Roots {
             let (bytes, files) = way.amount();
             make_room(&new_root, &to.target, bytes, files)?;
         }
-        self.leftovers.clean(new_folder);
+        self.leftovers.clean(&new_root, &to);
         match if replaced { way.exchange() } else { way.give_name(&Guard::new(self, &new_root)) } {
             Ok(()) => {}
             Err(Stuck::Errno(Errno::XDEV)) => way.carry(&terms, &new_root)?,
@@ -95,24 +97,24 @@ impl Roots {
                 .map_err(|errno| if errno == Errno::NOTEMPTY { not_empty(target) } else { failed(errno) })?;
             return Ok(1);
         }
-        self.leftovers.clean(folder);
+        self.leftovers.clean(&root, &opened);
         let hidden = temporary_name().map_err(failed)?;
         // Held while it is deleted, so that a server that cleans up leftovers sees that this one is at work.
         let lock = lock(folder, &name, is_folder);
         rename_to_new(folder, &name, folder, &hidden).map_err(failed)?;
         let back = || rename_to_new(folder, &hidden, folder, &name).map_or_else(failed, |()| changed(target));
-        if !Seen::at(folder, hidden.as_str()).is_ok_and(|seen| seen.is_as_judged(&opened.fact)) {
+        if !Seen::at(folder, hidden.as_str()).is_ok_and(|seen| seen.is_as_judged_renamed(&opened.fact)) {
             return Err(back());
         }
         let mut deleted = 1;
         if is_folder {
             let inner = step(folder, hidden.as_str()).map_err(failed)?;
-            let path = judged_path(&opened);
+            let path = opened.path().clone();
             let now = Below::of(inner.as_fd(), &path, &Guard::new(self, &root));
             if !now.is_ok_and(|now| now.is_same(&opened.fact.below, &path, &path) && !now.entries.iter().any(|entry| entry.protected)) {
                 return Err(back());
             }
-            deleted += wipe(&inner);
+            deleted += wipe(&inner, None);
         }
         unlinkat(folder, hidden.as_str(), if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() }).map_err(|errno| {
             // Something was put in while it was emptied, or could not be removed: what is left is shown again.
@@ -156,14 +158,6 @@ pub(super) fn not_empty(target: &Target) -> Failure {
     fault(Errno::NOTEMPTY, target, "deleted").hint("set recursive to delete it with all below it")
 }
 
-/// The path that was judged: the one asked for, or where a link led.
-fn judged_path(opened: &Opened) -> RelPath {
-    match &opened.fact.link {
-        crate::model::Link::Leads(path) => path.clone(),
-        _ => opened.target.path.clone(),
-    }
-}
-
 fn lock(folder: &OwnedFd, name: &str, is_folder: bool) -> Option<OwnedFd> {
     if !is_folder {
         return None;
@@ -201,8 +195,8 @@ impl Way<'_> {
         if !Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact)) {
             return Err(changed(&self.from.target));
         }
-        let path = judged_path(self.from);
-        if self.from.fact.kind == Kind::Directory && !self.holds_the_judged(self.old_folder, self.old_name, &path, guard) {
+        let path = self.from.path();
+        if self.from.fact.kind == Kind::Directory && !self.holds_the_judged(self.old_folder, self.old_name, path, guard) {
             return Err(changed(&self.from.target));
         }
         let there = Seen::at(self.new_folder, self.new_name);
@@ -215,17 +209,14 @@ impl Way<'_> {
 
     fn holds_the_judged(&self, folder: &OwnedFd, name: &str, path: &RelPath, guard: &Guard<'_>) -> bool {
         let now = step(folder, name).and_then(|inner| Below::of(inner.as_fd(), path, guard));
-        now.is_ok_and(|now| {
-            now.is_same(&self.from.fact.below, &judged_path(self.from), path) && !now.entries.iter().any(|entry| entry.protected)
-        })
+        now.is_ok_and(|now| now.is_same(&self.from.fact.below, self.from.path(), path) && !now.entries.iter().any(|entry| entry.protected))
     }
 
     /// Renames to a name that nothing has, looks at what came along, and goes back if it was not judged.
     fn give_name(&self, guard: &Guard<'_>) -> Result<(), Stuck> {
         rename_to_new(self.old_folder, self.old_name, self.new_folder, self.new_name)?;
-        let is_judged = Seen::at(self.new_folder, self.new_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact))
-            && (self.from.fact.kind != Kind::Directory
-                || self.holds_the_judged(self.new_folder, self.new_name, &judged_path(self.to), guard));
+        let is_judged = Seen::at(self.new_folder, self.new_name).is_ok_and(|seen| seen.is_as_judged_renamed(&self.from.fact))
+            && (self.from.fact.kind != Kind::Directory || self.holds_the_judged(self.new_folder, self.new_name, self.to.path(), guard));
         if is_judged {
             return Ok(());
         }
@@ -243,8 +234,8 @@ impl Way<'_> {
             Err(Errno::INVAL | Errno::NOSYS) => return Ok(renameat(self.old_folder, self.old_name, self.new_folder, self.new_name)?),
             Err(errno) => return Err(errno.into()),
         }
-        let judged = Seen::at(self.new_folder, self.new_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact))
-            && Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged(&self.to.fact));
+        let judged = Seen::at(self.new_folder, self.new_name).is_ok_and(|seen| seen.is_as_judged_renamed(&self.from.fact))
+            && Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged_renamed(&self.to.fact));
         if !judged {
             swap()?;
             return Err(Stuck::Changed);

@@ -1,19 +1,16 @@
 //! Putting a content in the place of another, whole or not at all, and only in the place of what was judged.
 
-use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Gid, Mode, OFlags, RenameFlags, Uid, fchmod, fchown, flock, fsync, linkat, openat, renameat,
+    AtFlags, CWD, FlockOperation, Gid, Mode, OFlags, RenameFlags, Uid, fchmod, fchown, flock, fsync, linkat, openat, renameat,
     renameat_with, unlinkat,
 };
 use rustix::io::{Errno, write};
 
-use super::below::wipe;
+use super::leftovers::temporary_name;
 use super::resolve::open_folder;
 use super::seen::Seen;
-use super::session::random_name;
 use crate::model::{Identity, Kind, PathFact};
 use crate::sandbox::tick;
 
@@ -144,7 +141,7 @@ impl<'a> Temporary<'a> {
             }
             Err(errno) => return Err(errno.into()),
         }
-        if Seen::at(self.folder, own.as_str()).is_ok_and(|seen| seen.is_as_judged(judged)) {
+        if Seen::at(self.folder, own.as_str()).is_ok_and(|seen| seen.is_as_judged_renamed(judged)) {
             return Ok(());
         }
         // Until it is back in its place, what came out is not ours to remove.
@@ -203,60 +200,6 @@ fn write_all(file: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// A name that no caller is shown and that a later server knows for a leftover.
-pub(super) fn temporary_name() -> Result<String, Errno> {
-    Ok(format!("{PREFIX}{}{SUFFIX}", random_name()?))
-}
-
-/// Whether a name is one of ours.
-pub(super) fn is_temporary(name: &[u8]) -> bool {
-    let middle = name.strip_prefix(PREFIX.as_bytes()).and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
-    middle.is_some_and(|random| random.len() == 32 && random.iter().all(u8::is_ascii_hexdigit))
-}
-
-/// Folders already freed from temporary files of servers that died.
-#[derive(Debug, Default)]
-pub(super) struct Leftovers(Mutex<HashSet<(u64, u64)>>);
-
-impl Leftovers {
-    /// Removes temporary files and folders whose lock nobody holds; once for each folder.
-    pub(super) fn clean(&self, folder: &OwnedFd) {
-        let Ok(seen) = Seen::of(folder) else { return };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() > 10_000 {
-            known.clear();
-        }
-        if !known.insert(seen.object()) {
-            return;
-        }
-        drop(known);
-        let Ok(readable) = open_folder(folder) else { return };
-        for entry in Dir::read_from(&readable).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if !is_temporary(name.to_bytes()) {
-                continue;
-            }
-            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let directory = match Seen::at(&readable, name).map(|seen| seen.kind) {
-                Ok(Kind::File) => false,
-                Ok(Kind::Directory) => true,
-                _ => continue,
-            };
-            let Ok(dead) = openat(&readable, name, flags, Mode::empty()) else { continue };
-            if flock(&dead, FlockOperation::NonBlockingLockExclusive).is_err() {
-                continue;
-            }
-            if directory {
-                wipe(&dead);
-            }
-            let _ = unlinkat(&readable, name, if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() });
-        }
-    }
-}
-
-const PREFIX: &str = ".toolgate-";
-const SUFFIX: &str = ".tmp";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,18 +224,5 @@ mod tests {
         by_name(&fact(&folder, "a"), b"three").unwrap();
         assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"three");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn only_our_own_names_are_leftovers() {
-        assert!(is_temporary(temporary_name().unwrap().as_bytes()));
-        for name in [
-            ".toolgate-x.tmp",
-            ".toolgate-.tmp",
-            "toolgate-00000000000000000000000000000000.tmp",
-            ".toolgate-0000000000000000000000000000000g.tmp",
-        ] {
-            assert!(!is_temporary(name.as_bytes()), "{name}");
-        }
     }
 }

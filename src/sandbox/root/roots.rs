@@ -8,12 +8,13 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
+use super::leftovers::Leftovers;
+use super::masks::Clean;
 use super::protect::{Hidden, Protected};
-use super::replace::Leftovers;
 use super::resolve::Resolver;
+use super::room::Looks;
 use super::seen::Seen;
 use super::session::SessionFolders;
-use super::write::make_room;
 use crate::manifest::Quota;
 use crate::model::{Code, Failure, Target};
 
@@ -47,6 +48,7 @@ pub struct Roots {
     folders: OnceLock<SessionFolders>,
     pub(super) protected: Protected,
     pub(super) leftovers: Leftovers,
+    pub(super) clean: Clean,
 }
 
 /// What is open now: another set after the operator applied another manifest.
@@ -69,6 +71,7 @@ pub(super) struct Root {
     /// Whether one of them is a folder.
     pub protected_folder: bool,
     pub quota: Option<Quota>,
+    pub looks: Looks,
     /// Its content dies with the session, so it need not be on disk.
     pub scratch: bool,
 }
@@ -82,15 +85,23 @@ impl Roots {
     pub fn open(places: &[Place], protected: &[PathBuf], state: Option<&Path>) -> Result<Self, (PathBuf, Errno)> {
         let guarded: Vec<PathBuf> = protected.iter().cloned().chain(state.map(Path::to_owned)).collect();
         let protected = Protected::open(&guarded).map_err(|errno| (guarded.first().cloned().unwrap_or_default(), errno))?;
+        let leftovers = Leftovers::open(state).map_err(|errno| (state.map(Path::to_owned).unwrap_or_default(), errno))?;
         let roots = Self {
             open: RwLock::default(),
             state: state.map(Path::to_owned),
             folders: OnceLock::new(),
             protected,
-            leftovers: Leftovers::default(),
+            leftovers,
+            clean: Clean::default(),
         };
         roots.replace(places)?;
+        drop(roots.sweep());
         Ok(roots)
+    }
+
+    /// Removes what servers that died left in the roots, beside everything else.
+    pub(super) fn sweep(&self) -> Option<std::thread::JoinHandle<()>> {
+        self.leftovers.sweep(self.open.read().unwrap_or_else(PoisonError::into_inner).fixed.values())
     }
 
     /// Opens the roots of another manifest in the place of these. A root that stays where it is stays open; sessions keep their folders.
@@ -132,6 +143,7 @@ impl Roots {
             protected: self.protected.inside(path),
             protected_folder: self.protected.has_folder_inside(path),
             quota,
+            looks: Looks::default(),
             scratch: false,
             folder: Arc::new(folder),
         })
@@ -152,20 +164,6 @@ impl Roots {
     pub(in crate::sandbox) fn hidden(&self, session: &str, root: &str) -> Result<Hidden, Failure> {
         let root = self.find(session, root)?;
         Ok(Hidden { places: root.protected.clone(), objects: self.protected.objects(), is_linked: self.protected.is_linked() })
-    }
-
-    /// What stands against more in a root that holds more than its quota already.
-    ///
-    /// # Errors
-    /// `no_space`, and as [`folder`](Self::folder).
-    pub(in crate::sandbox) fn has_room(&self, session: &str, name: &str) -> Result<(), Failure> {
-        let root = self.find(session, name)?;
-        make_room(&root, &Target { root: name.to_owned(), path: crate::model::RelPath::ROOT }, 0, 0).map_err(|mut full| {
-            if full.0.code == Code::NoSpace {
-                full.0.message = format!("the root `{name}` holds more than its quota");
-            }
-            full
-        })
     }
 
     /// Wipes what the session had in session roots.

@@ -2,9 +2,11 @@
 //! that know nothing of paths on disk.
 
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
+use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
 use rustix::io::Errno;
@@ -12,10 +14,11 @@ use rustix::io::Errno;
 use super::below::{DEEPEST, MOST_AT_ONCE, entries};
 use super::fault::fault;
 use super::ignored::Ignored;
+use super::leftovers::is_temporary;
 use super::list::{Judge, below, directory, glob};
 use super::look::Guard;
+use super::masks::{MaskedLines, MaskedReader};
 use super::pattern::{Pattern, line_matcher};
-use super::replace::is_temporary;
 use super::resolve::{open_file, step};
 use super::roots::Roots;
 use super::seen::Seen;
@@ -33,7 +36,7 @@ pub struct Match {
     pub line: Option<MatchedLine>,
 }
 
-/// A matching line with those around it. Bytes that are no UTF-8 are shown as U+FFFD, long lines are cut.
+/// A matching line with those around it. Bytes that are no UTF-8 are shown as U+FFFD, long lines are cut around the match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MatchedLine {
     /// Its number, from 1.
@@ -68,11 +71,13 @@ pub struct Found {
     pub left_out: u64,
     /// Why it ended early.
     pub ended: Option<Ended>,
+    /// Names of the secrets that are masked in the shown lines; none where the manifest masks none.
+    pub masked: Option<Vec<&'static str>>,
 }
 
 impl Roots {
     /// Searches below the folder the permit names. Skips what `.gitignore` files name, `.git`, binary files, links and files
-    /// with a second name. Ends at `max_results`, at `max_answer` or near the end of its time, and says so.
+    /// with a second name. Where secrets are masked, the expression is compared with what is shown: a match tells nothing of a secret. Ends at `max_results`, at `max_answer` or near the end of its time, and says so.
     ///
     /// # Errors
     /// `not_found`, `not_a_directory`, `cancelled`, `argument_invalid` (the expression or glob).
@@ -82,15 +87,19 @@ impl Roots {
         let root = self.find(&terms.session, &opened.target.root)?;
         let (folder, top) = directory(&opened)?;
         let invalid = |why| Failure::new(Code::ArgumentInvalid, why);
+        let hides = terms.manifest.filters.hides_secrets();
         let lines = action.query.as_deref().map(line_matcher).transpose().map_err(invalid)?;
         let context = usize::try_from(action.context_lines).unwrap_or(usize::MAX);
         let mut search = Search {
             judge,
             stop,
+            roots: self,
             guard: Guard::new(self, &root),
             glob: glob(action.glob.as_deref())?,
             lines: lines.map(Rc::new),
             searcher: SearcherBuilder::new()
+                // What the searcher decoded itself would never have been masked; UTF-16 is no text here, as its zero bytes say.
+                .bom_sniffing(false)
                 .binary_detection(BinaryDetection::quit(0))
                 .before_context(context)
                 .after_context(context)
@@ -101,7 +110,14 @@ impl Roots {
             most: usize::try_from(action.max_results).unwrap_or(usize::MAX),
             // The text and the facts say the same twice.
             room: terms.max_answer.as_usize() / 2,
-            found: Found { target: opened.target.clone(), matches: Vec::new(), files: 0, left_out: 0, ended: None },
+            found: Found {
+                target: opened.target.clone(),
+                matches: Vec::new(),
+                files: 0,
+                left_out: 0,
+                ended: None,
+                masked: hides.then(Vec::new),
+            },
         };
         search.ignored.enter_above(root.resolver, root.folder.as_fd(), &top);
         search
@@ -129,6 +145,7 @@ enum End {
 struct Search<'a> {
     judge: Judge<'a>,
     stop: &'a Stop,
+    roots: &'a Roots,
     guard: Guard<'a>,
     glob: Option<Pattern>,
     lines: Option<Rc<RegexMatcher>>,
@@ -207,12 +224,31 @@ impl Search<'_> {
         }
         let Ok(file) = open_file(&handle, folder, name) else { return Ok(()) };
         self.found.files += 1;
-        let mut sink = Lines { most: self.most - self.found.matches.len(), found: Vec::new(), before: Vec::new(), binary: false };
+        let most = self.most - self.found.matches.len();
+        let mut sink = Lines { matcher: &lines, most, found: Vec::new(), before: Vec::new(), binary: false };
         let reader = Watched { file, at: 0, stop: self.stop };
-        let searched = self.searcher.search_reader(&*lines, reader, &mut sink);
+        let version = seen.version();
+        let is_clean = self.found.masked.is_none() || version.as_ref().is_some_and(|version| self.roots.clean.holds(version));
+        let mut masked = Vec::new();
+        let searched = if is_clean {
+            self.searcher.search_reader(&*lines, reader, &mut sink)
+        } else {
+            let mut reader = MaskedReader::new(reader);
+            let searched = self.searcher.search_reader(&*lines, &mut reader, &mut sink);
+            if let Some(version) = version.filter(|_| reader.is_clean()) {
+                self.roots.clean.remember(version);
+            }
+            masked = reader.into_masked();
+            searched
+        };
         if !sink.binary {
             for line in sink.found {
+                let shown = line.number.saturating_sub(line.before.len() as u64)..=line.number + line.after.len() as u64;
                 self.add(Match { path: path.clone(), line: Some(line) })?;
+                if let Some(names) = &mut self.found.masked {
+                    let inside = |secret: &mut MaskedLines| secret.lines.start() <= shown.end() && shown.start() <= secret.lines.end();
+                    names.extend(masked.extract_if(.., inside).map(|secret| secret.name));
+                }
             }
         }
         match searched {
@@ -253,18 +289,20 @@ impl Read for Watched<'_> {
 }
 
 /// Collects matching lines of one file; one more than asked for, which tells that there are more.
-struct Lines {
+struct Lines<'a> {
+    matcher: &'a RegexMatcher,
     most: usize,
     found: Vec<MatchedLine>,
     before: Vec<String>,
     binary: bool,
 }
 
-impl Sink for Lines {
+impl Sink for Lines<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        let text = shown(found.bytes());
+        let at = self.matcher.find(found.bytes()).ok().flatten();
+        let text = shown(found.bytes(), at.map_or(0..0, |at| at.start()..at.end()));
         self.found.push(MatchedLine {
             number: found.line_number().unwrap_or_default(),
             text,
@@ -276,8 +314,8 @@ impl Sink for Lines {
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
         match (context.kind(), self.found.last_mut()) {
-            (SinkContextKind::After, Some(last)) => last.after.push(shown(context.bytes())),
-            (SinkContextKind::Before, _) => self.before.push(shown(context.bytes())),
+            (SinkContextKind::After, Some(last)) => last.after.push(shown(context.bytes(), 0..0)),
+            (SinkContextKind::Before, _) => self.before.push(shown(context.bytes(), 0..0)),
             _ => {}
         }
         Ok(true)
@@ -289,17 +327,37 @@ impl Sink for Lines {
     }
 }
 
-/// A line as it is shown, without its end, cut after [`LONGEST_SHOWN`] characters.
-fn shown(line: &[u8]) -> String {
-    let line = line.get(..LONGEST_SHOWN * 4).unwrap_or(line);
-    let text = String::from_utf8_lossy(line);
-    let text = text.trim_end_matches(['\n', '\r']);
-    match text.char_indices().nth(LONGEST_SHOWN) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+/// A line as it is shown, without its end: whole, or some [`LONGEST_SHOWN`] characters around the match with `…` where something is left out.
+fn shown(line: &[u8], at: Range<usize>) -> String {
+    let end = line.len() - line.iter().rev().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+    let start = at.start.min(end);
+    // No character takes more than four bytes; one more on each side tells that there is more.
+    let most = (LONGEST_SHOWN + LONGEST_WORD + 1) * 4;
+    let from = (start.saturating_sub(most)..start).find(|from| line.get(*from).is_some_and(|byte| byte & 0xc0 != 0x80)).unwrap_or(start);
+    let to = end.min(start + most);
+    let characters = |range: Range<usize>| String::from_utf8_lossy(line.get(range).unwrap_or_default()).chars().collect::<Vec<_>>();
+    let (before, rest) = (characters(from..start), characters(start..to));
+    let hit = characters(start..at.end.clamp(start, to)).len().min(LONGEST_SHOWN);
+    let room = LONGEST_SHOWN - hit;
+    // Each side has half of the room, and what the other one leaves.
+    let ahead = before.len().min(room - (rest.len() - hit).min(room / 2));
+    let behind = rest.len().min(LONGEST_SHOWN - ahead);
+    let ahead = ahead + word(before.iter().rev().skip(ahead));
+    let behind = behind + word(rest.iter().skip(behind));
+    let mark = |is_cut: bool| if is_cut { "…" } else { "" };
+    let text: String = before.iter().skip(before.len() - ahead).chain(rest.iter().take(behind)).collect();
+    format!("{}{text}{}", mark(from > 0 || ahead < before.len()), mark(to < end || behind < rest.len()))
+}
+
+/// Characters up to the end of the word that a cut would go through: a filter knows a key only where it is whole.
+fn word<'a>(rest: impl Iterator<Item = &'a char>) -> usize {
+    let is_inside = |c: &&char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '/' | '=' | '.');
+    let count = rest.take(LONGEST_WORD).take_while(is_inside).count();
+    if count < LONGEST_WORD { count } else { 0 }
 }
 
 const LONGEST_SHOWN: usize = 500;
+/// A longer run of letters is no key but data, and is cut anywhere.
+const LONGEST_WORD: usize = 256;
 /// A line that does not fit is no line of a text; the file is then skipped from there.
 const LONGEST_LINE: usize = 4 << 20;

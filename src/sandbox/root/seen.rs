@@ -7,6 +7,14 @@ use rustix::io::Errno;
 
 use crate::model::{Identity, Kind, PathFact};
 
+/// Which content a file has, by device, inode, size and times.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Version {
+    identity: Identity,
+    size: u64,
+    ctime_ns: i128,
+}
+
 /// Facts of one object, from one `statx(2)` on a descriptor or on a name in a held folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
@@ -16,6 +24,8 @@ pub(super) struct Seen {
     pub taken: u64,
     pub names: u64,
     pub identity: Identity,
+    /// Nanoseconds since 1970 of the last change of content or facts; no call sets it.
+    pub ctime_ns: i128,
     /// Permission bits, owner and group.
     pub mode: u32,
     pub owner: (u32, u32),
@@ -51,11 +61,22 @@ impl Seen {
                 device: rustix::fs::makedev(facts.stx_dev_major, facts.stx_dev_minor),
                 inode: facts.stx_ino,
                 mtime_ns: i128::from(facts.stx_mtime.tv_sec) * 1_000_000_000 + i128::from(facts.stx_mtime.tv_nsec),
+                ctime_ns: i128::from(facts.stx_ctime.tv_sec) * 1_000_000_000 + i128::from(facts.stx_ctime.tv_nsec),
             },
+            ctime_ns: i128::from(facts.stx_ctime.tv_sec) * 1_000_000_000 + i128::from(facts.stx_ctime.tv_nsec),
             mode: u32::from(facts.stx_mode) & 0o7777,
             owner: (facts.stx_uid, facts.stx_gid),
             mount: if told { facts.stx_mnt_id } else { 0 },
         }
+    }
+
+    /// The content that the object has now, as far as its facts tell; none where it changed within the last second, since a change at the
+    /// same tick of the clock would not show.
+    pub(super) fn version(&self) -> Option<Version> {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let now_ns = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
+        let settled = self.ctime_ns < now_ns - 1_000_000_000;
+        settled.then_some(Version { identity: self.identity, size: self.size, ctime_ns: self.ctime_ns })
     }
 
     /// Device and inode: the object, whatever its content.
@@ -65,10 +86,16 @@ impl Seen {
 
     /// Whether it is the very object, unchanged, that was judged.
     pub(super) fn is_as_judged(&self, fact: &PathFact) -> bool {
+        // A folder's times change with its entries, which are compared one by one.
+        let same_inode = self.kind != Kind::File || fact.identity.is_some_and(|judged| judged.ctime_ns == self.identity.ctime_ns);
+        same_inode && self.is_as_judged_renamed(fact)
+    }
+
+    /// The same for an object that this server has renamed since, which changes the time of its inode.
+    pub(super) fn is_as_judged_renamed(&self, fact: &PathFact) -> bool {
         let same_content = self.kind != Kind::File || (self.size == fact.size && self.names == fact.names);
-        // A folder's time changes with its entries, which are compared one by one.
         let same = |judged: Identity| {
-            if self.kind == Kind::File { judged == self.identity } else { (judged.device, judged.inode) == self.object() }
+            (judged.device, judged.inode) == self.object() && (self.kind != Kind::File || judged.mtime_ns == self.identity.mtime_ns)
         };
         self.kind == fact.kind && same_content && fact.identity.is_some_and(same)
     }

@@ -1,25 +1,37 @@
-//! Private folders of sessions: made when first used, wiped at the session's end, and after a crash at the next start.
+//! Private folders of sessions: made when first used, gone at the session's end, and after a crash at the next start. What was in them is wiped
+//! in the background: a program may have left more than can be wiped while somebody waits.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, mkdirat, open, openat, unlinkat};
+use rustix::fs::{Dir, FlockOperation, Mode, OFlags, fchmod, flock, mkdirat, open, openat, renameat};
 use rustix::io::Errno;
 
 use super::below::wipe;
 use super::resolve::{Resolver, open_folder};
+use super::room::Looks;
 use super::roots::Root;
 use super::seen::Seen;
 use crate::manifest::Quota;
+use crate::model::Bytes;
 
 /// Every session's folders, below one folder of the state directory.
 #[derive(Debug)]
 pub struct SessionFolders {
     folder: OwnedFd,
+    /// Where folders go that nobody uses any more.
+    gone: OwnedFd,
     resolver: Resolver,
     living: Mutex<HashMap<(String, String), Living>>,
+}
+
+/// The bytes that the disk of the session folders can hold, below this state folder: of a folder with a project quota the kernel tells that.
+pub fn disk_of_sessions(state: &Path) -> Option<Bytes> {
+    let facts = rustix::fs::statvfs(state.join(PLACE)).or_else(|_| rustix::fs::statvfs(state)).ok()?;
+    Some(Bytes(facts.f_blocks.saturating_mul(facts.f_frsize))).filter(|bytes| bytes.0 > 0)
 }
 
 #[derive(Debug)]
@@ -37,13 +49,14 @@ impl SessionFolders {
     /// What the kernel said.
     pub fn open(state: &Path) -> Result<Self, Errno> {
         let state = open(state, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-        match mkdirat(&state, PLACE, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-        }
-        let folder = openat(&state, PLACE, FOLDER, Mode::empty())?;
-        let folders = Self { resolver: Resolver::detect(&folder), folder, living: Mutex::default() };
+        let open = |name| match mkdirat(&state, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => openat(&state, name, FOLDER, Mode::empty()),
+            Err(errno) => Err(errno),
+        };
+        let (folder, gone) = (open(PLACE)?, open(GONE)?);
+        let folders = Self { resolver: Resolver::detect(&folder), folder, gone, living: Mutex::default() };
         folders.sweep()?;
+        folders.wipe_gone(STARTING);
         Ok(folders)
     }
 
@@ -63,6 +76,7 @@ impl SessionFolders {
             protected: Vec::new(),
             protected_folder: false,
             quota,
+            looks: Looks::default(),
             scratch: true,
             folder: Arc::new(folder),
         });
@@ -88,27 +102,50 @@ impl SessionFolders {
         Err(Errno::AGAIN)
     }
 
-    /// Wipes the session's folders. What is still held by a running verb goes when the verb ends.
+    /// Takes the session's folders away. What is still held by a running verb goes when the verb ends.
     pub fn end(&self, session: &str) {
         let mut living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
         let ended: Vec<_> = living.keys().filter(|(owner, _)| owner == session).cloned().collect();
         let ended: Vec<_> = ended.iter().filter_map(|key| living.remove(key)).collect();
         drop(living);
-        for folder in ended {
+        for folder in &ended {
             self.remove(&folder.name);
+        }
+        if !ended.is_empty() {
+            self.wipe_gone(ENDING);
         }
     }
 
+    /// Puts a folder where it is wiped; at once, however much is in it.
     fn remove(&self, name: &str) {
+        // A program may have taken its owner's right to write from it, which a move needs (rename(2)).
         if let Ok(folder) = openat(&self.folder, name, FOLDER, Mode::empty()) {
-            wipe(&folder);
+            let _ = fchmod(&folder, Mode::RWXU);
         }
-        if let Err(errno) = unlinkat(&self.folder, name, AtFlags::REMOVEDIR) {
+        if let Err(errno) = renameat(&self.folder, name, &self.gone, name) {
             tracing::warn!(%errno, "a session folder could not be removed");
         }
     }
 
-    /// Wipes folders whose lock nobody holds: their server died.
+    /// Wipes what is gone: as far as that is done in this time, and the rest on a thread of its own.
+    fn wipe_gone(&self, at_once: Duration) {
+        let until = Instant::now() + at_once;
+        wipe(&self.gone, Some(until));
+        if Instant::now() < until {
+            return;
+        }
+        let Ok(gone) = self.gone.try_clone() else { return };
+        let wiping = std::thread::Builder::new().name("wipe".to_owned()).spawn(move || {
+            // Everything else comes first (nice(2); a thread has its own).
+            let _ = rustix::process::nice(LOW_PRIORITY);
+            wipe(&gone, None);
+        });
+        if let Err(error) = wiping {
+            tracing::warn!(%error, "folders of sessions that ended are wiped at the next start");
+        }
+    }
+
+    /// Takes folders away whose lock nobody holds: their server died.
     fn sweep(&self) -> Result<(), Errno> {
         let readable = open_folder(&self.folder)?;
         for entry in Dir::read_from(&readable)?.flatten() {
@@ -131,6 +168,8 @@ impl Drop for SessionFolders {
         for folder in living.into_values() {
             self.remove(&folder.name);
         }
+        // A thread would end with this process. What takes longer is left to the next start.
+        wipe(&self.gone, Some(Instant::now() + LEAVING));
     }
 }
 
@@ -148,6 +187,13 @@ pub(super) fn random_name() -> Result<String, Errno> {
 const NAME_LENGTH: usize = 32;
 /// Below the state folder; exempt from its protection, for each session owns its part.
 pub(super) const PLACE: &str = "sessions";
+/// Beside it: what nobody uses any more, until it is wiped.
+pub(super) const GONE: &str = "sessions-gone";
+/// How long a start waits for it, the end of a session, which others wait for, and the end of this server.
+const STARTING: Duration = Duration::from_millis(100);
+const ENDING: Duration = Duration::from_millis(5);
+const LEAVING: Duration = Duration::from_secs(1);
+const LOW_PRIORITY: i32 = 10;
 /// The folder of Python environments there: many files, none of them secret.
 pub(super) const ENVIRONMENTS: &str = "python";
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);

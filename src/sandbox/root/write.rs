@@ -2,14 +2,16 @@
 
 use rustix::io::Errno;
 
-use super::below::usage;
 use super::content::{Whole, digest, read_whole};
 use super::fault::{changed, fault, missing};
 use super::read::{regular, too_large};
 use super::replace::{Unplaced, put};
-use super::roots::{Root, Roots};
+use super::room::make_room;
+use super::roots::Roots;
+use crate::filter::holds_secret_mask;
+use crate::filter::masked::{REACH, mentions, secrets_in};
 use crate::gate::{Permit, Terms};
-use crate::model::{Bytes, Code, Failure, Identity, Kind, Link, Opened, Target, WriteFile, WriteMode};
+use crate::model::{Bytes, Code, Failure, Identity, Kind, Opened, Target, WriteFile, WriteMode};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -22,8 +24,8 @@ pub struct Written {
     pub created: bool,
     /// Its size in bytes.
     pub size: u64,
-    /// Its digest.
-    pub sha256: String,
+    /// Its digest; none where it holds a masked secret that the call did not bring.
+    pub sha256: Option<String>,
     /// Which object it is now.
     pub identity: Identity,
 }
@@ -32,7 +34,8 @@ impl Roots {
     /// Writes the file the permit names, atomically: old or new content, never half, also when this server or the machine dies.
     ///
     /// # Errors
-    /// `not_found` (its folder), `is_a_directory`, `already_exists`, `conflict`, `file_too_large`, `no_space`.
+    /// `not_found` (its folder), `is_a_directory`, `already_exists`, `conflict`, `file_too_large`, `no_space`, `masked_content` (a mask would
+    /// take the place of a secret, or a masked secret would be shown by what is appended to it).
     pub fn write(&self, permit: Permit<WriteFile>) -> Result<Written, Failure> {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
@@ -43,7 +46,9 @@ impl Roots {
             return Err(Failure::new(Code::AlreadyExists, format!("`{target}` exists")).hint("use mode `overwrite`, or another name"));
         }
         let mut before = Vec::new();
-        if exists && (action.mode == WriteMode::Append || action.expected_sha256.is_some()) {
+        let hides = exists && terms.manifest.filters.hides_secrets();
+        let compares = action.mode == WriteMode::Append || action.expected_sha256.is_some() || (hides && brings_masks(&action));
+        if exists && compares {
             let read =
                 read_whole(regular(&opened)?, opened.fact.size, terms.max_file_size).map_err(|errno| fault(errno, target, "read"))?;
             match read {
@@ -56,11 +61,16 @@ impl Roots {
         {
             return Err(unexpected(target, exists));
         }
+        if hides && let Some(failure) = masks_in_the_way(&action, &before, target) {
+            return Err(failure);
+        }
         if action.mode != WriteMode::Append || before.is_empty() {
             return self.put_judged(&opened, &terms, &action.content);
         }
         before.extend_from_slice(&action.content);
-        self.put_judged(&opened, &terms, &before)
+        let mut written = self.put_judged(&opened, &terms, &before)?;
+        written.sha256 = written.sha256.filter(|sha256| !hides || self.clean.secrets(&before, sha256).is_empty());
+        Ok(written)
     }
 
     /// Puts a whole content at a judged place, for verbs that have spent their permit (`save_to` of a fetch).
@@ -80,10 +90,41 @@ impl Roots {
         }
         let root = self.find(&terms.session, &target.root)?;
         make_room(&root, target, size.saturating_sub(opened.fact.size), u64::from(!exists))?;
-        self.leftovers.clean(folder);
+        self.leftovers.clean(&root, opened);
         let identity = put(folder, &name, &opened.fact, content, !root.scratch).map_err(|why| unplaced(why, target))?;
-        Ok(Written { target: target.clone(), created: !exists, size, sha256: digest(content), identity })
+        Ok(Written { target: target.clone(), created: !exists, size, sha256: Some(digest(content)), identity })
     }
+}
+
+/// Why a write of an existing file cannot be: its content holds the mask of a secret that the write would overwrite, or what it appends
+/// would make one of the rest unmasked. A mask that the file itself mentions may stay.
+pub(super) fn masks_in_the_way(action: &WriteFile, before: &[u8], target: &Target) -> Option<Failure> {
+    let failure = |why: String, hint: &str| Failure(Failure::new(Code::MaskedContent, why).hint(hint).0.rule("filters.secrets"));
+    match action.mode {
+        WriteMode::Append => {
+            let tail = before.get(before.len().saturating_sub(REACH)..).unwrap_or_default();
+            let after = secrets_in(&[tail, &action.content].concat());
+            let shows = secrets_in(tail).iter().any(|secret| !after.contains(secret));
+            shows.then(|| {
+                let why = format!("`{target}` ends with a masked secret, which the text would run into; nothing was changed");
+                failure(why, "begin the text with a line end")
+            })
+        }
+        WriteMode::Overwrite | WriteMode::Create if brings_masks(action) => {
+            let content = std::str::from_utf8(&action.content).unwrap_or_default();
+            let before_text = String::from_utf8_lossy(before);
+            let secrets = secrets_in(before);
+            let lost = secrets.iter().find(|secret| mentions(content, secret.name) > mentions(&before_text, secret.name))?;
+            let why = format!("the content holds `[SECRET:{}]`, the mask of a secret in `{target}` that it would overwrite", lost.name);
+            Some(failure(why, "change the file with edit_file, which leaves a secret alone where its mask stands in old_text and new_text"))
+        }
+        WriteMode::Overwrite | WriteMode::Create => None,
+    }
+}
+
+/// Whether a content holds what may be the mask of a secret.
+fn brings_masks(action: &WriteFile) -> bool {
+    std::str::from_utf8(&action.content).is_ok_and(holds_secret_mask)
 }
 
 /// It is not what the caller says it read.
@@ -94,11 +135,7 @@ pub(super) fn unexpected(target: &Target, exists: bool) -> Failure {
 
 /// The held folder and the name in it, for verbs that give or take names.
 pub(super) fn place(opened: &Opened) -> Result<(&Arc<OwnedFd>, String), Failure> {
-    let path = match &opened.fact.link {
-        Link::Leads(path) => path,
-        _ => &opened.target.path,
-    };
-    let Some((_, name)) = path.split_last() else {
+    let Some((_, name)) = opened.path().split_last() else {
         return Err(Failure::new(Code::RootItself, format!("`{}` is a root itself", opened.target)));
     };
     match &opened.folder {
@@ -113,19 +150,4 @@ pub(super) fn unplaced(why: Unplaced, target: &Target) -> Failure {
         Unplaced::Errno(Errno::NOENT) => missing(target),
         Unplaced::Errno(errno) => fault(errno, target, "written"),
     }
-}
-
-/// Whether a root with a quota takes this much more.
-pub(super) fn make_room(root: &Root, target: &Target, more_bytes: u64, more_files: u64) -> Result<(), Failure> {
-    let Some(quota) = root.quota else { return Ok(()) };
-    let most = quota.files.unwrap_or(u64::MAX);
-    let (bytes, files) = usage(&*root.folder, most);
-    let most_bytes = quota.bytes.unwrap_or(Bytes(u64::MAX));
-    if bytes.saturating_add(more_bytes) > most_bytes.0 || files.saturating_add(more_files) > most {
-        let bounds = [quota.bytes.map(|bytes| bytes.to_string()), quota.files.map(|files| format!("{files} files"))];
-        let bounds = bounds.into_iter().flatten().collect::<Vec<_>>().join(" and ");
-        let full = format!("`{target}` does not fit: the root `{}` may hold {bounds}", target.root);
-        return Err(Failure::new(Code::NoSpace, full).hint("delete what is not needed any more"));
-    }
-    Ok(())
 }

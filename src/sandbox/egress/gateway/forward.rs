@@ -18,7 +18,7 @@ use super::answer::Body;
 use super::ledger::{How, Line, too_large};
 use super::{Gateway, HEAD, MOST_HEADERS};
 use crate::model::{Bytes as Size, Code, Failure, HttpUrl, Refusal, Scheme};
-use crate::sandbox::egress::Denied;
+use crate::sandbox::egress::{Denied, head};
 
 impl Gateway {
     /// Judges one request, sends it on, and gives the answer's head; its body follows under the same bounds.
@@ -99,9 +99,9 @@ fn outgoing(url: &HttpUrl, request: Request<Incoming>, line: &Arc<Line>) -> Resu
     head.uri = url.target().parse::<Uri>().map_err(|e| fault(e.to_string()))?;
     head.version = Version::HTTP_11;
     head.extensions.clear();
-    let size = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>() + url.as_str().len();
-    line.send(size)?;
-    Ok(Request::from_parts(head, Counted { body, bound: Bound::Going, line: Arc::clone(line), _driver: None }))
+    let request = Request::from_parts(head, Counted { body, bound: Bound::Going, line: Arc::clone(line), _driver: None });
+    line.send(usize::try_from(head::size(&request)).unwrap_or(usize::MAX))?;
+    Ok(request)
 }
 
 /// Takes out what belongs to one connection alone (RFC 9110, section 7.6.1), and what is meant for proxies.
@@ -133,6 +133,9 @@ struct Counted {
     _driver: Option<Driver>,
 }
 
+/// Bytes around a chunk of a body whose length is not known before: its size in hex and two ends of line (RFC 9112, section 7.1).
+const CHUNK: usize = 20;
+
 #[derive(Debug, Clone, Copy)]
 enum Bound {
     /// From the program: what the call may send.
@@ -154,8 +157,9 @@ impl hyper::body::Body for Counted {
                 Poll::Pending => return Poll::Pending,
             };
             let Some(data) = frame.data_ref() else { continue };
+            let is_chunked = self.body.size_hint().exact().is_none();
             let counted = match self.bound {
-                Bound::Going => self.line.send(data.len()),
+                Bound::Going => self.line.send(data.len() + if is_chunked { CHUNK } else { 0 }),
                 Bound::Coming(most) => self.line.receive(data.len(), most),
             };
             return Poll::Ready(Some(counted.map(|()| frame).map_err(|refusal| refusal.to_string().into())));

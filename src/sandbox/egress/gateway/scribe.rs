@@ -50,7 +50,7 @@ impl Scribe for LogScribe {
     }
 
     fn sends(&self, bytes: u64) -> Result<(), Refusal> {
-        self.watch.meter.send(&self.terms.manifest, Some(&self.terms.profile), &self.terms.principal, bytes)
+        self.watch.meter.send(&self.terms.principal, self.terms.upload(), bytes)
     }
 
     fn opens(&self, contact: &Contact, how: How, refusal: Option<&Refusal>) -> Result<(), Refusal> {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal};
 
 use super::cell::oom;
@@ -81,8 +82,15 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
     let (mut started, mut server_open, mut inner_open) = (false, true, true);
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let [from_server, from_inside, gone] =
-            wait([server_open.then_some(&call.channel), inner_open.then_some(inner), Some(&pidfd)], left);
+        let heard = wait([server_open.then_some(&call.channel), inner_open.then_some(inner), Some(&pidfd)], left);
+        let [from_server, from_inside, gone] = match heard {
+            Ok(heard) => heard,
+            Err(e) => {
+                kill();
+                refused = Some(Word::Fault(format!("watching init: {e}; the program was ended, since its time could not be kept")));
+                break;
+            }
+        };
         if from_inside {
             match order::receive::<Word>(inner.as_fd()) {
                 Ok(Some((Word::Started(layers), doorway))) => {
@@ -174,12 +182,14 @@ pub(super) fn used() -> Usage {
 }
 
 /// Waits until one of the descriptors has something to read or is closed, and says which.
-fn wait(from: [Option<&OwnedFd>; 3], at_most: Duration) -> [bool; 3] {
+fn wait(from: [Option<&OwnedFd>; 3], at_most: Duration) -> Result<[bool; 3], Errno> {
     let mut fds: Vec<PollFd<'_>> = from.iter().flatten().map(|fd| PollFd::new(*fd, PollFlags::IN)).collect();
     let timeout = Timespec::try_from(at_most).ok();
-    if poll(&mut fds, timeout.as_ref()).is_err() {
-        return [false; 3];
+    match poll(&mut fds, timeout.as_ref()) {
+        // Nothing was heard, and `fds` say so.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(e) => return Err(e),
     }
     let mut polled = fds.iter();
-    from.map(|fd| fd.is_some() && polled.next().is_some_and(|fd| !fd.revents().is_empty()))
+    Ok(from.map(|fd| fd.is_some() && polled.next().is_some_and(|fd| !fd.revents().is_empty())))
 }

@@ -72,6 +72,66 @@ def _toolgate(prelude="", prelude_code=None):
         except Exception:
             return str(len(sys._current_frames()))
 
+    def instruction(error):
+        # The one that raised it, and its place: the innermost frame has it.
+        trace = error.__traceback__
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        code = trace.tb_frame.f_code
+        return code.co_code[trace.tb_lasti] if trace.tb_lasti >= 0 else -1, code.co_filename, trace.tb_lineno
+
+    def raising():
+        # The instructions by which a program raises: a statement, and where an exception is thrown into a generator.
+        found = {-1}
+
+        def generator():
+            yield
+
+        def throw(steps):
+            waiting = generator()
+            for _ in range(steps):
+                next(waiting)
+            waiting.throw(ValueError())
+
+        def statement():
+            raise ValueError
+
+        for action in (statement, lambda: throw(0), lambda: throw(1)):
+            try:
+                action()
+            except ValueError as error:
+                found.add(instruction(error)[0])
+        return found
+
+    raises = raising()
+
+    def origin(error, source):
+        # Whether something that the interpreter did failed, or a statement of the program raised what looks like it.
+        number = getattr(error, "errno", None)
+        memory = isinstance(error, MemoryError)
+        if error.__traceback__ is None:
+            # It did not parse: the compiler failed.
+            return "call"
+        for _ in range(8):
+            if error is None:
+                break
+            if isinstance(error, MemoryError) if memory else getattr(error, "errno", None) == number:
+                try:
+                    opcode, file, line = instruction(error)
+                    if opcode not in raises:
+                        # The same number says that a pipe is not ready and that no process can be started.
+                        if file == "<program>":
+                            words = source.splitlines()[line - 1]
+                            return "start" if "fork" in words or "spawn" in words else "call"
+                        starts = "/subprocess.py", "/popen_fork.py", "/multiprocessing/util.py", "/pty.py"
+                        return "start" if file.endswith(starts) else "call"
+                except MemoryError:
+                    return "call"
+                except Exception:
+                    pass
+            error = error.__cause__ or error.__context__
+        return "raise"
+
     def failed(error, source):
         def text(ask):
             # An exception is the program's own: any of its methods may raise, and its number may be too long to be said.
@@ -81,7 +141,8 @@ def _toolgate(prelude="", prelude_code=None):
                 return ""
 
         number = text(lambda: error.errno + 0)
-        fields = (text(lambda: type(error).__name__), number if number.isdigit() else "", tasks(), text(lambda: error))
+        name = "MemoryError" if isinstance(error, MemoryError) else text(lambda: type(error).__name__)
+        fields = (name.replace("\n", " "), number if number.isdigit() else "", tasks(), text(lambda: origin(error, source)), text(lambda: error))
         try:
             report(b"error", "\n".join(fields).encode("utf-8", "replace"))
         except Exception:
@@ -107,7 +168,7 @@ def _toolgate(prelude="", prelude_code=None):
         except BaseException:
             # No memory, or a broken interpreter: the bare line still says what it was, past whatever stands for standard error.
             try:
-                write(2, ("%s: %s\n" % (fields[0], fields[3])).encode("utf-8", "replace"))
+                write(2, ("%s: %s\n" % (fields[0], fields[4])).encode("utf-8", "replace"))
             except BaseException:
                 pass
 

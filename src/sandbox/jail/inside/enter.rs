@@ -12,7 +12,7 @@ use super::layers::Built;
 use super::site::Site;
 use super::trees::{self, Eyes};
 use super::{mend, raw};
-use crate::sandbox::jail::ground::Ground;
+use crate::sandbox::jail::ground::{Ground, SHARED_USER};
 use crate::sandbox::jail::order::{Order, Word};
 
 /// Takes on the other user and the namespaces that its ground has, and makes the trees of what will be shown there.
@@ -49,6 +49,7 @@ fn enter_as_root(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<
     shown.user = Some(user);
     take_namespaces(&NAMESPACES, built)?;
     built.missing("user_namespace", "off: the program has a user number of its own on the host instead, which owns nothing");
+    built.on("own_user");
     Ok(shown)
 }
 
@@ -142,6 +143,7 @@ pub(super) fn settle(order: &Order, owner: Owner, built: &mut Built) -> Result<t
     let others = NAMESPACES.iter().filter(|(name, _)| is_new(name)).fold(CloneFlags::empty(), |all, (_, flag)| all | *flag);
     nix::sched::unshare(others).map_err(|e| mend::no_namespace("mount", e))?;
     built.on("user_namespace");
+    built.missing("own_user", SHARED_USER);
     for (name, _) in NAMESPACES {
         built.on(&format!("{name}_namespace"));
     }
@@ -165,6 +167,7 @@ fn own_user_namespace(built: &mut Built) -> Result<(), Word> {
         reason: format!("the user namespace takes no map ({e}); {}", mend::namespaces()),
     })?;
     built.on("user_namespace");
+    built.missing("own_user", SHARED_USER);
     Ok(())
 }
 
@@ -178,11 +181,21 @@ fn take_namespaces(which: &[(&'static str, CloneFlags)], built: &mut Built) -> R
 
 /// For whom this process makes trees: as root for the dedicated user, else for itself.
 pub(super) fn eyes() -> Eyes {
-    if rustix::process::geteuid().is_root() {
+    if rustix::process::geteuid().is_root() && !is_alone() {
         let user = dedicated_user();
         return Eyes::Other(user, user);
     }
     Eyes::Own
+}
+
+/// Whether this is the only user there is, and an ordinary one outside: root of a user namespace that it made for itself (`unshare -r`).
+fn is_alone() -> bool {
+    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| is_one_ordinary_user(&map))
+}
+
+fn is_one_ordinary_user(map: &str) -> bool {
+    // Root that was mapped alone is still exempt from the bound on processes.
+    matches!(map.split_ascii_whitespace().collect::<Vec<_>>().as_slice(), [_, outside, "1"] if *outside != "0")
 }
 
 /// Enters a user and a mount namespace of its own, where an ordinary user may copy mounts for the jails to come.
@@ -218,17 +231,20 @@ fn dedicated_user() -> u32 {
 
 fn find_dedicated_user() -> u32 {
     const RARE: u32 = 1_993_000_000;
-    const SMALL: u32 = 65_432;
-    let mapped = |user: u32| {
-        std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| {
-            map.lines().any(|line| {
-                let mut numbers = line.split_ascii_whitespace().filter_map(|number| number.parse::<u64>().ok());
-                let (first, _, count) = (numbers.next(), numbers.next(), numbers.next());
-                first.zip(count).is_some_and(|(first, count)| (first..first.saturating_add(count)).contains(&u64::from(user)))
-            })
+    if is_mapped(RARE) { RARE } else { SMALL }
+}
+
+const SMALL: u32 = 65_432;
+
+/// Whether a user exists in our own user namespace.
+fn is_mapped(user: u32) -> bool {
+    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| {
+        map.lines().any(|line| {
+            let mut numbers = line.split_ascii_whitespace().filter_map(|number| number.parse::<u64>().ok());
+            let (first, _, count) = (numbers.next(), numbers.next(), numbers.next());
+            first.zip(count).is_some_and(|(first, count)| (first..first.saturating_add(count)).contains(&u64::from(user)))
         })
-    };
-    if mapped(RARE) { RARE } else { SMALL }
+    })
 }
 
 /// A user for the program of this very process, where the kernel counts processes by users of the host: no other call has it at the same time.
@@ -264,3 +280,21 @@ fn map_self(user: u32, group: u32) -> std::io::Result<()> {
 
 /// The number of the user and of the group inside.
 const INNER: u32 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_of_a_namespace_of_one_ordinary_user_is_that_user_and_any_other_root_is_root() {
+        for (map, expected) in [
+            ("         0       1000          1\n", true),
+            ("         0          0          1\n", false),
+            ("         0          0 4294967295\n", false),
+            ("         0       1000          1\n         1     100000      65536\n", false),
+            ("", false),
+        ] {
+            assert_eq!(is_one_ordinary_user(map), expected, "{map}");
+        }
+    }
+}

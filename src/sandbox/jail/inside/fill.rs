@@ -8,12 +8,17 @@ use std::time::{Duration, Instant};
 
 use crate::sandbox::jail::outcome::Limit;
 
-/// Weighs a folder now and then.
+/// Weighs a folder now and then, and at once where as much was taken of its disk as the folder may hold.
 #[derive(Debug)]
 pub(super) struct Fill {
     folder: PathBuf,
+    quota: u64,
     most: u64,
     next: Instant,
+    /// Before this it is not weighed, whatever the disk says: others may be filling that.
+    earliest: Instant,
+    /// The bytes that were free on its disk when it was weighed last, or the most since.
+    free: Option<u64>,
 }
 
 /// Until the first look; most calls are over by then.
@@ -29,19 +34,30 @@ const MOST_ENTRIES: u64 = 1_000_000;
 
 impl Fill {
     /// A folder that may hold so many bytes.
-    pub(super) fn new(folder: PathBuf, most: u64) -> Self {
-        Self { folder, most: most.saturating_mul(2).saturating_add(SLACK), next: Instant::now() + FIRST }
+    pub(super) fn new(folder: PathBuf, quota: u64) -> Self {
+        let (most, now) = (quota.saturating_mul(2).saturating_add(SLACK), Instant::now());
+        Self { folder, quota, most, next: now + FIRST, earliest: now, free: None }
     }
 
     /// Looks when it is time to. A bound that is passed comes back with what showed it.
     pub(super) fn look(&mut self) -> Option<(Limit, String)> {
         let now = Instant::now();
-        if now < self.next {
+        // Asked for at every look, so that what is compared is not older than the last one.
+        let fills = rustix::fs::statvfs(&self.folder).is_ok_and(|facts| self.fills(facts.f_bfree.saturating_mul(facts.f_frsize)));
+        if now < self.next && (!fills || now < self.earliest) {
             return None;
         }
         let passed = self.passed();
-        self.next = now + FIRST.max(now.elapsed() * PART);
+        let pause = now.elapsed() * PART;
+        (self.next, self.earliest, self.free) = (now + FIRST.max(pause), now + pause, None);
         passed.map(|evidence| (Limit::Disk, evidence))
+    }
+
+    /// Whether so few bytes are free by now that the folder may hold more than its quota.
+    fn fills(&mut self, free: u64) -> bool {
+        let before = self.free.map_or(free, |before| before.max(free));
+        self.free = Some(before);
+        before.saturating_sub(free) > self.quota
     }
 
     fn passed(&self) -> Option<String> {
@@ -92,10 +108,18 @@ mod tests {
     }
 
     #[test]
+    fn a_disk_that_fills_up_has_it_weighed_at_once_and_one_that_others_empty_does_not() {
+        let mut fill = Fill::new(PathBuf::from("/"), 100);
+        let seen = [1000, 950, 900, 899, 700, 1500, 1400, 1399].map(|free| fill.fills(free));
+        assert_eq!(seen, [false, false, false, true, true, false, false, true]);
+    }
+
+    #[test]
     fn it_is_looked_at_when_it_is_time_to_and_not_before() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all((0..=DEEPEST).fold(folder.path().to_owned(), |at, _| at.join("d"))).unwrap();
         let mut fill = Fill::new(folder.path().to_owned(), 0);
+        fill.quota = u64::MAX;
         fill.next = Instant::now() + Duration::from_hours(1);
         assert_eq!(fill.look(), None);
         fill.next = Instant::now();

@@ -13,7 +13,7 @@ use super::site::Site;
 use super::supervisor::{self, Handed, Streams};
 use super::trees::Eyes;
 use super::{enter, program, raw, walls, wrap};
-use crate::sandbox::jail::ground::Ground;
+use crate::sandbox::jail::ground::{Ground, SHARED_USER};
 use crate::sandbox::jail::order::{self, Order, Word};
 
 /// Serves one call, in a process of its own.
@@ -28,6 +28,11 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
         (Eyes::Other(user, _), Ground::Wrapped(_)) => Some(user),
         (Eyes::Other(..), _) => Some(enter::user_of_a_call()),
     };
+    if user.is_some() && !matches!(order.kind.ground, Ground::Wrapped(_)) {
+        built.on("own_user");
+    } else {
+        built.missing("own_user", SHARED_USER);
+    }
     let made = match &order.kind.ground {
         Ground::Wrapped(_) => Ok((None, roots)),
         _ => Site::make(order, roots, user).map(|site| (Some(site), Vec::new())),
@@ -48,7 +53,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
         }
         Ok(((inner, inside), None)) => {
             drop((inner, call));
-            Keeper { order, user, site: rest.site.as_ref(), inside: &inside }.run(program, &roots, built)
+            Keeper { order, user, site: rest.site.as_ref(), inside: &inside, group }.run(program, &roots, built)
         }
         Ok(((inner, inside), Some(child))) => {
             drop((inside, program, roots));
@@ -63,6 +68,7 @@ struct Keeper<'a> {
     user: Option<u32>,
     site: Option<&'a Site>,
     inside: &'a OwnedFd,
+    group: &'a Group,
 }
 
 impl Keeper<'_> {
@@ -92,13 +98,16 @@ impl Keeper<'_> {
                 drop(handed);
                 // The program may have the same user: it shall not read this process's memory.
                 let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-                let watch = init::watch(self.order, self.site).telling(kept, self.inside);
+                let watch = init::watch(self.order, self.site).telling(kept, self.inside).charging(self.group.cpu_time());
                 let end = init::attend(self.order, &init::Program::Child(child), &signals, watch, Reach::One(child), None);
                 // Those that the program left in the namespaces are dead with their init.
                 if let Some(wrapped) = wrapped {
                     wrapped.end();
                 }
-                say(&Word::Ended(end))
+                say(&match end {
+                    Ok(end) => Word::Ended(end),
+                    Err(fault) => fault,
+                })
             }
         }
     }

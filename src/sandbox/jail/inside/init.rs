@@ -1,5 +1,6 @@
 //! Pid 1 of the jail: builds the root, starts the program as pid 2, watches, reaps, and takes everything down with it.
 
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -25,19 +26,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 /// Runs the call as pid 1.
-pub(super) fn run(order: &Order, handed: Streams, shown: trees::Shown, built: Built, inside: &OwnedFd) -> ExitCode {
+pub(super) fn run(order: &Order, handed: Streams, shown: trees::Shown, built: Built, inside: &OwnedFd, counter: Option<File>) -> ExitCode {
     let say = |word: &Word| order::send(inside.as_fd(), word, &[]).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     if !tie(inside) {
         return ExitCode::FAILURE;
     }
-    let watch = watch(order, shown.site.as_ref()).telling(handed.is_kept(), inside);
+    let watch = watch(order, shown.site.as_ref()).telling(handed.is_kept(), inside).charging(counter);
     match started(order, handed, shown, built, inside) {
         Err(word) => say(&word),
         Ok(Step::Program(code)) => code,
-        Ok(Step::Init(child, signals)) => {
-            let end = attend(order, &Program::Child(child), &signals, watch, Reach::All, None);
-            say(&Word::Ended(end))
-        }
+        Ok(Step::Init(child, signals)) => say(&match attend(order, &Program::Child(child), &signals, watch, Reach::All, None) {
+            Ok(end) => Word::Ended(end),
+            Err(fault) => fault,
+        }),
     }
 }
 
@@ -84,11 +85,7 @@ fn started(order: &Order, handed: Streams, mut shown: trees::Shown, mut built: B
 pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> Result<Option<OwnedFd>, Word> {
     root::build(order, shown, built)?;
     nix::unistd::sethostname("jail").map_err(|e| Word::Fault(format!("naming the host: {e}")))?;
-    if built.has("proc") {
-        built.on("memory");
-    } else {
-        built.missing("memory", "bounded for each process alone: there is no /proc to add them up; mount /proc unmasked");
-    }
+    built.memory((!built.has("proc")).then_some("there is no /proc to add them up; mount /proc unmasked"));
     let unavailable = |reason| Word::Unavailable { layer: "network".to_owned(), reason };
     let doorway = order.kind.network.then(doorway::open).transpose().map_err(unavailable)?;
     built.on("network");
@@ -106,14 +103,8 @@ fn furnish_nothing(built: &mut Built) -> Result<Option<OwnedFd>, Word> {
 /// Notes what is different where programs see the host's files behind Landlock.
 pub(super) fn note_shared(built: &mut Built) {
     built.missing("proc", "off: closed by Landlock");
-    if watch::can_look_below() {
-        built.on("memory");
-    } else {
-        built.missing(
-            "memory",
-            "bounded for each process alone: `/proc` does not show which processes are whose children (CONFIG_PROC_CHILDREN)",
-        );
-    }
+    let unseen = "`/proc` does not show which processes are whose children (CONFIG_PROC_CHILDREN)";
+    built.memory((!watch::can_look_below()).then_some(unseen));
 }
 
 /// The watch over a call on its ground.
@@ -173,6 +164,12 @@ pub(super) enum Reach {
 }
 
 impl Reach {
+    /// Ends the program of which nothing can be seen any more, and says why.
+    fn give_up(self, doing: &str, why: &dyn std::fmt::Display) -> Word {
+        self.kill();
+        Word::Fault(format!("{doing}: {why}; the program was ended, since its limits could not be held"))
+    }
+
     fn kill(self) {
         match self {
             Self::All => kill_all(),
@@ -196,6 +193,9 @@ pub(super) struct Clock<'a> {
 }
 
 /// Reaps and watches until the program has ended, then kills what it left. Without a clock the supervisor keeps the time.
+///
+/// # Errors
+/// The fault for which it cannot watch any more; everything that this process can kill is dead by then.
 pub(super) fn attend(
     order: &Order,
     program: &Program,
@@ -203,7 +203,7 @@ pub(super) fn attend(
     mut watch: Watch,
     reach: Reach,
     mut clock: Option<&mut Clock<'_>>,
-) -> End {
+) -> Result<End, Word> {
     let mut end = End::default();
     let mut next_look = Instant::now() + LOOK_EVERY;
     let deadline = clock.as_ref().map(|clock| Instant::now() + clock.wall);
@@ -228,8 +228,12 @@ pub(super) fn attend(
             fds.push(PollFd::new(clock.call, PollFlags::IN));
         }
         let left = until(ended, deadline, next_look).saturating_duration_since(Instant::now());
-        let polled = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
-        let unwanted = polled.is_ok() && fds.get(heard).is_some_and(|fd| !fd.revents().is_empty());
+        match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
+            // Nothing was heard, and `fds` say so.
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(reach.give_up("waiting for the program", &e)),
+        }
+        let unwanted = fds.get(heard).is_some_and(|fd| !fd.revents().is_empty());
         while let Ok(Some(_)) = signals.read_signal() {}
         let late = deadline.is_some_and(|deadline| Instant::now() >= deadline) && ended.is_none();
         if let Some(clock) = clock.as_deref().filter(|_| late) {
@@ -255,7 +259,7 @@ pub(super) fn attend(
                 gone = true;
                 ended.get_or_insert_with(Instant::now);
             }
-            if let Some(hit) = watch.look() {
+            if let Some(hit) = watch.look().map_err(|e| reach.give_up("looking at the program", &e))? {
                 // INVARIANT: the reason is noted before the kill.
                 end.stopped = Some(hit);
                 ended.get_or_insert_with(Instant::now);
@@ -276,8 +280,10 @@ pub(super) fn attend(
         end.usage.cpu_ms += millis(used.user_time()) + millis(used.system_time());
         end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss().unsigned_abs().saturating_mul(1024));
     }
+    // What nobody has reaped was seen all the same.
+    end.usage.cpu_ms = end.usage.cpu_ms.max(watch.cpu_ms());
     end.usage.pids_peak = Some(watch.pids_peak());
-    end
+    Ok(end)
 }
 
 /// When there is something to do without anything being said. Once everything is dead, only the end of the patience is left.
@@ -320,15 +326,13 @@ pub(super) fn speaks(channel: &OwnedFd) -> bool {
 /// A signal that only a limit sends.
 fn by_signal(order: &Order, end: &End) -> Option<(Limit, String)> {
     let used = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN).ok()?;
-    let seconds = (used.user_time().tv_sec() + used.system_time().tv_sec()).unsigned_abs() + end.usage.cpu_ms / 1000;
-    let evidence = || format!("signal {} after {seconds} s of processor time", end.signal.unwrap_or_default());
-    match end.signal {
-        Some(nix::libc::SIGXCPU) => Some((Limit::Cpu, evidence())),
-        Some(nix::libc::SIGXFSZ) => Some((Limit::Fsize, "signal 25 (file size)".to_owned())),
-        // The hard limit, for a program that ignores the first signal.
-        Some(nix::libc::SIGKILL) if seconds >= order.kind.limits.cpu.as_secs().max(1) => Some((Limit::Cpu, evidence())),
-        _ => None,
-    }
+    let millis = |time: nix::sys::time::TimeVal| (time.tv_sec() * 1000 + time.tv_usec() / 1000).unsigned_abs();
+    let used = u128::from(millis(used.user_time()) + millis(used.system_time()) + end.usage.cpu_ms);
+    // A program may send itself any signal. The bound is kept by ticks, and on a machine that is shared they run ahead of what was used.
+    let is_spent = used * 2 >= order.kind.limits.cpu.as_millis().max(1000);
+    // The second is that of the hard limit, for a program that ignores the first.
+    let sent = matches!(end.signal, Some(nix::libc::SIGXCPU | nix::libc::SIGKILL));
+    (sent && is_spent).then(|| (Limit::Cpu, format!("signal {} after {used} ms of processor time", end.signal.unwrap_or_default())))
 }
 
 /// Kills every process of the namespace but this one.

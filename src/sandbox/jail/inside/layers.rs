@@ -1,5 +1,6 @@
 //! What stands so far, and whether that is enough.
 
+use crate::sandbox::jail::ground::PARTIAL_MEMORY;
 use crate::sandbox::jail::order::Word;
 use crate::sandbox::jail::spec::{Layer, Layers};
 
@@ -16,6 +17,15 @@ impl Built {
     /// Notes why a layer does not stand.
     pub(super) fn missing(&mut self, name: &str, reason: impl std::fmt::Display) {
         self.0.insert(name.to_owned(), reason.to_string());
+    }
+
+    /// Notes how far memory is bounded, once it is known whether a control group bounds it: `unseen` says why its processes cannot be added up.
+    pub(super) fn memory(&mut self, unseen: Option<&str>) {
+        match (self.has("memory_cgroup"), unseen) {
+            (true, _) => self.on("memory"),
+            (false, None) => self.missing("memory", PARTIAL_MEMORY),
+            (false, Some(why)) => self.missing("memory", format!("partial: bounded for each process alone: {why}")),
+        }
     }
 
     /// Whether a layer stands.
@@ -48,5 +58,21 @@ mod tests {
         assert!(built.shortage(&[Layer::Network]).is_none());
         let word = built.shortage(&[Layer::Network, Layer::Memory]);
         assert!(matches!(&word, Some(Word::Unavailable { layer, reason }) if layer == "memory" && reason == "no cgroup"), "{word:?}");
+    }
+
+    #[test]
+    fn memory_is_on_only_where_a_control_group_bounds_all_of_it() {
+        let state = |group: bool, unseen| {
+            let mut built = Built::default();
+            if group {
+                built.on("memory_cgroup");
+            }
+            built.memory(unseen);
+            built.all().remove("memory").unwrap()
+        };
+        assert_eq!([state(true, None), state(true, Some("no /proc"))], ["on", "on"]);
+        assert!(
+            state(false, None).starts_with("partial: ") && state(false, Some("no /proc")).starts_with("partial: bounded for each process")
+        );
     }
 }

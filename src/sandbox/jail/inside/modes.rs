@@ -1,5 +1,4 @@
-//! What no program may do to files although they are its own: give them away with its rights, hold up who opens them, or set room aside past
-//! their end.
+//! What no program may do to files although they are its own: give them away with its rights, or hold up who opens them.
 //!
 //! A file in a writable root belongs on the host to whoever runs the server, root among them: one with a set-user-id bit would run as that user,
 //! started by anybody who finds it. `nosuid` holds inside the jail alone.
@@ -10,8 +9,7 @@ use nix::libc;
 use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
 
 /// Refuses every call that makes a file with a set-user-id or set-group-id bit, or sets one, and leases on files, for which whoever opens the
-/// file next has to wait (`fcntl(2)`, `/proc/sys/fs/lease-break-time`). `openat2` has its mode behind a pointer and is not among them. Room past
-/// the end of a file is bounded by no `RLIMIT_FSIZE` and seen in no size (`fallocate(2)`).
+/// file next has to wait (`fcntl(2)`, `/proc/sys/fs/lease-break-time`). `openat2` has its mode behind a pointer and is not among them.
 ///
 /// # Errors
 /// The text of what went wrong.
@@ -27,7 +25,6 @@ pub(super) fn refused() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
             rules.entry(*call).or_default().push(rule(&[(*flags, making, making), (*flags + 1, bit, bit)])?);
         }
     }
-    rules.insert(libc::SYS_fallocate, vec![rule(&[(1, KEEP_SIZE | PUNCH_HOLE, KEEP_SIZE)])?]);
     let commands = COMMANDS.map(|command| rule(&[(1, u64::from(u32::MAX), command)]));
     rules.insert(libc::SYS_fcntl, commands.into_iter().collect::<Result<_, _>>()?);
     Ok(rules)
@@ -45,11 +42,6 @@ fn rule(conditions: &[(u8, u64, u64)]) -> Result<SeccompRule, String> {
 const BITS: [u64; 2] = [0o4000, 0o2000];
 /// `O_CREAT` and `__O_TMPFILE`: without one of them the mode is not looked at and may be anything.
 const MAKING: [u64; 2] = [libc::O_CREAT.unsigned_abs() as u64, 0o20_000_000];
-/// `FALLOC_FL_KEEP_SIZE`, which comes without room where it is for a hole.
-const KEEP_SIZE: u64 = 1;
-const PUNCH_HOLE: u64 = 2;
-/// `FS_IOC_RESVSP` and `FS_IOC_RESVSP64`, the older way to the same.
-pub(super) const RESERVING: [u64; 2] = [0x4030_5828, 0x4030_582a];
 /// `F_SETLEASE`, `F_SETDELEG` of Linux 6.19, and `F_NOTIFY`, which tells what others do in a folder.
 const COMMANDS: [u64; 3] = [1024, 1040, 1026];
 

@@ -17,7 +17,8 @@ use super::{attend, cell, cgroup, enter, init, nets, program, raw, root, walls};
 use crate::sandbox::jail::order::{self, Asked, End, Go, Groups, Order, Word};
 
 /// Builds, waits, runs one call. `seat` leads to the spawner.
-pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) -> ExitCode {
+/// `counter` counts the processor time of its group.
+pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd, counter: Option<File>) -> ExitCode {
     let mut built = Built::default();
     supervisor::note(order, lacks, &mut built);
     // A jail that cannot be made ready is not explained: the call is then made from nothing, and explains itself.
@@ -27,7 +28,7 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     if speaks_first(&jail.program, seat) {
         let Some((go, handed)) = call(seat) else { return ExitCode::SUCCESS };
         if let Some(groups) = &go.new_program {
-            return alone(&given_to(order, &go.asked), &mut built, jail, handed, groups);
+            return alone(&given_to(order, &go.asked), &mut built, jail, handed, groups, counter);
         }
         // While that one puts up its walls.
         if let Err(word) = show_roots(&given_to(order, &go.asked), &handed.roots) {
@@ -69,7 +70,7 @@ pub(super) fn run(order: &Order, owner: Owner, lacks: &Lacks, seat: &OwnedFd) ->
     drop((streams, roots, program, doorway));
     let Ok(ends) = seat.try_clone() else { return ExitCode::FAILURE };
     let clock = init::Clock { call: &call, wall: order.asked.wall, started };
-    let watch = init::watch(order, None).telling(kept, &call);
+    let watch = init::watch(order, None).telling(kept, &call).charging(counter);
     told(order, &init::Program::Joined(ends, process), &signals, watch, clock, |_| ())
 }
 
@@ -83,7 +84,10 @@ fn told(
     mut clock: init::Clock<'_>,
     more: impl FnOnce(&mut End),
 ) -> ExitCode {
-    let mut end = init::attend(order, program, signals, watch, init::Reach::All, Some(&mut clock));
+    let mut end = match init::attend(order, program, signals, watch, init::Reach::All, Some(&mut clock)) {
+        Ok(end) => end,
+        Err(fault) => return attend::tell(clock.call, &fault),
+    };
     more(&mut end);
     let word = match clock.started {
         Some(layers) => Word::Over(layers, end),
@@ -160,7 +164,7 @@ fn call(seat: &OwnedFd) -> Option<(Go, Handed)> {
 }
 
 /// Runs a call that starts an interpreter of its own.
-fn alone(order: &Order, built: &mut Built, jail: Jail, handed: Handed, groups: &Groups) -> ExitCode {
+fn alone(order: &Order, built: &mut Built, jail: Jail, handed: Handed, groups: &Groups, cpu_time: Option<File>) -> ExitCode {
     let Handed { call, program, mut roots } = handed;
     let mut files: Vec<File> = roots.split_off(order.kind.roots.len().min(roots.len())).into_iter().map(File::from).collect();
     let counter = files.split_off(groups.doors.min(files.len())).pop();
@@ -193,7 +197,7 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, handed: Handed, groups: &
             drop((program, roots, files, doorway));
             // What there is to say of its start, it says itself.
             let clock = init::Clock { call: &call, wall: order.asked.wall, started: None };
-            let watch = init::watch(order, None).telling(kept, &call);
+            let watch = init::watch(order, None).telling(kept, &call).charging(cpu_time);
             told(order, &init::Program::Child(child), &signals, watch, clock, |end| {
                 end.stopped = end.stopped.take().or_else(|| counter.as_ref().and_then(|counter| cell::oom(cgroup::counted(counter))));
                 let used = attend::used();

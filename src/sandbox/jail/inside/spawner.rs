@@ -285,8 +285,10 @@ impl Spawner {
                 }
                 match forked {
                     Ok((None, owner)) => {
-                        let kept = raw::close_all_but(owner.descriptors().chain([seat.as_raw_fd()]));
-                        let code = kept.map_or(ExitCode::FAILURE, |()| seat::run(&order, owner, &group.lacks(), &seat));
+                        let counter = group.cpu_time();
+                        let kept = owner.descriptors().chain([seat.as_raw_fd()]).chain(counter.as_ref().map(AsRawFd::as_raw_fd));
+                        let code = raw::close_all_but(kept)
+                            .map_or(ExitCode::FAILURE, |()| seat::run(&order, owner, &group.lacks(), &seat, counter));
                         // Nothing else of it is this process's to close or to remove, the group least of all.
                         std::mem::forget((group, channel, net));
                         Turn::Leave(code)

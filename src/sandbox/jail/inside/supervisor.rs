@@ -80,7 +80,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
         Err(e) => tell(&call, &Word::Fault(format!("starting init: {e}"))),
         Ok(None) => {
             drop((inner, call));
-            init::run(order, program, shown, built, &inside)
+            init::run(order, program, shown, built, &inside, group.cpu_time())
         }
         Ok(Some(child)) => {
             let rest = Rest { grouped: false, site: shown.site.take() };

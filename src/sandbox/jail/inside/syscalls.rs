@@ -12,7 +12,7 @@ use seccompiler::{
     sock_filter,
 };
 
-use super::modes;
+use super::{ioctls, modes, others};
 
 /// Puts the filter on this process and what it starts, for good. With `network` there are TCP sockets, for the doorway of the jail.
 ///
@@ -75,7 +75,15 @@ fn seated(network: bool) -> Result<BpfProgram, String> {
 /// What a process can do without before it sits in its jail: it enters that by `setns`, and which sockets it may have is for its call to say.
 fn early() -> Result<Rules, String> {
     let whatever = REFUSED.iter().filter(|call| ![libc::SYS_setns, libc::SYS_socket].contains(call)).map(|call| (*call, Vec::new()));
-    Ok(whatever.chain(modes::refused()?).collect())
+    Ok(whatever.chain(by_arguments()?).collect())
+}
+
+/// What is refused with certain arguments, the same for every call.
+fn by_arguments() -> Result<Rules, String> {
+    let mut rules = modes::refused()?;
+    rules.extend(others::refused()?);
+    rules.insert(libc::SYS_ioctl, ioctls::refused()?);
+    Ok(rules)
 }
 
 fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
@@ -86,8 +94,8 @@ fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, String> {
 
 /// The same whatever else is refused: calls that the kernel is not to have, and numbers that pass every list.
 fn with_the_rest(refused: BpfProgram) -> Result<Vec<BpfProgram>, String> {
-    let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
-    let mut programs = vec![refused, compile(absent, libc::ENOSYS)?];
+    let whole = |calls: &[i64]| calls.iter().map(|call| (*call, Vec::new())).collect();
+    let mut programs = vec![refused, compile(whole(ABSENT), libc::ENOSYS)?, compile(whole(UNSUPPORTED), libc::EOPNOTSUPP)?];
     if cfg!(target_arch = "x86_64") {
         programs.push(no_x32());
     }
@@ -110,7 +118,7 @@ fn no_x32() -> BpfProgram {
 }
 
 fn refused(network: bool) -> Result<Rules, String> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).chain(modes::refused()?).collect();
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).chain(by_arguments()?).collect();
     let when = |index: u8, op: SeccompCmpOp, value: u64| rule(&[(index, op, value)]);
     // A pair of connected sockets stays inside; a socket could reach AF_VSOCK, which no network namespace covers, a netlink
     // family, or a listening socket file that lies in a root.
@@ -123,13 +131,11 @@ fn refused(network: bool) -> Result<Rules, String> {
     if network {
         rules.insert(libc::SYS_socket, all_but_tcp()?);
     }
-    // Typing into a terminal, and other line disciplines.
-    let controls = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD].into_iter().chain(modes::RESERVING);
-    rules.insert(libc::SYS_ioctl, controls.map(|c| when(1, SeccompCmpOp::Eq, c & 0xffff_ffff)).collect::<Result<_, _>>()?);
-    // New namespaces give new capabilities over new kernel code.
-    let bits = NAMESPACE_FLAGS.iter().map(|flag| when(0, SeccompCmpOp::MaskedEq(*flag), *flag));
+    let bits = CLONE_FLAGS.iter().map(|flag| when(0, SeccompCmpOp::MaskedEq(*flag), *flag));
     rules.insert(libc::SYS_clone, bits.collect::<Result<_, _>>()?);
-    rules.insert(libc::SYS_prctl, vec![when(0, SeccompCmpOp::Eq, unsigned(libc::PR_SET_MM))?]);
+    // A process with a cookie of its own keeps everything else off the other half of its core, and is not charged for it.
+    let commands = [libc::PR_SET_MM, libc::PR_SCHED_CORE].map(|command| when(0, SeccompCmpOp::Eq, unsigned(command)));
+    rules.insert(libc::SYS_prctl, commands.into_iter().collect::<Result<_, _>>()?);
     // Asking for the personality is harmless, changing it switches off protections.
     rules.insert(libc::SYS_personality, vec![when(0, SeccompCmpOp::Ne, 0xffff_ffff)?]);
     Ok(rules)
@@ -162,8 +168,10 @@ const fn unsigned(number: i32) -> u64 {
     number.unsigned_abs() as u64
 }
 
-/// `CLONE_NEW*` for user, mount, cgroup, uts, ipc, pid, net (clone(2)).
-const NAMESPACE_FLAGS: [u64; 7] = [0x1000_0000, 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x2000_0000, 0x4000_0000];
+/// `CLONE_NEW*` for user, mount, cgroup, uts, ipc, pid, net (clone(2)): new namespaces give new capabilities over new kernel code. And
+/// `CLONE_PARENT`: a child that is handed to the parent of its maker is reaped by that, and its time is charged to nobody of the jail.
+const CLONE_FLAGS: [u64; 8] =
+    [0x1000_0000, 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x2000_0000, 0x4000_0000, unsigned(libc::CLONE_PARENT)];
 
 /// Answered as if the kernel did not have them, so that callers fall back: `clone3` hides its flags behind a pointer that no filter
 /// can follow, and so does `openat2` with the mode of a new file; the memory of a `memfd` belongs to no process that could be counted; 451 is
@@ -187,6 +195,10 @@ const ABSENT: &[i64] = &[
     libc::SYS_io_uring_register,
 ];
 
+/// Answered as if the file system could not do it: it takes any room at once, which neither a bound on what is written nor a look now and then
+/// holds. The C library then writes instead (`posix_fallocate(3)`).
+const UNSUPPORTED: &[i64] = &[libc::SYS_fallocate];
+
 /// Refused whatever the arguments are.
 const REFUSED: &[i64] = &[
     // Network.
@@ -207,6 +219,8 @@ const REFUSED: &[i64] = &[
     467,
     457,
     458,
+    // file_setattr: flags, projects, and how much is set aside at a time.
+    469,
     // Namespaces; listns.
     470,
     libc::SYS_unshare,
@@ -282,7 +296,7 @@ mod tests {
     fn the_filters_compile_and_are_short_enough_for_the_kernel() {
         for network in [false, true] {
             let programs = programs(network).unwrap();
-            assert_eq!(programs.len(), 3);
+            assert_eq!(programs.len(), 4);
             assert!(programs.iter().all(|program| program.len() < 4096), "BPF_MAXINSNS");
         }
     }
@@ -302,7 +316,9 @@ mod tests {
 
     #[test]
     fn no_call_stands_in_two_lists() {
-        let mut all: Vec<i64> = REFUSED.iter().chain(ABSENT).copied().chain(modes::refused().unwrap().into_keys()).collect();
+        let mut all: Vec<i64> = [REFUSED, ABSENT, UNSUPPORTED].concat();
+        all.extend([modes::refused().unwrap(), others::refused().unwrap()].into_iter().flat_map(BTreeMap::into_keys));
+        all.extend([libc::SYS_ioctl, libc::SYS_socketpair, libc::SYS_clone, libc::SYS_prctl, libc::SYS_personality]);
         all.sort_unstable();
         let before = all.len();
         all.dedup();

@@ -6,7 +6,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::layers::Built;
@@ -22,8 +22,13 @@ pub(super) fn limit(limits: &Limits, others: u64) -> Result<(), nix::Error> {
         setrlimit(resource, bound, bound)?;
     }
     // One second between the signal that may be caught and the one that may not.
-    let seconds = seconds(limits);
-    setrlimit(Resource::RLIMIT_CPU, seconds, seconds.saturating_add(1))
+    let seconds = within(Resource::RLIMIT_CPU, seconds(limits));
+    setrlimit(Resource::RLIMIT_CPU, seconds, within(Resource::RLIMIT_CPU, seconds.saturating_add(1)))
+}
+
+/// As much of a bound as this process may still have: whoever started the server may have set a lower one for all that it starts.
+fn within(resource: Resource, bound: u64) -> u64 {
+    getrlimit(resource).map_or(bound, |(_, hard)| bound.min(hard))
 }
 
 fn seconds(limits: &Limits) -> u64 {
@@ -41,7 +46,7 @@ pub(super) fn limit_lines(limits: &Limits) -> String {
 
 fn bounds(limits: &Limits, others: u64) -> [(Resource, u64); 11] {
     let processes = limits.processes.saturating_add(others);
-    [
+    let bounds = [
         (Resource::RLIMIT_AS, limits.memory),
         (Resource::RLIMIT_NPROC, processes),
         (Resource::RLIMIT_NOFILE, limits.open_files),
@@ -54,7 +59,8 @@ fn bounds(limits: &Limits, others: u64) -> [(Resource, u64); 11] {
         (Resource::RLIMIT_RTPRIO, 0),
         (Resource::RLIMIT_NICE, 0),
         (Resource::RLIMIT_STACK, STACK.min(limits.memory)),
-    ]
+    ];
+    bounds.map(|(resource, bound)| (resource, within(resource, bound)))
 }
 
 /// The supervisor and init count as well where they have the same user in the same user namespace.

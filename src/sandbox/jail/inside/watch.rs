@@ -2,11 +2,15 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jail process reads what the kernel shows of its children")]
 
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use super::cpu_time::{CpuTime, Id, Ticks};
 use super::fill::Fill;
-use super::{site, unnamed};
+use super::{cgroup, site, unnamed};
 use crate::sandbox::jail::order::{self, Word};
 use crate::sandbox::jail::outcome::Limit;
 use crate::sandbox::jail::spec::Limits;
@@ -18,6 +22,8 @@ pub(super) enum Seen {
     All,
     /// The descendants of the process that looks: `/proc` is the host's.
     Below,
+    /// None: the kernel does not tell whose children a process has, and it was said that nothing is added up.
+    None,
 }
 
 /// Looks at every process of the jail.
@@ -31,6 +37,10 @@ pub(super) struct Watch {
     ticks_per_second: u64,
     page: u64,
     peak: u64,
+    cpu: CpuTime,
+    /// What the control group has counted, and had when the watch began.
+    counted: Option<(File, u64)>,
+    used_ms: u64,
     /// Folders of the host's disks, where they are bounded.
     grounds: Vec<unnamed::Ground>,
     fills: Vec<Fill>,
@@ -57,7 +67,8 @@ impl Meter {
 /// One process as `/proc/PID/stat` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
-    ticks: u64,
+    ticks: Ticks,
+    start: u64,
     threads: u64,
     pages: u64,
 }
@@ -74,6 +85,9 @@ impl Watch {
             ticks_per_second: ask(nix::unistd::SysconfVar::CLK_TCK).unwrap_or(100),
             page: ask(nix::unistd::SysconfVar::PAGE_SIZE).unwrap_or(4096),
             peak: 1,
+            cpu: CpuTime::default(),
+            counted: None,
+            used_ms: 0,
             grounds: Vec::new(),
             fills: Vec::new(),
             looks: 0,
@@ -86,6 +100,12 @@ impl Watch {
         let to = is_session.then(|| channel.try_clone().ok()).flatten();
         self.meter = to.map(|to| Meter { to, told: 0 });
         self
+    }
+
+    /// The same watch, which charges what the control group counts from now on where that is more than what is seen: nothing escapes that.
+    pub(super) fn charging(self, counter: Option<File>) -> Self {
+        let file = counter.and_then(|file| cgroup::cpu_time(&file).map(|before| (file, before)));
+        Self { counted: file, ..self }
     }
 
     /// The same watch, also over a root with a quota: what lies in it, and what is held without a name on its disk. Where
@@ -101,7 +121,8 @@ impl Watch {
     /// `counts` is set the number of threads.
     pub(super) fn below(self, scratch: PathBuf, counts: bool) -> Self {
         let most = self.limits.scratch;
-        let mut watch = Self { seen: Seen::Below, scratch: Some(scratch.clone()), counts, ..self };
+        let seen = if can_look_below() { Seen::Below } else { Seen::None };
+        let mut watch = Self { seen, scratch: Some(scratch.clone()), counts, ..self };
         watch.grounds.push(unnamed::Ground::new(scratch, most).trusting());
         watch
     }
@@ -114,12 +135,18 @@ impl Watch {
         }
     }
 
-    fn pids(&self) -> Option<Vec<u32>> {
-        if self.seen == Seen::Below {
-            return descendants();
+    fn pids(&self) -> std::io::Result<Vec<u32>> {
+        match self.seen {
+            Seen::None => Ok(Vec::new()),
+            Seen::Below => descendants(),
+            Seen::All => {
+                let mut pids = Vec::new();
+                for entry in std::fs::read_dir("/proc")? {
+                    pids.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()).filter(|pid| *pid > 1));
+                }
+                Ok(pids)
+            }
         }
-        let numbers = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        Some(numbers.filter(|pid| *pid > 1).collect())
     }
 
     /// The most processes and threads seen at one time.
@@ -127,27 +154,53 @@ impl Watch {
         self.peak
     }
 
+    /// The processor time that was used by the last look, in milliseconds; 0 before the first.
+    pub(super) fn cpu_ms(&self) -> u64 {
+        self.used_ms
+    }
+
+    fn used_now(&self) -> u64 {
+        let seen = u64::try_from(u128::from(self.cpu.total()) * 1000 / u128::from(self.ticks_per_second)).unwrap_or(u64::MAX);
+        let counted = self.counted.as_ref().and_then(|(counter, before)| Some(cgroup::cpu_time(counter)?.saturating_sub(*before) / 1000));
+        seen.max(counted.unwrap_or(0))
+    }
+
     /// Looks once. A limit that is passed comes back with what showed it.
-    pub(super) fn look(&mut self) -> Option<(Limit, String)> {
-        let mut total = Process { ticks: reaped_ticks(self.ticks_per_second), threads: 0, pages: 0 };
+    ///
+    /// # Errors
+    /// Where it cannot look: what goes on unseen has no bound any more.
+    pub(super) fn look(&mut self) -> std::io::Result<Option<(Limit, String)>> {
+        let (mut threads, mut pages) = (0_u64, 0_u64);
+        let mut living: BTreeMap<Id, Ticks> = BTreeMap::new();
         let mut pids = Vec::new();
         for pid in self.pids()? {
-            let Some(process) = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok().as_deref().and_then(parse) else { continue };
-            total.ticks += process.ticks;
-            total.threads += process.threads;
-            total.pages += process.pages;
+            let stat = match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+                Ok(stat) => stat,
+                Err(e) if has_ended(&e) => continue,
+                Err(e) => return Err(e),
+            };
+            let Some(process) = parse(&stat) else { continue };
+            living.insert((pid, process.start), process.ticks);
+            threads += process.threads;
+            pages += process.pages;
             pids.push((pid, process.pages));
         }
-        self.peak = self.peak.max(total.threads);
-        let used = u128::from(total.ticks) * 1000 / u128::from(self.ticks_per_second);
+        self.cpu.note(living, reaped_ticks(self.ticks_per_second)?);
+        self.used_ms = self.used_now();
+        Ok(self.passed(threads, pages, &pids))
+    }
+
+    fn passed(&mut self, threads: u64, pages: u64, pids: &[(u32, u64)]) -> Option<(Limit, String)> {
+        self.peak = self.peak.max(threads);
+        let used = self.used_ms;
         if let Some(meter) = &mut self.meter {
-            meter.tell(u64::try_from(used).unwrap_or(u64::MAX));
+            meter.tell(used);
         }
-        if used > self.limits.cpu.as_millis() {
+        if u128::from(used) > self.limits.cpu.as_millis() {
             return Some((Limit::Cpu, format!("{used} ms of processor time over all processes")));
         }
-        if self.counts && total.threads > self.limits.processes {
-            return Some((Limit::Pids, format!("{} processes and threads", total.threads)));
+        if self.counts && threads > self.limits.processes {
+            return Some((Limit::Pids, format!("{threads} processes and threads")));
         }
         if let Some(hit) = self.scratch.as_deref().and_then(|scratch| site::weigh(scratch, &self.limits)) {
             return Some(hit);
@@ -164,7 +217,7 @@ impl Watch {
             }
         }
         // Resident pages count what processes share once for each of them; the exact sum is dear and asked for only in doubt.
-        if total.pages.saturating_mul(self.page) > self.limits.memory {
+        if pages.saturating_mul(self.page) > self.limits.memory {
             let sum: u64 = pids.iter().map(|(pid, pages)| proportional(*pid).unwrap_or(pages * self.page)).sum();
             if sum > self.limits.memory {
                 return Some((Limit::Memory, format!("{sum} bytes resident over all processes")));
@@ -177,39 +230,56 @@ impl Watch {
 /// Every so many looks the open files are looked at, which takes longer than all the rest.
 const UNNAMED_EVERY: u64 = 4;
 
+/// Whether this is said of a process that has ended.
+fn has_ended(e: &std::io::Error) -> bool {
+    e.kind() == ErrorKind::NotFound || e.raw_os_error() == Some(nix::libc::ESRCH)
+}
+
 /// The descendants of this process by the host's numbers (`proc_tid_children(5)`), itself left out.
-fn descendants() -> Option<Vec<u32>> {
-    let own: u32 = std::fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()?;
+fn descendants() -> std::io::Result<Vec<u32>> {
+    let own = std::fs::read_link("/proc/self")?;
+    let own: u32 = own.to_str().and_then(|own| own.parse().ok()).ok_or(ErrorKind::InvalidData)?;
     let mut found = children(own)?;
     let mut at = 0;
     while let Some(pid) = found.get(at) {
-        let below = children(*pid).unwrap_or_default();
+        let below = match children(*pid) {
+            Err(e) if has_ended(&e) => Vec::new(),
+            below => below?,
+        };
         found.extend(below.into_iter().filter(|pid| *pid != own));
         at += 1;
     }
-    Some(found)
+    Ok(found)
 }
 
-/// The children of every thread of a process.
-fn children(pid: u32) -> Option<Vec<u32>> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
-    let lists: Vec<String> = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok()).collect();
-    // The file is there in every kernel that was built with CONFIG_PROC_CHILDREN; without it nothing can be added up.
-    (!lists.is_empty()).then(|| {
-        lists.iter().flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
-    })
+/// The children of every thread of a process. The file is there in every kernel that was built with `CONFIG_PROC_CHILDREN`.
+fn children(pid: u32) -> std::io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    let mut ended = None;
+    let mut is_seen = false;
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        match std::fs::read_to_string(task?.path().join("children")) {
+            Ok(list) => {
+                is_seen = true;
+                found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+            }
+            Err(e) if has_ended(&e) => ended = Some(e),
+            Err(e) => return Err(e),
+        }
+    }
+    ended.filter(|_| !is_seen).map_or(Ok(found), Err)
 }
 
 /// Whether the descendants of this process can be looked at.
 pub(super) fn can_look_below() -> bool {
-    descendants().is_some()
+    descendants().is_ok()
 }
 
 /// Ends every child of this process, whoever started it, until there is none.
 pub(super) fn end_children() {
     use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
     loop {
-        let Some(found) = descendants() else { return };
+        let Ok(found) = descendants() else { return };
         for pid in found.into_iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -236,10 +306,10 @@ pub(super) fn own_threads() -> u64 {
 }
 
 /// Processor time of the children that this process has reaped.
-fn reaped_ticks(ticks_per_second: u64) -> u64 {
-    let Ok(usage) = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN) else { return 0 };
+fn reaped_ticks(ticks_per_second: u64) -> std::io::Result<u64> {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)?;
     let micros: i64 = [usage.user_time(), usage.system_time()].iter().map(|time| time.tv_sec() * 1_000_000 + time.tv_usec()).sum();
-    micros.unsigned_abs().saturating_mul(ticks_per_second) / 1_000_000
+    Ok(micros.unsigned_abs().saturating_mul(ticks_per_second) / 1_000_000)
 }
 
 /// Reads a line of `/proc/PID/stat` (`proc_pid_stat(5)`); the name in brackets may hold anything, so fields count from the last `)`.
@@ -247,9 +317,9 @@ fn parse(line: &str) -> Option<Process> {
     let (_, rest) = line.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |field: usize| fields.get(field.checked_sub(3)?)?.parse::<u64>().ok();
-    // 14..=17: own and children's time; 20: threads; 24: resident pages.
-    let ticks = (14..=17).map_while(number).sum();
-    Some(Process { ticks, threads: number(20)?, pages: number(24)? })
+    // 14 and 15: own time; 16 and 17: that of children whose end was taken; 20: threads; 22: start; 24: resident pages.
+    let ticks = Ticks { own: number(14)? + number(15)?, children: number(16)? + number(17)? };
+    Some(Process { ticks, start: number(22)?, threads: number(20)?, pages: number(24)? })
 }
 
 /// The process's share of memory; what it shares counts by the number of sharers. `None` where it may not be read.
@@ -264,9 +334,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_the_group_counts_is_charged_from_the_beginning_of_the_watch_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cpu.stat");
+        let counts = |micros: u64| std::fs::write(&path, format!("usage_usec {micros}\n")).unwrap();
+        counts(5_000_000);
+        let mut watch = Watch::new(Limits::default()).charging(File::open(&path).ok());
+        assert_eq!((watch.used_now(), watch.cpu_ms()), (0, 0));
+        counts(5_700_000);
+        assert_eq!(watch.used_now(), 700);
+        // What is seen is more where the group is of a part only.
+        watch.cpu.note(BTreeMap::from([((2, 1), Ticks { own: watch.ticks_per_second * 2, children: 0 })]), 0);
+        assert_eq!(watch.used_now(), 2000);
+        assert_eq!(Watch::new(Limits::default()).charging(None).used_now(), 0);
+    }
+
+    #[test]
     fn a_process_name_with_brackets_and_spaces_shifts_no_field() {
         let line = "7 (a) b ) c) S 1 7 7 0 -1 4194560 100 0 0 0 11 22 33 44 20 0 5 0 123 1000000 250 18446744073709551615 0";
-        assert_eq!(parse(line), Some(Process { ticks: 110, threads: 5, pages: 250 }));
+        assert_eq!(parse(line), Some(Process { ticks: Ticks { own: 33, children: 77 }, start: 123, threads: 5, pages: 250 }));
         assert_eq!(parse("7 (a"), None);
     }
 }

@@ -98,11 +98,7 @@ pub(super) fn furnish(order: &Order, built: &mut Built) -> Result<(), Word> {
     root::own_proc(built);
     built.on("filesystem");
     built.on("network");
-    if built.has("proc") {
-        built.on("memory");
-    } else {
-        built.missing("memory", "bounded for each process alone: there is no /proc to add them up");
-    }
+    built.memory((!built.has("proc")).then_some("there is no /proc to add them up"));
     Ok(())
 }
 

@@ -3,10 +3,12 @@
 mod attacks;
 mod crash;
 mod links;
+mod masking;
 mod moving;
 mod reading;
 mod searching;
 mod sessions;
+mod spelling;
 mod writing;
 
 use std::path::{Path, PathBuf};

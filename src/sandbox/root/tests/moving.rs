@@ -148,6 +148,53 @@ fn a_delete_follows_no_link_and_takes_only_what_was_judged() {
     assert_eq!(code(delete(&house, "work", true)), Code::RootItself);
 }
 
+/// Puts another content of equal length into a file, which keeps its inode and its time.
+fn swap(path: &Path) {
+    use std::os::unix::fs::MetadataExt;
+    let before = std::fs::metadata(path).unwrap();
+    let written = || {
+        std::fs::write(path, vec![b'!'; usize::try_from(before.len()).unwrap()]).unwrap();
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(before.modified().unwrap()).unwrap();
+        std::fs::metadata(path).unwrap()
+    };
+    // Some file systems stamp two changes within a few milliseconds alike.
+    let changed = |file: &std::fs::Metadata| (file.ctime(), file.ctime_nsec());
+    std::iter::repeat_with(written).find(|after| changed(after) != changed(&before)).unwrap();
+}
+
+#[test]
+fn what_was_swapped_at_equal_size_and_time_after_the_judgement_is_not_acted_on() {
+    let house = House::new();
+    let file = house.put("work/a", "judged");
+    let other = house.put("work/b", "judged");
+    let below = house.put("work/d/x/y", "judged");
+    let opened = house.look("work/a", Access::Write(Bytes(3)));
+    swap(&file);
+    assert_eq!(code(house.write_at(opened, "new", WriteMode::Overwrite, None)), Code::Conflict);
+    let opened = house.look("work/a", Access::Delete { recursive: false });
+    swap(&file);
+    assert_eq!(code(delete_opened(&house, opened, false)), Code::Conflict);
+    for swapped in [&file, &other] {
+        let opened = vec![house.look("work/a", Access::MoveFrom), house.look("work/b", Access::MoveTo)];
+        swap(swapped);
+        assert_eq!(code(rename_opened(&house, opened)), Code::Conflict, "{swapped:?}");
+    }
+    let opened = vec![house.look("work/d", Access::MoveFrom), house.look("work/e", Access::MoveTo)];
+    swap(&below);
+    assert_eq!(code(rename_opened(&house, opened)), Code::Conflict);
+    let opened = house.look("work/d", Access::Delete { recursive: true });
+    swap(&below);
+    assert_eq!(code(delete_opened(&house, opened, true)), Code::Conflict);
+    assert_eq!(["work/a", "work/b", "work/d/x/y"].map(|path| house.text(path)), ["!!!!!!"; 3]);
+    // Unchanged, each is done: our own renames of a file change its inode's time as well.
+    house.write("work/a", "new", WriteMode::Overwrite).unwrap();
+    rename(&house, "work/a", "work/b").unwrap();
+    rename(&house, "work/d", "work/e").unwrap();
+    delete(&house, "work/b", false).unwrap();
+    delete(&house, "work/e", true).unwrap();
+    assert_eq!(names(&house, "work"), Vec::<String>::new());
+}
+
 #[test]
 fn a_file_is_carried_to_another_file_system() {
     let house = House::new();

@@ -94,6 +94,54 @@ fn nothing_is_read_that_may_not_be_seen() {
 }
 
 #[test]
+fn a_long_line_is_shown_around_its_match_with_marks_where_it_is_cut() {
+    let house = House::new();
+    let fill = |count: usize| "é, ".repeat(count);
+    let shown = |content: String, query: &str| {
+        house.put("work/a", content);
+        hits(&search(&house, Some(query), None, &all_visible)).pop().unwrap().split_off("a:1:".len())
+    };
+    let middle = shown(format!("{}needle{}\r\n", fill(2000), fill(2000)), "needle");
+    assert!(middle.starts_with('…') && middle.ends_with('…') && middle.contains("é, needleé, "), "{middle}");
+    assert!((500..=520).contains(&middle.chars().count()), "{}", middle.chars().count());
+    let first = shown(format!("needle{}", fill(2000)), "needle");
+    assert!(first.starts_with("needleé") && first.ends_with('…'), "{first}");
+    let last = shown(format!("{}needle", fill(2000)), "needle$");
+    assert!(last.starts_with('…') && last.ends_with("é, needle") && last.chars().count() >= 500, "{last}");
+    // A match that is longer than what is shown is shown from its beginning.
+    let long = shown(format!("{}needle{}", fill(9), fill(2000)), "needle.*");
+    assert!(long.starts_with("…needleé, ") && long.ends_with('…'), "{long}");
+    // What fits stays as it is, and no cut goes through a word that a filter would know whole.
+    assert_eq!(shown(format!("needle {}", "a b ".repeat(123)), "needle"), format!("needle {}", "a b ".repeat(123)));
+    let key = "k3y-".repeat(25);
+    for distance in 230..260 {
+        let line = shown(format!("{}{key} {} needle", fill(2000), "x".repeat(distance)), "needle");
+        assert!(line.contains(&key) || !line.contains("k3y"), "{distance} {line}");
+        let line = shown(format!("needle {} {key}{}", "x".repeat(distance), fill(2000)), "needle");
+        assert!(line.contains(&key) || !line.contains("k3y"), "{distance} {line}");
+    }
+    // Bytes that are no text do not hide the match.
+    house.put("work/a", [b"\xff".repeat(3000), b"needle".to_vec(), b"\xff".repeat(3000)].concat());
+    assert!(hits(&search(&house, Some("needle"), None, &all_visible))[0].contains("\u{fffd}needle\u{fffd}"));
+}
+
+#[test]
+fn a_search_decodes_no_text_whose_secrets_were_not_masked() {
+    let house = House::new();
+    let text = "\u{feff}id = AKIAQ7ZT3N5WXK2VPLMR\n";
+    let wide = |bytes: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
+    for content in [wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
+        house.put("work/a", content);
+        for query in ["AKIA", "id", "."] {
+            assert_eq!(hits(&search(&house, Some(query), None, &all_visible)), Vec::<String>::new(), "{query}");
+        }
+    }
+    // The same bytes as UTF-8 are a text.
+    house.put("work/a", "\u{feff}id = 7\n");
+    assert_eq!(hits(&search(&house, Some("id"), None, &all_visible)).len(), 1);
+}
+
+#[test]
 fn a_search_is_bounded_in_results_bytes_and_time() {
     let mut house = House::new();
     house.put("work/a", "hit\n".repeat(1000));
@@ -141,7 +189,7 @@ fn facts_of_a_path_are_told_without_its_content() {
     let facts = info("work/a.txt").unwrap();
     let content = facts.content.unwrap();
     assert_eq!((facts.kind, facts.size, content.lines, content.mime_type), (Kind::File, 8, Some(2), "text/plain"));
-    assert_eq!(Some(content.sha256), house.read("work/a.txt").unwrap().sha256);
+    assert_eq!(content.sha256, house.read("work/a.txt").unwrap().sha256);
     assert_eq!(info("work").unwrap().kind, Kind::Directory);
     assert_eq!(code(info("work/none")), Code::NotFound);
 }

@@ -4,9 +4,14 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 use crate::manifest::Quota;
+use crate::sandbox::root::room::When;
 
 fn scratch(dir: &Path, quota: Option<Quota>) -> Roots {
     Roots::open(&[Place { name: "scratch".to_owned(), at: Where::Session, quota }], &[], Some(dir)).unwrap()
+}
+
+fn has_room(roots: &Roots) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(roots.room("t", "scratch", When::Now))
 }
 
 fn folders(house: &House) -> Vec<PathBuf> {
@@ -90,9 +95,9 @@ fn a_root_over_its_quota_takes_no_program_and_one_at_it_does() {
         rustix::fs::openat(&*folder, name, rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY, rustix::fs::Mode::RWXU).unwrap()
     };
     rustix::io::write(put("a"), b"12345678").unwrap();
-    assert_eq!(roots.has_room("t", "scratch"), Ok(()));
+    assert_eq!(has_room(&roots), Ok(()));
     rustix::io::write(put("b"), b"9").unwrap();
-    assert_eq!(roots.has_room("t", "scratch").unwrap_err().0.code, Code::NoSpace);
+    assert_eq!(has_room(&roots).unwrap_err().0.code, Code::NoSpace);
 }
 
 #[test]
@@ -105,15 +110,41 @@ fn what_a_program_closes_or_sets_aside_in_a_session_root_counts() {
     let closed = openat(&*folder, "closed", OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
     rustix::io::write(openat(&closed, "a", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).unwrap(), b"12345678").unwrap();
     rustix::fs::fchmod(&closed, Mode::empty()).unwrap();
-    assert_eq!(roots.has_room("t", "scratch"), Ok(()));
+    assert_eq!(has_room(&roots), Ok(()));
     let aside = openat(&*folder, "aside", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).unwrap();
-    assert_eq!(roots.has_room("t", "scratch"), Ok(()));
+    assert_eq!(has_room(&roots), Ok(()));
     if rustix::fs::fallocate(&aside, rustix::fs::FallocateFlags::KEEP_SIZE, 0, 4 << 20).is_ok() {
-        assert_eq!(roots.has_room("t", "scratch").unwrap_err().0.code, Code::NoSpace, "of no size, and it takes the disk");
+        assert_eq!(has_room(&roots).unwrap_err().0.code, Code::NoSpace, "of no size, and it takes the disk");
     }
     rustix::fs::unlinkat(&*folder, "aside", rustix::fs::AtFlags::empty()).unwrap();
     rustix::fs::fchmod(&closed, Mode::RWXU).unwrap();
     rustix::io::write(openat(&closed, "b", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).unwrap(), b"9").unwrap();
     rustix::fs::fchmod(&closed, Mode::empty()).unwrap();
-    assert_eq!(roots.has_room("t", "scratch").unwrap_err().0.code, Code::NoSpace, "whoever runs the server");
+    assert_eq!(has_room(&roots).unwrap_err().0.code, Code::NoSpace, "whoever runs the server");
+}
+
+#[test]
+fn folders_of_any_depth_and_number_hold_up_neither_a_start_nor_the_end_of_a_session() {
+    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+    let house = House::new();
+    let (state, places) = (house.path("home/state"), ["0", "1", "2"].map(|digit| digit.repeat(32)));
+    for place in &places {
+        let top = house.path("home/state/sessions").join(place);
+        std::fs::create_dir(&top).unwrap();
+        let mut at = rustix::fs::open(&top, OFlags::RDONLY, Mode::empty()).unwrap();
+        for _ in 0..6000 {
+            mkdirat(&at, "d", Mode::RWXU).unwrap();
+            at = openat(&at, "d", OFlags::RDONLY, Mode::empty()).unwrap();
+        }
+    }
+    let begun = std::time::Instant::now();
+    let opened = scratch(&state, None);
+    let took = begun.elapsed();
+    assert!(places.iter().all(|place| !house.path("home/state/sessions").join(place).exists()));
+    let gone = || std::fs::read_dir(state.join("sessions-gone")).unwrap().count();
+    while gone() > 0 {
+        std::thread::yield_now();
+    }
+    assert!(took < begun.elapsed() / 2 || took < std::time::Duration::from_millis(200), "{took:?} of {:?}", begun.elapsed());
+    drop(opened);
 }

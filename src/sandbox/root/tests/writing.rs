@@ -13,7 +13,7 @@ fn a_file_is_created_replaced_and_lengthened() {
     assert_eq!((written.created, house.text("work/a")), (false, "two\n".to_owned()));
     let written = house.write("work/a", "three\n", WriteMode::Append).unwrap();
     assert_eq!((written.size, house.text("work/a")), (10, "two\nthree\n".to_owned()));
-    assert_eq!(written.sha256, house.read("work/a").unwrap().sha256.unwrap());
+    assert_eq!(written.sha256, house.read("work/a").unwrap().sha256);
     assert_eq!(Some(written.identity), house.fact("work/a", Access::Read).identity);
     house.write("work/b", "new", WriteMode::Append).unwrap();
     house.write("work/c", "new", WriteMode::Create).unwrap();
@@ -121,7 +121,7 @@ fn an_edit_gives_its_diff_and_a_dry_run_changes_nothing() {
     assert!(edited.diff.starts_with("--- a/work/a.rs\n+++ b/work/a.rs\n@@ -1,2 +1,4 @@\n"), "{}", edited.diff);
     let edited = house.edit("work/a.rs", &[("fn b() {}", "fn b() {\n    1\n}"), ("    1", "    2")], false).unwrap();
     assert_eq!(house.text("work/a.rs"), "fn a() {}\r\nfn b() {\r\n    2\r\n}\r\n");
-    assert_eq!(Some(edited.sha256), house.read("work/a.rs").unwrap().sha256);
+    assert_eq!(edited.sha256, house.read("work/a.rs").unwrap().sha256);
 }
 
 #[test]

@@ -57,6 +57,8 @@ struct Bound {
     counter: File,
     /// What is counted in it now, where that can be asked.
     usage: Option<File>,
+    /// The processor time of all that were ever in it, where that is counted.
+    cpu_time: Option<File>,
     /// Who writes `0` to it is in.
     door: File,
     /// Where the share of a processor is set, and to what: what was used of it is forgotten when it is set again.
@@ -91,15 +93,14 @@ impl Place {
             Ok(bound) => group.memory = Some(bound),
             Err(reason) => group.lacks.memory = Some(reason),
         }
-        if !limits.shares() {
-            group.lacks.all_cpu = true;
-            return group;
-        }
+        // Also where no share needs a bound: the weight puts programs behind everything else.
+        group.lacks.all_cpu = !limits.shares();
         match &self.cpu {
             // One folder has both in version 2.
             Ok(place) if place.version == Version::Two && group.memory.is_some() => {}
             place => match place.clone().and_then(|place| make(&place, limits)) {
                 Ok(bound) => group.cpu = Some(bound),
+                Err(_) if group.lacks.all_cpu => {}
                 Err(reason) => group.lacks.cpu = Some(reason),
             },
         }
@@ -132,19 +133,30 @@ fn make(place: &Candidate, limits: &Limits) -> Result<Bound, String> {
     fs::create_dir(&folder).map_err(|e| e.to_string())?;
     let fitted = fit_out(place, &folder, limits).and_then(|counter| {
         let usage = ["memory.usage_in_bytes", "memory.current"].iter().find_map(|name| File::open(folder.join(name)).ok());
-        Ok(Bound { counter, usage, door: door(&folder)?, share: share(place, &folder, limits)?, folder: folder.clone() })
+        // Version 1 counts it in a controller that often has a hierarchy of its own, where no group of ours is.
+        let counts = if place.version == Version::Two { "cpu.stat" } else { "cpuacct.usage" };
+        let cpu_time = File::open(folder.join(counts)).ok();
+        Ok(Bound { counter, usage, cpu_time, door: door(&folder)?, share: share(place, &folder, limits)?, folder: folder.clone() })
     });
     fitted.inspect_err(|_| {
         let _ = fs::remove_dir(&folder);
     })
 }
 
-/// Sets the share of a processor, where this group has it.
+/// Sets the share of a processor and how little it weighs beside others, where this group has it.
 fn share(place: &Candidate, folder: &Path, limits: &Limits) -> Result<Option<(File, String)>, String> {
+    match (place.version, place.controller) {
+        (Version::One, find::Controller::Cpu) => drop(fs::write(folder.join("cpu.shares"), "20")),
+        (Version::Two, _) if place.has_cpu => drop(fs::write(folder.join("cpu.weight"), "2")),
+        _ => {}
+    }
+    if !limits.shares() {
+        return Ok(None);
+    }
     let quota = u64::from(limits.cpu_share).max(1).saturating_mul(PERIOD_US) / 100;
     let (name, value) = match (place.version, place.controller) {
         (Version::One, find::Controller::Cpu) => ("cpu.cfs_quota_us", quota.to_string()),
-        (Version::Two, _) if place.has_cpu && limits.shares() => ("cpu.max", format!("{quota} {PERIOD_US}")),
+        (Version::Two, _) if place.has_cpu => ("cpu.max", format!("{quota} {PERIOD_US}")),
         _ => return Ok(None),
     };
     let set = fs::OpenOptions::new().write(true).open(folder.join(name));
@@ -262,6 +274,11 @@ impl Group {
         self.memory.as_ref().map_or(0, |bound| counted(&bound.counter))
     }
 
+    /// The file that counts the processor time of its processes, for [`cpu_time`] in another process.
+    pub(super) fn cpu_time(&self) -> Option<File> {
+        [&self.memory, &self.cpu].into_iter().flatten().find_map(|bound| bound.cpu_time.as_ref()?.try_clone().ok())
+    }
+
     /// The file that counts them, for [`counted`] in another process.
     ///
     /// # Errors
@@ -282,7 +299,7 @@ pub(super) fn go_through(doors: impl IntoIterator<Item = File>) -> Result<(), St
 impl Bound {
     fn files(&self) -> impl Iterator<Item = &File> {
         let share = self.share.as_ref().map(|(file, _)| file);
-        [&self.counter, &self.door].into_iter().chain(&self.usage).chain(share)
+        [&self.counter, &self.door].into_iter().chain(&self.usage).chain(&self.cpu_time).chain(share)
     }
 
     fn is_empty(&self) -> bool {
@@ -301,6 +318,15 @@ impl Drop for Bound {
 /// How many kills such a file tells of.
 pub(super) fn counted(counter: &File) -> u64 {
     kills(&text(counter))
+}
+
+/// The processor time that such a file tells of, in microseconds.
+pub(super) fn cpu_time(counter: &File) -> Option<u64> {
+    let text = text(counter);
+    match text.lines().find_map(|line| line.strip_prefix("usage_usec ")) {
+        Some(micros) => micros.trim().parse().ok(),
+        None => text.trim().parse::<u64>().ok().map(|nanos| nanos / 1000),
+    }
 }
 
 /// The first half KiB of a file of the kernel, as it is now.
@@ -326,6 +352,18 @@ mod tests {
         assert_eq!(kills(""), 0);
     }
 
+    #[test]
+    fn processor_time_is_read_from_both_versions() {
+        let read = |text: &str| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            cpu_time(&file)
+        };
+        assert_eq!(read("usage_usec 1234567\nuser_usec 1000000\nsystem_usec 234567\n"), Some(1_234_567));
+        assert_eq!(read("1234567890\n"), Some(1_234_567));
+        assert_eq!(read(""), None);
+    }
+
     fn written(version: Version, controller: Controller, has_cpu: bool, limits: &Limits) -> Vec<(String, String)> {
         let folder = tempfile::tempdir().unwrap();
         for there in ["memory.events", "memory.oom_control", "cpu.stat", "cpu.max", "cpu.cfs_quota_us"] {
@@ -349,7 +387,7 @@ mod tests {
         let told = |all: &[(&str, &str)]| all.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>();
         assert_eq!(
             written(Version::Two, Controller::Memory, true, &limits),
-            told(&[("cpu.max", "25000 100000"), ("memory.max", "1000"), ("memory.swap.max", "0"), ("pids.max", "9")])
+            told(&[("cpu.max", "25000 100000"), ("cpu.weight", "2"), ("memory.max", "1000"), ("memory.swap.max", "0"), ("pids.max", "9")])
         );
         assert_eq!(
             written(Version::Two, Controller::Memory, false, &limits),
@@ -357,7 +395,7 @@ mod tests {
         );
         assert_eq!(
             written(Version::One, Controller::Cpu, false, &limits),
-            told(&[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "25000")])
+            told(&[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "25000"), ("cpu.shares", "20")])
         );
         assert_eq!(
             written(Version::One, Controller::Memory, false, &limits),
@@ -377,7 +415,7 @@ mod tests {
             let share = share(&candidate, &folder, &limits).unwrap();
             let file = |name: &str| File::open(folder.join(name)).ok();
             let counter = file("memory.oom_control").or_else(|| file("cpu.stat")).unwrap();
-            Bound { counter, usage: file("memory.usage_in_bytes"), door: door(&folder).unwrap(), share, folder }
+            Bound { counter, usage: file("memory.usage_in_bytes"), cpu_time: None, door: door(&folder).unwrap(), share, folder }
         };
         let memory = [("memory.oom_control", "oom_kill 0\n"), ("memory.usage_in_bytes", "4096\n"), ("tasks", ""), ("cgroup.procs", "")];
         let cpu = [("cpu.stat", "nr_throttled 3\n"), ("cpu.cfs_quota_us", ""), ("tasks", ""), ("cgroup.procs", "")];

@@ -1,0 +1,233 @@
+//! Secrets of files where the manifest masks them: contents and files that hold none are remembered, and large files are masked as they
+//! are read.
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::ops::{Range, RangeInclusive};
+use std::sync::{Mutex, PoisonError};
+
+use super::content::line_ends;
+use super::seen::Version;
+use crate::filter::masked::{REACH, Secret, secrets_in, secrets_in_any_encoding, with_masks, within};
+use crate::model::{Code, Failure, Target};
+
+/// What was looked through and holds no secret.
+#[derive(Debug, Default)]
+pub(super) struct Clean(Mutex<HashSet<Known>>);
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Known {
+    /// A content, by its digest, read as the text it is.
+    Text(String),
+    /// A content, by its digest, read in every encoding.
+    AnyEncoding(String),
+    /// A file as it was at a moment.
+    File(Version),
+}
+
+/// Entries that are remembered; about 150 bytes each.
+const REMEMBERED: usize = 32 * 1024;
+
+impl Clean {
+    /// The secrets in a content with this digest.
+    pub(super) fn secrets(&self, content: &[u8], sha256: &str) -> Vec<Secret> {
+        self.look(Known::Text(sha256.to_owned()), || secrets_in(content))
+    }
+
+    /// The names of the secrets that a content with this digest shows to a reader that decodes it.
+    pub(super) fn names(&self, content: &[u8], sha256: &str) -> Vec<&'static str> {
+        self.look(Known::AnyEncoding(sha256.to_owned()), || secrets_in_any_encoding(content))
+    }
+
+    /// Whether a file is known to hold none.
+    pub(super) fn holds(&self, file: &Version) -> bool {
+        self.lock().contains(&Known::File(file.clone()))
+    }
+
+    /// Remembers that a file holds none.
+    pub(super) fn remember(&self, file: Version) {
+        self.insert(Known::File(file));
+    }
+
+    fn look<T>(&self, key: Known, find: impl FnOnce() -> Vec<T>) -> Vec<T> {
+        if self.lock().contains(&key) {
+            return Vec::new();
+        }
+        let found = find();
+        if found.is_empty() {
+            self.insert(key);
+        }
+        found
+    }
+
+    fn insert(&self, key: Known) {
+        let mut known = self.lock();
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(key);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The answer where a form was asked for that no mask can stand in.
+pub(super) fn no_form(target: &Target, names: &[&'static str]) -> Failure {
+    let mut names: Vec<&str> = names.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    let held = format!("`{target}` holds secrets ({}), which are masked in text and would be shown in this form", names.join(", "));
+    let failure = Failure::new(Code::MaskedContent, held).hint("where the file is UTF-8, read it as text, with any `offset` and `limit`");
+    Failure(failure.0.rule("filters.secrets"))
+}
+
+/// A secret that was masked in a file, by the lines it is on.
+#[derive(Debug)]
+pub(super) struct MaskedLines {
+    pub name: &'static str,
+    pub lines: RangeInclusive<u64>,
+}
+
+/// The bytes of a reader with masks in the place of secrets. Each piece is looked through with what is around it, so that the size of a
+/// file does not matter and no secret lies between two pieces.
+#[derive(Debug)]
+pub(super) struct MaskedReader<R> {
+    inner: R,
+    /// Bytes as they were read; the first `passed` were handed out and are kept as the beginning of what follows.
+    raw: Vec<u8>,
+    passed: usize,
+    /// Masked bytes to hand out, from `at` on.
+    ready: Vec<u8>,
+    at: usize,
+    ended: bool,
+    line: u64,
+    masked: Vec<MaskedLines>,
+    /// Bytes of the next piece, at least.
+    piece: usize,
+}
+
+/// Bytes of the first piece, and of a later one at most: of many files only the beginning is read.
+const PIECES: (usize, usize) = (64 * 1024, 1 << 20);
+
+impl<R: Read> MaskedReader<R> {
+    pub(super) fn new(inner: R) -> Self {
+        Self { inner, raw: Vec::new(), passed: 0, ready: Vec::new(), at: 0, ended: false, line: 1, masked: Vec::new(), piece: PIECES.0 }
+    }
+
+    /// Whether the whole was read and no secret was in it.
+    pub(super) fn is_clean(&self) -> bool {
+        self.ended && self.raw.len() == self.passed && self.masked.is_empty()
+    }
+
+    /// The secrets that were met.
+    pub(super) fn into_masked(self) -> Vec<MaskedLines> {
+        self.masked
+    }
+
+    /// Makes the next piece ready; false at the end.
+    fn advance(&mut self) -> io::Result<bool> {
+        if !self.ended {
+            let missing = (self.passed + self.piece + REACH).saturating_sub(self.raw.len());
+            self.piece = (self.piece * 2).min(PIECES.1);
+            let read = self.inner.by_ref().take(missing as u64).read_to_end(&mut self.raw)?;
+            self.ended = read < missing;
+        }
+        let secrets = secrets_in(&self.raw);
+        let mut cut = if self.ended { self.raw.len() } else { self.raw.len() - REACH };
+        // A piece ends before a secret, not within it.
+        if let Some(secret) = secrets.iter().find(|secret| secret.at.start > self.passed && secret.at.start < cut && cut < secret.at.end) {
+            cut = secret.at.start;
+        }
+        let piece = self.raw.get(self.passed..cut).unwrap_or_default();
+        let secrets = within(&secrets, self.passed..cut);
+        self.ready = with_masks(piece, &secrets).0;
+        self.at = 0;
+        let mut from = 0;
+        let ends = |part: Range<usize>| line_ends(piece.get(part).unwrap_or_default());
+        for secret in &secrets {
+            let first = self.line + ends(from..secret.at.start);
+            self.line = first + ends(secret.at.clone());
+            self.masked.push(MaskedLines { name: secret.name, lines: first..=self.line });
+            from = secret.at.end;
+        }
+        self.line += ends(from..piece.len());
+        let kept = cut.saturating_sub(REACH);
+        self.raw.drain(..kept);
+        self.passed = cut - kept;
+        Ok(!self.ready.is_empty())
+    }
+}
+
+impl<R: Read> Read for MaskedReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.ready.len() && !self.advance()? {
+            return Ok(0);
+        }
+        let count = self.ready.get(self.at..).unwrap_or_default().read(buffer)?;
+        self.at += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "AKIAQ7ZT3N5WXK2VPLMR";
+
+    fn pem(lines: usize) -> String {
+        let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n".repeat(lines);
+        format!("-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----\n")
+    }
+
+    fn masked(content: &[u8]) -> (Vec<u8>, Vec<(&'static str, RangeInclusive<u64>)>) {
+        let mut reader = MaskedReader::new(content);
+        let mut out = Vec::new();
+        reader.read_to_end(&mut out).unwrap();
+        assert_eq!(reader.is_clean(), reader.masked.is_empty());
+        (out, reader.masked.into_iter().map(|secret| (secret.name, secret.lines)).collect())
+    }
+
+    const PIECE: usize = PIECES.0;
+
+    #[test]
+    fn a_secret_between_two_pieces_is_masked_as_anywhere_else() {
+        let pem = pem(60);
+        for secret in [KEY, pem.trim_end()] {
+            for before in [secret.len() - 1, secret.len() / 2, 1, 0] {
+                let length = PIECE - before;
+                let filler = format!("{}{}\n", "x y\n".repeat((length - 1) / 4), " ".repeat((length - 1) % 4));
+                let content = format!("{filler}{secret}\n{filler}{secret}\nend\n");
+                let whole = with_masks(content.as_bytes(), &secrets_in(content.as_bytes())).0;
+                let (out, lines) = masked(content.as_bytes());
+                assert!(out == whole, "{before} bytes before the end of the piece");
+                let (first, long) = (filler.lines().count() as u64 + 1, secret.lines().count() as u64 - 1);
+                let second = first + long + 1 + filler.lines().count() as u64;
+                assert_eq!(lines.into_iter().map(|(_, lines)| lines).collect::<Vec<_>>(), [first..=first + long, second..=second + long]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_holds_no_secret_comes_as_it_is() {
+        let content: Vec<u8> = (0..=250_u8).cycle().take(3 * PIECE + 17).collect();
+        assert!(masked(&content) == (content.clone(), Vec::new()));
+        assert_eq!(masked(b""), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_content_is_looked_through_once_while_it_holds_nothing() {
+        let clean = Clean::default();
+        let looked = std::cell::Cell::new(0);
+        let look = |found: &[u8]| {
+            clean.look(Known::Text("digest".to_owned()), || {
+                looked.set(looked.get() + 1);
+                found.to_vec()
+            })
+        };
+        assert_eq!((look(b"x"), look(b""), look(b"x")), (b"x".to_vec(), Vec::new(), Vec::new()));
+        assert_eq!(looked.get(), 2);
+    }
+}

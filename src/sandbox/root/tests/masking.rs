@@ -1,0 +1,270 @@
+//! Files with secrets, where the manifest masks them: what is shown, searched and edited is the masked text.
+
+use super::*;
+
+const PEM: &str =
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\nq7Wxnc2V8bRyHsJ4kPz5Tg3L\n-----END PRIVATE KEY-----";
+const CLOUD: &str = "AKIAQ7ZT3N5WXK2VPLMR";
+const OTHER: &str = "AKIAZ4XW9R2QTN7VBKDF";
+const PASSWORD: &str = "tG4#xw8Kd!Zq1nPy";
+
+/// Lines that hold three secrets, one of them over four lines.
+fn settings() -> String {
+    format!("# app\nkey: |\n{PEM}\nid = {CLOUD}\ndb_password = {PASSWORD}\nport = 1\n")
+}
+
+fn masked_pem() -> String {
+    ["[SECRET:pem]"; 4].join("\n")
+}
+
+#[test]
+fn an_edit_is_made_around_masks_and_carries_them_along() {
+    let pem = masked_pem();
+    for (edits, expected) in [
+        (vec![("port = 1", "port = 2")], settings().replace("port = 1", "port = 2")),
+        // Masks in the passage and in the new text.
+        (
+            vec![("id = [SECRET:aws-access-key]\n", "id = [SECRET:aws-access-key] # old\n")],
+            settings().replace(CLOUD, &format!("{CLOUD} # old")),
+        ),
+        (
+            vec![("password = [SECRET:credential]\nport = 1", "password = [SECRET:credential]\nport = 9")],
+            settings().replace("port = 1", "port = 9"),
+        ),
+        (vec![(&format!("key: |\n{pem}\n"), &format!("private_key: |\n{pem}\n"))], settings().replace("key: |", "private_key: |")),
+        // Two edits, the second of which finds what the first made.
+        (
+            vec![("id = ", "aws_id = "), ("aws_id = [SECRET:aws-access-key]", "id2 = [SECRET:aws-access-key]")],
+            settings().replace("id = ", "id2 = "),
+        ),
+        // A secret that is replaced or taken out on purpose.
+        (vec![("db_password = [SECRET:credential]", "db_password = ${PASSWORD}")], settings().replace(PASSWORD, "${PASSWORD}")),
+        (vec![(&format!("{pem}\n"), "")], settings().replace(&format!("{PEM}\n"), "")),
+        (vec![("[SECRET:credential]", "[EMAIL_1]")], settings().replace(PASSWORD, "[EMAIL_1]")),
+    ] {
+        for line_end in ["\n", "\r\n"] {
+            let house = House::new();
+            house.put("work/a", settings().replace('\n', line_end));
+            let dry = house.edit("work/a", &edits, true).unwrap();
+            let done = house.edit("work/a", &edits, false).unwrap();
+            assert_eq!(house.text("work/a"), expected.replace('\n', line_end), "{edits:?}");
+            assert_eq!((dry.diff, dry.size), (done.diff.clone(), done.size));
+            assert!(![CLOUD, PASSWORD, "MIIEvQ"].iter().any(|secret| done.diff.contains(secret)), "{}", done.diff);
+        }
+    }
+}
+
+#[test]
+fn a_mask_takes_the_place_of_no_secret_and_an_edit_shows_none() {
+    let pem = masked_pem();
+    for (edits, expected) in [
+        // Not in the passage, or more often than there, or one of another secret.
+        (vec![("port = 1", "port = [SECRET:credential]")], Code::MaskedContent),
+        (vec![("port = 1", "copy = [SECRET:aws-access-key]")], Code::MaskedContent),
+        (vec![("= [SECRET:credential]", "= [SECRET:credential]\nagain_password = [SECRET:credential]")], Code::MaskedContent),
+        (vec![("= [SECRET:credential]", "= [SECRET:password]")], Code::MaskedContent),
+        (vec![(&*pem, "[SECRET:pem]")], Code::MaskedContent),
+        // A passage that takes a part of a mask.
+        (vec![("[SECRET:pem]\nid", "id")], Code::EditMismatch),
+        (vec![("[SECRET:aws", "x")], Code::EditMismatch),
+        (vec![("access-key]", "x")], Code::EditMismatch),
+        // The value stays and what made it a secret goes, in one edit or in several.
+        (vec![("db_password = ", "note ")], Code::MaskedContent),
+        (vec![("db_password = [SECRET:credential]", "note [SECRET:credential]")], Code::MaskedContent),
+        (vec![("db_password = ", "note "), ("note ", "remark ")], Code::MaskedContent),
+        (vec![("id = ", "id = x")], Code::MaskedContent),
+        (vec![("[SECRET:aws-access-key]\n", "[SECRET:aws-access-key]x\n")], Code::MaskedContent),
+        (vec![("db_password = ", "db_password = EXAMPLE")], Code::MaskedContent),
+        // What is hidden is not found.
+        (vec![(CLOUD, "x")], Code::EditMismatch),
+        (vec![("AKIAQ7", "x")], Code::EditMismatch),
+        (vec![("db_password = t", "x")], Code::EditMismatch),
+        (vec![("db_password = ", "note "), ("note tG4#", "x")], Code::EditMismatch),
+    ] {
+        let house = House::new();
+        house.put("work/a", settings());
+        for dry_run in [true, false] {
+            let failure = house.edit("work/a", &edits, dry_run).unwrap_err();
+            assert_eq!(failure.0.code, expected, "{edits:?}: {failure}");
+            assert!(![CLOUD, PASSWORD, "MIIEvQ"].iter().any(|secret| failure.to_string().contains(secret)), "{failure}");
+        }
+        assert_eq!(house.text("work/a"), settings());
+    }
+}
+
+#[test]
+fn right_and_wrong_guesses_of_a_secret_are_answered_alike() {
+    let house = House::new();
+    house.put("work/a", settings());
+    for edits in [
+        |guess: &str| vec![(format!("id = {guess}"), "id = x".to_owned())],
+        |guess: &str| vec![(guess.get(..8).unwrap().to_owned(), "x".to_owned())],
+        |guess: &str| vec![("[SECRET:aws-access-key]".to_owned(), guess.to_owned())],
+        |guess: &str| vec![("id = [SECRET:aws-access-key]".to_owned(), format!("id = {guess}\nold = {guess}"))],
+    ] {
+        let answers = [CLOUD, OTHER].map(|guess| {
+            let edits = edits(guess);
+            let edits: Vec<(&str, &str)> = edits.iter().map(|(old, new)| (old.as_str(), new.as_str())).collect();
+            format!("{:?}", house.edit("work/a", &edits, true)).replace(guess, "GUESS").replace(guess.get(..8).unwrap(), "GUESS")
+        });
+        assert_eq!(answers[0], answers[1]);
+    }
+}
+
+#[test]
+fn several_equal_masks_are_carried_in_their_order_or_not_at_all() {
+    let house = House::new();
+    let content = format!("a = {CLOUD}\nb = {OTHER}\nexample: [SECRET:aws-access-key]\n");
+    house.put("work/a", &content);
+    let mask = "[SECRET:aws-access-key]";
+    let swapped = [(&*format!("a = {mask}\nb = {mask}\n"), &*format!("first = {mask}\nsecond = {mask}\n"))];
+    house.edit("work/a", &swapped, false).unwrap();
+    assert_eq!(house.text("work/a"), content.replace("a = ", "first = ").replace("b = ", "second = "));
+    // Which of the two would stay, nothing says.
+    let one = [(&*format!("first = {mask}\nsecond = {mask}\n"), &*format!("one = {mask}\n"))];
+    assert_eq!(code(house.edit("work/a", &one, false)), Code::MaskedContent);
+    // The last is no mask but a text like one.
+    house.edit("work/a", &[(&*format!("example: {mask}"), &*format!("sample: {mask}"))], false).unwrap();
+    let both = [(&*format!("= {mask}\nsample: {mask}"), &*format!("= {mask}\nas in: {mask}"))];
+    house.edit("work/a", &both, false).unwrap();
+    assert_eq!(house.text("work/a"), format!("first = {CLOUD}\nsecond = {OTHER}\nas in: {mask}\n"));
+    let all = [Edit { old_text: format!("= {mask}"), new_text: format!(": {mask}"), replace_all: true }];
+    let action = EditFile { path: call_path("work/a"), edits: all.into(), dry_run: false };
+    house.roots.edit(house.permit(action, vec![house.look("work/a", Access::Edit)])).unwrap();
+    assert_eq!(house.text("work/a"), format!("first : {CLOUD}\nsecond : {OTHER}\nas in: {mask}\n"));
+}
+
+#[test]
+fn a_mask_of_several_lines_is_told_from_a_text_like_it_beside_it() {
+    let house = House::new();
+    let cut_off = PEM.rsplit_once('\n').unwrap().0;
+    house.put("work/a", format!("[SECRET:pem]\n{PEM}\n\n{cut_off}\n"));
+    let (four, three) = (masked_pem(), ["[SECRET:pem]"; 3].join("\n"));
+    assert_eq!(text(house.read("work/a")), format!("[SECRET:pem]\n{four}\n\n{three}\n"));
+    house.edit("work/a", &[(&*format!("{four}\n\n{three}\n"), &*format!("{four}\n-\n{three}\n"))], false).unwrap();
+    let content = format!("[SECRET:pem]\n{PEM}\n-\n{cut_off}\n");
+    assert_eq!(house.text("work/a"), content);
+    // One line of a mask stands for none of its secret, and neither do all lines but one.
+    for new in ["[SECRET:pem]", &*three] {
+        assert_eq!(code(house.edit("work/a", &[(&*format!("\n{four}\n-"), &*format!("\n{new}\n-"))], false)), Code::MaskedContent, "{new}");
+    }
+    assert_eq!(house.text("work/a"), content);
+}
+
+#[test]
+fn a_text_that_mentions_masks_is_an_ordinary_text() {
+    let house = House::new();
+    let content = "Keys are shown as [SECRET:aws-access-key], people as [EMAIL_1].\n";
+    house.write("work/docs.md", content, WriteMode::Create).unwrap();
+    house.edit("work/docs.md", &[("people as [EMAIL_1]", "people as [EMAIL_2] and [SECRET:pem]")], false).unwrap();
+    house.write("work/docs.md", &format!("{content}{content}"), WriteMode::Overwrite).unwrap();
+    house.write("work/docs.md", content, WriteMode::Append).unwrap();
+    assert_eq!(text(house.read("work/docs.md")), content.repeat(3));
+    // With a secret beside: what the file mentions already may stay, and no more.
+    house.put("work/mixed", format!("{content}{CLOUD}\n"));
+    let mask = "[SECRET:aws-access-key]";
+    assert_eq!(code(house.write("work/mixed", &format!("{content}{mask}\n"), WriteMode::Overwrite)), Code::MaskedContent);
+    assert_eq!(house.text("work/mixed"), format!("{content}{CLOUD}\n"));
+    house.write("work/mixed", content, WriteMode::Overwrite).unwrap();
+    assert_eq!(house.text("work/mixed"), content);
+}
+
+#[test]
+fn a_write_puts_no_mask_over_a_secret_and_appends_nothing_to_one() {
+    let house = House::new();
+    house.put("work/a", settings());
+    let shown = text(house.read("work/a"));
+    for content in [shown.as_str(), "id = [SECRET:aws-access-key]\n"] {
+        assert_eq!(code(house.write("work/a", content, WriteMode::Overwrite)), Code::MaskedContent);
+    }
+    assert_eq!(house.text("work/a"), settings());
+    house.write("work/copy", &shown, WriteMode::Overwrite).unwrap();
+    house.write("work/a", "all = new\n", WriteMode::Overwrite).unwrap();
+    assert_eq!(house.text("work/a"), "all = new\n");
+
+    let end = format!("id = {CLOUD}");
+    house.put("work/end", &end);
+    assert_eq!(code(house.write("work/end", "x", WriteMode::Append)), Code::MaskedContent);
+    let written = house.write("work/end", "\nport = 1\n", WriteMode::Append).unwrap();
+    assert_eq!((house.text("work/end"), written.sha256), (format!("{end}\nport = 1\n"), None));
+}
+
+#[test]
+fn where_the_manifest_masks_nothing_files_are_their_bytes() {
+    let mut house = House::new();
+    let mut manifest = crate::manifest::Manifest::default();
+    manifest.filters.secrets = crate::filter::Treatment::Mark;
+    house.terms.manifest = Arc::new(manifest);
+    house.put("work/a", settings());
+    let reading = house.read("work/a").unwrap();
+    assert_eq!((reading.content, reading.masked), (Content::Text(settings()), None));
+    house.edit("work/a", &[(&format!("id = {CLOUD}"), "id = [SECRET:aws-access-key]")], false).unwrap();
+    house.write("work/a", "id = [SECRET:aws-access-key]\n", WriteMode::Overwrite).unwrap();
+}
+
+#[test]
+fn what_is_shown_of_a_file_names_the_masks_in_it_and_no_others() {
+    let mut house = House::new();
+    house.put("work/a", settings());
+    for (offset, limit, names) in [
+        (1, None, vec!["pem", "aws-access-key", "credential"]),
+        (1, Some(2), vec![]),
+        (4, Some(1), vec!["pem"]),
+        (7, Some(1), vec!["aws-access-key"]),
+    ] {
+        assert_eq!(house.read_lines("work/a", offset, limit).unwrap().masked, Some(names), "{offset}");
+    }
+    let edited = house.edit("work/a", &[("port = 1", "port = 2")], true).unwrap();
+    assert_eq!(edited.masked, Some(vec!["pem", "aws-access-key", "credential"]), "{}", edited.diff);
+    // An answer that ends within a secret ends within its mask.
+    house.terms.max_answer = Bytes(20);
+    house.put("work/line", format!("x {CLOUD} y"));
+    let reading = house.read("work/line").unwrap();
+    assert_eq!((reading.content, reading.cut_inside), (Content::Text("x [SECRET:aws-access".to_owned()), true));
+}
+
+#[test]
+fn a_file_that_changed_a_moment_ago_is_not_known_by_its_facts() {
+    let house = House::new();
+    let path = house.put("work/a", "x");
+    let file = std::fs::File::open(path).unwrap();
+    let seen = super::super::seen::Seen::of(&file).unwrap();
+    assert_eq!(seen.version(), None);
+    let old = super::super::seen::Seen { ctime_ns: seen.ctime_ns - 2_000_000_000, ..seen };
+    assert!(old.version().is_some());
+    let touched = super::super::seen::Seen { ctime_ns: old.ctime_ns + 1, ..old };
+    assert_ne!(touched.version(), old.version());
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(96))]
+    #[test]
+    fn no_edits_of_what_is_shown_show_what_is_hidden(
+        edits in proptest::collection::vec((0_usize..200, 1_usize..60, "|x|note |\n|\"|>|=|password = |-----BEGIN PRIVATE KEY-----\n|-----END X-----|[A-Z0-9]{1,4}|\\[SECRET:pem\\]\n|\\[SECRET:credential\\]|\\[SECRET:aws-access-key\\]", proptest::bool::ANY), 1..4),
+    ) {
+        let house = House::new();
+        house.put("work/a", settings());
+        let pieces: Vec<String> = PEM.lines().skip(1).take(2).chain([CLOUD, PASSWORD])
+            .flat_map(|value| (0..value.len() - 6).map(|at| value.get(at..at + 7).unwrap().to_owned()))
+            .collect();
+        let hides = |what: &str| !pieces.iter().any(|piece| what.contains(piece));
+        for (start, length, put, keeps) in edits {
+            let shown = text(house.read("work/a"));
+            let start = start.min(shown.len() - 1);
+            let old = shown.get(start..(start + length).min(shown.len())).unwrap();
+            let new = if keeps { format!("{old}{put}") } else { put };
+            for dry_run in [true, false] {
+                let answer = house.edit("work/a", &[(old, &new)], dry_run);
+                proptest::prop_assert!(hides(&format!("{answer:?}")), "{old:?} {new:?}: {answer:?}");
+            }
+            let shown = text(house.read("work/a"));
+            proptest::prop_assert!(hides(&shown), "{old:?} {new:?}: {shown}");
+            // A mask stands for a secret that is still there: none was written in the place of one.
+            let masks = |name: &str| crate::filter::masked::mentions(&house.text("work/a"), name);
+            proptest::prop_assert_eq!(["pem", "aws-access-key", "credential"].map(masks), [0; 3], "{:?} {:?}", old, new);
+            if shown.is_empty() {
+                break;
+            }
+        }
+    }
+}
