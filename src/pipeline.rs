@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
 use tracing::Instrument;
 
 use crate::audit::{Entry, Reply, Status};
-use crate::filter::{Filtered, Known, holds_mask};
+use crate::filter::{Filtered, Known};
 use crate::gate::{Admitted, Asker, Case, Door, Granted, Settled};
 use crate::house::House;
 use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
@@ -74,19 +75,21 @@ impl From<Failure> for End {
 async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, asker: &dyn Asker, stage: Stage) -> Result<Turn, End> {
     // 3, 4. Which tool, and may this caller use it now? The call is counted, whatever it holds, unless it repeats one that was.
     let tool = house.tool(&call.tool);
-    let mut pending = door.pending(call, asker);
-    let awaited = door.is_awaited(pending.as_ref(), &call.caller);
+    let mut brought = door.brought(call, asker);
+    let awaited = door.is_awaited(brought.as_ref(), call);
     let Admitted { capability, mut reservation } = door.admit(call, tool.map(Tool::spec), awaited)?;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
 
     // 5. Arguments become an action, or a refusal that names the argument. Pure.
-    let action = plan(&capability, tool, call)?;
+    let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref())?)?;
+    entry.takes(&action)?;
 
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
-    let screened = capability.screen(&action)?;
+    let mut screened = capability.screen(&action)?;
     let action = screened.as_judged(action);
     let definition = house.definition(tool);
     let (mut opened, mut facts) = look(house, door, &call.caller.session, &action, &screened).await?;
+    screened.take_spelling(&facts);
     let mut granted = loop {
         let (opened_now, facts_now) = (&opened, &facts);
         let case = Case {
@@ -98,14 +101,14 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
             opened: opened_now,
             definition: &definition,
         };
-        let preview = || house.sandbox().preview(&action, opened_now);
-        match door.settle(&case, entry, pending.clone(), &preview, house.sandbox(), asker).await? {
+        let preview = || house.sandbox().preview(&action, opened_now, &door.manifest().filters, capability.timeout).boxed();
+        match door.settle(&case, entry, brought.take(), &preview, house.sandbox(), asker).await? {
             Settled::Granted(granted) => break *granted,
             Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
             Settled::Doomed(failure) => return Err(failure.into()),
-            // Each time round, the same question was ended in another call.
-            Settled::Again(brought) => {
-                pending = brought;
+            // Each time round, a person has answered, or the same question was ended in another call.
+            Settled::Again(next) => {
+                brought = next;
                 (opened, facts) = look(house, door, &call.caller.session, &action, &screened).await?;
             }
         }
@@ -160,27 +163,6 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     Ok(Turn::Answer(filtered, status))
 }
 
-fn plan(capability: &Capability, tool: &dyn Tool, call: &ToolCall) -> Result<Action, Refusal> {
-    let action = tool.plan(capability.check_arguments(&call.arguments, call.malformed.as_deref())?)?;
-    refuse_masks(&action)?;
-    Ok(action)
-}
-
-/// A text that was masked on its way to the model must not come back and take the place of what was masked.
-fn refuse_masks(action: &Action) -> Result<(), Refusal> {
-    let masked = match action {
-        Action::WriteFile(write) => std::str::from_utf8(&write.content).is_ok_and(holds_mask),
-        Action::EditFile(edit) => edit.edits.iter().any(|edit| holds_mask(&edit.new_text)),
-        _ => false,
-    };
-    if masked {
-        return Err(Refusal::new(Code::MaskedContent, "the content holds the mask of a secret, which would overwrite the secret itself")
-            .rule("filters.secrets")
-            .hint("change the file with edit_file around the masked part, and leave that part alone"));
-    }
-    Ok(())
-}
-
 async fn look(house: &House, door: &Door, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {
     let accesses: Vec<_> = action.touches().into_iter().map(|touch| touch.access).collect();
     let opened = house.sandbox().look(session, &screened.targets, &accesses, door.manifest().files.symlinks)?;
@@ -226,19 +208,16 @@ async fn execute(
     stage: Stage,
 ) -> Result<crate::model::Output, End> {
     let time = time_of(door, capability, granted.permit.action());
-    let cancel = stage.cancel.clone();
+    let (cancel, stop) = (stage.cancel.clone(), door.stop());
     let mut work = std::pin::pin!(tool.execute(granted.permit, house.sandbox(), stage));
     let end = tokio::select! {
         biased;
-        done = &mut work => match done {
-            Ok(output) if !output.is_error || !cancel.is_cancelled() => return Ok(output),
-            Err(failure) if !cancel.is_cancelled() => return Err(failure.into()),
-            // The tool has heard of it first.
-            _ => return Err(tokio::select! {
-                biased;
-                () = door.killed() => pulled(),
-                () = std::future::ready(()) => cancelled(),
-            }),
+        done = &mut work => return match done {
+            Ok(output) if !output.is_error => Ok(output),
+            // The tool was ended before this stage saw the stop: the emergency stop ends programs itself.
+            _ if stop.is_cancelled() || door.is_killed() => Err(pulled()),
+            _ if cancel.is_cancelled() => Err(cancelled()),
+            done => done.map_err(End::from),
         },
         () = tokio::time::sleep(time) => {
             let why = format!("the call ran longer than its {} s", time.as_secs());

@@ -1,4 +1,5 @@
-//! Stage 4: may this caller use this tool now? The call is counted, whatever it holds and whatever becomes of it.
+//! Stage 4: may this caller use this tool now? The call is counted, whatever it holds and whatever becomes of it; one that is refused for its
+//! rate is not, or a client that tries again too early would never pass again.
 
 use super::door::Door;
 use super::rates::{self, Reservation, millis, uncounted};
@@ -23,17 +24,16 @@ impl Door {
         let caller = &call.caller;
         let profile = caller.profile.as_deref();
         let counts = &self.shared.counts;
-        let count = |tool: &str, windows: &[Window]| {
-            let key = format!("{}\0{}\0{tool}", caller.principal, profile.unwrap_or_default());
-            counts.call(&key, windows).map_err(|fault| uncounted(&fault))
-        };
         let (mut calls, mut tool_calls) = (Vec::new(), Vec::new());
         if !repeats {
-            calls = count("", &rates::windows_of_profile(&self.manifest, profile))?;
-            let of_tool = spec.map(|spec| (spec.name, rates::windows_of_tool(&self.manifest, spec.name)));
-            if let Some((tool, windows)) = of_tool.filter(|(_, windows)| !windows.is_empty()) {
-                tool_calls = count(tool, &windows)?;
-            }
+            let key = |tool: &str| format!("{}\0{}\0{tool}", caller.principal, profile.unwrap_or_default());
+            let (all, windows) = (key(""), rates::windows_of_profile(&self.manifest, profile));
+            let of_tool = spec.map(|spec| (key(spec.name), rates::windows_of_tool(&self.manifest, spec.name)));
+            let counted = match of_tool.filter(|(_, windows)| !windows.is_empty()) {
+                Some((tool, of_tool)) => counts.call([(&*all, &*windows), (&*tool, &*of_tool)]).map(Into::into),
+                None => counts.call([(&*all, &*windows)]).map(|[calls]| (calls, Vec::new())),
+            };
+            (calls, tool_calls) = counted.map_err(|fault| uncounted(&fault))?;
         }
         let ask = rates::ask(&self.manifest, profile, call);
         let standing = counts.reserve(&caller.principal, &ask).map_err(|fault| uncounted(&fault))?;

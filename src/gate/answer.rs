@@ -43,6 +43,23 @@ impl Door {
         self.consume(case, entry, &verdict, pending, lasting)
     }
 
+    /// Refuses a call whose question a person has answered and that is none any more, as what it is about has changed. A no closes it.
+    pub(super) fn overtaken(&self, entry: &Entry, pending: &Pending, response: Option<&Value>) -> Refusal {
+        let code = Code::ApprovalMismatch;
+        note(entry, Event::ApprovalAnswered, pending, json!({"reason": code}));
+        if (is_no(response) || pending.operator)
+            && let Err(fault) = self.shared.state.use_once(&pending.id, self.kept(pending))
+        {
+            tracing::error!(%fault, "a question that was overtaken could not be closed");
+        }
+        if pending.operator {
+            self.forget(pending);
+        }
+        Refusal::new(code, "what was approved is not what is there now: the call, a file or the manifest changed")
+            .rule("approvals")
+            .hint("nothing was done; call again to be asked anew")
+    }
+
     /// Uses an approval up, and gives the permit.
     pub(super) fn consume(
         &self,
@@ -123,7 +140,7 @@ pub(super) fn note(entry: &Entry, event: Event, pending: &Pending, facts: Value)
 pub(super) fn note_id(entry: &Entry, event: Event, id: &str, facts: Value) {
     let mut all = Map::from_iter([("approval".to_owned(), json!(id))]);
     if let Value::Object(facts) = facts {
-        all.extend(facts);
+        all.extend(facts.into_iter().filter(|(_, fact)| !fact.as_array().is_some_and(Vec::is_empty)));
     }
     if let Err(fault) = entry.note(event, all) {
         // The start of the call is recorded before it acts; that record decides, not this one.

@@ -6,13 +6,15 @@ use super::answer::nobody;
 use super::asker::Asker;
 use super::crowd::End;
 use super::door::Door;
-use super::pending::{Bound, Pending, code};
+use super::pending::{Bound, Pending, call_digest, code};
 use super::question::{self, Preview};
 use super::rates::{HOUR, Millis, uncounted};
 use super::settle::{Case, Settled, warnings};
 use crate::audit::counts::Window;
 use crate::audit::token;
+use crate::manifest::Remember;
 use crate::model::{Action, Channel, Code, Level, Question, Refusal};
+use crate::policy::{effect, python_network, python_roots, remember};
 
 /// How long a sealed state opens after its question has ended.
 pub(super) const LATE: Duration = Duration::from_hours(1);
@@ -68,11 +70,12 @@ impl Door {
         Bound {
             principal: &caller.principal,
             session: &caller.session,
+            profile: &case.capability.profile,
             tool: case.capability.spec.name,
             definition: case.definition,
             arguments: &case.call.arguments,
             opened: case.opened,
-            content_sha256: preview.sha256.as_deref(),
+            contents: &preview.contents,
             level: level.into(),
             manifest_sha256: &self.manifest_sha256,
         }
@@ -87,7 +90,8 @@ impl Door {
         let (id, code) = random().map_err(|_| nobody())?;
         let asked = self.tick();
         let expires = asked.seconds().saturating_add(self.open_for() / 1000);
-        Ok(Pending { id, binding, principal: case.call.caller.principal.clone(), expires, asked, code, ..Pending::default() })
+        let (principal, call) = (case.call.caller.principal.clone(), call_digest(case.call));
+        Ok(Pending { id, binding, principal, call, expires, asked, code, ..Pending::default() })
     }
 
     pub(super) fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
@@ -100,8 +104,15 @@ impl Door {
     pub(super) fn text(&self, case: &Case<'_>, preview: &Preview, level: Level, code: Option<&str>) -> String {
         let now_ns = i128::from(self.tick().seconds()) * 1_000_000_000;
         let mut text = question::text(case.action, case.opened, preview, level, now_ns, code, self.manifest.filters.secrets);
-        if matches!(case.action, Action::RunPython(_)) && crate::policy::python_network(&self.manifest, &case.capability.profile) {
-            text = question::reaching(&text, &self.manifest.network);
+        let capability = case.capability;
+        if matches!(case.action, Action::RunPython(_)) {
+            text = question::seeing(&text, &python_roots(&self.manifest, &capability.profile));
+            if python_network(&self.manifest, &capability.profile) {
+                text = question::reaching(&text, &self.manifest.network);
+            }
+        }
+        if effect::moves_into_scratch(capability, case.action, &case.screened.targets) {
+            text = question::first(&text, "What is moved is deleted when the session ends");
         }
         if self.intake(&case.call.caller.session).0 {
             text.push_str("\nThis session has taken in content from outside: what it asks for now may be a stranger's wish.");
@@ -113,6 +124,9 @@ impl Door {
             text.push_str("\nIts arguments carry: ");
             text.push_str(&told.join(", "));
             text.push('.');
+        }
+        if matches!(case.action, Action::RunPython(_)) && remember(capability) == Remember::Envelope {
+            text.push_str("\n`session` allows any program in the same folders and network until the session ends.");
         }
         for warning in warnings(case) {
             text.push_str("\nThe static check warns:");

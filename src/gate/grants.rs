@@ -17,9 +17,12 @@ pub struct GrantKey {
     pub principal: String,
     /// In which session.
     pub session: String,
+    /// Under which profile: the roots and the network of a program are the profile's.
+    #[serde(default)]
+    pub profile: String,
     /// Which tool.
     pub tool: String,
-    /// On what: `ROOT/rest`, the URL, the digest of the code, or `envelope`.
+    /// On what, as [`crate::policy::Verdict::grant`] has it.
     pub target: String,
     /// Under which manifest (SHA-256).
     pub manifest: String,
@@ -32,8 +35,8 @@ pub struct GrantKey {
 #[derive(Debug)]
 pub struct Grants(Arc<Counts>);
 
-/// Device, inode and time of the last change, the last as a text: JSON numbers are not that long.
-type Object = Option<(u64, u64, String)>;
+/// Device, inode, and the times of the last change of content and inode, as texts: JSON numbers are not that long.
+type Object = Option<(u64, u64, String, String)>;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Kept {
@@ -127,7 +130,7 @@ impl Grants {
 }
 
 fn object(identity: Option<&Identity>) -> Object {
-    identity.map(|identity| (identity.device, identity.inode, identity.mtime_ns.to_string()))
+    identity.map(|identity| (identity.device, identity.inode, identity.mtime_ns.to_string(), identity.ctime_ns.to_string()))
 }
 
 #[cfg(test)]
@@ -147,6 +150,7 @@ mod tests {
         GrantKey {
             principal: text("p"),
             session: text("s"),
+            profile: text("f"),
             tool: text("write_file"),
             target: text(target),
             manifest: text("m"),
@@ -155,7 +159,7 @@ mod tests {
     }
 
     fn object(mtime_ns: i128) -> Vec<Option<Identity>> {
-        vec![Some(Identity { device: 1, inode: 2, mtime_ns })]
+        vec![Some(Identity { device: 1, inode: 2, mtime_ns, ctime_ns: mtime_ns })]
     }
 
     #[test]
@@ -167,6 +171,9 @@ mod tests {
         assert!(grants.fits(&key("work/a"), &object(2)));
         assert!(!grants.fits(&key("work/a"), &object(3)));
         assert!(!grants.fits(&key("work/a"), &object(2)), "it does not come back");
+        grants.keep(key("work/a"), &object(3));
+        let swapped = vec![Some(Identity { device: 1, inode: 2, mtime_ns: 3, ctime_ns: 4 })];
+        assert!(!grants.fits(&key("work/a"), &swapped), "the content was changed and its time set back");
         assert!(!grants.fits(&key("work/ab"), &object(2)));
     }
 
@@ -178,6 +185,7 @@ mod tests {
         for other in [
             GrantKey { session: "t".to_owned(), ..key("work/a") },
             GrantKey { principal: "q".to_owned(), ..key("work/a") },
+            GrantKey { profile: "g".to_owned(), ..key("work/a") },
             GrantKey { manifest: "n".to_owned(), ..key("work/a") },
             GrantKey { definition: "e".to_owned(), ..key("work/a") },
             GrantKey { tool: "delete_file".to_owned(), ..key("work/a") },

@@ -29,4 +29,4 @@ pub use question::Preview;
 pub use rates::{Meter, Millis, Reservation};
 pub use reload::{Taken, Waiting};
 pub use review::Reviewers;
-pub use settle::{Case, Granted, Settled};
+pub use settle::{Brought, Case, Granted, Previewing, Settled};

@@ -11,8 +11,8 @@ use super::crowd::full;
 use super::door::Door;
 use super::pending::Pending;
 use super::question::Preview;
-use super::settle::{Case, Settled, refusal};
-use crate::audit::{Answered, Ask, Entry, Event, Say};
+use super::settle::{Brought, Case, Settled, led_to, refusal};
+use crate::audit::{Answered, Ask, Entry, Event, Say, persons};
 use crate::model::{Code, Level, Question, Refusal};
 use crate::policy::{Answer, AnswerChannel, Decision, Response, State, Verdict, judge};
 
@@ -40,19 +40,19 @@ impl Door {
         &self,
         case: &Case<'_>,
         entry: &Entry,
-        brought: Option<Pending>,
+        brought: Option<Brought>,
         wanted: Asked<'_>,
         mut state: State,
         asker: &dyn Asker,
     ) -> Result<Settled, Refusal> {
         let waits = asker.waits();
         let repeated = brought.is_some();
-        if repeated && case.call.repeat.as_ref().is_some_and(|repeat| repeat.answer.is_some()) {
+        if brought.as_ref().is_some_and(|brought| brought.answer.is_some()) {
             let refusal = Refusal::new(Code::ApprovalWrongChannel, "this call is approved on the operator's channel alone");
             return Err(refusal.rule("approvals").hint("nothing was done; call again without an answer and wait for the operator"));
         }
         let pending = match brought {
-            Some(pending) => pending,
+            Some(Brought { pending, .. }) => pending,
             None => self.queue(case, entry, &wanted, &state, waits)?,
         };
         let began = Instant::now();
@@ -62,7 +62,11 @@ impl Door {
             let answers = self.shared.state.answers(&pending.id).map_err(|_| nobody())?;
             if answers.is_empty() && self.shared.state.was_used(&pending.id).map_err(|_| nobody())? {
                 // Between two looks the same call elsewhere has taken the answer, and the question with it: nothing more comes.
-                return Ok(Settled::Again(Some(pending)));
+                return Ok(Settled::Again(Some(Brought::waiting(pending))));
+            }
+            if seen != usize::MAX && answers.len() > seen {
+                // It came while this call waited: what is there now is what it is compared with and what is acted on.
+                return Ok(Settled::Again(Some(Brought::waiting(pending))));
             }
             let is_over = pending.is_over(self.tick());
             let over = is_over && answers.is_empty();
@@ -78,7 +82,7 @@ impl Door {
                         return Ok(settled);
                     }
                     // The twin of a call whose yes lasts: a grant may hold for it now.
-                    Decision::Deny if verdict.code == Code::ApprovalReplayed => return Ok(Settled::Again(Some(pending))),
+                    Decision::Deny if verdict.code == Code::ApprovalReplayed => return Ok(Settled::Again(Some(Brought::waiting(pending)))),
                     Decision::Deny => return Err(self.refused(entry, &pending, &verdict)),
                     Decision::Ask => {}
                 }
@@ -90,6 +94,8 @@ impl Door {
                 return Err(Refusal::new(Code::ApprovalExpired, "no operator answered in time, or one was still lacking"));
             }
             if waits == Waits::Repeated && (!repeated || began.elapsed() >= self.hold()) {
+                // A call that comes back and has waited its turn may do so once more.
+                let pending = Pending { turn: pending.turn.saturating_add(u32::from(repeated)), ..pending };
                 return self.come_back(case, &wanted, &pending, asker);
             }
             if began.elapsed() >= HEARTBEAT * beats {
@@ -154,7 +160,7 @@ impl Door {
             entry,
             Event::ApprovalRequested,
             &pending,
-            json!({"level": wanted.level, "channel": "operator", "reason": wanted.verdict.code}),
+            json!({"level": wanted.level, "channel": "operator", "reason": wanted.verdict.code, "leads_to": led_to(case)}),
         );
         queue.put_ask(&ask).map_err(|fault| {
             tracing::error!(%fault, "a question could not be put into the operator's queue");
@@ -178,7 +184,12 @@ impl Door {
         Ok(Answer {
             channel: AnswerChannel::Operator,
             response: refused.then(|| Response { action: "decline".to_owned(), ..Response::default() }),
-            approvers: answers.iter().filter(|answered| answered.say != Say::Deny).map(|answered| answered.operator.clone()).collect(),
+            // Two operators of whom one enrolled the other are one person.
+            approvers: persons(answers)
+                .into_iter()
+                .filter(|answered| answered.say != Say::Deny)
+                .map(|answered| answered.operator.clone())
+                .collect(),
             code: None,
             binding: shown.clone(),
             binding_now,
@@ -206,7 +217,7 @@ impl Door {
     }
 
     /// Takes a question out of the queue.
-    fn forget(&self, pending: &Pending) {
+    pub(super) fn forget(&self, pending: &Pending) {
         if let Err(fault) = self.shared.state.drop_ask(&pending.id) {
             tracing::warn!(%fault, "a question could not be taken out of the operator's queue");
         }

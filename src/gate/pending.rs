@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::rates::Millis;
 use crate::audit::counts::Tick;
-use crate::model::{Kind, Opened};
+use crate::model::{Entry, Kind, Opened, ToolCall};
 use crate::policy::Review;
 
 /// What a repeated call brings back, sealed. It is not secret (the code stands in the text as well), it is bound.
@@ -20,6 +20,12 @@ pub struct Pending {
     pub binding: String,
     /// Who was asked for.
     pub principal: String,
+    /// Digest of the call it was asked about, as [`call_digest`] has it.
+    #[serde(default)]
+    pub call: String,
+    /// How often the call has come back and waited; each time it may come back uncounted once more.
+    #[serde(default)]
+    pub turn: u32,
     /// When it ends, in seconds since 1970.
     pub expires: u64,
     /// When it was asked, by all clocks. One without is over.
@@ -36,6 +42,11 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// Whether it was asked about this very call: the same caller, tool and arguments.
+    pub(super) fn is_for(&self, call: &ToolCall) -> bool {
+        self.principal == call.caller.principal && self.call == call_digest(call)
+    }
+
     /// How long it is open.
     pub(super) const fn span(&self) -> Millis {
         self.expires.saturating_sub(self.asked.seconds()).saturating_mul(1000)
@@ -59,6 +70,8 @@ pub struct Bound<'a> {
     pub principal: &'a str,
     /// In which session.
     pub session: &'a str,
+    /// Under which profile.
+    pub profile: &'a str,
     /// Which tool.
     pub tool: &'a str,
     /// Digest of what the client was told of the tool: a yes to one definition is none to another.
@@ -67,8 +80,8 @@ pub struct Bound<'a> {
     pub arguments: &'a Map<String, Value>,
     /// The opened targets.
     pub opened: &'a [Opened],
-    /// Digest of the present content, where the question shows it.
-    pub content_sha256: Option<&'a str>,
+    /// Digest of the present content of each target that is a file.
+    pub contents: &'a [Option<String>],
     /// The level it was asked at.
     pub level: u8,
     /// The manifest in force.
@@ -78,16 +91,17 @@ pub struct Bound<'a> {
 impl Bound<'_> {
     /// The digest: SHA-256 over the JSON form with sorted names (the map of `serde_json` keeps them so), as hex.
     pub fn digest(&self) -> String {
-        let targets: Vec<Value> = self.opened.iter().map(target).collect();
+        let contents = self.contents.iter().map(Option::as_deref).chain(std::iter::repeat(None));
+        let targets: Vec<Value> = self.opened.iter().zip(contents).map(|(opened, content)| target(opened, content)).collect();
         let bound = json!({
-            "v": 1,
+            "v": 2,
             "principal": self.principal,
             "session": self.session,
+            "profile": self.profile,
             "tool": self.tool,
             "definition": self.definition,
             "arguments": self.arguments,
             "targets": targets,
-            "content_sha256": self.content_sha256,
             "level": self.level,
             "manifest_sha256": self.manifest_sha256,
         });
@@ -95,12 +109,21 @@ impl Bound<'_> {
     }
 }
 
-fn target(opened: &Opened) -> Value {
+/// Digest of a call: who calls which tool with which arguments.
+pub(super) fn call_digest(call: &ToolCall) -> String {
+    let whole = json!([call.caller.principal, call.tool, call.arguments]);
+    hex(&Sha256::digest(whole.to_string().as_bytes()))
+}
+
+fn target(opened: &Opened, content: Option<&str>) -> Value {
     let fact = &opened.fact;
     let identity = fact.identity.map(|id| json!([id.device, id.inode, id.mtime_ns.to_string()]));
-    let below: Vec<String> = fact.below.iter().map(|entry| entry.path.to_string()).collect();
+    // Where nothing tells the content, the time that only the kernel sets tells of a change. A folder's entries are compared one by one.
+    let unread = content.is_none() && fact.kind != Kind::Directory;
+    let changed = fact.identity.filter(|_| unread).map(|id| id.ctime_ns.to_string());
     json!({
         "target": opened.target.to_string(),
+        "leads_to": opened.led_to().map(|led| led.to_string()),
         "kind": match fact.kind {
             Kind::Absent => "absent",
             Kind::File => "file",
@@ -110,8 +133,23 @@ fn target(opened: &Opened) -> Value {
         },
         "size": fact.size,
         "identity": identity,
-        "below": below,
+        "changed": changed,
+        "sha256": content,
+        "below": below(&fact.below),
     })
+}
+
+/// Digest of all below a folder: path, kind, object, size and times of each entry, whatever the order in which they were found.
+fn below(entries: &[Entry]) -> String {
+    let mut lines: Vec<String> = entries
+        .iter()
+        .map(|entry| {
+            let identity = entry.identity.map(|id| (id.device, id.inode, id.mtime_ns.to_string(), id.ctime_ns.to_string()));
+            json!([entry.path.to_string(), format!("{:?}", entry.kind), entry.size, identity]).to_string()
+        })
+        .collect();
+    lines.sort_unstable();
+    hex(&Sha256::digest(lines.join("\n").as_bytes()))
 }
 
 /// Bytes as lower-case hex.
@@ -131,29 +169,37 @@ pub fn code() -> std::io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Identity, PathFact, RelPath, Target};
+    use crate::model::{Identity, Link, PathFact, RelPath, Target};
 
-    fn plain<'a>(arguments: &'a Map<String, Value>, opened: &'a [Opened]) -> Bound<'a> {
-        let content_sha256 = Some("d");
+    fn plain<'a>(arguments: &'a Map<String, Value>, opened: &'a [Opened], contents: &'a [Option<String>]) -> Bound<'a> {
         Bound {
             principal: "p",
             session: "s",
+            profile: "f",
             tool: "t",
             definition: "e",
             arguments,
             opened,
-            content_sha256,
+            contents,
             level: 2,
             manifest_sha256: "m",
         }
     }
 
+    const IDENTITY: Identity = Identity { device: 1, inode: 2, mtime_ns: 3, ctime_ns: 4 };
+
     fn opened(change: impl FnOnce(&mut PathFact)) -> [Opened; 1] {
-        let mut fact = PathFact { size: 5, identity: Some(Identity { device: 1, inode: 2, mtime_ns: 3 }), ..PathFact::of(Kind::File) };
+        let mut fact = PathFact { size: 5, identity: Some(IDENTITY), ..PathFact::of(Kind::File) };
         change(&mut fact);
         let root = std::sync::Arc::new(rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap());
         let target = Target { root: "w".to_owned(), path: RelPath::parse("a").unwrap() };
         [Opened { target, fact, root, folder: None, object: None }]
+    }
+
+    fn entry(change: impl FnOnce(&mut Entry)) -> [Opened; 1] {
+        let mut entry = Entry { path: RelPath::ROOT.join("x"), kind: Kind::File, size: 1, identity: Some(IDENTITY), protected: false };
+        change(&mut entry);
+        opened(|fact| (fact.kind, fact.below) = (Kind::Directory, vec![entry]))
     }
 
     #[test]
@@ -162,39 +208,54 @@ mod tests {
         let (args, other_args) = (arguments("x"), arguments("y"));
         let more_args = args.clone().into_iter().chain([("mode".to_owned(), json!("append"))]).collect();
         let same = opened(|_| ());
-        let first = plain(&args, &same).digest();
-        assert_eq!(first, plain(&args, &opened(|_| ())).digest(), "the same is the same");
-        let identity = |device, inode, mtime_ns| Some(Identity { device, inode, mtime_ns });
+        let content = [Some("d".to_owned())];
+        let first = plain(&args, &same, &content).digest();
+        assert_eq!(first, plain(&args, &opened(|_| ()), &content).digest(), "the same is the same");
+        let touched = opened(|fact| fact.identity = Some(Identity { ctime_ns: 9, ..IDENTITY }));
+        assert_eq!(first, plain(&args, &touched, &content).digest(), "a file whose content was read is that content");
         let targets = [
             opened(|fact| fact.size = 6),
-            opened(|fact| fact.identity = identity(9, 2, 3)),
-            opened(|fact| fact.identity = identity(1, 9, 3)),
-            opened(|fact| fact.identity = identity(1, 2, 9)),
+            opened(|fact| fact.identity = Some(Identity { device: 9, ..IDENTITY })),
+            opened(|fact| fact.identity = Some(Identity { inode: 9, ..IDENTITY })),
+            opened(|fact| fact.identity = Some(Identity { mtime_ns: 9, ..IDENTITY })),
             opened(|fact| fact.identity = None),
             opened(|fact| fact.kind = Kind::Directory),
-            opened(|fact| fact.below.push(crate::model::Entry { path: RelPath::ROOT.join("x"), kind: Kind::File, protected: false })),
+            opened(|fact| fact.link = Link::Leads(RelPath::ROOT.join("b"))),
+            opened(|fact| fact.link = Link::Leads(RelPath::ROOT.join("c"))),
+            entry(|_| ()),
+            entry(|entry| entry.path = RelPath::ROOT.join("y")),
+            entry(|entry| entry.kind = Kind::Directory),
+            entry(|entry| entry.size = 2),
+            entry(|entry| entry.identity = Some(Identity { inode: 9, ..IDENTITY })),
+            entry(|entry| entry.identity = Some(Identity { mtime_ns: 9, ..IDENTITY })),
+            entry(|entry| entry.identity = Some(Identity { ctime_ns: 9, ..IDENTITY })),
         ];
         let with = |change: &dyn Fn(&mut Bound<'_>)| {
-            let mut bound = plain(&args, &same);
+            let mut bound = plain(&args, &same, &content);
             change(&mut bound);
             bound.digest()
         };
         let others = [
-            plain(&other_args, &same).digest(),
-            plain(&more_args, &same).digest(),
-            plain(&args, &[]).digest(),
+            plain(&other_args, &same, &content).digest(),
+            plain(&more_args, &same, &content).digest(),
+            plain(&args, &[], &content).digest(),
+            plain(&args, &same, &[]).digest(),
+            plain(&args, &same, &[Some("c".to_owned())]).digest(),
+            plain(&args, &touched, &[]).digest(),
             with(&|bound| bound.principal = "q"),
             with(&|bound| bound.session = "r"),
+            with(&|bound| bound.profile = "g"),
             with(&|bound| bound.tool = "u"),
             with(&|bound| bound.definition = "f"),
-            with(&|bound| bound.content_sha256 = None),
-            with(&|bound| bound.content_sha256 = Some("c")),
             with(&|bound| bound.level = 3),
             with(&|bound| bound.manifest_sha256 = "n"),
         ];
         let all: std::collections::BTreeSet<String> =
-            targets.iter().map(|opened| plain(&args, opened).digest()).chain(others).chain([first]).collect();
-        assert_eq!(all.len(), 7 + 11 + 1, "each is another");
+            targets.iter().map(|opened| plain(&args, opened, &content).digest()).chain(others).chain([first]).collect();
+        assert_eq!(all.len(), 15 + 13 + 1, "each is another");
+        let both = [same, opened(|_| ())].concat();
+        let second = |content: &str| plain(&args, &both, &[Some("d".to_owned()), Some(content.to_owned())]).digest();
+        assert_ne!(second("d"), second("e"), "the second target counts as the first does");
     }
 
     #[test]

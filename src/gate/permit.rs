@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::rates;
 use crate::manifest::Manifest;
 use crate::model::{Action, Bytes, CallPath, Code, Failure, Fetch, Opened, WriteFile, WriteMode};
 
@@ -32,6 +33,13 @@ pub struct Terms {
     pub cpu: Duration,
     /// The only hosts that a redirect may lead to, where any other would have to be asked for first.
     pub hosts: Option<Arc<[String]>>,
+}
+
+impl Terms {
+    /// Bytes that the caller may send in any hour.
+    pub fn upload(&self) -> Bytes {
+        rates::upload(&self.manifest, &self.profile)
+    }
 }
 
 /// The right to do one action once, on the very objects it was judged on.

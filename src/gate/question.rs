@@ -7,15 +7,15 @@ use sha2::{Digest, Sha256};
 use similar::{ChangeTag, TextDiff};
 
 use crate::filter::{Origin, Settings, Treatment, clean, escape_line};
-use crate::model::{Action, Failure, Fetch, Kind, Level, Opened, RunPython, WriteMode};
+use crate::model::{Action, Failure, Fetch, Kind, Level, Opened, RunPython, Target, WriteMode};
 use crate::policy::network::NetworkRules;
 
 /// What the object looks like now and would look like then, as far as it can be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Preview {
-    /// Digest of the present content (64 hex digits).
-    pub sha256: Option<String>,
-    /// The present content, where it is text.
+    /// Digest of the present content of each target (64 hex digits), where it is a file that can be read.
+    pub contents: Vec<Option<String>>,
+    /// The present content of the first target, where it is text and not too long to be shown.
     pub before: Option<String>,
     /// The content after the change, where it is text.
     pub after: Option<String>,
@@ -60,6 +60,26 @@ fn masked(text: &str, mask: Mask) -> (Cow<'_, str>, bool) {
     if cleaned.masked { (Cow::Owned(cleaned.text), true) } else { (Cow::Borrowed(text), false) }
 }
 
+/// The same text, with one more sentence right after the consequence.
+pub(super) fn first(text: &str, sentence: &str) -> String {
+    let (consequence, rest) = text.split_once('\n').unwrap_or((text, ""));
+    format!("{consequence}. {sentence}\n{rest}")
+}
+
+/// The same text, which tells right after the consequence which roots a program may read and change.
+pub(super) fn seeing(text: &str, roots: &[(&str, bool)]) -> String {
+    let those = |writable: bool| {
+        let names: Vec<&str> = roots.iter().filter(|(_, is)| *is == writable).map(|(name, _)| *name).collect();
+        names.join(", ")
+    };
+    match (those(true), those(false)) {
+        (changed, read) if changed.is_empty() && read.is_empty() => text.to_owned(),
+        (changed, read) if read.is_empty() => first(text, &format!("It may change files in {changed}")),
+        (changed, read) if changed.is_empty() => first(text, &format!("It may read files in {read}")),
+        (changed, read) => first(text, &format!("It may change files in {changed} and read files in {read}")),
+    }
+}
+
 /// The same text, which tells right after the consequence where a program may send to.
 pub(super) fn reaching(text: &str, rules: &NetworkRules) -> String {
     const NAMED: usize = 5;
@@ -72,12 +92,12 @@ pub(super) fn reaching(text: &str, rules: &NetworkRules) -> String {
     } else if more > 0 {
         hosts.push(format!("{more} more"));
     }
-    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    format!("{first}. It may send to {} over the network\n{rest}", if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") })
+    let hosts = if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") };
+    first(text, &format!("It may send to {hosts} over the network"))
 }
 
 fn consequence(action: &Action, opened: &[Opened], now_ns: i128, mask: Mask) -> String {
-    let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), |o| shown(&o.target.to_string()));
+    let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), named);
     let kind = |at: usize| opened.get(at).map_or(Kind::Absent, |o| o.fact.kind);
     let facts = |at: usize| opened.get(at).map_or_else(String::new, |o| size_and_age(o, now_ns));
     match action {
@@ -119,6 +139,15 @@ fn consequence(action: &Action, opened: &[Opened], now_ns: i128, mask: Mask) -> 
     }
 }
 
+/// A target as it was named, and the path that links led to.
+fn named(opened: &Opened) -> String {
+    let name = spelled(&opened.target);
+    match opened.led_to() {
+        Some(led) => format!("{name} (by a link: {})", spelled(&led)),
+        None => name,
+    }
+}
+
 fn detail(text: &mut String, action: &Action, preview: &Preview, mask: Mask) {
     match action {
         Action::WriteFile(_) | Action::EditFile(_) => match (&preview.before, &preview.after) {
@@ -140,13 +169,23 @@ fn detail(text: &mut String, action: &Action, preview: &Preview, mask: Mask) {
                 excerpt(text, "The body", &masked(body, mask).0, LINES);
             }
         }
-        Action::RunPython(RunPython { code, stdin, session, .. }) => {
+        Action::RunPython(RunPython { code, stdin, session, timeout_s, fresh }) => {
             excerpt(text, "The program", &masked(code, mask).0, LINES);
             if !stdin.is_empty() {
                 excerpt(text, "Its input", &masked(stdin, mask).0, 5);
             }
-            if let Some(session) = session {
-                let _ = write!(text, "\nIn the interpreter session {}.", shown(session));
+            match session.as_deref() {
+                Some("new") => text.push_str("\nIn a new interpreter session, which stays open."),
+                Some(session) => {
+                    let _ = write!(text, "\nIn the interpreter session {}, with what earlier programs left there.", shown(session));
+                }
+                None => {}
+            }
+            if *fresh {
+                text.push_str("\nIn a cold interpreter, which shares nothing with earlier calls.");
+            }
+            if let Some(seconds) = timeout_s {
+                let _ = write!(text, "\nFor at most {seconds} s.");
             }
         }
         Action::ReadFile(_)
@@ -162,10 +201,11 @@ fn detail(text: &mut String, action: &Action, preview: &Preview, mask: Mask) {
 fn masked_diff(text: &mut String, before: &str, after: &str, mask: Mask) {
     let ((old, hid), (new, hides)) = (masked(before, mask), masked(after, mask));
     diff(text, &old, &new);
-    match (hid || hides, old == new && before != after) {
-        (_, true) => text.push_str("\nOnly secrets change; they are masked here."),
+    // Whether a masked value is the new one already is told to nobody: the question would answer every guess.
+    match (hid || hides, old == new) {
+        (true, true) => text.push_str("\nOnly secrets change, if anything does; they are masked here."),
         (true, false) => text.push_str("\nSecrets are masked here, and written as they are."),
-        (false, false) => {}
+        (false, _) => {}
     }
 }
 
@@ -239,6 +279,21 @@ fn shown(value: &str) -> String {
     format!("{} … {} ({} characters, sha256 {digest})", escape_line(&head), escape_line(&tail), count)
 }
 
+/// A target in normal form C, and where that is not its spelling also by its own: two entries may look the same.
+fn spelled(target: &Target) -> String {
+    match target.path.nfc() {
+        Cow::Borrowed(_) => shown(&target.to_string()),
+        Cow::Owned(path) => {
+            let plain = Target { root: target.root.clone(), path };
+            let own = target.to_string().chars().fold(String::new(), |mut own, c| {
+                let _ = if c.is_ascii() { write!(own, "{c}") } else { write!(own, "\\u{{{:x}}}", u32::from(c)) };
+                own
+            });
+            format!("{} (spelled {own})", shown(&plain.to_string()))
+        }
+    }
+}
+
 fn size_and_age(opened: &Opened, now_ns: i128) -> String {
     let Some(identity) = opened.fact.identity else { return String::new() };
     let seconds = (now_ns - identity.mtime_ns).max(0) / 1_000_000_000;
@@ -254,6 +309,15 @@ fn size_and_age(opened: &Opened, now_ns: i128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::RelPath;
+
+    #[test]
+    fn a_name_in_another_form_is_shown_readable_and_by_its_own_spelling() {
+        let shown = |path: &str| spelled(&Target { root: "work".to_owned(), path: RelPath::parse(path).unwrap() });
+        assert_eq!(shown("caf\u{e9}/a"), "work/caf\u{e9}/a");
+        assert_eq!(shown("cafe\u{301}/a"), r"work/café/a (spelled work/cafe\u{301}/a)");
+        assert_eq!(shown("a\u{200d}b"), r"work/a\u{200d}b");
+    }
 
     #[test]
     fn a_program_with_a_network_tells_first_where_it_may_send_to() {
@@ -325,6 +389,7 @@ mod tests {
         assert!(gone.contains("- aws_access_key_id = [SECRET:") && gone.contains("written as they are"), "{gone}");
         let other = shown(key('Q'), &key('R'), Treatment::Mask);
         assert!(other.contains("Only secrets change") && !other.contains("AKIA"), "{other}");
+        assert_eq!(shown(key('R'), &key('R'), Treatment::Mask), other, "a right guess is shown like a wrong one");
         assert!(shown(key('Q'), &key('R'), Treatment::Off).contains("+ aws_access_key_id = AKIA"), "where the manifest masks nothing");
     }
 }

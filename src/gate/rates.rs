@@ -10,9 +10,10 @@ use serde_json::Value;
 use super::admit::moment;
 use crate::audit::counts::{Ask, BUDGETS, Counts, Standing, Window};
 use crate::manifest::{Bounds, Manifest};
-use crate::model::{Code, Refusal, ToolCall};
+use crate::model::{Bytes, Code, Refusal, ToolCall};
 use crate::policy::network::NetworkRules;
-use crate::policy::{Budgets, window};
+use crate::policy::request::size;
+use crate::policy::{Budgets, python_roots, window, write_per_hour};
 
 /// Milliseconds.
 pub type Millis = u64;
@@ -52,17 +53,32 @@ pub(super) fn ask(manifest: &Manifest, profile: Option<&str>, call: &ToolCall) -
     let written = if encoded { length("content") / 4 * 3 } else { length("content") };
     let file = manifest.files.max_file_size.0;
     let cpu = millis(manifest.python.cpu);
-    let sends = length("body") + length("url");
+    // URL and headers are as good a way out as a body.
+    let text = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let headers = call.arguments.get("headers").and_then(Value::as_object).into_iter().flatten();
+    let headers = headers.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
     let (exactly, at_most) = match call.tool.as_str() {
         "write_file" => ([written, 0, 0], [0; BUDGETS]),
         // One byte or one millisecond must be left for what cannot be known before.
         "edit_file" => ([1, 0, 0], [file, 0, 0]),
-        "fetch" if call.arguments.get("save_to").is_some_and(|path| !path.is_null()) => ([1, sends, 0], [file, 0, 0]),
-        "fetch" => ([0, sends, 0], [0; BUDGETS]),
-        "run_python" => ([0, 0, 1], [0, 0, cpu.saturating_sub(1)]),
+        "fetch" => {
+            let sends = size(text("url"), headers, text("body"));
+            let saves = call.arguments.get("save_to").is_some_and(|path| !path.is_null());
+            if saves { ([1, sends, 0], [file, 0, 0]) } else { ([0, sends, 0], [0; BUDGETS]) }
+        }
+        "run_python" => {
+            let writes = profile.is_some_and(|profile| python_roots(manifest, profile).iter().any(|(_, writes)| *writes));
+            ([u64::from(writes), 0, 1], [0, 0, cpu.saturating_sub(1)])
+        }
         _ => ([0; BUDGETS], [0; BUDGETS]),
     };
     Ask { exactly, at_most, budget: budget(manifest, profile) }
+}
+
+/// What a profile may send in any hour.
+pub(super) fn upload(manifest: &Manifest, profile: &str) -> Bytes {
+    let [_, most, _] = budget(manifest, Some(profile));
+    Bytes(most)
 }
 
 /// The budgets of a profile: the smaller of its own and everybody's.
@@ -71,7 +87,7 @@ fn budget(manifest: &Manifest, profile: Option<&str>) -> [u64; BUDGETS] {
     let none = Bounds::default();
     let own = profile.and_then(|name| manifest.profiles.get(name)).map_or(&none, |profile| &profile.bounds);
     [
-        own.write_per_hour.map_or(limits.write_per_hour, |own| own.min(limits.write_per_hour)).0,
+        profile.map_or(limits.write_per_hour, |profile| write_per_hour(manifest, profile)).0,
         own.egress_per_hour.map_or(limits.egress_per_hour, |own| own.min(limits.egress_per_hour)).0,
         millis(own.cpu_per_hour.map_or(limits.cpu_per_hour, |own| own.min(limits.cpu_per_hour))),
     ]
@@ -160,8 +176,8 @@ impl Meter {
         if windows.is_empty() {
             return Ok(());
         }
-        let ages =
-            self.0.call(&format!("{principal}\0host\0{}", host.to_ascii_lowercase()), &windows).map_err(|fault| uncounted(&fault))?;
+        let key = format!("{principal}\0host\0{}", host.to_ascii_lowercase());
+        let [ages] = self.0.call([(&key, &windows)]).map_err(|fault| uncounted(&fault))?;
         let (now, times) = moments(&ages);
         for (most, span, unit) in limits {
             let Some(most) = most else { continue };
@@ -173,10 +189,10 @@ impl Meter {
         Ok(())
     }
 
-    /// Charges bytes that were sent outside any call's own account, e.g. by a program through the gateway.
+    /// Charges bytes that are sent outside any call's own account, e.g. by a program through the gateway, or where a redirect leads; `most` is
+    /// what the caller may send in any hour.
     /// # Errors  `quota` where the budget does not hold them: then they must not be sent. `audit_unavailable`.
-    pub fn send(&self, manifest: &Manifest, profile: Option<&str>, principal: &str, bytes: u64) -> Result<(), Refusal> {
-        let [_, most, _] = budget(manifest, profile);
+    pub fn send(&self, principal: &str, Bytes(most): Bytes, bytes: u64) -> Result<(), Refusal> {
         let ask = Ask { at_most: [0, bytes, 0], budget: [0, most, 0], ..Ask::default() };
         let standing = self.0.reserve(principal, &ask).map_err(|fault| uncounted(&fault))?;
         let [_, reserved, _] = standing.reserved;
@@ -184,7 +200,7 @@ impl Meter {
             if let Err(fault) = self.0.settle(principal, standing.reserved, [0; BUDGETS]) {
                 tracing::error!(%fault, "a charge could not be taken back");
             }
-            let message = format!("the budget of {} in any hour (egress_per_hour) is used up", crate::model::Bytes(most));
+            let message = format!("the budget of {} in any hour (egress_per_hour) is used up", Bytes(most));
             return Err(Refusal::new(Code::Quota, message).rule("limits.egress_per_hour").hint("send less, or wait"));
         }
         Ok(())

@@ -127,7 +127,11 @@ fn subject(case: &Case<'_>, level: Level, text: &str) -> Value {
     let targets: Vec<Value> = case
         .opened
         .iter()
-        .map(|opened| json!({"path": opened.target.to_string(), "kind": format!("{:?}", opened.fact.kind).to_lowercase(), "size": opened.fact.size}))
+        .map(|opened| {
+            let leads_to = opened.led_to().map(|led| led.to_string());
+            let kind = format!("{:?}", opened.fact.kind).to_lowercase();
+            json!({"path": opened.target.to_string(), "leads_to": leads_to, "kind": kind, "size": opened.fact.size})
+        })
         .collect();
     let program = match case.action {
         Action::RunPython(run) => json!(run.code),

@@ -1,5 +1,6 @@
 //! Stage 6: the judgement, a person where it asks for one, and the permit.
 
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::answer::{is_no, nobody, not_ours, note, replayed};
@@ -13,8 +14,9 @@ use super::pending::Pending;
 use super::permit::{Permit, Terms};
 use super::question::Preview;
 use super::review::Reviewers;
+use crate::audit::counts::Window;
 use crate::audit::{self, Entry, Event, Reach};
-use crate::model::{Action, Caller, Channel, Code, Facts, Failure, Identity, Level, Opened, Question, Refusal, ToolCall};
+use crate::model::{Action, Channel, Code, Facts, Failure, Identity, Level, Opened, Question, Refusal, ToolCall};
 use crate::policy::{Capability, Channels, Decision, Grant, Screened, State, Verdict, effect, judge};
 
 /// What a call came to at the gate, when it was not refused.
@@ -26,9 +28,30 @@ pub enum Settled {
     Ask(Question, String),
     /// It would need a person's yes, and could not be done with it.
     Doomed(Failure),
-    /// The same question in another call has ended: what the call is about is to be looked at anew, and judged once more with this state.
-    Again(Option<Pending>),
+    /// What the call is about is to be looked at anew, and judged once more with this: an answer came, or the same question in another call
+    /// has ended.
+    Again(Option<Brought>),
 }
+
+/// A question that was put before, as the call comes back to it: repeated by the client, or within the same call.
+#[derive(Debug)]
+pub struct Brought {
+    pub(super) pending: Pending,
+    /// The client's answer: the raw elicitation result.
+    pub(super) answer: Option<Value>,
+    /// Held while the question is open in this call.
+    pub(super) seat: Option<Seat>,
+}
+
+impl Brought {
+    /// A question without an answer of the client.
+    pub(super) const fn waiting(pending: Pending) -> Self {
+        Self { pending, answer: None, seat: None }
+    }
+}
+
+/// Looks at what a person is shown of the case, without any effect.
+pub type Previewing<'a> = dyn Fn() -> BoxFuture<'a, Preview> + Sync + 'a;
 
 /// A yes with all that goes with it.
 #[derive(Debug)]
@@ -66,18 +89,28 @@ pub struct Case<'a> {
 
 impl Door {
     /// What a repeated call brought back, if it was sealed here.
-    pub fn pending(&self, call: &ToolCall, asker: &dyn Asker) -> Option<Pending> {
+    pub fn brought(&self, call: &ToolCall, asker: &dyn Asker) -> Option<Brought> {
         let sealed = call.repeat.as_ref()?;
-        serde_json::from_slice(&asker.open(&sealed.state)?).ok()
+        let pending = serde_json::from_slice(&asker.open(&sealed.state)?).ok()?;
+        Some(Brought { answer: sealed.answer.clone(), ..Brought::waiting(pending) })
     }
 
-    /// Whether a repeated call belongs to a question that still waits for it.
-    pub fn is_awaited(&self, pending: Option<&Pending>, caller: &Caller) -> bool {
-        pending.is_some_and(|pending| {
-            pending.principal == caller.principal
+    /// Whether this is the repeat that an open question waits for: the very call it was asked about, once for the question and once more for
+    /// each turn that it has waited for an operator. Of any number of racing repeats one is.
+    pub fn is_awaited(&self, brought: Option<&Brought>, call: &ToolCall) -> bool {
+        brought.is_some_and(|Brought { pending, .. }| {
+            pending.is_for(call)
                 && !pending.is_over(self.tick())
                 && !self.shared.state.was_used(&pending.id).unwrap_or(true)
+                && self.takes_turn(pending)
         })
+    }
+
+    fn takes_turn(&self, pending: &Pending) -> bool {
+        let key = format!("{}\0repeat\0{}", pending.principal, pending.id);
+        let turns = Window { most: u64::from(pending.turn) + 1, span: pending.span() };
+        // What cannot be marked as taken is counted as any call.
+        matches!(self.shared.counts.take(&key, turns), Ok(None))
     }
 
     /// Judges the case, asks where the judgement asks, and gives the permit.
@@ -86,22 +119,24 @@ impl Door {
         &self,
         case: &Case<'_>,
         entry: &Entry,
-        pending: Option<Pending>,
-        preview: &(dyn Fn() -> Preview + std::marker::Sync),
+        brought: Option<Brought>,
+        preview: &Previewing<'_>,
         reviewers: &dyn Reviewers,
         asker: &dyn Asker,
     ) -> Result<Settled, Refusal> {
         let mut state = self.state(case, asker);
-        let used = match &pending {
+        let pending = brought.as_ref().map(|brought| &brought.pending);
+        let response = brought.as_ref().and_then(|brought| brought.answer.as_ref());
+        let used = match pending {
             Some(pending) => self.shared.state.was_used(&pending.id).map_err(|_| nobody())?,
             None => false,
         };
         // What the reviewers said of a call goes with its question, and with that very call alone.
-        state.reviews = pending.as_ref().filter(|_| !used).and_then(|pending| pending.reviews.clone());
+        state.reviews = pending.filter(|_| !used).and_then(|pending| pending.reviews.clone());
         let mut verdict = self.judge(case, &mut state, pending.is_some());
         let mut shown = None;
-        if let (Some(pending), true) = (&pending, state.reviews.is_some()) {
-            let seen = preview();
+        if let (Some(pending), true) = (pending, state.reviews.is_some()) {
+            let seen = preview().await;
             if self.binding(case, &seen, verdict.level.unwrap_or(Level::System)) != pending.binding {
                 state.reviews = None;
                 verdict = self.judge(case, &mut state, true);
@@ -110,42 +145,51 @@ impl Door {
         }
         if verdict.review_due {
             let level = verdict.level.unwrap_or(Level::System);
-            let seen = preview();
+            let seen = preview().await;
             let text = self.text(case, &seen, level, None);
             state.reviews = Some(self.until_killed(self.review(case, level, &text, entry, reviewers, asker)).await?);
             shown = Some(seen);
             verdict = self.judge(case, &mut state, pending.is_some());
         }
-        match verdict.decision {
-            Decision::Allow => return Ok(self.grant(case, entry, &verdict, None)),
-            Decision::Deny => return Err(refusal(&verdict)),
-            Decision::Ask if case.call.repeat.is_some() && pending.is_none() => return Err(not_ours()),
-            Decision::Ask => {}
+        match (verdict.decision, pending) {
+            // What a person answered is no question any more, so it is not what they were shown.
+            (Decision::Allow, Some(pending)) if !used && self.is_answered(pending, response, case.call) => {
+                return Err(self.overtaken(entry, pending, response));
+            }
+            (Decision::Allow, _) => return Ok(self.grant(case, entry, &verdict, None)),
+            (Decision::Deny, _) => return Err(refusal(&verdict)),
+            (Decision::Ask, None) if case.call.repeat.is_some() => return Err(not_ours()),
+            (Decision::Ask, _) => {}
         }
-        let brought = case.call.repeat.as_ref().and_then(|repeat| repeat.answer.as_ref());
         if used {
             // The twin of a call whose yes lasts brings the same state, used up by the other: the grant that was given with it holds for both.
-            let verdict = if is_no(brought) { verdict } else { self.judge(case, &mut state, false) };
+            let verdict = if is_no(response) { verdict } else { self.judge(case, &mut state, false) };
             return if verdict.decision == Decision::Allow { Ok(self.grant(case, entry, &verdict, None)) } else { Err(replayed()) };
         }
-        let mut preview = shown.unwrap_or_else(preview);
+        let mut preview = match shown {
+            Some(shown) => shown,
+            None => preview().await,
+        };
         let level = verdict.level.unwrap_or(Level::System);
         let binding = self.binding(case, &preview, level);
-        if verdict.code == Code::NeedsOperator || case.call.caller.channel == Channel::None || pending.as_ref().is_some_and(|p| p.operator)
-        {
+        if verdict.code == Code::NeedsOperator || case.call.caller.channel == Channel::None || pending.is_some_and(|p| p.operator) {
             if pending.is_none()
                 && let Some(failure) = preview.doomed.take()
             {
                 return Ok(Settled::Doomed(failure));
             }
             let wanted = Asked { verdict, level, binding, preview: &preview };
-            return self.settle_with_operator(case, entry, pending, wanted, state, asker).await;
+            // Boxed: most calls never come here, and each holds the place for it.
+            return Box::pin(self.settle_with_operator(case, entry, brought, wanted, state, asker)).await;
         }
-        if let (Some(pending), Some(response)) = (&pending, brought) {
-            self.shared.crowd.over(&pending.id);
-            let answer = self.answer_of(pending, Some(response), binding)?;
-            return self.conclude(case, entry, state, answer, pending);
-        }
+        let brought = match brought {
+            Some(Brought { pending, answer: Some(response), seat }) => {
+                self.shared.crowd.over(&pending.id);
+                let answer = self.answer_of(&pending, Some(&response), binding)?;
+                return told(seat, &response, self.conclude(case, entry, state, answer, &pending));
+            }
+            other => other,
+        };
         if let Some(failure) = preview.doomed.take() {
             return Ok(Settled::Doomed(failure));
         }
@@ -153,7 +197,7 @@ impl Door {
         let seat = match self.shared.crowd.enter(principal, &binding, self.tick(), self.open_for())? {
             Found::Room(seat) => seat,
             // The very same is being asked.
-            Found::Same(told) => return self.follow(told).await.map(|()| Settled::Again(pending)),
+            Found::Same(told) => return self.follow(told).await.map(|()| Settled::Again(brought)),
             Found::Sealed(pending) => {
                 let question = Question { wait: pending.left(self.tick()), ..self.question(case, &preview, level, &pending) };
                 return Self::sealed(question, &pending, asker);
@@ -163,30 +207,24 @@ impl Door {
         let mut pending = self.new_pending(case, binding.clone(), level)?;
         pending.reviews.clone_from(&state.reviews);
         let question = self.question(case, &preview, level, &pending);
-        note(entry, Event::ApprovalRequested, &pending, json!({"level": level, "channel": channel_name(case)}));
+        note(entry, Event::ApprovalRequested, &pending, json!({"level": level, "channel": channel_name(case), "leads_to": led_to(case)}));
         if case.call.caller.channel == Channel::Repeat {
             let settled = Self::sealed(question, &pending, asker)?;
             seat.seal(pending);
             return Ok(settled);
         }
-        let response = self.until_killed(asker.ask(&question)).await?;
-        let answer = self.answer_of(&pending, response.as_ref(), binding)?;
-        match self.conclude(case, entry, state, answer, &pending) {
-            Ok(Settled::Granted(mut granted)) => {
-                if response.as_ref().and_then(|response| response.pointer("/content/decision")).and_then(Value::as_str) == Some("session") {
-                    // Whoever asks the same finds the grant, and the target as this call leaves it.
-                    granted.seat = Some(seat);
-                } else {
-                    seat.allowed_once();
-                }
-                Ok(Settled::Granted(granted))
-            }
-            Err(refusal) => {
-                seat.refused(&refusal);
-                Err(refusal)
-            }
-            other => other,
-        }
+        let Some(response) = self.until_killed(asker.ask(&question)).await? else {
+            let answer = self.answer_of(&pending, None, binding)?;
+            return told(Some(seat), &Value::Null, self.conclude(case, entry, state, answer, &pending));
+        };
+        // However long the person took, what is there now is what their answer is compared with and what is acted on.
+        Ok(Settled::Again(Some(Brought { pending, answer: Some(response), seat: Some(seat) })))
+    }
+
+    /// Whether a person has answered the question, and this is the very call they were asked about.
+    fn is_answered(&self, pending: &Pending, response: Option<&Value>, call: &ToolCall) -> bool {
+        let answered = || response.is_some() || !self.shared.state.answers(&pending.id).is_ok_and(|answers| answers.is_empty());
+        pending.is_for(call) && answered()
     }
 
     /// Renews the grants on a target after our own change of it.
@@ -229,6 +267,7 @@ impl Door {
         Some(GrantKey {
             principal: caller.principal.clone(),
             session: caller.session.clone(),
+            profile: case.capability.profile.clone(),
             tool: case.capability.spec.name.to_owned(),
             target: verdict.grant.clone()?,
             manifest: self.manifest_sha256.clone(),
@@ -261,17 +300,52 @@ impl Door {
             rule: verdict.rule.clone(),
             approval,
             warnings: warnings(case).to_vec(),
+            leads_to: led_to(case),
             untrusted: self.intake(&case.call.caller.session).0,
             carried: crate::filter::carried(&case.call.arguments, &self.manifest.filters).found,
+            targets: spelled_otherwise(case),
         };
         let grant = self.grant_key(case, verdict);
         Settled::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant, seat: None }))
     }
 }
 
+/// Tells those who wait for the end of the same question what it came to.
+fn told(seat: Option<Seat>, response: &Value, settled: Result<Settled, Refusal>) -> Result<Settled, Refusal> {
+    let Some(seat) = seat else { return settled };
+    match settled {
+        Ok(Settled::Granted(mut granted)) => {
+            if response.pointer("/content/decision").and_then(Value::as_str) == Some("session") {
+                // Whoever asks the same finds the grant, and the target as this call leaves it.
+                granted.seat = Some(seat);
+            } else {
+                seat.allowed_once();
+            }
+            Ok(Settled::Granted(granted))
+        }
+        Err(refusal) => {
+            seat.refused(&refusal);
+            Err(refusal)
+        }
+        other => other,
+    }
+}
+
 /// What the static check of the case's program warned of.
 pub(super) fn warnings<'a>(case: &Case<'a>) -> &'a [String] {
     case.screened.program.as_ref().map_or(&[], |program| program.warnings.as_slice())
+}
+
+/// The targets whose entries have another spelling than the arguments give.
+fn spelled_otherwise(case: &Case<'_>) -> Vec<String> {
+    let touches = case.action.touches();
+    let pairs = touches.iter().zip(case.opened).filter(|(touch, opened)| !touch.path.segments().ends_with(opened.target.path.segments()));
+    pairs.map(|(_, opened)| opened.target.to_string()).collect()
+}
+
+/// What the paths of the case's arguments lead to, where links on the way were followed.
+pub(super) fn led_to(case: &Case<'_>) -> Vec<String> {
+    case.opened.iter().filter_map(Opened::led_to).map(|target| target.to_string()).collect()
 }
 
 /// Whether the effect can go beyond the session's own scratch.

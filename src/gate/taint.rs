@@ -209,29 +209,21 @@ fn target_of(path: &str) -> Option<Target> {
 
 /// The paths that an answer lists: the files a search looked into, or a program made.
 fn paths_of(output: &Output) -> Vec<String> {
-    let mut paths = Vec::new();
-    for (_, field) in output.structured.iter().flatten() {
-        match field {
-            Field::List(rows) => {
-                let facts = rows.iter().flatten().filter_map(|(name, field)| match field {
-                    Field::Fact(value) if *name == "path" => value.as_str(),
-                    _ => None,
-                });
-                paths.extend(facts.map(str::to_owned));
-            }
-            Field::Fact(serde_json::Value::Array(rows)) => {
-                paths.extend(rows.iter().filter_map(|row| row.get("path")?.as_str()).map(str::to_owned));
-            }
-            _ => {}
-        }
-    }
-    paths
+    let lists = output.structured.iter().flatten().filter_map(|(_, field)| match field {
+        Field::List(rows) => Some(rows),
+        _ => None,
+    });
+    let values = lists.flatten().flatten().filter_map(|(name, field)| match field {
+        Field::Name(path, _) if *name == "path" => Some(path.clone()),
+        _ => None,
+    });
+    values.collect()
 }
 
 /// The handle of the interpreter that a program left running.
 fn handle_of(output: &Output) -> Option<String> {
     output.structured.iter().flatten().find_map(|(name, field)| match field {
-        Field::Fact(value) if *name == "session" => value.as_str().map(str::to_owned),
+        Field::Name(handle, _) if *name == "session" => Some(handle.clone()),
         _ => None,
     })
 }

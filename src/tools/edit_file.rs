@@ -102,8 +102,11 @@ impl Tool for EditFile {
                 .fact("path", target)
                 .fact("replacements", edited.replacements)
                 .fact("dry_run", dry_run)
-                .fact("size", edited.size)
-                .fact("sha256", edited.sha256);
+                .fact("size", edited.size);
+            if let Some(sha256) = edited.sha256 {
+                output = output.fact("sha256", sha256);
+            }
+            output.masked = edited.masked;
             output.blocks.push(Block::Text { text: edited.diff.clone(), origin: Origin::File });
             if edited.diff_cut {
                 let note = "[the diff is longer; read the file to see the rest]".to_owned();

@@ -126,7 +126,7 @@ impl Tool for Fetch {
                 Some(save) if page.status < 400 => page::saved(&page, &heavy(true, || sandbox.roots.write(save.of(page.body.clone())))?),
                 _ => page::shown(sandbox, &action, &page, &terms).await?,
             };
-            output.bytes_sent = (action.url.len() + action.body.as_ref().map_or(0, String::len)) as u64;
+            output.bytes_sent = page.bytes_sent;
             if page.status >= 400 {
                 output.is_error = true;
                 output.code = Some(Code::FetchFailed);

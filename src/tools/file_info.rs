@@ -82,8 +82,12 @@ fn answer(info: Info) -> Output {
         Output::default().fact("path", target).fact("kind", kind).fact("size", info.size).fact("modified", modified).fact("mode", mode);
     if let Some(content) = info.content {
         let lines = content.lines.map(|lines| format!(", {lines} lines")).unwrap_or_default();
-        let _ = write!(text, ", {}{lines}, sha256 {}", content.mime_type, content.sha256);
-        output = output.fact("sha256", content.sha256).fact("mime_type", content.mime_type);
+        let sha256 = content.sha256.as_ref().map_or_else(|| ", holds masked secrets".to_owned(), |sha256| format!(", sha256 {sha256}"));
+        let _ = write!(text, ", {}{lines}{sha256}", content.mime_type);
+        output = output.fact("mime_type", content.mime_type);
+        if let Some(sha256) = content.sha256 {
+            output = output.fact("sha256", sha256);
+        }
         if let Some(lines) = content.lines {
             output = output.fact("lines", lines);
         }

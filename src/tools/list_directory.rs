@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 use super::answer::{heavy, kind, left_out, name, stop};
 use super::schema;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, Bytes, CallPath, Failure, Flag, Flags, Kind, Output, Refusal, RelPath, Target, ToolSpec};
+use crate::model::{
+    self, Action, Argument, Block, Bytes, CallPath, Failure, Field, Flag, Flags, Kind, Origin, Output, Refusal, RelPath, Target, ToolSpec,
+};
 use crate::policy::paths::visible;
 use crate::sandbox::Sandbox;
 use crate::sandbox::root::{Listing, Pattern};
@@ -116,19 +118,17 @@ fn answer(listing: &Listing, most: Bytes) -> Output {
             break;
         }
         text.push_str(&shown);
-        let mut fact = Map::new();
-        fact.insert("path".to_owned(), full.to_string().into());
-        fact.insert("kind".to_owned(), kind(entry.kind).into());
+        let mut fact = vec![("path", Field::Name(full.to_string(), Origin::File)), ("kind", Field::Fact(kind(entry.kind).into()))];
         match entry.kind {
             Kind::Directory => text.push('/'),
             Kind::File => {
                 let _ = write!(text, "  {}", Bytes(entry.size));
-                fact.insert("size".to_owned(), entry.size.into());
+                fact.push(("size", Field::Fact(entry.size.into())));
             }
             _ => drop(write!(text, "  ({})", kind(entry.kind))),
         }
         text.push('\n');
-        entries.push(Value::Object(fact));
+        entries.push(fact);
     }
     if entries.is_empty() {
         let _ = writeln!(text, "nothing to show in `{}`", name(&target));
@@ -138,5 +138,8 @@ fn answer(listing: &Listing, most: Bytes) -> Output {
         let why = if listing.late { "the time was up" } else { "there are more entries" };
         let _ = writeln!(text, "[cut: {why}; go on in a folder below, with a glob, or with a higher limit]");
     }
-    Output::text(text).fact("path", target).fact("entries", entries).fact("left_out", listing.left_out).fact("truncated", cut)
+    // The names are those of the file system, where programs and others make files as well.
+    let mut output = Output { blocks: vec![Block::Text { text, origin: Origin::File }], ..Output::default() }.fact("path", target);
+    output.structured.get_or_insert_default().push(("entries", Field::List(entries)));
+    output.fact("left_out", listing.left_out).fact("truncated", cut)
 }

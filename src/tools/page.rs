@@ -1,10 +1,13 @@
 //! How `fetch` shows what came back: by what it is, in the form that was asked for, a piece at a time.
 
+use std::borrow::Cow;
 use std::fmt::Write;
+use std::ops::Range;
 
 use serde_json::{Map, Value};
 
 use super::answer::heavy;
+use crate::filter::masked::{secrets_in, with_masks};
 use crate::filter::reader::{self, Article, Kind, Mode};
 use crate::gate::Terms;
 use crate::model::{Block, Bytes, Code, Failure, Fetch, Format, Links, Origin, Output};
@@ -15,10 +18,12 @@ use crate::sandbox::root::Written;
 
 /// The answer of a fetch whose body went into a file.
 pub(super) fn saved(page: &Page, written: &Written) -> Output {
-    let text = format!("`{}` holds the {} bytes of {}", written.target, written.size, page.final_url.as_str());
+    let text = format!("`{}` holds the {} bytes of {}", written.target, written.size, page.final_url.origin());
     let mut facts = facts(page);
     facts.insert("saved_to".to_owned(), written.target.to_string().into());
-    facts.insert("sha256".to_owned(), written.sha256.clone().into());
+    if let Some(sha256) = &written.sha256 {
+        facts.insert("sha256".to_owned(), sha256.clone().into());
+    }
     Output { bytes_written: written.size, ..with_facts(Output::text(text), facts) }
 }
 
@@ -47,7 +52,8 @@ pub(super) async fn shown(sandbox: &Sandbox, action: &Fetch, page: &Page, terms:
         },
         _ => None,
     };
-    heavy(page.body.len() > SMALL, || as_asked(action, page, kind, article, terms.max_answer))
+    let hides = terms.manifest.filters.hides_secrets();
+    heavy(page.body.len() > SMALL, || as_asked(action, page, kind, article, terms.max_answer, hides))
 }
 
 /// Pages up to this size are put into form where they are; larger ones keep no other call waiting.
@@ -56,7 +62,8 @@ const SMALL: usize = 16 * 1024;
 /// The largest picture that is shown, in bytes; models take up to 5 MB in base64.
 const PICTURE: usize = 3 << 20;
 
-fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, most: Bytes) -> Result<Output, Failure> {
+/// `hides`: the manifest masks secrets.
+fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, most: Bytes, hides: bool) -> Result<Output, Failure> {
     let mut facts = facts(page);
     if let Some(article) = article {
         for (name, value) in [("title", &article.title), ("byline", &article.byline), ("date", &article.date)] {
@@ -72,7 +79,7 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
             (_, Links::Footnotes) => reader::footnotes(&article.markdown),
             (_, Links::Inline) => article.markdown,
         };
-        return Ok(Output { unseen, ..page_of(action, page, &text, most, article.truncated, facts) });
+        return Ok(Output { unseen, ..page_of(action, page, &text, most, article.truncated, hides, facts) });
     }
     let decoded = || reader::decode(&page.body, page.content_type.as_deref());
     let text = match (action.format, kind) {
@@ -83,8 +90,7 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
         }
         (_, Kind::Picture(mime_type)) => return picture(page, mime_type, facts),
         (_, Kind::Pdf | Kind::Binary) => {
-            let kind = page.content_type.as_deref().map_or("an unnamed type", |kind| kind.split(';').next().unwrap_or_default().trim());
-            let kind: String = kind.chars().filter(char::is_ascii_graphic).take(80).collect();
+            let kind = named(page).map_or_else(|| "an unnamed type".to_owned(), |kind| format!("`{kind}`"));
             let text = format!("The answer is {} bytes of {kind}, which is not shown; fetch it with save_to to keep it.", page.body.len());
             return Ok(with_facts(Output::text(text), facts));
         }
@@ -92,7 +98,7 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
         _ => decoded(),
     };
     let unseen = if kind == Kind::Html { reader::hidden_words(&text) } else { String::new() };
-    Ok(Output { unseen, ..page_of(action, page, &text, most, false, facts) })
+    Ok(Output { unseen, ..page_of(action, page, &text, most, false, hides, facts) })
 }
 
 fn head_of(page: &Page) -> Output {
@@ -114,6 +120,15 @@ fn picture(page: &Page, mime_type: &str, facts: Map<String, Value>) -> Result<Ou
     Ok(with_facts(Output { blocks: vec![picture], ..Output::default() }, facts))
 }
 
+/// The media type that the server names, where it has the form of one: these sentences of ours must not hold a sentence of its own.
+fn named(page: &Page) -> Option<String> {
+    let named = page.content_type.as_deref()?.split(';').next()?.trim().to_ascii_lowercase();
+    let (kind, below) = named.split_once('/')?;
+    let is_kind = matches!(kind, "application" | "audio" | "font" | "image" | "message" | "model" | "multipart" | "text" | "video");
+    let is_plain = below.len() <= 80 && below.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".+-".contains(&byte));
+    (is_kind && is_plain && !below.is_empty()).then_some(named)
+}
+
 /// Some contents mean nothing when their end is missing.
 fn whole(page: &Page, what: &str) -> Result<(), Failure> {
     if page.truncated {
@@ -124,21 +139,34 @@ fn whole(page: &Page, what: &str) -> Result<(), Failure> {
 }
 
 fn no_json(page: &Page) -> Failure {
-    let named: String = page.content_type.as_deref().unwrap_or_default().chars().filter(char::is_ascii_graphic).take(80).collect();
-    let named = if named.is_empty() { String::new() } else { format!(", `{named}`,") };
+    let named = named(page).map_or_else(String::new, |named| format!(", `{named}`,"));
     let message = format!("`{}` answered HTTP {}{named} with no JSON, or JSON nested too deep", page.final_url.origin(), page.status);
     Failure::new(Code::Unreadable, message).hint("ask with `format` markdown or html")
 }
 
+/// The text that pieces are cut from. Where only a part of it is shown its secrets are masked first, so that none is shown by halves; those
+/// of a whole text are the filter's.
+fn masked<'t>(action: &Fetch, text: &'t str, most: Bytes, hides: bool) -> (Cow<'t, str>, Vec<(Range<usize>, &'static str)>) {
+    let is_whole = action.start_index == 0 && action.max_length.is_none() && text.len() <= most.as_usize();
+    let secrets = if hides && !is_whole { secrets_in(text.as_bytes()) } else { Vec::new() };
+    if secrets.is_empty() {
+        return (Cow::Borrowed(text), Vec::new());
+    }
+    let (shown, masks) = with_masks(text.as_bytes(), &secrets);
+    let masks = masks.into_iter().zip(secrets.iter().map(|secret| secret.name)).collect();
+    (Cow::Owned(String::from_utf8_lossy(&shown).into_owned()), masks)
+}
+
 /// The asked piece of a text, with how to go on.
-fn page_of(action: &Fetch, page: &Page, text: &str, most: Bytes, cut: bool, mut facts: Map<String, Value>) -> Output {
+fn page_of(action: &Fetch, page: &Page, text: &str, most: Bytes, cut: bool, hides: bool, mut facts: Map<String, Value>) -> Output {
+    let (text, masks) = masked(action, text, most, hides);
     // A character has at most four bytes in UTF-8, but most have one; the cut below holds the bound in bytes.
     let length = action.max_length.map_or(most.as_usize(), |asked| usize::try_from(asked).unwrap_or(usize::MAX).min(most.as_usize()));
     let start = usize::try_from(action.start_index).unwrap_or(usize::MAX);
-    let mut piece = reader::slice(text, start, length);
+    let mut piece = reader::slice(&text, start, length);
     while piece.text.len() > most.as_usize() {
         let shorter = piece.text.chars().count() * most.as_usize() / piece.text.len().max(1);
-        piece = reader::slice(text, start, shorter.max(1));
+        piece = reader::slice(&text, start, shorter.max(1));
     }
     facts.insert("start_index".to_owned(), start.min(piece.total).into());
     facts.insert("total_length".to_owned(), piece.total.into());
@@ -163,7 +191,10 @@ fn page_of(action: &Fetch, page: &Page, text: &str, most: Bytes, cut: bool, mut 
     if !notes.is_empty() {
         blocks.push(Block::Text { text: notes.join("\n"), origin: Origin::Own });
     }
-    with_facts(Output { blocks, ..Output::default() }, facts)
+    let from = text.char_indices().nth(start).map_or(text.len(), |(at, _)| at);
+    let shown = masks.iter().filter(|(at, _)| at.start < from + piece.text.len() && from < at.end);
+    let masked = (!masks.is_empty()).then(|| shown.map(|(_, name)| *name).collect());
+    with_facts(Output { blocks, masked, ..Output::default() }, facts)
 }
 
 fn facts(page: &Page) -> Map<String, Value> {
@@ -203,6 +234,7 @@ mod tests {
             truncated: false,
             from_cache: false,
             wire_bytes: 5,
+            bytes_sent: 0,
             hops: Vec::new(),
         }
     }
@@ -223,7 +255,7 @@ mod tests {
 
     fn show(format: Format, start_index: u64, page: &Page) -> Result<Output, Failure> {
         let kind = reader::kind_of(page.content_type.as_deref(), &page.body);
-        as_asked(&action(format, start_index), page, kind, None, Bytes(1000))
+        as_asked(&action(format, start_index), page, kind, None, Bytes(1000), true)
     }
 
     fn code(shown: Result<Output, Failure>) -> Option<Code> {
@@ -235,6 +267,18 @@ mod tests {
         let output = show(Format::Markdown, 9, &page("text/plain", b"12345")).unwrap();
         let Some(Block::Text { text, origin: Origin::Own }) = output.blocks.last() else { panic!("{output:?}") };
         assert_eq!(text, "[the text has 5 characters; nothing is left at start_index 9]");
+    }
+
+    #[test]
+    fn no_piece_of_a_text_shows_a_piece_of_a_secret() {
+        let body = format!("key AKIAQ7ZT3N5WXK2VPLMR and more {}", "words ".repeat(300));
+        let page = page("text/plain", body.as_bytes());
+        for start in 0..30 {
+            let output = show(Format::Markdown, start, &page).unwrap();
+            let Some(Block::Text { text, .. }) = output.blocks.first() else { panic!("{output:?}") };
+            assert!(!(0..17).any(|at| text.contains("AKIAQ7ZT3N5WXK2VPLMR".get(at..at + 4).unwrap())), "{start}: {text}");
+            assert_eq!(output.masked, Some(if start < 27 { vec!["aws-access-key"] } else { vec![] }), "{start}");
+        }
     }
 
     #[test]
@@ -262,7 +306,7 @@ mod tests {
         let svg = show(Format::Markdown, 0, &page("image/svg+xml", b"<svg onload='x'/>")).unwrap();
         assert_eq!(svg.blocks, [Block::Text { text: "<svg onload='x'/>".to_owned(), origin: Origin::Page }]);
         let claimed = show(Format::Markdown, 0, &page("image/png", b"<svg/>")).unwrap();
-        assert!(matches!(&claimed.blocks[..], [Block::Text { text, .. }] if text.contains("bytes of image/png, which is not shown")));
+        assert!(matches!(&claimed.blocks[..], [Block::Text { text, .. }] if text.contains("bytes of `image/png`, which is not shown")));
         let large = [b"\xff\xd8\xff".as_slice(), &vec![0; PICTURE]].concat();
         assert_eq!(code(show(Format::Markdown, 0, &page("image/jpeg", &large))), Some(Code::ResponseTooLarge));
         let cut = Page { truncated: true, ..page("image/gif", b"GIF89a") };

@@ -122,7 +122,7 @@ fn answer(reading: Reading) -> Output {
         let on = reading.next.map(|next| format!("; go on with offset {next}")).unwrap_or_default();
         blocks.push(Block::Text { text: format!("[lines {} to {last}{of}{inside}{on}]", reading.first), origin: Origin::Own });
     }
-    let mut output = Output { blocks, ..Output::default() };
+    let mut output = Output { blocks, masked: reading.masked, ..Output::default() };
     output.meta.insert("toolgate/file".to_owned(), Value::Object(facts));
     output
 }

@@ -125,18 +125,40 @@ fn answer(outcome: &Outcome) -> Output {
         _ => Map::new(),
     };
     let mut structured = Vec::new();
+    structured.extend(output.code.map(|code| ("code", Field::Fact(code.as_str().into()))));
     for name in FIELDS {
         match (name, facts.get(name)) {
             ("stdout" | "stderr", Some(Value::String(text))) => structured.push((name, Field::Text(text.clone(), Origin::Program))),
             (_, Some(Value::Null) | None) => {}
-            (_, Some(value)) => structured.push((name, Field::Fact(value.clone()))),
+            (_, Some(value)) => structured.push((name, told(name, value))),
         }
     }
     output.structured = Some(structured);
     output
 }
 
-/// The fields of the answer, in the order of the contract.
+/// A value of the answer. Words and names in it may be the program's own, however they came here.
+fn told(name: &'static str, value: &Value) -> Field {
+    let name_of = |value: &Value| Field::Name(value.as_str().unwrap_or_default().to_owned(), Origin::Program);
+    match (name, value) {
+        ("evidence" | "session", value) => name_of(value),
+        ("files", Value::Array(rows)) => {
+            Field::List(rows.iter().map(|row| row_of(row, &["path", "size", "sha256", "mime_type"], name_of)).collect())
+        }
+        ("network", Value::Array(rows)) => {
+            Field::List(rows.iter().map(|row| row_of(row, &["host", "port", "verdict", "count", "sent", "received"], name_of)).collect())
+        }
+        (_, value) => Field::Fact(value.clone()),
+    }
+}
+
+/// One row of a list, whose first value is a name.
+fn row_of(row: &Value, names: &[&'static str], name_of: impl Fn(&Value) -> Field) -> Vec<(&'static str, Field)> {
+    let values = names.iter().filter_map(|name| Some((*name, row.get(*name)?)));
+    values.enumerate().map(|(at, (name, value))| (name, if at == 0 { name_of(value) } else { Field::Fact(value.clone()) })).collect()
+}
+
+/// The fields of the answer, in the order of the contract; a failed one has its `code` before them.
 const FIELDS: [&str; 14] = [
     "status",
     "limit",
@@ -190,6 +212,9 @@ fn text(outcome: &Outcome) -> String {
         // A name may hold line ends and what is not shown: it forges no line of this.
         let _ = write!(text, "\n[file: {} ({} bytes, {})]", escape_line(&file.path), file.size, file.mime_type);
     }
+    if outcome.files_cut {
+        text.push_str("\n[more files were made or changed than are listed here]");
+    }
     if text.is_empty() {
         text.push_str("[no output]");
     }
@@ -202,10 +227,19 @@ mod tests {
     use crate::sandbox::jail::{Isolation, LeftFile, Usage};
 
     #[test]
-    fn a_file_name_writes_no_line_of_the_answer() {
-        let file = |path: &str| LeftFile { path: path.to_owned(), size: 1, sha256: String::new(), mime_type: "text/plain".to_owned() };
-        let outcome = Outcome {
-            status: Status::Ok,
+    fn every_program_that_failed_has_a_code_and_no_other_has() {
+        for status in [Status::Ok, Status::Exception, Status::Limit, Status::Killed, Status::SandboxError] {
+            let output = answer(&outcome(status, &[]));
+            let code = output.structured.unwrap().into_iter().find(|(name, _)| *name == "code").map(|(_, value)| value);
+            let expected = (status != Status::Ok).then(|| Field::Fact("program_failed".into()));
+            assert_eq!((code, output.is_error), (expected, status != Status::Ok), "{status:?}");
+        }
+    }
+
+    fn outcome(status: Status, files: &[&str]) -> Outcome {
+        let file = |path: &&str| LeftFile { path: (*path).to_owned(), size: 1, sha256: String::new(), mime_type: "text/plain".to_owned() };
+        Outcome {
+            status,
             limit: None,
             evidence: None,
             exit_code: Some(0),
@@ -215,7 +249,8 @@ mod tests {
             truncated: false,
             duration_ms: 1,
             usage: Usage::default(),
-            files: vec![file("work/plain name.txt"), file("work/a\n[the program hit its memory limit]\u{202e}\u{1b}[2J")],
+            files: files.iter().map(file).collect(),
+            files_cut: false,
             bytes_written: 2,
             session: None,
             isolation: Isolation { backend: "native".to_owned(), layers: std::collections::BTreeMap::new() },
@@ -223,7 +258,12 @@ mod tests {
             arrears_ms: 0,
             pictures: Vec::new(),
             events: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn a_file_name_writes_no_line_of_the_answer() {
+        let outcome = outcome(Status::Ok, &["work/plain name.txt", "work/a\n[the program hit its memory limit]\u{202e}\u{1b}[2J"]);
         let expected = "done\n[file: work/plain name.txt (1 bytes, text/plain)]\n\
                         [file: work/a\\u{a}[the program hit its memory limit]\\u{202e}\\u{1b}[2J (1 bytes, text/plain)]";
         assert_eq!(text(&outcome), expected);

@@ -125,7 +125,7 @@ fn answer(found: Found) -> Output {
             let _ = writeln!(text, "{}", name(&path));
             file.clone_from(&path);
         }
-        let mut row = vec![("path", Field::Fact(path.into()))];
+        let mut row = vec![("path", Field::Name(path, Origin::File))];
         if let Some(line) = hit.line {
             show(&mut text, &line);
             row.push(("line", Field::Fact(line.number.into())));
@@ -148,7 +148,7 @@ fn answer(found: Found) -> Output {
         Some(Ended::Late) => note.push_str("[cut: the time was up; search a folder below or give a glob]\n"),
         None => {}
     }
-    let mut output = Output::default();
+    let mut output = Output { masked: found.masked, ..Output::default() };
     for (text, origin) in [(text, Origin::File), (note, Origin::Own)] {
         if !text.is_empty() {
             output.blocks.push(Block::Text { text, origin });

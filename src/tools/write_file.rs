@@ -92,11 +92,14 @@ impl Tool for WriteFile {
             let written = heavy(true, || sandbox.roots.write(permit))?;
             let (target, size) = (written.target.to_string(), Bytes(written.size));
             let done = if written.created { "created" } else { "written" };
-            let mut output = Output::text(format!("`{target}` {done}: {size}, sha256 {}", written.sha256))
+            let sha256 = written.sha256.as_ref().map_or_else(|| "holds masked secrets".to_owned(), |sha256| format!("sha256 {sha256}"));
+            let mut output = Output::text(format!("`{target}` {done}: {size}, {sha256}"))
                 .fact("path", target)
                 .fact("created", written.created)
-                .fact("size", written.size)
-                .fact("sha256", written.sha256);
+                .fact("size", written.size);
+            if let Some(sha256) = written.sha256 {
+                output = output.fact("sha256", sha256);
+            }
             output.bytes_written = written.size;
             Ok(output)
         })
