@@ -54,7 +54,7 @@ fn main() {
         log.append(&record, toolgate::audit::Sync::Handed).unwrap();
     });
     let window = [Window { most: 120, span: 60_000 }];
-    let counted = measure(|| drop(counts.call("p\0standard\0", &window).unwrap()));
+    let counted = measure(|| drop(counts.call([("p\0standard\0", &window[..])]).unwrap()));
     let account = measure(|| assert!(!counts.reserve("p", &Ask::default()).unwrap().suspended));
     let reserved = measure(|| {
         let standing = counts.reserve("q", &Ask { exactly: [1, 0, 0], budget: [u64::MAX; 3], ..Ask::default() }).unwrap();

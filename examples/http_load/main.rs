@@ -3,6 +3,9 @@
 //! `cargo run --release --example http_load`, with the binary built beside it. `TOOLGATE_LOAD_MINUTES` (1) sets how long, `TOOLGATE_LOAD_SESSIONS`
 //! (1000) and `TOOLGATE_LOAD_CALLERS` (64) how many, `TOOLGATE_LOAD_PAUSE_MS` (0) how long each caller thinks between two calls. It ends with 1 where
 //! a call failed, something grew, or a promised record is not there.
+//!
+//! `cargo run --release --example http_load -- soak [MINUTES] [SESSIONS]` (30, 200) holds sessions that keep calling instead, and ends with 1 where the
+//! server's memory does not stay flat.
 
 #![expect(
     clippy::print_stdout,
@@ -15,6 +18,7 @@
 mod client;
 mod killed;
 mod page;
+mod soak;
 mod state;
 
 use std::collections::BTreeMap;
@@ -38,7 +42,14 @@ fn main() -> ExitCode {
     let here = std::env::current_exe().expect("a path of our own");
     let binary: PathBuf = here.ancestors().nth(2).expect("the folder of the build").join("toolgate");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-    let failed = runtime.block_on(run(&binary, folder.path()));
+    let mut arguments = std::env::args().skip(1);
+    let is_soak = arguments.next().is_some_and(|mode| mode == "soak");
+    let mut given = |default| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let failed = if is_soak {
+        runtime.block_on(soak::soak(&binary, folder.path(), given(30), given(200)))
+    } else {
+        runtime.block_on(run(&binary, folder.path()))
+    };
     for fault in failed.iter().take(20) {
         println!("FAULT {fault}");
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::approvals::ApprovalsCommand;
 use super::http::Address;
 use super::logs::LogFormat;
 
@@ -205,12 +206,18 @@ pub enum Command {
     },
     /// Look at the audit log.
     Audit {
+        /// The manifest whose state folder is meant; default as for `serve`.
+        #[arg(long, value_name = "FILE", global = true)]
+        manifest: Option<PathBuf>,
         /// What to do with it.
         #[command(subcommand)]
         command: AuditCommand,
     },
     /// The operator's channel: what waits for a person here, and the answer to it.
     Approvals {
+        /// The manifest whose state folder is meant; default as for `serve`.
+        #[arg(long, value_name = "FILE", global = true)]
+        manifest: Option<PathBuf>,
         /// What to do.
         #[command(subcommand)]
         command: ApprovalsCommand,
@@ -220,12 +227,18 @@ pub enum Command {
         /// Why; kept in the log.
         #[arg(long, default_value = "operator")]
         reason: String,
+        /// The manifest whose state folder is meant; default as for `serve`.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
     },
     /// Lift the emergency stop, or the suspension of one caller.
     Resume {
         /// The caller whose sessions were suspended, as the log names it (over stdio: `stdio`).
         #[arg(long, value_name = "P")]
         principal: Option<String>,
+        /// The manifest whose state folder is meant; default as for `serve`.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
     },
     /// Say what this machine can enforce, layer by layer, proven by doing.
     Doctor {
@@ -278,83 +291,6 @@ pub enum PackagesCommand {
         /// Write a new lock with the newest versions that the manifest lets in.
         #[arg(long)]
         upgrade: bool,
-    },
-}
-
-/// What to do on the operator's channel.
-#[derive(Debug, Subcommand)]
-pub enum ApprovalsCommand {
-    /// List what waits, on every server of the state folder.
-    List {
-        /// One JSON object a line.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show one question whole.
-    Show {
-        /// Its id, or enough of its beginning.
-        id: String,
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Allow it, this once. The secret is asked for on the terminal, or read as a line of standard input.
-    Allow {
-        /// Its id, or enough of its beginning.
-        id: String,
-        /// Who answers. Default: the only operator that has a secret.
-        #[arg(long = "as", value_name = "NAME")]
-        who: Option<String>,
-        /// Why; kept in the log.
-        #[arg(long)]
-        reason: Option<String>,
-        /// Allow the same tool on the same target until the session ends, where the manifest remembers (`first`).
-        #[arg(long)]
-        session: bool,
-    },
-    /// Deny it. Needs no secret.
-    Deny {
-        /// Its id, or enough of its beginning.
-        id: String,
-        /// Who answers.
-        #[arg(long = "as", value_name = "NAME")]
-        who: Option<String>,
-        /// Why; kept in the log.
-        #[arg(long)]
-        reason: Option<String>,
-    },
-    /// Show questions as they come and go.
-    Watch {
-        /// One JSON object a line.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Who may allow, and what they prove it with.
-    Secret {
-        /// What to do.
-        #[command(subcommand)]
-        command: SecretCommand,
-    },
-}
-
-/// What to do with the secrets of operators.
-#[derive(Debug, Subcommand)]
-pub enum SecretCommand {
-    /// Give an operator a passphrase or an authenticator. Where there are operators, one of them must give theirs first.
-    Set {
-        /// Who. Default: `operator`.
-        #[arg(long = "as", value_name = "NAME")]
-        who: Option<String>,
-        /// An authenticator (TOTP, RFC 6238) instead of a passphrase.
-        #[arg(long)]
-        totp: bool,
-    },
-    /// List the operators.
-    List,
-    /// Take an operator's secret away.
-    Remove {
-        /// Who.
-        name: String,
     },
 }
 

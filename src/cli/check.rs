@@ -1,38 +1,16 @@
 //! `toolgate check`: every fault of a manifest with its line, and the manifest's own tests.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::simulate::judge_request;
+use super::simulate::decide_request;
 use crate::manifest::{Fault, Manifest};
 use crate::tool::Tool;
 
-/// A `[[test]]` that came out otherwise.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedTest {
-    /// Its place in the list, from 0.
-    pub index: usize,
-    /// Its name, or the call.
-    pub name: String,
-    /// What it expects.
-    pub expected: String,
-    /// What came out.
-    pub found: String,
-    /// Why, in the judge's words.
-    pub message: String,
-}
-
-impl fmt::Display for FailedTest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, name, expected, found, message } = self;
-        write!(f, "test[{index}] ({name}): expected {expected}, found {found}: {message}")
-    }
-}
-
-/// Judges the manifest's own tests in the worlds they describe; gives those that failed.
-pub fn failed_tests(tools: &[&'static dyn Tool], manifest: &Manifest) -> Vec<FailedTest> {
+/// Judges the manifest's own tests in the worlds they describe; gives a fault for each that does not hold.
+pub fn failed_tests(tools: &[&'static dyn Tool], manifest: &Manifest) -> Vec<Fault> {
     if manifest.tests.is_empty() {
         return Vec::new();
     }
@@ -46,23 +24,31 @@ pub fn failed_tests(tools: &[&'static dyn Tool], manifest: &Manifest) -> Vec<Fai
             ("args".to_owned(), Value::Object(test.args.clone())),
         ]);
         let state = test.state.as_ref().and_then(Value::as_object).unwrap_or(&empty);
-        let verdict = judge_request(tools, &manifest, &request, state, None);
+        let decided = decide_request(tools, &manifest, &request, state, None);
+        let is_planned = decided.is_planned();
+        let verdict = decided.verdict;
         let level = verdict.level.map(|level| u64::from(u8::from(level)));
         let as_expected = test.expect == verdict.decision.as_str()
             && test.reason.as_deref().is_none_or(|reason| reason == verdict.code.as_str())
             && test.level.is_none_or(|wanted| level == Some(wanted));
+        let name = test.name.clone().unwrap_or_else(|| format!("{} {}", test.tool, Value::Object(test.args.clone())));
         if !as_expected {
             let shown = |decision: &str, code: Option<&str>, level: Option<u64>| {
                 let code = code.map(|code| format!(" {code}")).unwrap_or_default();
                 format!("{decision}{code}{}", level.map(|level| format!(" at level {level}")).unwrap_or_default())
             };
-            failed.push(FailedTest {
-                index,
-                name: test.name.clone().unwrap_or_else(|| format!("{} {}", test.tool, Value::Object(test.args.clone()))),
-                expected: shown(&test.expect, test.reason.as_deref(), test.level),
-                found: shown(verdict.decision.as_str(), Some(verdict.code.as_str()), level.filter(|_| test.level.is_some())),
-                message: verdict.message,
-            });
+            let expected = shown(&test.expect, test.reason.as_deref(), test.level);
+            let found = shown(verdict.decision.as_str(), Some(verdict.code.as_str()), level.filter(|_| test.level.is_some()));
+            let what = format!("({name}): expected {expected}, found {found}: {}", verdict.message);
+            failed.push(manifest.fault(&format!("test[{index}].expect"), what));
+        } else if !is_planned && test.reason.is_none() {
+            // A slip of the pen in the arguments is denied as well, and says nothing about the rules that the test is for.
+            let code = verdict.code.as_str();
+            let what = format!(
+                "({name}): no rule was asked, for the call itself is refused: {}; correct it, or write `reason = \"{code}\"`",
+                verdict.message
+            );
+            failed.push(manifest.fault(&format!("test[{index}].call.args"), what));
         }
     }
     failed

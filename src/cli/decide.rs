@@ -38,6 +38,13 @@ pub struct Decided {
     pub facts: Option<Facts>,
 }
 
+impl Decided {
+    /// Whether the call was well formed: refused by no rule, it would have become an action.
+    pub fn is_planned(&self) -> bool {
+        self.capability.is_none() || self.action.is_some() || self.verdict.rule.is_some()
+    }
+}
+
 /// Judges a call. `look` sees the world without changing it.
 pub fn decide(
     tools: &[&'static dyn Tool],
@@ -76,5 +83,6 @@ fn walk(
     let action = decided.action.insert(tool.plan(arguments)?);
     let screened = decided.screened.insert(capability.screen(action)?);
     let facts = decided.facts.insert(look(action, screened)?);
+    screened.take_spelling(facts);
     Ok(policy::judge(capability, action, screened, facts, state))
 }

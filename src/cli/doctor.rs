@@ -1,11 +1,14 @@
 //! What this machine can enforce, backend by backend and layer by layer, proven by running a program in each.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::manifest::Manifest;
 use crate::sandbox::jail::{BACKENDS, Interpreter, Layer, NoRun, Probe, Settings};
+use crate::sandbox::root;
 
 /// The report of `toolgate doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -20,6 +23,34 @@ pub struct Report {
     pub chosen: Option<String>,
     /// Every backend, strongest first.
     pub backends: Vec<Line>,
+    /// What holds the quotas of session roots.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quotas: Vec<QuotaLine>,
+}
+
+/// One quota of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QuotaLine {
+    /// The root.
+    pub root: String,
+    /// `wall` or `looked at`, and what that means.
+    pub held: String,
+}
+
+/// What holds the quotas of a manifest's session roots in this state folder.
+pub fn quotas(manifest: &Manifest, state: &Path) -> Vec<QuotaLine> {
+    let bounded = manifest.roots.iter().filter_map(|(name, root)| Some((name, root.quota?.bytes?)));
+    bounded
+        .map(|(name, quota)| {
+            let held = match root::disk_of_sessions(state) {
+                Some(disk) if disk <= quota => format!("wall: the disk of the sessions holds {disk}, and no more fits"),
+                _ => format!(
+                    "looked at: a program can pass {quota} for a moment before it is ended; give `sessions` in the state folder a tmpfs or a project quota of at most {quota} to make it a wall"
+                ),
+            };
+            QuotaLine { root: name.clone(), held }
+        })
+        .collect()
 }
 
 /// One backend of the report.
@@ -39,7 +70,13 @@ pub async fn examine(settings: &Settings) -> Report {
     let interpreter = match found.map_err(|e| NoRun::Fault(e.to_string())).and_then(|found| found) {
         Ok(interpreter) => Arc::new(interpreter),
         Err(no_run) => {
-            return Report { interpreter: no_run.to_string(), packages: settings.unready.clone(), chosen: None, backends: Vec::new() };
+            return Report {
+                interpreter: no_run.to_string(),
+                packages: settings.unready.clone(),
+                chosen: None,
+                backends: Vec::new(),
+                quotas: Vec::new(),
+            };
         }
     };
     let mut report = Report {
@@ -47,6 +84,7 @@ pub async fn examine(settings: &Settings) -> Report {
         packages: settings.unready.clone(),
         chosen: None,
         backends: Vec::new(),
+        quotas: Vec::new(),
     };
     let mut best = None;
     for listed in BACKENDS {
@@ -87,6 +125,9 @@ impl Report {
                 let _ = writeln!(text, "  {layer:<18} {state}");
             }
         }
+        for line in &self.quotas {
+            let _ = writeln!(text, "\nquota of `{}`: {}", line.root, line.held);
+        }
         text
     }
 }
@@ -103,9 +144,23 @@ mod tests {
 
     #[test]
     fn a_machine_is_whole_only_with_every_layer_in_one_backend() {
-        let report = |backends| Report { interpreter: String::new(), packages: None, chosen: None, backends };
+        let report = |backends| Report { interpreter: String::new(), packages: None, chosen: None, backends, quotas: Vec::new() };
         assert!(report(vec![line("a", true, None)]).is_whole());
         assert!(!report(vec![line("a", true, Some(Layer::Memory)), line("b", false, None)]).is_whole());
+    }
+
+    #[test]
+    fn a_quota_is_a_wall_where_the_disk_of_the_sessions_is_no_larger() {
+        let state = tempfile::tempdir().unwrap();
+        let held = |bytes: u64| {
+            let text = format!("version = 1\n[roots.scratch]\npath = \"session\"\nmode = \"rw\"\nquota = {{ bytes = \"{bytes}\" }}\n");
+            let manifest = crate::manifest::parse(&text, crate::tools::specs()).unwrap();
+            let [line] = quotas(&manifest, state.path()).try_into().unwrap();
+            line.held
+        };
+        assert!(held(4096).starts_with("looked at: "));
+        let disk = root::disk_of_sessions(state.path()).unwrap();
+        assert!(held(disk.0).starts_with("wall: ") && held(disk.0 - 1).starts_with("looked at: "));
     }
 
     #[test]
@@ -115,10 +170,14 @@ mod tests {
             packages: None,
             chosen: Some("b".to_owned()),
             backends: vec![line("a", false, None), line("b", true, Some(Layer::Memory))],
+            quotas: vec![QuotaLine { root: "scratch".to_owned(), held: "looked at: it".to_owned() }],
         };
         let text = report.text();
         assert!(
-            text.contains("a: not usable: no user namespace") && text.contains("b: usable, chosen") && text.contains("no /proc"),
+            text.contains("a: not usable: no user namespace")
+                && text.contains("b: usable, chosen")
+                && text.contains("no /proc")
+                && text.contains("quota of `scratch`: looked at: it\n"),
             "{text}"
         );
     }

@@ -54,6 +54,17 @@ pub(super) fn base(manifest: &Manifest, file: Option<&Path>) -> PathBuf {
     }
 }
 
+/// Whether the interpreter that a manifest names is there. A machine without the default one runs no programs and may serve all else.
+pub(super) fn is_there(manifest: &Manifest, file: Option<&Path>) -> bool {
+    let written = &manifest.python.interpreter;
+    let base = base(manifest, file);
+    if written.contains('/') {
+        return base.is_file();
+    }
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    *written == Manifest::default().python.interpreter || std::env::split_paths(&search).any(|folder| folder.join(&base).is_file())
+}
+
 /// The lock file of a manifest: beside it, with the ending `.lock`.
 pub(super) fn lock_path(manifest: &Path) -> PathBuf {
     manifest.with_extension("lock")

@@ -10,7 +10,7 @@ use super::change::{Change, lift};
 use super::decide::{Call, Decided, decide};
 use super::nearest;
 use crate::manifest::{Location, Manifest};
-use crate::model::{Action, Code, Facts, Refusal};
+use crate::model::{Action, Code, Facts, Link, Refusal};
 use crate::policy::{self, Decision, Screened, State, Verdict, effect, line_of};
 use crate::tool::Tool;
 
@@ -122,11 +122,15 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
         pass(7, listed, format!("every argument is known and within what is allowed{told}"));
     }
     if let (Some(action), Some(screened)) = (&decided.action, &decided.screened) {
-        for target in &screened.targets {
-            let by =
-                manifest.roots.get(&target.root).and_then(|root| root.allowed.iter().position(|pattern| pattern.matches(&target.path)));
+        for (index, target) in screened.targets.iter().enumerate() {
+            let link = decided.facts.as_ref().and_then(|facts| facts.paths.get(index)).map(|fact| &fact.link);
+            let (path, led) = match link {
+                Some(Link::Leads(path)) => (path, format!(", by a link `{}/{path}`,", target.root)),
+                _ => (&target.path, String::new()),
+            };
+            let by = manifest.roots.get(&target.root).and_then(|root| root.allowed.iter().position(|pattern| pattern.matches(path)));
             let rule = format!("roots.{}.allowed_paths{}", target.root, by.map(|index| format!("[{index}]")).unwrap_or_default());
-            pass(8, Some(rule), format!("`{target}` is in a root of the profile, allowed, not denied; nothing about it is odd"));
+            pass(8, Some(rule), format!("`{target}`{led} is in a root of the profile, allowed, not denied; nothing about it is odd"));
         }
         if let Some(url) = &screened.url {
             pass(9, Some("network".to_owned()), format!("`{}`: form, scheme, host, port and every address are open", url.origin()));

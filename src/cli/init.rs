@@ -6,7 +6,8 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use super::arguments::{ClientName, YesNo};
-use super::install;
+use super::{doctor, install};
+use crate::sandbox::jail::Settings;
 
 /// The shipped manifest, every key with its comment; the answers change some of its lines.
 const SHIPPED: &str = include_str!("../../tools.toml");
@@ -15,6 +16,27 @@ const SHIPPED: &str = include_str!("../../tools.toml");
 const FOLDER: &str = "path  = \".\"                        # relative to this file;";
 const PERMISSIONS: &str = "permissions   = [\"READONLY\", \"WRITE_FILE\", \"EXECUTE_CODE\"]";
 const PUBLIC: &str = "any_public      = false            # true: any host of the public internet but the denied ones";
+const REQUIRE: &str = ", \"memory\"]   # one of these missing: no program runs";
+const REQUIRE_LESS: &str = "]   # one of these missing: no program runs; \"memory\" is partial here (`toolgate doctor`)";
+
+/// Whether a jail on this machine holds the layer `memory`, which is partial without a memory control group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryLayer {
+    /// It does, or no jail could be tried: the manifest requires it.
+    Required,
+    /// In part: a manifest that requires it would run no program.
+    LeftOut,
+}
+
+impl MemoryLayer {
+    /// Tries the jails of this machine, as `toolgate doctor` does.
+    pub async fn of_this_machine() -> Self {
+        let report = doctor::examine(&Settings::default()).await;
+        let chosen = report.backends.iter().find(|line| Some(&line.name) == report.chosen.as_ref());
+        let is_partial = chosen.and_then(|line| line.probe.layers.get("memory")).is_some_and(|state| state.starts_with("partial: "));
+        if is_partial { Self::LeftOut } else { Self::Required }
+    }
+}
 
 /// What the manifest shall allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,7 +140,7 @@ fn client_name(text: &str) -> Option<ClientName> {
 
 /// The manifest for these answers: the shipped one with the lines changed that they are about.
 /// # Errors  When the folder's name is no text.
-pub fn manifest(answers: &Answers) -> io::Result<String> {
+pub fn manifest(answers: &Answers, memory: MemoryLayer) -> io::Result<String> {
     let Some(folder) = answers.folder.to_str() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the folder's name is not UTF-8"));
     };
@@ -139,13 +161,16 @@ pub fn manifest(answers: &Answers) -> io::Result<String> {
     if answers.network == YesNo::Yes {
         text = text.replacen(PUBLIC, &PUBLIC.replacen("false", "true ", 1), 1);
     }
+    if memory == MemoryLayer::LeftOut {
+        text = text.replacen(REQUIRE, REQUIRE_LESS, 1);
+    }
     Ok(text)
 }
 
 /// Writes `tools.toml` into `dir` and gives its absolute path.
 /// # Errors  When it exists and `force` is not set, or cannot be written.
-pub fn write(dir: &Path, answers: &Answers, force: bool) -> io::Result<PathBuf> {
-    let text = manifest(answers)?;
+pub fn write(dir: &Path, answers: &Answers, memory: MemoryLayer, force: bool) -> io::Result<PathBuf> {
+    let text = manifest(answers, memory)?;
     std::fs::create_dir_all(dir)?;
     let file = dir.canonicalize()?.join("tools.toml");
     if !force && file.symlink_metadata().is_ok() {
@@ -167,13 +192,21 @@ mod tests {
 
     #[test]
     fn the_default_answers_give_the_shipped_manifest() {
-        assert_eq!(manifest(&Answers::default()).unwrap(), SHIPPED);
+        assert_eq!(manifest(&Answers::default(), MemoryLayer::Required).unwrap(), SHIPPED);
+    }
+
+    #[test]
+    fn where_memory_is_held_in_part_it_is_not_required() {
+        let read = |memory| manifest(&Answers::default(), memory).unwrap().parse::<toml::Table>().unwrap()["python"]["require"].clone();
+        let layers = |list: &[&str]| toml::Value::from(list.iter().map(|layer| (*layer).to_owned()).collect::<Vec<_>>());
+        assert_eq!(read(MemoryLayer::LeftOut), layers(&["filesystem", "network", "processes", "syscalls"]));
+        assert_eq!(read(MemoryLayer::Required), layers(&["filesystem", "network", "processes", "syscalls", "memory"]));
     }
 
     #[test]
     fn each_answer_changes_its_line_and_no_other() {
         let answers = Answers { folder: "/home/a \"b\"".into(), network: YesNo::Yes, python: YesNo::No, client: None };
-        let text = manifest(&answers).unwrap();
+        let text = manifest(&answers, MemoryLayer::Required).unwrap();
         let changed: Vec<&str> = text.lines().zip(SHIPPED.lines()).filter(|(new, old)| new != old).map(|(new, _)| new).collect();
         assert_eq!(
             changed,
@@ -202,9 +235,12 @@ mod tests {
     fn an_existing_manifest_is_kept_unless_forced() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("tools.toml"), "mine").unwrap();
-        assert_eq!(write(folder.path(), &Answers::default(), false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(
+            write(folder.path(), &Answers::default(), MemoryLayer::Required, false).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
         assert_eq!(std::fs::read_to_string(folder.path().join("tools.toml")).unwrap(), "mine");
-        let file = write(folder.path(), &Answers::default(), true).unwrap();
+        let file = write(folder.path(), &Answers::default(), MemoryLayer::Required, true).unwrap();
         assert_eq!(std::fs::read_to_string(file).unwrap(), SHIPPED);
     }
 }

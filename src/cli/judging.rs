@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
+use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
@@ -18,6 +19,7 @@ use super::{check, explain, setup, simulate};
 use crate::audit::Answer;
 use crate::gate::Asker;
 use crate::manifest::Manifest;
+use crate::model::name::{self, Found};
 use crate::model::{
     Action, Block, Caller, Channel, ClientLabel, Facts, Host, Opened, PathFact, Progress, Question, Refusal, Stage, ToolCall,
 };
@@ -34,24 +36,30 @@ pub(super) fn check(file: Option<&Path>, out: &mut dyn Write) -> Result<End, Fau
     };
     let choice = ManifestChoice { manifest: Some(path.clone()), profile: None, roots: Vec::new() };
     let name = path.display().to_string();
-    let found = match setup::find(&choice) {
-        Ok(found) => found,
+    // What is asked of a manifest that is served, and nothing less.
+    let held = |mut found: setup::Found| {
+        let state = setup::state_path(&found.manifest, found.file.as_deref())?;
+        match setup::checked_places(&mut found, &state) {
+            Ok(_) => Ok((found, state)),
+            Err(fault @ setup::Unbuilt::Manifest { .. }) => Err(fault),
+            // What the machine says no with is a no to the manifest.
+            Err(fault) => Err(setup::Unbuilt::Refused(fault.to_string())),
+        }
+    };
+    let (found, state) = match setup::find(&choice).and_then(held) {
+        Ok(placed) => placed,
         Err(setup::Unbuilt::Manifest { faults, .. }) => {
             let text = super::text_file::read(&path)?;
             write!(out, "{}", check::pretty(&name, &text, &faults))?;
             writeln!(out, "{} fault(s); nothing is served by this manifest", faults.len())?;
             return Ok(End::Negative);
         }
+        Err(setup::Unbuilt::Refused(why)) => {
+            writeln!(out, "{name}: {why}\nnothing is served by this manifest")?;
+            return Ok(End::Negative);
+        }
         Err(fault) => return Err(fault.into()),
     };
-    let failed = check::failed_tests(tools::all(), &found.manifest);
-    for test in &failed {
-        writeln!(out, "{name}: {test}")?;
-    }
-    if !failed.is_empty() {
-        writeln!(out, "{} of {} test(s) failed; nothing is served by this manifest", failed.len(), found.manifest.tests.len())?;
-        return Ok(End::Negative);
-    }
     writeln!(
         out,
         "{name}: valid; {} root(s), {} profile(s), {} test(s) hold",
@@ -59,7 +67,6 @@ pub(super) fn check(file: Option<&Path>, out: &mut dyn Write) -> Result<End, Fau
         found.manifest.profiles.len(),
         found.manifest.tests.len()
     )?;
-    let state = setup::state_path(&found.manifest, found.file.as_deref())?;
     if let Some(why) = super::environment::find(&found.manifest, found.file.as_deref(), &state).unready {
         writeln!(out, "run_python is refused until then: {why}")?;
     }
@@ -111,7 +118,11 @@ pub(super) fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened
             let seen = roots.look("explain", std::slice::from_ref(target), &[touch.access], manifest.files.symlinks);
             seen.map(|seen| seen.into_iter().next())
         };
-        paths.push(seen.map_err(|failure| failure.0)?.map_or(PathFact::ABSENT, |opened| opened.fact));
+        let absent = || {
+            let Ok(spelling) = target.path.spelled(name::may_be_new, |_, _| Ok::<_, Infallible>(Found::Nothing));
+            PathFact { spelling, ..PathFact::ABSENT }
+        };
+        paths.push(seen.map_err(|failure| failure.0)?.map_or_else(absent, |opened| opened.fact));
     }
     let addresses: Vec<IpAddr> = match screened.url.as_ref().map(|url| (url.host(), url.port())) {
         None => Vec::new(),

@@ -43,6 +43,8 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
     }
     let state = setup::state_path(&found.manifest, Some(file))?;
     let state = StateDir::open(&state).map_err(|fault| Fault::Use(fault.to_string()))?;
+    // An installation ends with the emergency stop, as a server does.
+    state.heed()?;
     let base = environment::base(&found.manifest, Some(file));
     let told = ask(&base, &state)?;
     let lock_path = environment::lock_path(file);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Parser;
 use jiff::Timestamp;
 
-use super::arguments::{Arguments, AuditCommand, Command, ExportFormat, HttpChoice, Input, ManifestChoice, PackagesCommand};
+use super::arguments::{Arguments, AuditCommand, Command, ExportFormat, HttpChoice, Input, ManifestChoice, PackagesCommand, YesNo};
 use super::audit::Form;
 use super::logs::LogFormat;
 use super::{
@@ -100,13 +100,13 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
             write_first(dir.as_deref(), given, yes, force, out)
         }
         Command::Lint { input, imports, manifest } => run_lint(&input, imports.as_deref(), manifest, out),
-        Command::Audit { command } => audit(command, out),
-        Command::Approvals { command } => {
-            let said = approvals::run(&state()?, command, out)?;
+        Command::Audit { manifest, command } => audit(&setup::state_of(manifest.as_deref())?, command, out),
+        Command::Approvals { manifest, command } => {
+            let said = approvals::run(&setup::state_of(manifest.as_deref())?, command, out)?;
             Ok(if said { End::Done } else { End::Negative })
         }
-        Command::Kill { reason } => kill(&reason, out),
-        Command::Resume { principal } => resume(principal.as_deref(), out),
+        Command::Kill { reason, manifest } => kill(&reason, &setup::state_of(manifest.as_deref())?, out),
+        Command::Resume { principal, manifest } => resume(principal.as_deref(), &setup::state_of(manifest.as_deref())?, out),
         Command::Doctor { json, kill_drill: true, .. } => kill_drill(json, out),
         Command::Doctor { json, manifest, kill_drill: false } => examine(json, manifest, out),
         Command::Schema => {
@@ -177,8 +177,18 @@ const WORKERS: usize = 2;
 
 fn write_first(dir: Option<&Path>, given: init::Given, yes: bool, force: bool, out: &mut dyn Write) -> Result<End, Fault> {
     let answers = if yes { given.or_default() } else { given.or_asked(&mut io::stdin().lock(), out)? };
-    let file = init::write(dir.unwrap_or(Path::new(".")), &answers, force)?;
+    let memory = match answers.python {
+        YesNo::Yes => tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(init::MemoryLayer::of_this_machine()),
+        YesNo::No => init::MemoryLayer::Required,
+    };
+    let file = init::write(dir.unwrap_or(Path::new(".")), &answers, memory, force)?;
     writeln!(out, "wrote {}", file.display())?;
+    if memory == init::MemoryLayer::LeftOut {
+        writeln!(
+            out,
+            "`[python] require` leaves out `memory`, which this machine holds in part only: `toolgate doctor` says why and how to mend it"
+        )?;
+    }
     if let Some(client) = answers.client {
         let server = init::server(&std::env::current_exe()?, &file);
         writeln!(out, "\nRegister it (or: toolgate install … --write):\n\n{}", install::snippet(client, &server))?;
@@ -279,20 +289,7 @@ fn whole(input: &Input) -> Result<(String, Vec<u8>), Fault> {
     Ok((file.display().to_string(), bytes))
 }
 
-/// The state folder that commands about a running server mean.
-fn state() -> Result<PathBuf, Fault> {
-    let choice = ManifestChoice { manifest: None, profile: None, roots: Vec::new() };
-    // A manifest with faults must not keep the operator from the log or the switch.
-    let found = setup::find(&choice).unwrap_or_else(|_| setup::Found {
-        file: None,
-        text: String::new(),
-        manifest: crate::manifest::Manifest::builtin(),
-    });
-    Ok(setup::state_path(&found.manifest, found.file.as_deref())?)
-}
-
-fn audit(command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
-    let state = state()?;
+fn audit(state: &Path, command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
     if !state.join("audit").is_dir() {
         let why = "it begins with the first `toolgate serve`; another folder is named by TOOLGATE_STATE_DIR";
         return Err(Fault::Use(format!("there is no audit log in `{}` yet: {why}", state.display())));
@@ -301,7 +298,7 @@ fn audit(command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
     let filter = |terms: &[String]| Filter::parse(&terms.join(" "), Timestamp::now()).map_err(|fault| Fault::Use(fault.to_string()));
     match command {
         AuditCommand::Verify { json } => {
-            let whole = log::verify(&state, None, form(json), out)?;
+            let whole = log::verify(state, None, form(json), out)?;
             return Ok(if whole { End::Done } else { End::Negative });
         }
         AuditCommand::Tail { terms, lines, follow, json } => {
@@ -310,13 +307,13 @@ fn audit(command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
                 true
             };
             let wait: Option<&mut dyn FnMut() -> bool> = if follow { Some(&mut wait) } else { None };
-            log::tail(&state, lines, &filter(&terms)?, form(json), wait, out)?;
+            log::tail(state, lines, &filter(&terms)?, form(json), wait, out)?;
         }
         AuditCommand::Query { terms, json } => {
-            log::query(&state, &filter(&terms)?, None, form(json), out)?;
+            log::query(state, &filter(&terms)?, None, form(json), out)?;
         }
         AuditCommand::Show { call, json } => {
-            let found = log::show(&state, &call, form(json), out)?;
+            let found = log::show(state, &call, form(json), out)?;
             return Ok(if found { End::Done } else { End::Negative });
         }
         AuditCommand::Export { format, terms } => {
@@ -324,33 +321,51 @@ fn audit(command: AuditCommand, out: &mut dyn Write) -> Result<End, Fault> {
                 ExportFormat::Otlp => Format::Otlp,
                 ExportFormat::Ocsf => Format::Ocsf,
             };
-            log::export(&state, &filter(&terms)?, format, out)?;
+            log::export(state, &filter(&terms)?, format, out)?;
         }
         AuditCommand::Hash => {
             let value = approvals::secret("value: ")?.ok_or_else(|| Fault::Use("give the value as a line of standard input".to_owned()))?;
-            writeln!(out, "{}", crate::audit::keyed(&state, &value).map_err(log::Failed::from)?)?;
+            writeln!(out, "{}", crate::audit::keyed(state, &value).map_err(log::Failed::from)?)?;
         }
-        AuditCommand::Report { network: true, json } => log::network(&state, form(json), out)?,
-        AuditCommand::Report { network: false, json } => log::report(&state, &filter(&[])?, form(json), out)?,
+        AuditCommand::Report { network: true, json } => log::network(state, form(json), out)?,
+        AuditCommand::Report { network: false, json } => log::report(state, &filter(&[])?, form(json), out)?,
     }
     Ok(End::Done)
 }
 
-fn kill(reason: &str, out: &mut dyn Write) -> Result<End, Fault> {
-    let path = state()?;
-    let folder = StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?;
+fn kill(reason: &str, path: &Path, out: &mut dyn Write) -> Result<End, Fault> {
+    let folder = StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))?;
+    // Looked at before the switch is on, for an installation ends at once by it, and after: a server that starts later than that finds it.
+    let before = folder.is_heeded();
     folder.kill(reason)?;
+    let heeded = if matches!(before, Ok(true)) { before } else { folder.is_heeded() };
     // The switch is on already; its record tells why, and a full disk does not lift it.
     if let Err(fault) = note(&folder, Event::KillOn, reason) {
         writeln!(io::stderr(), "toolgate: the stop is on, and could not be recorded: {fault}")?;
     }
-    writeln!(out, "the emergency stop is on for every server with the state folder {}; `toolgate resume` lifts it", path.display())?;
-    Ok(End::Done)
+    let place = path.display();
+    match heeded {
+        Ok(false) => {
+            writeln!(
+                out,
+                "set, nobody is running: no server uses the state folder {place}; the emergency stop stays on for every later one, until \
+                 `toolgate resume`. A server with another folder does not hear it: name its manifest with `--manifest`"
+            )?;
+            Ok(End::Negative)
+        }
+        Ok(true) => {
+            writeln!(out, "the emergency stop is on for every server with the state folder {place}; `toolgate resume` lifts it")?;
+            Ok(End::Done)
+        }
+        Err(fault) => {
+            writeln!(out, "set, and it cannot be told whether a server with the state folder {place} is running: {fault}")?;
+            Ok(End::Negative)
+        }
+    }
 }
 
-fn resume(principal: Option<&str>, out: &mut dyn Write) -> Result<End, Fault> {
-    let path = state()?;
-    let folder = StateDir::open(&path).map_err(|fault| Fault::Use(fault.to_string()))?;
+fn resume(principal: Option<&str>, path: &Path, out: &mut dyn Write) -> Result<End, Fault> {
+    let folder = StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))?;
     if let Some(principal) = principal {
         crate::audit::counts::Counts::open(&folder)?.resume(principal)?;
         note(&folder, Event::BreakerReset, principal)?;
@@ -392,7 +407,8 @@ fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result
     let backend = found.manifest.python.backend.clone();
     let settings = jail::Settings { interpreter, unready, backend, ..jail::Settings::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let report = runtime.block_on(doctor::examine(&settings));
+    let mut report = runtime.block_on(doctor::examine(&settings));
+    report.quotas = doctor::quotas(&found.manifest, &state);
     if json {
         writeln!(out, "{}", serde_json::to_string(&report).map_err(io::Error::other)?)?;
     } else {

@@ -130,6 +130,24 @@ pub fn state_path(manifest: &Manifest, file: Option<&Path>) -> Result<PathBuf, U
         .ok_or_else(|| Unbuilt::Choice("there is no place for the state folder; set TOOLGATE_STATE_DIR or `[state] dir`".to_owned()))
 }
 
+/// The state folder that commands about a running server mean. A manifest with faults must not keep the operator from the log or the switch: of such
+/// a one `[state] dir` alone is read.
+/// # Errors  When a manifest that was named cannot be read, or there is no place for the folder.
+pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Unbuilt> {
+    let choice = ManifestChoice { manifest: flag.map(Path::to_owned), profile: None, roots: Vec::new() };
+    match find(&choice) {
+        Ok(found) => state_path(&found.manifest, found.file.as_deref()),
+        Err(fault @ Unbuilt::Machine { .. }) if flag.is_some() => Err(fault),
+        Err(_) => {
+            let file = manifest_path(flag).and_then(|file| file.canonicalize().ok());
+            let text = file.as_deref().and_then(|file| super::text_file::read(file).ok()).unwrap_or_default();
+            let table: toml::Table = text.parse().unwrap_or_default();
+            let dir = table.get("state").and_then(|state| state.get("dir")).and_then(toml::Value::as_str).map(str::to_owned);
+            state_path(&Manifest { state_dir: dir, ..Manifest::builtin() }, file.as_deref())
+        }
+    }
+}
+
 /// The profile a process on standard input and output gets.
 /// # Errors  When the one that was asked for does not exist.
 pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Option<String>, Unbuilt> {
@@ -145,18 +163,15 @@ pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Opt
 /// Opens everything the manifest names and builds the house.
 /// # Errors  What cannot be opened; nothing is served then.
 pub fn build(mut found: Found) -> Result<House, Unbuilt> {
-    // The manifest's own tests run at every load; one that fails refuses the file.
-    if let Some(failed) = check::failed_tests(tools::all(), &found.manifest).first() {
-        return Err(Unbuilt::Refused(failed.to_string()));
-    }
     let path = state_path(&found.manifest, found.file.as_deref())?;
+    let places = checked_places(&mut found, &path)?;
     let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
+    if let Err(fault) = state.heed() {
+        tracing::warn!(%fault, "`toolgate kill` will stop this server, and cannot know that it runs");
+    }
     let log = Log::open(state.path(), found.manifest.audit.clone(), Arc::new(jiff::Timestamp::now))?;
-    let places = places(&mut found)?;
     let guarded = guarded(found.file.as_deref(), &found.manifest);
     let manifest = &found.manifest;
-    let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state.path()]).collect();
-    python_writes_apart(manifest, &places, &own)?;
     let roots = Roots::open(&places, &guarded, Some(state.path())).map_err(unopened)?;
     let environment::Environment { interpreter, unready } = environment::find(manifest, found.file.as_deref(), state.path());
     let jail = jail::Settings {
@@ -177,14 +192,45 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     Ok(house)
 }
 
-/// The places of a manifest that is to be served, with what must hold of them.
-/// # Errors  What is missing, or cannot be held here.
+/// The places of a manifest that is to be served, with what must hold of it: its own tests, the files that it names, its folders. Changes nothing
+/// on the machine.
+/// # Errors  What does not hold, is missing, or cannot be held here.
 pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<root::Place>, Unbuilt> {
+    let file = found.file.clone().unwrap_or_default();
+    // The manifest's own tests run at every load; one that fails refuses the file.
+    let faults = check::failed_tests(tools::all(), &found.manifest);
+    if !faults.is_empty() {
+        return Err(Unbuilt::Manifest { file, faults });
+    }
+    let faults = missing_files(&found.manifest, found.file.as_deref());
+    if !faults.is_empty() {
+        return Err(Unbuilt::Manifest { file, faults });
+    }
     let places = places(found)?;
+    let state = StateDir::examine(state).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
     let guarded = guarded(found.file.as_deref(), &found.manifest);
-    let own: Vec<&Path> = guarded.iter().map(PathBuf::as_path).chain([state]).collect();
+    let own: Vec<&Path> = guarded.iter().chain([&state]).map(PathBuf::as_path).collect();
     python_writes_apart(&found.manifest, &places, &own)?;
+    // Opened without the state folder: nothing is made.
+    Roots::open(&places, &guarded, None).map_err(unopened)?;
     Ok(places)
+}
+
+/// A fault for each file that the manifest names and that is not there.
+fn missing_files(manifest: &Manifest, file: Option<&Path>) -> Vec<Fault> {
+    let base = file.and_then(Path::parent).unwrap_or(Path::new("."));
+    let mut faults = Vec::new();
+    for (index, rule) in manifest.clients.oauth.iter().enumerate().filter(|(_, rule)| !rule.jwks.starts_with("https://")) {
+        if !base.join(&rule.jwks).is_file() {
+            let what = format!("there is no file `{}`; write an https URL, or a file beside this one", rule.jwks);
+            faults.push(manifest.fault(&format!("clients.oauth[{index}].jwks"), what));
+        }
+    }
+    if !environment::is_there(manifest, file) {
+        let what = format!("there is no program `{}`; write a path, or a name on the search path", manifest.python.interpreter);
+        faults.push(manifest.fault("python.interpreter", what));
+    }
+    faults
 }
 
 /// A program that writes in a root is not asked file by file, so nothing of the server's own may lie in it.
@@ -243,22 +289,34 @@ pub(super) fn unopened((path, errno): (PathBuf, rustix::io::Errno)) -> Unbuilt {
 pub(super) fn places(found: &mut Found) -> Result<Vec<root::Place>, Unbuilt> {
     let mut places = Vec::new();
     let mut canonical = Vec::new();
+    let mut faults = Vec::new();
     for (name, root) in &found.manifest.roots {
         let at = match &root.place {
             Place::Session => Where::Session,
             Place::Path(_) => {
                 let written = root.paths.first().map(|segments| format!("/{}", segments.join("/"))).unwrap_or_default();
-                let real =
-                    Path::new(&written).canonicalize().map_err(machine(format!("the root `{name}` at `{written}` cannot be found")))?;
-                canonical.push((name.clone(), real.to_string_lossy().into_owned()));
-                Where::Folder(real)
+                match Path::new(&written).canonicalize() {
+                    Ok(real) => {
+                        canonical.push((name.clone(), real.to_string_lossy().into_owned()));
+                        Where::Folder(real)
+                    }
+                    Err(fault) => {
+                        let what = format!("the folder `{written}` cannot be found: {fault}; make it, or name another");
+                        faults.push(found.manifest.fault(&format!("roots.{name}.path"), what));
+                        continue;
+                    }
+                }
             }
         };
         places.push(root::Place { name: name.clone(), at, quota: root.quota });
     }
+    let refused = |faults| Unbuilt::Manifest { file: found.file.clone().unwrap_or_default(), faults };
+    if !faults.is_empty() {
+        return Err(refused(faults));
+    }
     for (name, path) in canonical {
         found.manifest.add_root_path(&name, &path);
     }
-    found.manifest.check_nesting().map_err(|faults| Unbuilt::Manifest { file: found.file.clone().unwrap_or_default(), faults })?;
+    found.manifest.check_nesting().map_err(refused)?;
     Ok(places)
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::decide::{Call, decide};
+use super::decide::{Call, Decided, decide};
 use super::strict_json;
 use super::world::World;
 use super::world_state;
 use crate::manifest::{self, ArgumentRule, Manifest};
-use crate::model::{Caller, Channel, ClientLabel, Code, Refusal, ToolSpec};
+use crate::model::{Action, Caller, Channel, ClientLabel, Code, Refusal, ToolSpec};
+use crate::policy::paths::unknown_spelling;
 use crate::policy::{State, Verdict};
 use crate::tool::Tool;
 
@@ -89,6 +90,17 @@ pub fn judge_request(
     state: &Map<String, Value>,
     malformed: Option<String>,
 ) -> Verdict {
+    decide_request(tools, manifest, request, state, malformed).verdict
+}
+
+/// Judges one request in one world, with what was known when it was judged.
+pub fn decide_request(
+    tools: &[&'static dyn Tool],
+    manifest: &Arc<Manifest>,
+    request: &Map<String, Value>,
+    state: &Map<String, Value>,
+    malformed: Option<String>,
+) -> Decided {
     let text = |name: &str, missing: &str| request.get(name).and_then(Value::as_str).unwrap_or(missing).to_owned();
     let caller = Caller {
         principal: text("principal", "p1"),
@@ -106,7 +118,16 @@ pub fn judge_request(
     let world = World::read(state, manifest);
     let judged_in: State = world_state::read(state, request, &caller, &tool);
     let call = Call { caller, tool: &tool, arguments, malformed };
-    decide(tools, manifest, &call, &judged_in, &|action, screened| Ok(world.look(manifest, action, screened))).verdict
+    let mut decided = decide(tools, manifest, &call, &judged_in, &|action, screened| Ok(world.look(manifest, action, screened)));
+    // In a described world an entry alone vouches for a spelling that is not plain, whatever else would be said of the path.
+    let unknown = {
+        let mut touches = decided.action.iter().flat_map(Action::touches);
+        touches.find(|touch| !world.vouches_for(manifest, &touch.path)).map(|touch| unknown_spelling(&touch.path))
+    };
+    if let Some(refusal) = unknown {
+        decided.verdict = Verdict::deny(refusal, None);
+    }
+    decided
 }
 
 /// Loads a manifest as the server would: faults, places of roots, its own tests.

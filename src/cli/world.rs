@@ -1,13 +1,16 @@
 //! An invented world: what `simulate` and the manifest's own tests describe instead of the machine. Nothing of the machine is looked at.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Map, Value};
 
 use crate::manifest::{Manifest, Symlinks};
-use crate::model::{Access, Action, Entry, Facts, Host, HttpUrl, Kind, Link, PathFact, RelPath, Target};
+use crate::model::name::{self, Found};
+use crate::model::{Access, Action, CallPath, Entry, Facts, Host, HttpUrl, Kind, Link, PathFact, RelPath, Spelling, Target};
 use crate::policy::Screened;
+use crate::policy::paths::place;
 
 /// A file system, names and redirects, as the `state` of a case has them.
 #[derive(Debug, Default)]
@@ -29,7 +32,7 @@ enum Thing {
 }
 
 /// Where a path leads in the invented world.
-struct Found {
+struct Place {
     at: String,
     link: Link,
 }
@@ -69,16 +72,44 @@ impl World {
 
     fn path(&self, manifest: &Manifest, target: &Target, access: Access) -> PathFact {
         let base = base_of(manifest, &target.root);
-        let Found { at, link } = self.follow(manifest, &base, &target.path);
+        let spelling = self.spelled(manifest, target, name::may_be_new);
+        let Place { at, link } = self.follow(manifest, &base, spelling.of(&target.path));
         let kind = self.kind(&at, &base);
         let names = if self.things.get(&at) == Some(&Thing::HardLink) { 2 } else { u64::from(kind != Kind::Absent) };
         let takes_all = matches!(access, Access::MoveFrom | Access::Delete { .. }) && kind == Kind::Directory;
         let below = if takes_all { self.below(&at, &base) } else { Vec::new() };
-        PathFact { link, names, size: self.sizes.get(&at).copied().unwrap_or(0), below, ..PathFact::of(kind) }
+        PathFact { spelling, link, names, size: self.sizes.get(&at).copied().unwrap_or(0), below, ..PathFact::of(kind) }
+    }
+
+    /// Whether an entry vouches for each name of a path that is not plain: joiners and selectors, and what is not in normal form C.
+    pub fn vouches_for(&self, manifest: &Manifest, path: &CallPath) -> bool {
+        let is_known = |target: &Target| {
+            target.path.is_plain() || !matches!(self.spelled(manifest, target, name::is_plain), Spelling::Unknown | Spelling::Ambiguous)
+        };
+        path.is_plain() || place(manifest, path).is_ok_and(|target| is_known(&target))
+    }
+
+    fn spelled(&self, manifest: &Manifest, target: &Target, may_be_new: fn(&str) -> bool) -> Spelling {
+        if !target.path.has_spellings() {
+            return Spelling::AsWritten;
+        }
+        let base = base_of(manifest, &target.root);
+        let look = |folder: &RelPath, name: &str| {
+            let at = if folder.is_root() { base.clone() } else { format!("{base}/{folder}") };
+            let prefix = format!("{at}/");
+            let entries: BTreeSet<&str> = self.keys_below(&at).filter_map(|key| key.strip_prefix(&prefix)?.split('/').next()).collect();
+            Ok::<_, Infallible>(match self.things.get(&at) {
+                Some(Thing::Link(_)) => Found::Beyond,
+                _ if entries.contains(name) => Found::Same,
+                _ => Found::among(name, entries.iter()),
+            })
+        };
+        let Ok(spelling) = target.path.spelled(may_be_new, look);
+        spelling
     }
 
     /// Goes along a path as a kernel would, link by link.
-    fn follow(&self, manifest: &Manifest, base: &str, path: &RelPath) -> Found {
+    fn follow(&self, manifest: &Manifest, base: &str, path: &RelPath) -> Place {
         let inside = manifest.files.symlinks == Symlinks::Inside;
         let mut rest: Vec<String> = path.segments().to_vec();
         let mut links = 0;
@@ -92,7 +123,7 @@ impl World {
                 let Some(Thing::Link(to)) = self.things.get(&at) else { continue };
                 links += 1;
                 if !inside || links > MAX_LINKS {
-                    return Found { at, link: Link::OnTheWay };
+                    return Place { at, link: Link::OnTheWay };
                 }
                 let parent = at.rsplit_once('/').map_or("", |(parent, _)| parent);
                 let joined = if to.starts_with('/') { to.clone() } else { format!("{parent}/{to}") };
@@ -103,11 +134,11 @@ impl World {
                         rest = tail.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
                         continue 'again;
                     }
-                    None => return Found { at, link: Link::Outside },
+                    None => return Place { at, link: Link::Outside },
                 }
             }
             let link = if links == 0 { Link::None } else { RelPath::parse(&rest.join("/")).map_or(Link::Outside, Link::Leads) };
-            return Found { at, link };
+            return Place { at, link };
         }
     }
 
@@ -140,7 +171,7 @@ impl World {
         }
         let entry = |path: &str| {
             let rest = path.strip_prefix(base)?.strip_prefix('/')?;
-            Some(Entry { path: RelPath::ROOT.join(rest), kind: self.kind(path, base), protected: false })
+            Some(Entry { path: RelPath::ROOT.join(rest), kind: self.kind(path, base), size: 0, identity: None, protected: false })
         };
         paths.into_iter().filter_map(entry).collect()
     }

@@ -11,20 +11,20 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestId, ServerCapabilities, ServerConfig,
-    Tool as McpTool, ToolAnnotations,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, Tool as McpTool, ToolAnnotations,
 };
-use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::asker::{APPROVAL, ClientAsker, channel, input_required};
 use super::http::Seat;
+use super::message::Malformed;
 use super::metrics::Metrics;
 use super::resources;
 use super::seal::Seals;
-use super::transport::Malformed;
 use crate::audit::Answer;
 use crate::house::House;
 use crate::model::{Block, Caller, ClientLabel, Code, Refusal, Repeat, ToolCall};
@@ -86,23 +86,32 @@ impl Handler {
         }
     }
 
-    /// Sends progress notes where the client asked for them.
+    /// Sends progress notes where the client asked for them, in the order in which they are made: their values must increase. One that finds
+    /// [`NOTES`] others waiting is left out.
     fn progress(context: &RequestContext<RoleServer>) -> Progress {
         let Some(token) = context.meta.get_progress_token() else { return Progress::default() };
         let peer = context.peer.clone();
+        let (sender, mut notes) = tokio::sync::mpsc::channel(NOTES);
+        // Ends when the call has let go of its progress.
+        tokio::spawn(async move {
+            while let Some(note) = notes.recv().await {
+                if let Err(fault) = peer.notify_progress(note).await {
+                    tracing::debug!(%fault, "a progress note was not sent");
+                }
+            }
+        });
         Progress::new(move |progress, total, message| {
             let mut note = ProgressNotificationParam::new(token.clone(), progress);
             note.message = Some(message).filter(|message| !message.is_empty());
             note.total = total;
-            let peer = peer.clone();
-            tokio::spawn(async move {
-                if let Err(fault) = peer.notify_progress(note).await {
-                    tracing::debug!(%fault, "a progress note was not sent");
-                }
-            });
+            // A client that does not read misses some.
+            let _ = sender.try_send(note);
         })
     }
 }
+
+/// Progress notes of one call that wait to be sent.
+const NOTES: usize = 16;
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
@@ -115,26 +124,40 @@ impl ServerHandler for Handler {
 
     /// Tells the client when its list of tools is another one, as long as it is there.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let (house, profile, gone) = (Arc::clone(&self.house), self.peer.profile.clone(), self.eof.clone());
+        let (mut tools, gone) = (Tools::of(&self.house, self.peer.profile.clone()), self.eof.clone());
         tokio::spawn(async move {
-            let names = |house: &House| -> Vec<&str> { house.tools_for(profile.as_deref()).iter().map(|tool| tool.spec().name).collect() };
-            let mut changes = house.changes();
-            let mut known = names(&house);
             while !context.peer.is_transport_closed() {
                 tokio::select! {
                     () = gone.cancelled() => return,
                     () = tokio::time::sleep(STILL_THERE) => continue,
-                    news = changes.changed() => if news.is_err() { return },
+                    changed = tools.change() => if !changed { return },
                 }
-                let now = names(&house);
-                if now != known {
-                    known = now;
-                    if let Err(fault) = context.peer.notify_tool_list_changed().await {
-                        tracing::debug!(%fault, "a client was not told of its new list of tools");
-                    }
+                if let Err(fault) = context.peer.notify_tool_list_changed().await {
+                    tracing::debug!(%fault, "a client was not told of its new list of tools");
                 }
             }
         });
+    }
+
+    /// From 2026-07-28 a client hears of changes on a stream that it asks for.
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(SubscriptionFilter::builder().tools_list_changed().build())
+    }
+
+    /// The stream of a client that asked for it, until the client or the server ends it.
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut tools = Tools::of(&self.house, self.peer.profile.clone());
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                () = self.eof.cancelled() => return Ok(()),
+                changed = tools.change() => if !changed { return Ok(()) },
+            }
+            let is_wanted = context.accepted().tools_list_changed == Some(true);
+            if is_wanted && let Err(fault) = context.sink().notify_tool_list_changed().await {
+                tracing::debug!(%fault, "a client was not told of its new list of tools");
+            }
+        }
     }
 
     async fn list_tools(
@@ -158,7 +181,10 @@ impl ServerHandler for Handler {
     async fn call_tool(&self, params: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let call = self.call(params, &context);
         // Over HTTP a session with a call under way, or one that waits for a person, is not idle.
-        let _under_way = self.seat.as_ref().map(|seat| UnderWay::new(seat, &self.house, &context.id));
+        let _held = self.seat.as_ref().map(|seat| {
+            seat.begin(&self.house);
+            seat.hold()
+        });
         let _running = self.metrics.as_ref().map(|metrics| metrics.running.one());
         let begun = Instant::now();
         let tool = self.house.tool(&call.tool).map_or("unknown", |tool| tool.spec().name);
@@ -257,6 +283,42 @@ impl ServerHandler for Handler {
     }
 }
 
+/// The tools of a profile, and when they are others.
+struct Tools {
+    house: Arc<House>,
+    profile: Option<String>,
+    known: Vec<&'static str>,
+    changes: tokio::sync::watch::Receiver<u64>,
+}
+
+impl Tools {
+    fn of(house: &Arc<House>, profile: Option<String>) -> Self {
+        // Before the look, so that no change between the two is missed.
+        let changes = house.changes();
+        let mut tools = Self { house: Arc::clone(house), profile, known: Vec::new(), changes };
+        tools.known = tools.names();
+        tools
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.house.tools_for(self.profile.as_deref()).iter().map(|tool| tool.spec().name).collect()
+    }
+
+    /// Waits until the names are others; false where they cannot change any more. Cancel-safe.
+    async fn change(&mut self) -> bool {
+        loop {
+            if self.changes.changed().await.is_err() {
+                return false;
+            }
+            let now = self.names();
+            if now != self.known {
+                self.known = now;
+                return true;
+            }
+        }
+    }
+}
+
 /// Whether a text is a `traceparent` of version 00: only such a one may stand in records.
 fn is_trace(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
@@ -269,26 +331,6 @@ fn is_trace(text: &str) -> bool {
 fn malformed(context: &RequestContext<RoleServer>) -> Option<&Malformed> {
     let own = context.extensions.get::<Malformed>();
     own.or_else(|| context.extensions.get::<::http::request::Parts>()?.extensions.get::<Malformed>())
-}
-
-/// A call that keeps its session, and its id, until it ends.
-struct UnderWay {
-    seat: Arc<Seat>,
-    id: RequestId,
-    _held: super::http::Held,
-}
-
-impl UnderWay {
-    fn new(seat: &Arc<Seat>, house: &Arc<House>, id: &RequestId) -> Self {
-        seat.begin(house);
-        Self { seat: Arc::clone(seat), id: id.clone(), _held: seat.hold() }
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.seat.free_id(&self.id);
-    }
 }
 
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {

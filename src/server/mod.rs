@@ -2,8 +2,10 @@
 
 mod asker;
 mod attend;
+mod calls;
 mod handler;
 pub mod http;
+mod message;
 mod metrics;
 mod operator;
 mod outbox;

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
-use crate::audit::{Answered, Ask, Checked, Event, Place, Record, Say, Sync};
+use crate::audit::{Answered, Ask, Checked, Event, Lineage, Place, Record, Say, Sync, persons};
 use crate::house::House;
 
 /// What an operator asks of a server.
@@ -43,7 +43,7 @@ enum Request {
 struct Shown {
     #[serde(flatten)]
     ask: Ask,
-    /// Who agreed already.
+    /// Who agreed already; of several who count as one person, one.
     agreed: Vec<String>,
     /// How often the same was asked.
     times: u64,
@@ -163,7 +163,7 @@ async fn answer(house: &Arc<House>, request: Request, uid: u32, by_root: bool) -
             let house = Arc::clone(house);
             // A passphrase is slow to check, on purpose.
             let done = tokio::task::spawn_blocking(move || match prove(&house, &ask, say, Prover { operator, secret, uid, by_root })? {
-                Ok(name) => keep(&house, &ask, &name, say, uid, reason),
+                Ok(name) => keep(&house, &ask, &name, say, Source { uid, by_root, reason }),
                 Err(why) => Ok(failed(&why)),
             });
             done.await.map_err(std::io::Error::other)?
@@ -206,9 +206,19 @@ fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Res
     Ok(Err(why))
 }
 
+/// Where an answer comes from, and why it was given.
+struct Source {
+    uid: u32,
+    by_root: bool,
+    reason: Option<String>,
+}
+
 /// Keeps an answer: on the record first.
-fn keep(house: &House, ask: &Ask, name: &str, say: Say, uid: u32, reason: Option<String>) -> std::io::Result<Value> {
-    let answered = Answered::new(ask, name, say, house.gate().tick());
+fn keep(house: &House, ask: &Ask, name: &str, say: Say, Source { uid, by_root, reason }: Source) -> std::io::Result<Value> {
+    let enrolled = house.state().operators()?.into_iter().find(|operator| operator.name == name).map(|operator| operator.lineage);
+    // Root is nobody's making, unless an operator was given its name.
+    let lineage = enrolled.unwrap_or_else(|| if by_root { Lineage::founder(name) } else { Lineage::default() });
+    let answered = Answered::new(ask, name, lineage, say, house.gate().tick());
     if house.state().answers(&ask.id)?.iter().any(|other| other.operator == name) {
         return Ok(failed("you have answered this already"));
     }
@@ -222,14 +232,23 @@ fn keep(house: &House, ask: &Ask, name: &str, say: Say, uid: u32, reason: Option
     if !house.state().put_answer(&answered)? {
         return Ok(failed("you have answered this already"));
     }
-    let agreed = house.state().answers(&ask.id)?.iter().filter(|answered| answered.say != Say::Deny).count();
-    let lacking = if say == Say::Deny { 0 } else { usize::from(ask.needed).saturating_sub(agreed) };
-    Ok(json!({"ok": true, "operator": name, "decision": decision, "lacking": lacking}))
+    let agreed = agreed(house, &ask.id)?;
+    let counted = persons(&agreed).len();
+    let lacking = if say == Say::Deny { 0 } else { usize::from(ask.needed).saturating_sub(counted) };
+    let note = (lacking > 0 && agreed.len() > counted)
+        .then_some("those who agreed count as one person: one of them enrolled the other, or a third enrolled both");
+    Ok(json!({"ok": true, "operator": name, "decision": decision, "lacking": lacking, "note": note}))
+}
+
+/// The answers that are no refusal.
+fn agreed(house: &House, id: &str) -> std::io::Result<Vec<Answered>> {
+    let mut answers = house.state().answers(id)?;
+    answers.retain(|answered| answered.say != Say::Deny);
+    Ok(answers)
 }
 
 fn shown(house: &House, ask: Ask) -> std::io::Result<Shown> {
-    let answers = house.state().answers(&ask.id)?;
-    let agreed = answers.into_iter().filter(|answered| answered.say != Say::Deny).map(|answered| answered.operator).collect();
+    let agreed = persons(&agreed(house, &ask.id)?).into_iter().map(|answered| answered.operator.clone()).collect();
     Ok(Shown { times: house.state().times_asked(&ask.id), agreed, ask })
 }
 

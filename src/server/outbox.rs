@@ -1,15 +1,16 @@
 //! The sending half of the wire: answers wait here for a reader, counted, and go out in as few writes as they fit.
 
-use std::collections::HashSet;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rmcp::model::{ContentBlock, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
-use serde_json::{Value, json};
+use rmcp::model::{ContentBlock, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
+
+use super::calls::{Batch, Calls, Way};
+use super::message::Fault;
 
 /// The sending end: answers wait here for the writer.
 #[derive(Debug, Clone)]
@@ -47,21 +48,9 @@ impl Line {
 pub(super) struct OutboxState {
     pub(super) queued: AtomicUsize,
     /// Requests taken and neither answered nor cancelled.
-    under_way: Mutex<HashSet<RequestId>>,
+    pub(super) calls: Calls,
     pub(super) broken: AtomicBool,
     pub(super) drained: Notify,
-}
-
-impl OutboxState {
-    pub(super) fn under_way(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn answered(&self, id: &RequestId) {
-        if self.under_way().remove(id) {
-            self.drained.notify_waiters();
-        }
-    }
 }
 
 impl Outbox {
@@ -80,32 +69,47 @@ impl Outbox {
     }
 
     pub(super) fn message(&self, mut message: ServerJsonRpcMessage) -> io::Result<()> {
-        let text = long_text(&mut message);
+        let batch = match self.state.calls.give(&mut message) {
+            Way::Alone => None,
+            Way::Batch(batch) => Some(batch),
+            Way::Nowhere => return Ok(()),
+        };
+        if let Some(batch) = batch {
+            let whole = batch.settle(Some(&serde_json::to_vec(&message)?));
+            return whole.map_or(Ok(()), |whole| self.bytes(whole));
+        }
+        if let Some(text) = long_text(&mut message) {
+            return self.line(around(&message, text)?);
+        }
         let mut line = Vec::with_capacity(512);
         serde_json::to_writer(&mut line, &message)?;
-        line.push(b'\n');
-        let sent = match text {
-            Some(text) => self.line(split_at_text(line, text)?),
-            None => self.line(Line::Whole(line)),
-        };
-        // After its bytes are counted, so that the two bounds never both look past one answer.
-        match &message {
-            JsonRpcMessage::Response(answer) => self.state.answered(&answer.id),
-            JsonRpcMessage::Error(error) => {
-                if let Some(id) = &error.id {
-                    self.state.answered(id);
-                }
-            }
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
-        }
-        sent
+        self.bytes(line)
     }
 
-    pub(super) fn error(&self, id: Option<&Value>, code: i32, message: &str) {
-        let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
-        if let Err(fault) = self.line(Line::Whole((answer.to_string() + "\n").into_bytes())) {
+    /// Answers with an error, in the answer of the batch where it belongs to one.
+    pub(super) fn fault(&self, fault: &Fault, batch: Option<&Arc<Batch>>) {
+        let answer = fault.answer().into_bytes();
+        let whole = match batch {
+            Some(batch) => batch.settle(Some(&answer)),
+            None => Some(answer),
+        };
+        self.whole(whole);
+    }
+
+    /// A message of the batch gets no answer.
+    pub(super) fn settle(&self, batch: Option<&Arc<Batch>>) {
+        self.whole(batch.and_then(|batch| batch.settle(None)));
+    }
+
+    fn whole(&self, bytes: Option<Vec<u8>>) {
+        if let Some(Err(fault)) = bytes.map(|bytes| self.bytes(bytes)) {
             tracing::warn!(%fault, "an error could not be answered");
         }
+    }
+
+    fn bytes(&self, mut line: Vec<u8>) -> io::Result<()> {
+        line.push(b'\n');
+        self.line(Line::Whole(line))
     }
 
     fn line(&self, line: Line) -> io::Result<()> {
@@ -131,13 +135,19 @@ fn long_text(message: &mut ServerJsonRpcMessage) -> Option<String> {
     (first.text.len() > LONG).then(|| std::mem::replace(&mut first.text, PLACE.to_owned()))
 }
 
-/// The message around its mark; the mark comes first in a result, before anything that a caller wrote could look like it.
-fn split_at_text(mut head: Vec<u8>, text: String) -> io::Result<Line> {
-    let at = head.windows(PLACE_IN_JSON.len()).position(|window| window == PLACE_IN_JSON);
-    let tail = at.and_then(|at| head.get(at + PLACE_IN_JSON.len()..)).map(<[u8]>::to_vec);
-    let (Some(at), Some(tail)) = (at, tail) else { return Err(io::Error::other("a long text lost its place")) };
-    head.truncate(at);
-    Ok(Line::Long { head, text, tail })
+/// An answer around the mark in its result. Only the result is searched, where the mark comes before anything that a caller wrote: the id is
+/// the client's.
+fn around(message: &ServerJsonRpcMessage, text: String) -> io::Result<Line> {
+    let JsonRpcMessage::Response(response) = message else { return Err(io::Error::other("a long text without an answer")) };
+    let mut head = br#"{"jsonrpc":"2.0","id":"#.to_vec();
+    serde_json::to_writer(&mut head, &response.id)?;
+    head.extend_from_slice(br#","result":"#);
+    let result = serde_json::to_vec(&response.result)?;
+    let at = result.windows(PLACE_IN_JSON.len()).position(|window| window == PLACE_IN_JSON);
+    let parts = at.and_then(|at| Some((result.get(..at)?, result.get(at + PLACE_IN_JSON.len()..)?)));
+    let Some((before, after)) = parts else { return Err(io::Error::other("a long text lost its place")) };
+    head.extend_from_slice(before);
+    Ok(Line::Long { head, text, tail: [after, b"}\n"].concat() })
 }
 
 /// Writes queued lines, as many at once as wait.
@@ -208,28 +218,35 @@ async fn write_long(writer: &mut (impl AsyncWrite + Unpin), head: &[u8], text: &
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
     use tokio::io::AsyncReadExt;
 
     use super::*;
 
     #[tokio::test]
-    async fn a_long_text_arrives_as_it_was() {
+    async fn a_long_text_arrives_as_it_was_under_any_id() {
         let text: String = ["\u{0}long text\u{0}", "\"quoted\" \\ \n", "\u{1f600}é"].concat().repeat(20_000);
-        let blocks = vec![ContentBlock::text(text.clone()), ContentBlock::text(PLACE)];
-        let result = ServerResult::CallToolResult(rmcp::model::CallToolResult::success(blocks));
-        let message = ServerJsonRpcMessage::response(result, RequestId::Number(7));
-        let plain = serde_json::to_value(&message).unwrap();
-        let (near, mut far) = tokio::io::duplex(1 << 10);
-        let (mut out, writer) = Outbox::open(near);
-        out.message(message).unwrap();
-        let read = tokio::spawn(async move {
-            let mut all = Vec::new();
-            far.read_to_end(&mut all).await.map(|_| all)
-        });
-        out.close();
-        writer.await.unwrap();
-        let all = read.await.unwrap().unwrap();
-        assert_eq!(all.last(), Some(&b'\n'));
-        assert_eq!(serde_json::from_slice::<Value>(&all).unwrap(), plain);
+        for id in [json!(7), json!(PLACE), json!("\",\"result\":{\"content\":[{\"text\":\"\u{0}long text\u{0}")] {
+            let blocks = vec![ContentBlock::text(text.clone()), ContentBlock::text(PLACE)];
+            let result = ServerResult::CallToolResult(rmcp::model::CallToolResult::success(blocks));
+            let (near, mut far) = tokio::io::duplex(1 << 10);
+            let (mut out, writer) = Outbox::open(near);
+            let mut asked = serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).unwrap();
+            out.state.calls.take(&mut asked, 1, None).unwrap();
+            let JsonRpcMessage::Request(asked) = asked else { panic!("a request") };
+            let message = ServerJsonRpcMessage::response(result, asked.id);
+            let mut plain = serde_json::to_value(&message).unwrap();
+            plain["id"] = id;
+            out.message(message).unwrap();
+            let read = tokio::spawn(async move {
+                let mut all = Vec::new();
+                far.read_to_end(&mut all).await.map(|_| all)
+            });
+            out.close();
+            writer.await.unwrap();
+            let all = read.await.unwrap().unwrap();
+            assert_eq!(all.last(), Some(&b'\n'));
+            assert_eq!(serde_json::from_slice::<Value>(&all).unwrap(), plain);
+        }
     }
 }

@@ -1,30 +1,27 @@
 //! The stdio wire: lines in, lines out, with the strictness and the bounds rmcp's own transport does not have.
 
-use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{CallToolRequestParams, ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::calls::Batch;
+use super::message::{self, Fault};
 use super::outbox::Outbox;
-use super::strict::{self, Oddity};
+use super::strict;
 
 /// Bytes that are read at once.
 const AT_ONCE: usize = 64 << 10;
 /// Bytes that are read ahead while no message is taken, to see the end of the input.
 const AHEAD: usize = 1 << 20;
-
-/// What the wire noticed of a message and the handler must answer for; travels in the request's extensions.
-#[derive(Debug, Clone)]
-pub(super) struct Malformed(pub(super) String);
 
 /// Bounds of the wire.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +30,7 @@ pub(super) struct Bounds {
     pub(super) line: usize,
     /// Bytes of answers that may wait for a slow reader before no further message is taken.
     pub(super) queue: usize,
-    /// Requests that may be under way before no further message is taken.
+    /// Requests that may be under way; further ones are refused at once.
     pub(super) requests: usize,
     /// How long closing waits for a reader that does not read.
     pub(super) close: Duration,
@@ -54,6 +51,8 @@ pub(super) struct Wire<R> {
     read: usize,
     at_end: bool,
     line: Vec<u8>,
+    /// Messages of a batch that are not taken yet.
+    waiting: VecDeque<ClientJsonRpcMessage>,
     /// Bytes of an over-long line seen so far, while the rest of it is thrown away.
     overlong: Option<usize>,
     /// Whether a first request was seen: stray notifications before it would end rmcp's session.
@@ -74,6 +73,7 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
             read: 0,
             at_end: false,
             line: Vec::new(),
+            waiting: VecDeque::new(),
             overlong: None,
             begun: false,
             out,
@@ -133,9 +133,9 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
         }
     }
 
-    /// Waits until answers have gone out and requests have ended, while looking on for the end of the input. Whether anybody reads answers.
+    /// Waits until answers have gone out, while looking on for the end of the input. Whether anybody reads answers.
     ///
-    /// INVARIANT: a client that does not read its answers, or asks without end, gets no further message taken.
+    /// INVARIANT: a client that does not read its answers gets no further message taken.
     async fn room(&mut self) -> bool {
         let state = Arc::clone(&self.out.state);
         loop {
@@ -143,8 +143,7 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
             if state.broken.load(Ordering::Acquire) {
                 return false;
             }
-            let fits = state.queued.load(Ordering::Acquire) <= self.bounds.queue;
-            if fits && state.under_way().len() < self.bounds.requests {
+            if state.queued.load(Ordering::Acquire) <= self.bounds.queue {
                 return true;
             }
             let looks_on = !self.at_end && self.input.len() - self.read.min(self.input.len()) < AHEAD;
@@ -155,86 +154,53 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
         }
     }
 
-    /// Reads the line as a message; whatever is wrong with it is answered here.
-    fn read_message(&mut self) -> Option<ClientJsonRpcMessage> {
-        let text = self.line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.line);
+    /// Reads the line as a message or a batch; whatever is wrong with it is answered here.
+    fn read_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line);
         if let Some(length) = self.overlong.take() {
             let limit = self.bounds.line;
             let why = format!("the message has {length} bytes, more than the {limit} that are read; send less at once");
-            self.out.error(strict::salvage_id(text).as_ref(), -32600, &why);
-            return None;
-        }
-        if text.iter().all(u8::is_ascii_whitespace) {
-            return None;
-        }
-        let oddity = strict::inspect(text);
-        if let Some(Oddity::Unreadable(why)) = &oddity {
-            self.out.error(strict::salvage_id(text).as_ref(), -32700, &format!("the message is no JSON that can be read: {why}"));
-            return None;
-        }
-        let mut message = match parse(text) {
-            Ok(message) => message,
-            Err(why) => {
-                // A notification or response that cannot be read has nobody waiting for an answer.
-                if let Some(id) = strict::salvage_id(text) {
-                    self.out.error(Some(&id), -32600, &why);
-                } else if text.first() == Some(&b'[') {
-                    self.out.error(None, -32600, "batches are not taken; send one message a line");
+            self.out.fault(&Fault::invalid(strict::salvage_id(text).as_ref(), why), None);
+        } else if message::is_batch(text) {
+            match message::batch(text, self.out.state.calls.takes_batches()) {
+                Ok(entries) => {
+                    let batch = Arc::new(Batch::new(entries.len()));
+                    for entry in entries {
+                        self.take(message::read_entry(entry), Some(&batch));
+                    }
                 }
-                return None;
+                Err(fault) => self.out.fault(&fault, None),
             }
-        };
-        match &mut message {
-            JsonRpcMessage::Request(request) => {
-                self.begun = true;
-                self.out.state.under_way().insert(request.id.clone());
-                if let Some(Oddity::DuplicateKey(key)) = oddity
-                    && let ClientRequest::CallToolRequest(call) = &mut request.request
-                {
-                    call.extensions.insert(Malformed(format!("the name `{key}` occurs twice in one object")));
-                }
-            }
-            _ if !self.begun => return None,
-            // rmcp sends no answer to a cancelled request.
-            JsonRpcMessage::Notification(note) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &note.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    self.out.state.answered(id);
-                }
-            }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        } else if !text.iter().all(u8::is_ascii_whitespace) {
+            self.take(message::read(text), None);
         }
-        Some(message)
+        self.line = line;
+        self.line.clear();
+        // One huge message must not hold its memory for the rest of the session.
+        self.line.shrink_to(1 << 20);
     }
-}
 
-/// Reads one message. Tool calls, by far the most frequent, skip rmcp's trial of every message type in turn.
-fn parse(text: &[u8]) -> Result<ClientJsonRpcMessage, String> {
-    #[derive(Deserialize)]
-    struct Head<'a> {
-        #[serde(borrow)]
-        jsonrpc: Option<Cow<'a, str>>,
-        id: Option<rmcp::model::RequestId>,
-        #[serde(borrow)]
-        method: Option<Cow<'a, str>>,
-        #[serde(borrow)]
-        params: Option<&'a serde_json::value::RawValue>,
-    }
-    if let Ok(Head { jsonrpc: Some(version), id: Some(id), method: Some(method), params: Some(params) }) = serde_json::from_slice(text)
-        && version == "2.0"
-        && method == "tools/call"
-        && let Ok(mut params) = serde_json::from_str::<CallToolRequestParams>(params.get())
-    {
-        let meta = params.meta.take();
-        let mut request = rmcp::model::Request::new(params);
-        if let Some(meta) = meta {
-            // Where rmcp's own reader puts it, and where its service loop looks for it.
-            request.extensions.insert(meta);
+    fn take(&mut self, read: Result<Option<ClientJsonRpcMessage>, Fault>, batch: Option<&Arc<Batch>>) {
+        let read = read.map(|message| message.filter(|message| self.begun || matches!(message, JsonRpcMessage::Request(_))));
+        let mut message = match read {
+            Ok(Some(message)) => message,
+            Ok(None) => return self.out.settle(batch),
+            Err(fault) => return self.out.fault(&fault, batch),
+        };
+        match self.out.state.calls.take(&mut message, self.bounds.requests, batch) {
+            Ok(cancelled) => {
+                self.out.settle(cancelled.as_ref());
+                if matches!(message, JsonRpcMessage::Request(_)) {
+                    self.begun = true;
+                } else {
+                    self.out.settle(batch);
+                }
+                self.waiting.push_back(message);
+            }
+            Err(fault) => self.out.fault(&fault, batch),
         }
-        return Ok(JsonRpcMessage::request(ClientRequest::CallToolRequest(request), id));
     }
-    serde_json::from_slice(text).map_err(|_| "the message is no JSON-RPC 2.0 request, response or notification".to_owned())
 }
 
 impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
@@ -247,18 +213,15 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
+            if let Some(message) = self.waiting.pop_front() {
+                return Some(message);
+            }
             let more = self.room().await && self.next_line().await && !self.out.state.broken.load(Ordering::Acquire);
             if !more && (self.line.is_empty() || self.out.state.broken.load(Ordering::Acquire)) {
                 self.ended.cancel();
                 return None;
             }
-            let message = self.read_message();
-            self.line.clear();
-            // One huge message must not hold its memory for the rest of the session.
-            self.line.shrink_to(1 << 20);
-            if let Some(message) = message {
-                return Some(message);
-            }
+            self.read_line();
         }
     }
 
@@ -275,7 +238,6 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::GetMeta;
     use tokio::io::AsyncWriteExt;
 
     use super::*;
@@ -308,7 +270,8 @@ mod tests {
         let long = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(100_000));
         let input = format!("{long}\n{}\n", r#"{"jsonrpc":"2.0","id":6,"method":"ping"}"#);
         let (seen, answers) = feed(input.as_bytes(), Bounds { line: 10_000, ..Bounds::default() }).await;
-        assert_eq!(seen, [r#"{"jsonrpc":"2.0","id":6,"method":"ping"}"#]);
+        // Passed on under a number of its own.
+        assert_eq!(seen, [r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#]);
         assert!(answers.starts_with(r#"{"error":{"code":-32600"#) && answers.contains(r#""id":5"#), "{answers}");
     }
 
@@ -322,18 +285,5 @@ mod tests {
         let (seen, answers) = feed(input.as_bytes(), Bounds::default()).await;
         assert_eq!(seen, [r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#]);
         assert!(answers.contains("-32700"), "{answers}");
-    }
-
-    #[test]
-    fn a_tool_call_reads_the_same_on_the_short_way() {
-        let text =
-            br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1},"_meta":{"progressToken":3}}}"#;
-        let long: ClientJsonRpcMessage = serde_json::from_slice(text).unwrap();
-        let short = parse(text).unwrap();
-        for message in [&short, &long] {
-            let JsonRpcMessage::Request(request) = message else { panic!("a request") };
-            assert!(request.request.get_meta().get_progress_token().is_some());
-        }
-        assert_eq!(serde_json::to_value(short).unwrap(), serde_json::to_value(long).unwrap());
     }
 }

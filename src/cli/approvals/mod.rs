@@ -1,8 +1,10 @@
 //! `toolgate approvals`: the operator's channel. What waits, what it is, yes or no, and who may say so.
 
+mod arguments;
 mod secrets;
 mod terminal;
 
+pub use arguments::{ApprovalsCommand, SecretCommand};
 pub(super) use terminal::secret;
 
 use std::io::{self, BufRead, BufReader, Write};
@@ -12,7 +14,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::arguments::ApprovalsCommand;
 use crate::audit::{StateDir, is_hidden, plain};
 
 /// Why a subcommand could not do its work.
@@ -35,7 +36,14 @@ pub enum Failed {
 /// Runs a subcommand on the servers of a state folder; `false`: the answer is a no.
 /// # Errors  `Failed`.
 pub fn run(state: &Path, command: ApprovalsCommand, out: &mut dyn Write) -> Result<bool, Failed> {
-    let folder = StateDir::visit(state).map_err(|fault| Failed::State(fault.to_string()))?;
+    let is_first = matches!(command, ApprovalsCommand::Secret { .. }) && matches!(state.try_exists(), Ok(false));
+    // The first secret is set before the first server runs: its folder is made as a server would make it.
+    let folder = if is_first { StateDir::open(state) } else { StateDir::visit(state) };
+    let folder = match folder {
+        Ok(folder) => folder,
+        Err(_) if matches!(state.try_exists(), Ok(false)) => return Err(Failed::Nobody(state.display().to_string())),
+        Err(fault) => return Err(Failed::State(fault.to_string())),
+    };
     match command {
         ApprovalsCommand::List { json } => list(&mut Server::reach(&folder)?, json, out),
         ApprovalsCommand::Show { id, json } => show(&mut Server::reach(&folder)?, &id, json, out),
@@ -159,6 +167,9 @@ fn answer(server: &mut Server, id: &str, say: &str, who: Option<&str>, reason: O
         (_, more) => format!("noted; {more} more operator(s) must agree"),
     };
     writeln!(out, "{done}, by {}", plain(text(&said, "operator")))?;
+    if !text(&said, "note").is_empty() {
+        writeln!(out, "{}", plain(text(&said, "note")))?;
+    }
     Ok(true)
 }
 

@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use super::{Failed, terminal};
-use crate::audit::{Checked, Event, Kind, StateDir};
-use crate::cli::arguments::SecretCommand;
+use super::{Failed, SecretCommand, terminal};
+use crate::audit::{Checked, Enrolment, Event, Kind, StateDir, enrollable};
 use crate::cli::setup::wall_seconds;
 
 /// The name of an operator who gives none.
@@ -13,38 +12,24 @@ const DEFAULT: &str = "operator";
 /// Runs a subcommand; `false`: it was refused.
 pub(super) fn run(folder: &StateDir, command: SecretCommand, out: &mut dyn Write) -> Result<bool, Failed> {
     match command {
-        SecretCommand::Set { who, totp } => {
-            let name = who.unwrap_or_else(|| DEFAULT.to_owned());
-            if !may_change(folder, &name, out)? {
-                return Ok(false);
-            }
-            if totp {
-                let address = folder.set_totp(&name)?;
-                note(folder, &name, "totp")?;
-                writeln!(
-                    out,
-                    "{name} answers with an authenticator from now on; give it this address, which is not shown again:\n{address}"
-                )?;
-            } else {
-                let Some(passphrase) = terminal::secret("new passphrase: ")? else {
-                    return Err(Failed::Use("give a passphrase on the terminal, or as a line of standard input".to_owned()));
-                };
-                folder.set_passphrase(&name, &passphrase)?;
-                note(folder, &name, "passphrase")?;
-                writeln!(out, "{name} answers with this passphrase from now on")?;
-            }
-        }
+        SecretCommand::Set { who, totp } => return set(folder, who, totp, out),
         SecretCommand::List => {
             for operator in folder.operators()? {
                 let kind = match operator.kind {
                     Kind::Passphrase => "passphrase",
                     Kind::Totp => "authenticator",
                 };
-                writeln!(out, "{}  {kind}", operator.name)?;
+                let by: Vec<&str> = operator.lineage.vouched().collect();
+                let word = match (operator.lineage.is_known(), by.as_slice()) {
+                    (true, []) => "one of the first".to_owned(),
+                    (true, by) => format!("on the word of {}", by.join(", ")),
+                    (false, _) => "of unknown origin: seconds nobody".to_owned(),
+                };
+                writeln!(out, "{}  {kind}  {word}", operator.name)?;
             }
         }
         SecretCommand::Remove { name } => {
-            if !may_change(folder, &name, out)? {
+            if vouched(folder, &name, out)?.is_none() {
                 return Ok(false);
             }
             if !folder.remove_operator(&name)? {
@@ -58,29 +43,97 @@ pub(super) fn run(folder: &StateDir, command: SecretCommand, out: &mut dyn Write
     Ok(true)
 }
 
-/// The first secret is free. From then on only an operator makes or unmakes operators: else an agent with the same user would make itself one.
-fn may_change(folder: &StateDir, name: &str, out: &mut dyn Write) -> Result<bool, Failed> {
-    let known = folder.operators()?;
-    if known.is_empty() {
-        return Ok(true);
+/// Gives secrets: to the first operators, to one more, or a new one to one who has one.
+fn set(folder: &StateDir, who: Vec<String>, totp: bool, out: &mut dyn Write) -> Result<bool, Failed> {
+    let names = if who.is_empty() { vec![DEFAULT.to_owned()] } else { who };
+    let several = names.len() > 1;
+    if several && !folder.operators()?.is_empty() {
+        return Err(Failed::Use("there are operators already; enrol one at a time".to_owned()));
     }
-    // One who has a secret proves to be that one; a new one is vouched for by any who has.
-    let own: Vec<_> = known.iter().filter(|operator| operator.name == name).collect();
-    let vouching = if own.is_empty() { known.iter().collect() } else { own };
-    let names: Vec<&str> = vouching.iter().map(|operator| operator.name.as_str()).collect();
-    let Some(given) = terminal::secret(&format!("present secret of {}: ", names.join(" or ")))? else {
-        writeln!(out, "refused: the present secret of {} comes first", names.join(" or "))?;
+    if names.iter().enumerate().any(|(index, name)| names.iter().skip(index + 1).any(|other| other == name)) {
+        return Err(Failed::Use("an operator is named twice".to_owned()));
+    }
+    let Some(Vouched { by, mut secrets }) = (match names.as_slice() {
+        [name] => vouched(folder, name, out)?,
+        _ => Some(Vouched::default()),
+    }) else {
         return Ok(false);
     };
-    for operator in vouching {
-        match folder.check_operator(&operator.name, &given, wall_seconds())? {
-            Checked::Right => return Ok(true),
-            Checked::Wrong => {}
-            Checked::Closed(seconds) => writeln!(out, "{}: too many wrong secrets; try again in {seconds} s", operator.name)?,
+    let mut given = Vec::new();
+    for name in names.iter().filter(|_| !totp) {
+        let prompt = if several { format!("new passphrase of {name}: ") } else { "new passphrase: ".to_owned() };
+        let Some(passphrase) = terminal::secret(&prompt)? else {
+            return Err(Failed::Use("give a passphrase on the terminal, or as a line of standard input".to_owned()));
+        };
+        if secrets.contains(&passphrase) {
+            return Err(Failed::Use("two operators cannot have one passphrase; each has one that no other knows".to_owned()));
+        }
+        secrets.push(passphrase.clone());
+        given.push(passphrase);
+    }
+    // All before the first is kept: of several, either all are the first or none is.
+    for (index, name) in names.iter().enumerate() {
+        enrollable(name, given.get(index).map(String::as_str))?;
+    }
+    for (index, name) in names.iter().enumerate() {
+        let enrolment = if by.is_empty() { Enrolment::Founding(&names) } else { Enrolment::Vouched(&by) };
+        let word = if by.is_empty() { String::new() } else { format!(", on the word of {}", by.join(" and ")) };
+        if let Some(passphrase) = given.get(index) {
+            folder.set_passphrase(name, passphrase, enrolment)?;
+            note(folder, name, &format!("passphrase{word}"))?;
+            writeln!(out, "{name} answers with this passphrase from now on")?;
+        } else {
+            let address = folder.set_totp(name, enrolment)?;
+            note(folder, name, &format!("totp{word}"))?;
+            writeln!(out, "{name} answers with an authenticator from now on; give it this address, which is not shown again:\n{address}")?;
         }
     }
-    writeln!(out, "refused: the present secret of {} comes first", names.join(" or "))?;
-    Ok(false)
+    Ok(true)
+}
+
+/// Who vouched, and with what, where that is no secret of the one they vouched for.
+#[derive(Default)]
+struct Vouched {
+    by: Vec<String>,
+    secrets: Vec<String>,
+}
+
+/// Asks for the word that it takes: nobody's for the first, the only operator's for the second, that of two for every other; else an agent with the
+/// same user would enrol itself. An operator who has a secret changes it alone. `None`: it was not given.
+fn vouched(folder: &StateDir, name: &str, out: &mut dyn Write) -> Result<Option<Vouched>, Failed> {
+    let mut candidates: Vec<String> = folder.operators()?.into_iter().map(|operator| operator.name).collect();
+    let own = candidates.iter().any(|known| known == name);
+    if own {
+        candidates.retain(|known| known == name);
+    }
+    let needed = candidates.len().min(2);
+    let mut word = Vouched::default();
+    while word.by.len() < needed {
+        let names = candidates.join(" or ");
+        let more = if word.by.is_empty() { "present secret" } else { "and, for it takes two, the present secret" };
+        let given = terminal::secret(&format!("{more} of {names}: "))?;
+        let mut proved = None;
+        for candidate in given.iter().flat_map(|_| &candidates) {
+            match folder.check_operator(candidate, given.as_deref().unwrap_or_default(), wall_seconds())? {
+                Checked::Right => {
+                    proved = Some(candidate.clone());
+                    break;
+                }
+                Checked::Wrong => {}
+                Checked::Closed(seconds) => writeln!(out, "{candidate}: too many wrong secrets; try again in {seconds} s")?,
+            }
+        }
+        let (Some(proved), Some(given)) = (proved, given) else {
+            writeln!(out, "refused: {more} of {names} comes first")?;
+            return Ok(None);
+        };
+        candidates.retain(|candidate| *candidate != proved);
+        word.by.push(proved);
+        if !own {
+            word.secrets.push(given);
+        }
+    }
+    Ok(Some(word))
 }
 
 fn note(folder: &StateDir, name: &str, what: &str) -> Result<(), Failed> {

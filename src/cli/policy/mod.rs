@@ -124,8 +124,9 @@ fn apply(file: Option<&Path>, yes: bool, out: &mut dyn Write) -> Result<End, Fau
     let path = setup::manifest_path(file).ok_or_else(|| Fault::Use("there is no manifest; the built-in one never changes".to_owned()))?;
     let mark = Mark::of(&path);
     let mut new = setup::find(&choice(Some(&path), &[]))?;
-    if let Some(failed) = check::failed_tests(tools::all(), &new.manifest).first() {
-        return Err(setup::Unbuilt::Refused(failed.to_string()).into());
+    let faults = check::failed_tests(tools::all(), &new.manifest);
+    if !faults.is_empty() {
+        return Err(setup::Unbuilt::Manifest { file: path, faults }.into());
     }
     let state = setup::state_path(&new.manifest, new.file.as_deref())?;
     let digest = hex(&new.manifest.sha256);

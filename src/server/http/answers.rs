@@ -7,6 +7,7 @@ use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use super::identity::Unknown;
+use crate::server::message::Fault;
 
 /// An answer in JSON.
 pub(super) fn json_answer(status: StatusCode, body: &Value) -> Response {
@@ -36,8 +37,11 @@ pub(super) fn last(status: StatusCode, why: &str) -> Response {
 }
 
 /// An error of JSON-RPC.
-pub(super) fn rpc_error(status: StatusCode, id: Option<&Value>, code: i32, message: &str) -> Response {
-    json_answer(status, &json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}))
+pub(super) fn rpc_error(fault: &Fault) -> Response {
+    let mut response = Response::new(Body::from(fault.answer()));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 /// 401 or 403 with the challenge of RFC 6750 section 3 and RFC 9728 section 5.1. Nothing of the token is told.

@@ -15,29 +15,27 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Frame, SizeHint};
-use rmcp::model::RequestId;
+use rmcp::model::ProtocolVersion;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::{RoleServer, ServerHandler, Service};
-use serde::Deserialize;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{challenge, last, later, refused, rpc_error};
+use super::batch::Within;
 use super::identity::{Identity, identify};
 use super::keys::Keys;
 use super::listen::Connection;
 use super::load::{Load, Slot};
 use super::place::{Foreign, Place};
-use super::seat::Seat;
+use super::seat::{Seat, TakenId};
 use super::sessions::{SEAT, Sessions};
 use super::sse;
 use crate::audit::token;
 use crate::house::House;
 use crate::manifest::{Http, Manifest};
 use crate::server::handler::Peer;
+use crate::server::message::{self, Fault};
 use crate::server::metrics::Metrics;
-use crate::server::strict::{self, Oddity};
-use crate::server::transport::Malformed;
 
 /// Everything the routes share. `S` answers MCP; one is made for each session or request.
 pub(super) struct Endpoint<S: Service<RoleServer>> {
@@ -68,12 +66,8 @@ impl<S: Service<RoleServer>> std::fmt::Debug for Endpoint<S> {
 /// The header that names a session of the handshake era.
 pub(super) const SESSION: &str = "mcp-session-id";
 
-/// The one method, id and metadata of a message; the rest is rmcp's to read.
-#[derive(Deserialize)]
-struct Head {
-    method: Option<String>,
-    id: Option<RequestId>,
-}
+/// The header that names a version.
+const VERSION: &str = "mcp-protocol-version";
 
 impl<S: ServerHandler + Send + 'static> Endpoint<S> {
     /// The manifest in force, and its settings for HTTP.
@@ -217,34 +211,45 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         }
         let bytes = self.body(&manifest.http, &parts, body).await?;
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").map_or_else(|| bytes.clone(), |text| bytes.slice_ref(text));
-        let head = read(&text, &mut parts)?;
+        if message::is_batch(&text) {
+            let takes_batches = known.as_ref().is_some_and(|seat| seat.takes_batches());
+            let entries = message::batch(&text, takes_batches).map_err(|fault| rpc_error(&fault))?;
+            let session = parts.headers.get(SESSION).and_then(|id| id.to_str().ok());
+            let (Some(session), Some(seat)) = (session, &known) else { return Err(rpc_error(&Fault::invalid(None, "no session"))) };
+            // Its requests take their places one by one.
+            drop(slot);
+            return Ok(self.batch(&manifest.http, Within { session: session.into(), seat, caller: &caller }, entries).await);
+        }
+        let is_modern =
+            parts.headers.get(VERSION).is_some_and(|version| version.as_bytes() >= ProtocolVersion::V_2026_07_28.as_str().as_bytes());
+        let head = message::head(&text, is_modern).map_err(|fault| rpc_error(&fault))?;
+        if let Some(malformed) = head.malformed {
+            parts.extensions.insert(malformed);
+        }
         let seat = match known {
             Some(seat) => seat,
             None if head.method.as_deref() == Some("initialize") => self.new_seat(&manifest.http, caller)?,
             None => self.principal_seat(caller),
         };
-        // rmcp would let the later call of two with one id take the place of the first, whose answer is lost then.
-        let call = head.id.clone().filter(|_| parts.headers.contains_key(SESSION) && head.method.as_deref() == Some("tools/call"));
-        if call.as_ref().is_some_and(|id| !seat.take_id(id)) {
-            let id = serde_json::to_value(&head.id).ok();
-            return Err(rpc_error(StatusCode::BAD_REQUEST, id.as_ref(), -32600, "a call with this id is under way in this session"));
+        // rmcp would let the later request of two with one id take the place of the first, whose answer is lost then.
+        let request = head.id.as_ref().filter(|_| parts.headers.contains_key(SESSION) && head.method.is_some());
+        let taken = match request {
+            Some(id) => Some(seat.take_id(id).ok_or_else(|| rpc_error(&Fault::taken(id)))?),
+            None => None,
+        };
+        if let Some(taken) = &taken {
+            // Until its handler has ended, be its answer read or not.
+            parts.extensions.insert(Arc::clone(taken));
         }
-        let response = self.pass(Arc::clone(&seat), http::Request::from_parts(parts, Full::new(text))).await;
-        if let Some(id) = call.filter(|_| !response.status().is_success()) {
-            seat.free_id(&id);
-        }
+        let response = self.pass(Arc::clone(&seat), http::Request::from_parts(parts, Full::new(text.clone()))).await;
         if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             // It was JSON, and no message.
-            let id = head.id.and_then(|id| serde_json::to_value(id).ok());
-            return Err(rpc_error(
-                StatusCode::BAD_REQUEST,
-                id.as_ref(),
-                -32600,
-                "the message is no JSON-RPC 2.0 request, notification or response",
-            ));
+            let fault = message::read(&text).err();
+            let unread = || Fault::invalid(None, "the message is no JSON-RPC 2.0 request, notification or response");
+            return Err(rpc_error(&fault.unwrap_or_else(unread)));
         }
         // The place is taken until the last byte is sent.
-        Ok(response.map(|body| Body::new(Placed { body, _slot: slot })))
+        Ok(response.map(|body| Body::new(Placed { body, _slot: slot, _taken: taken })))
     }
 
     /// The seat of the session a request names. Another caller's session is not there.
@@ -266,10 +271,11 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
     }
 }
 
-/// A body that keeps its caller's place.
+/// A body that keeps its caller's place, and its request's id.
 struct Placed {
     body: Body,
     _slot: Slot,
+    _taken: Option<Arc<TakenId>>,
 }
 
 impl hyper::body::Body for Placed {
@@ -292,25 +298,4 @@ impl hyper::body::Body for Placed {
 fn is_json(headers: &HeaderMap) -> bool {
     let essence = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()?.split(';').next());
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
-}
-
-/// Reads a message as strictly as on standard input; what the handler must answer for goes along in the request.
-fn read(text: &[u8], parts: &mut Parts) -> Result<Head, Response> {
-    let bad = |id: Option<Value>, code, why: &str| Err(rpc_error(StatusCode::BAD_REQUEST, id.as_ref(), code, why));
-    match strict::inspect(text) {
-        Some(Oddity::Unreadable(why)) => {
-            return bad(strict::salvage_id(text), -32700, &format!("the message is no JSON that can be read: {why}"));
-        }
-        Some(Oddity::DuplicateKey(key)) => {
-            let _ = parts.extensions.insert(Malformed(format!("the name `{key}` occurs twice in one object")));
-        }
-        None => {}
-    }
-    if text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-        return bad(None, -32600, "batches are not taken; send one message a request");
-    }
-    let Ok(head) = serde_json::from_slice::<Head>(text) else {
-        return bad(strict::salvage_id(text), -32600, "the message is no JSON-RPC 2.0 request, notification or response");
-    };
-    Ok(head)
 }

@@ -58,8 +58,10 @@ pub(super) async fn verify(rules: &[OAuth], keys: &Keys, token: &str) -> Verdict
             }
         };
         valid = true;
-        let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
-        principal = Some(format!("oauth:{}@{issuer}", plain(subject)));
+        principal = match subject(&claims) {
+            Ok(subject) => Some(format!("oauth:{subject}@{issuer}")),
+            Err(reason) => return Verdict::Invalid(reason),
+        };
         if holds(&rule.claims, &claims) {
             fitting.insert(rule.profile.clone());
         }
@@ -137,7 +139,46 @@ fn holds(rule: &BTreeMap<String, Vec<String>>, claims: &Map<String, Value>) -> b
     })
 }
 
-/// A subject as it may stand in records: short, without controls.
-fn plain(subject: &str) -> String {
-    crate::filter::escape_line(&subject.chars().take(200).collect::<String>()).into_owned()
+/// The longest subject, in characters: `OpenID` Connect Core 1.0, section 2, allows no more.
+const LONGEST_SUBJECT: usize = 255;
+
+/// The subject as it stands in records and counts. Nothing is cut off or left out: two subjects are never one principal.
+fn subject(claims: &Map<String, Value>) -> Result<String, &'static str> {
+    let subject = claims.get("sub").and_then(Value::as_str).ok_or("the token's subject is no text")?;
+    if subject.trim().is_empty() {
+        return Err("the token's subject is empty");
+    }
+    if subject.chars().count() > LONGEST_SUBJECT {
+        return Err("the token's subject is longer than 255 characters");
+    }
+    // Injective: different subjects stay different.
+    Ok(crate::filter::escape_line(subject).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(subject: Value) -> Result<String, &'static str> {
+        super::subject(&Map::from_iter([("sub".to_owned(), subject)]))
+    }
+
+    #[test]
+    fn a_subject_is_whole_or_refused_and_two_are_never_one() {
+        let long = |end: &str| "x".repeat(254) + end;
+        assert_eq!((of(json!(long("a"))), of(json!(long("b")))), (Ok(long("a")), Ok(long("b"))));
+        assert_eq!(of(json!("ü".repeat(255))), Ok("ü".repeat(255)));
+        for refused in [json!(long("aa")), json!("x".repeat(5000)), json!(""), json!(" \t"), json!(7), json!(["ann"]), Value::Null] {
+            assert!(of(refused.clone()).is_err(), "{refused}");
+        }
+        assert!(super::subject(&Map::new()).is_err());
+        // What would be hidden is shown, and what looks like the shown form is another subject.
+        let shown: BTreeSet<_> = ["ann", "Ann", " ann", "ann\n", "ann\u{200b}", "ann\\u{200b}", "ann\0"]
+            .into_iter()
+            .map(|text| of(json!(text)).unwrap())
+            .collect();
+        assert_eq!(shown.len(), 7, "{shown:?}");
+    }
 }

@@ -1,6 +1,7 @@
 //! MCP over HTTP: both eras at `/mcp`, the transport of 2024-11-05 at `/sse` where asked for, and what operators need beside them.
 
 mod answers;
+mod batch;
 mod events;
 mod front;
 mod identity;
@@ -40,7 +41,6 @@ use sessions::{SEAT, Sessions};
 
 pub use keys::Source;
 pub use listen::Door;
-pub(super) use seat::Held;
 pub use seat::Seat;
 
 /// What `serve --http` was told.

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rmcp::model::RequestId;
+use rmcp::model::{ProtocolVersion, RequestId};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::house::House;
 use crate::server::handler::Peer;
+use crate::server::message::has_batches;
 
 /// A session as the house knows it, with what keeps it alive.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub struct Seat {
     /// Calls under way, those that wait for a person included, and streams that are held open.
     busy: AtomicUsize,
     calls: Mutex<HashSet<RequestId>>,
+    takes_batches: AtomicBool,
     begun: AtomicBool,
     ended: AtomicBool,
     /// Cancelled when the session is to end: its calls end with it.
@@ -38,6 +40,7 @@ impl Seat {
             used: AtomicU64::new(0),
             busy: AtomicUsize::new(0),
             calls: Mutex::default(),
+            takes_batches: AtomicBool::new(false),
             begun: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             leaving: CancellationToken::new(),
@@ -68,15 +71,20 @@ impl Seat {
         Held(Arc::clone(self))
     }
 
-    /// Takes the id of a call until it ends; whether no other call under way has it.
-    pub(super) fn take_id(&self, id: &RequestId) -> bool {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone())
+    /// Whether its client agreed on a version with batches.
+    pub(super) fn takes_batches(&self) -> bool {
+        self.takes_batches.load(Ordering::Acquire)
     }
 
-    /// Gives the id of a call back.
-    pub(in crate::server) fn free_id(&self, id: &RequestId) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        self.freed.notify_waiters();
+    /// Notes which version the client agreed on.
+    pub(super) fn agree(&self, version: &ProtocolVersion) {
+        self.takes_batches.store(has_batches(version), Ordering::Release);
+    }
+
+    /// Takes the id of a request until what is returned is dropped; nothing where another request under way has it.
+    pub(super) fn take_id(self: &Arc<Self>, id: &RequestId) -> Option<Arc<TakenId>> {
+        let is_free = self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+        is_free.then(|| Arc::new(TakenId { seat: Arc::clone(self), id: id.clone() }))
     }
 
     /// Until the session is to end.
@@ -112,6 +120,20 @@ impl Seat {
     }
 }
 
+/// The id of a request under way.
+#[derive(Debug)]
+pub(in crate::server) struct TakenId {
+    seat: Arc<Seat>,
+    id: RequestId,
+}
+
+impl Drop for TakenId {
+    fn drop(&mut self) {
+        self.seat.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.seat.freed.notify_waiters();
+    }
+}
+
 /// Keeps a seat from being taken for idle.
 #[derive(Debug)]
 pub(in crate::server) struct Held(Arc<Seat>);
@@ -139,11 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_taken_by_one_call_at_a_time() {
-        let seat = Seat::new(Peer { principal: "p".into(), session: "s".into(), profile: None });
+    fn an_id_is_taken_by_one_request_at_a_time() {
+        let seat = Arc::new(Seat::new(Peer { principal: "p".into(), session: "s".into(), profile: None }));
         let id = RequestId::Number(1);
-        assert!(seat.take_id(&id) && !seat.take_id(&id));
-        seat.free_id(&id);
-        assert!(seat.take_id(&id));
+        let taken = seat.take_id(&id);
+        assert!(taken.is_some() && seat.take_id(&id).is_none());
+        drop(taken);
+        assert!(seat.take_id(&id).is_some());
     }
 }

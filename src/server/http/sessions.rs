@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::Stream;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
 use rmcp::transport::WorkerTransport;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError, LocalSessionWorker};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
-use super::events::{Events, Store};
+use super::events::{Events, Store, Weight};
 use super::identity::Identity;
 use super::seat::Seat;
 use crate::house::House;
@@ -29,6 +29,8 @@ tokio::task_local! {
 pub(super) struct Sessions {
     house: Arc<House>,
     open: Mutex<HashMap<SessionId, Open>>,
+    /// What the events of all of them weigh.
+    events: Arc<Weight>,
     /// From 2026-07-28 a session is the principal, until it is idle.
     principals: Mutex<HashMap<String, Arc<Seat>>>,
 }
@@ -45,7 +47,7 @@ const ENDING: Duration = Duration::from_secs(2);
 
 impl Sessions {
     pub(super) fn new(house: Arc<House>) -> Self {
-        Self { house, open: Mutex::default(), principals: Mutex::default() }
+        Self { house, open: Mutex::default(), events: Arc::default(), principals: Mutex::default() }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
@@ -106,6 +108,9 @@ impl Sessions {
             names.iter().filter_map(|name| principals.remove(name)).collect()
         };
         self.wipe(gone).await;
+        if self.events.has_fallen() {
+            let _ = tokio::task::spawn_blocking(crate::sandbox::heap::release).await;
+        }
     }
 
     /// Ends every session there is.
@@ -146,9 +151,11 @@ impl SessionManager for Sessions {
     type Transport = WorkerTransport<LocalSessionWorker>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let events = Arc::new(Events::default());
+        let events = Arc::new(Events::new(&self.events));
         let mut inner = LocalSessionManager::default().with_event_store(Arc::new(Store(Arc::clone(&events))));
         inner.session_config.keep_alive = None;
+        // Else rmcp keeps each answer for a minute as well, whatever its size; a client that comes back is served from our events.
+        inner.session_config.completed_cache_ttl = Duration::ZERO;
         let (id, transport) = inner.create_session().await?;
         // Only requests that went through the front door come here; one without a seat has no session either.
         let Ok(seat) = SEAT.try_with(Arc::clone) else { return Err(LocalSessionManagerError::SessionNotFound(id)) };
@@ -158,7 +165,14 @@ impl SessionManager for Sessions {
     }
 
     async fn initialize_session(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.find(id)?.inner.initialize_session(id, message).await
+        let open = self.find(id)?;
+        let answer = open.inner.initialize_session(id, message).await?;
+        if let JsonRpcMessage::Response(response) = &answer
+            && let ServerResult::InitializeResult(result) = &response.result
+        {
+            open.seat.agree(&result.protocol_version);
+        }
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {

@@ -2,8 +2,6 @@
 //!
 //! The protocol calls it deprecated; it is off unless `--sse` asks for it.
 
-#![expect(clippy::result_large_err, reason = "the refusal is the answer itself, made once for a request that goes no further")]
-
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
@@ -20,7 +18,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 use hyper::body::Frame;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde::Deserialize;
@@ -32,9 +30,9 @@ use super::answers::{later, refused, rpc_error};
 use super::front::Endpoint;
 use super::seat::Seat;
 use crate::audit::token;
+use crate::server::calls::{Batch, Calls, Way};
+use crate::server::message::{self, Fault};
 use crate::server::metrics::One;
-use crate::server::strict::{self, Oddity};
-use crate::server::transport::Malformed;
 
 /// Messages that may wait for a reader; a client with more waiting is not reading.
 const WAITING: usize = 256;
@@ -51,6 +49,42 @@ pub(super) struct Streams(Arc<Mutex<HashMap<String, Open>>>);
 struct Open {
     seat: Arc<Seat>,
     inbox: mpsc::Sender<ClientJsonRpcMessage>,
+    /// What is said to the client without rmcp.
+    outbox: mpsc::Sender<Bytes>,
+    calls: Arc<Calls>,
+}
+
+impl Open {
+    /// Passes a message on.
+    fn take(&self, mut message: ClientJsonRpcMessage, batch: Option<&Arc<Batch>>) -> Result<(), Fault> {
+        let id = match &message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        // Before the request is known to be under way: one that finds no room must not stay so.
+        let room = self.inbox.try_reserve().map_err(|_| match &id {
+            Some(id) => Fault::busy(id, "too many messages wait in this session"),
+            None => Fault::invalid(None, "too many messages wait in this session"),
+        })?;
+        let cancelled = self.calls.take(&mut message, WAITING, batch)?;
+        self.say(cancelled.and_then(|batch| batch.settle(None)));
+        if id.is_none() {
+            self.say(batch.and_then(|batch| batch.settle(None)));
+        }
+        room.send(message);
+        Ok(())
+    }
+
+    /// A client that reads nothing is not told.
+    fn say(&self, message: Option<Vec<u8>>) {
+        if message.is_some_and(|message| self.outbox.try_send(event(&message)).is_err()) {
+            tracing::debug!("an answer found no room in a stream");
+        }
+    }
+}
+
+fn event(message: &[u8]) -> Bytes {
+    [b"event: message\ndata: ", message, b"\n\n"].concat().into()
 }
 
 impl Streams {
@@ -83,9 +117,10 @@ async fn begin<S: ServerHandler + Send + 'static>(endpoint: &Arc<Endpoint<S>>, r
     let (answers, outbox) = mpsc::channel(WAITING);
     // Cancelled when the stream is dropped, by either side.
     let gone = endpoint.stopping.child_token();
-    let wire = Wire { messages, answers, gone: gone.clone() };
+    let calls = Arc::new(Calls::default());
+    let wire = Wire { messages, answers: answers.clone(), calls: Arc::clone(&calls), gone: gone.clone() };
     let handler = (endpoint.make)(Arc::clone(&seat));
-    endpoint.streams.open().insert(id.clone(), Open { seat: Arc::clone(&seat), inbox });
+    endpoint.streams.open().insert(id.clone(), Open { seat: Arc::clone(&seat), inbox, outbox: answers, calls });
     seat.begin(&endpoint.house);
     tokio::spawn(serve(handler, wire, Arc::clone(endpoint), id.clone(), seat));
     let mut beat = interval(BEAT);
@@ -153,60 +188,69 @@ async fn take<S: ServerHandler + Send + 'static>(endpoint: &Endpoint<S>, id: &st
     };
     let _slot = endpoint.enter(&manifest.http, &caller)?;
     let text = endpoint.body(&manifest.http, &parts, body).await?;
-    let message = read(&text, &open.seat)?;
-    match open.inbox.try_send(message) {
-        Ok(()) => {
-            let mut response = Response::new(Body::from("Accepted"));
-            *response.status_mut() = StatusCode::ACCEPTED;
-            Ok(response)
-        }
-        Err(mpsc::error::TrySendError::Full(_)) => Err(later(StatusCode::TOO_MANY_REQUESTS, "too many messages wait in this session", 1)),
-        Err(mpsc::error::TrySendError::Closed(_)) => Err(refused(StatusCode::NOT_FOUND, "the session has ended; open a stream at /sse")),
+    if open.inbox.is_closed() {
+        return Err(refused(StatusCode::NOT_FOUND, "the session has ended; open a stream at /sse"));
     }
+    if open.inbox.capacity() == 0 {
+        return Err(later(StatusCode::TOO_MANY_REQUESTS, "too many messages wait in this session", 1));
+    }
+    read(&text, &open).map_err(|fault| rpc_error(&fault))?;
+    open.seat.touch();
+    let mut response = Response::new(Body::from("Accepted"));
+    *response.status_mut() = StatusCode::ACCEPTED;
+    Ok(response)
 }
 
-fn read(text: &[u8], seat: &Seat) -> Result<ClientJsonRpcMessage, Response> {
-    let bad = |code, why: &str| Err(rpc_error(StatusCode::BAD_REQUEST, strict::salvage_id(text).as_ref(), code, why));
-    let oddity = strict::inspect(text);
-    if let Some(Oddity::Unreadable(why)) = &oddity {
-        return bad(-32700, &format!("the message is no JSON that can be read: {why}"));
+/// Reads a message or a batch and passes it on.
+fn read(text: &[u8], open: &Open) -> Result<(), Fault> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    if !message::is_batch(text) {
+        return message::read(text)?.map_or(Ok(()), |message| open.take(message, None));
     }
-    let Ok(mut message) = serde_json::from_slice::<ClientJsonRpcMessage>(text) else {
-        return bad(-32600, "the message is no JSON-RPC 2.0 request, notification or response");
-    };
-    if let JsonRpcMessage::Request(request) = &mut message
-        && let ClientRequest::CallToolRequest(call) = &mut request.request
-    {
-        if !seat.take_id(&request.id) {
-            return bad(-32600, "a call with this id is under way in this session");
-        }
-        if let Some(Oddity::DuplicateKey(key)) = oddity {
-            call.extensions.insert(Malformed(format!("the name `{key}` occurs twice in one object")));
+    let entries = message::batch(text, open.calls.takes_batches())?;
+    let batch = Arc::new(Batch::new(entries.len()));
+    for entry in entries {
+        let taken = match message::read_entry(entry) {
+            Ok(Some(message)) => open.take(message, Some(&batch)),
+            Ok(None) => {
+                open.say(batch.settle(None));
+                Ok(())
+            }
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = taken {
+            open.say(batch.settle(Some(fault.answer().as_bytes())));
         }
     }
-    seat.touch();
-    Ok(message)
+    Ok(())
 }
 
 /// rmcp's side of a stream.
 struct Wire {
     messages: mpsc::Receiver<ClientJsonRpcMessage>,
     answers: mpsc::Sender<Bytes>,
+    calls: Arc<Calls>,
     gone: CancellationToken,
 }
 
 impl Transport<RoleServer> for Wire {
     type Error = io::Error;
 
-    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    fn send(&mut self, mut message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let answers = self.answers.clone();
         let gone = self.gone.clone();
+        let way = self.calls.give(&mut message);
         async move {
-            let mut event = b"event: message\ndata: ".to_vec();
-            serde_json::to_writer(&mut event, &message)?;
-            event.extend_from_slice(b"\n\n");
+            let message = match way {
+                Way::Nowhere => return Ok(()),
+                Way::Alone => serde_json::to_vec(&message)?,
+                Way::Batch(batch) => match batch.settle(Some(&serde_json::to_vec(&message)?)) {
+                    Some(whole) => whole,
+                    None => return Ok(()),
+                },
+            };
             tokio::select! {
-                sent = answers.send(event.into()) => sent.map_err(|_| io::ErrorKind::BrokenPipe.into()),
+                sent = answers.send(event(&message)) => sent.map_err(|_| io::ErrorKind::BrokenPipe.into()),
                 () = gone.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),
             }
         }

@@ -1,0 +1,80 @@
+//! The arguments of `toolgate approvals`, as clap reads them.
+
+use clap::Subcommand;
+
+/// What to do on the operator's channel.
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsCommand {
+    /// List what waits, on every server of the state folder.
+    List {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one question whole.
+    Show {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Allow it, this once. The secret is asked for on the terminal, or read as a line of standard input.
+    Allow {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// Who answers. Default: the only operator that has a secret.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// Why; kept in the log.
+        #[arg(long)]
+        reason: Option<String>,
+        /// Allow the same tool on the same target until the session ends, where the manifest remembers (`first`).
+        #[arg(long)]
+        session: bool,
+    },
+    /// Deny it. Needs no secret.
+    Deny {
+        /// Its id, or enough of its beginning.
+        id: String,
+        /// Who answers.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
+        /// Why; kept in the log.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Show questions as they come and go.
+    Watch {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Who may allow, and what they prove it with.
+    Secret {
+        /// What to do.
+        #[command(subcommand)]
+        command: SecretCommand,
+    },
+}
+
+/// What to do with the secrets of operators.
+#[derive(Debug, Subcommand)]
+pub enum SecretCommand {
+    /// Give an operator a passphrase or an authenticator. Where there are operators, two of them (or the only one) must give theirs first.
+    Set {
+        /// Who. Default: `operator`. Several names found the operators together, each with a secret of their own, where there are none yet.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Vec<String>,
+        /// An authenticator (TOTP, RFC 6238) instead of a passphrase.
+        #[arg(long)]
+        totp: bool,
+    },
+    /// List the operators.
+    List,
+    /// Take an operator's secret away.
+    Remove {
+        /// Who.
+        name: String,
+    },
+}
