@@ -107,6 +107,83 @@ fn twins_of_a_denied_name_are_denied_and_shown_nowhere() {
     assert_eq!(text(&mut server, "project/environment"), "token\n");
 }
 
+/// Names as a tree from macOS and emoji have them, each with another spelling of it where there is one.
+const NAMES: [(&str, &str); 4] = [
+    ("cafe\u{301}.txt", "caf\u{e9}.txt"),
+    ("\u{1100}\u{1161}\u{11a8}.txt", "\u{ac01}.txt"),
+    ("a\u{200d}b.txt", "a\u{200d}b.txt"),
+    ("\u{2764}\u{fe0f}\u{200d}\u{1f525}.txt", "\u{2764}\u{fe0f}\u{200d}\u{1f525}.txt"),
+];
+
+#[test]
+fn names_of_other_forms_are_listed_found_read_changed_and_recorded_by_one_spelling() {
+    let (home, mut server) = served(r#"["secrets/**"]"#);
+    for (own, _) in NAMES {
+        put(&home, &format!("project/d/{own}"), "needle\n");
+    }
+    let mut expected: Vec<String> = NAMES.iter().map(|(own, _)| format!("project/d/{own}")).collect();
+    expected.sort();
+    let paths = |rows: &Value| rows.as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let listed = done(&mut server, "list_directory", &json!({"path": "project/d"}));
+    assert_eq!(paths(&listed["entries"]), expected);
+    let found = server.call("search_files", &json!({"path": "project/d", "query": "needle"}));
+    assert_eq!(paths(&found["result"]["structuredContent"]["matches"]), expected);
+    // A name is no content of a stranger's: neither the answer nor the session is marked.
+    assert!(found["result"]["_meta"]["toolgate/session"].is_null() && found["result"]["_meta"]["toolgate/filter"].is_null(), "{found}");
+    for (own, other) in NAMES {
+        for spelling in [own, other] {
+            let path = format!("project/d/{spelling}");
+            assert_eq!(text(&mut server, &path), "needle\n", "{path:?}");
+            let info = done(&mut server, "file_info", &json!({"path": path}));
+            assert_eq!(info["path"], format!("project/d/{own}"));
+        }
+        let path = format!("project/d/{other}");
+        let edit = json!({"path": path, "edits": [{"old_text": "needle", "new_text": "thread"}]});
+        assert_eq!(done(&mut server, "edit_file", &edit)["path"], format!("project/d/{own}"));
+        let started = home.told("call.started", "edit_file").pop().unwrap();
+        let names = if own == other { Value::Null } else { json!([format!("project/d/{own}")]) };
+        assert_eq!(started["targets"], names, "{started}");
+        let written = done(&mut server, "write_file", &json!({"path": path, "content": "x"}));
+        assert_eq!((&written["path"], &written["created"]), (&json!(format!("project/d/{own}")), &json!(false)));
+        assert_eq!(refused(&mut server, "write_file", &json!({"path": path, "content": "x", "mode": "create"})), "already_exists");
+        done(&mut server, "delete_file", &json!({"path": path}));
+    }
+    assert_eq!(std::fs::read_dir(home.path("project/d")).unwrap().count(), 0);
+    let log = std::fs::read_dir(home.state().join("audit"))
+        .unwrap()
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap_or_default());
+    assert!(log.collect::<String>().contains(r"project/d/cafe\u0301.txt"), "the record tells the two forms apart");
+    // What no entry vouches for is no name, whatever is to be done with it.
+    for (own, _) in &NAMES[..3] {
+        let path = format!("project/d/{own}");
+        assert_eq!(refused(&mut server, "read_file", &json!({"path": path})), "path_malformed", "{path:?}");
+        assert_eq!(refused(&mut server, "write_file", &json!({"path": path, "content": "x"})), "path_malformed", "{path:?}");
+        assert_eq!(refused(&mut server, "create_directory", &json!({"path": path})), "path_malformed", "{path:?}");
+        let renamed = json!({"from": "project/notes.txt", "to": path});
+        assert_eq!(refused(&mut server, "move_file", &renamed), "path_malformed", "{path:?}");
+    }
+    assert_eq!(done(&mut server, "write_file", &json!({"path": format!("project/d/{}", NAMES[3].0), "content": "x"}))["created"], true);
+    assert_eq!(refused(&mut server, "read_file", &json!({"path": "project/d/a\u{200b}b"})), "path_malformed");
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn a_denied_name_stays_denied_in_every_form_and_with_characters_that_are_not_drawn() {
+    let (home, mut server) = served(r#"["caf\u00e9/**", "**/private*", "\u2764/**"]"#);
+    let denied = ["cafe\u{301}/a", "caf\u{e9}/a", "pri\u{200d}vate.txt", "d/p\u{fe0f}rivate.txt", "\u{2764}\u{fe0f}/a"];
+    for path in denied {
+        put(&home, &format!("project/{path}"), "needle\n");
+    }
+    put(&home, "project/d/cafe\u{301}", "needle\n");
+    for path in denied {
+        assert_eq!(refused(&mut server, "read_file", &json!({"path": format!("project/{path}")})), "path_denied", "{path:?}");
+    }
+    let found = done(&mut server, "search_files", &json!({"path": "project", "query": "needle"}));
+    assert_eq!(found["matches"], json!([{"path": "project/d/cafe\u{301}", "line": 1, "text": "needle"}]));
+    assert_eq!(refused(&mut server, "move_file", &json!({"from": "project/d", "to": "project/e"})), "path_denied");
+}
+
 #[test]
 fn a_folder_does_not_shed_its_denied_entries_by_a_new_name() {
     let (home, mut server) = served(r#"["a/secrets/**", "locked/**"]"#);
@@ -197,4 +274,180 @@ fn the_file_of_a_secret_is_out_of_reach_though_it_lies_in_a_root_and_the_server_
     let told = start.output().unwrap();
     let words = String::from_utf8_lossy(&told.stderr).into_owned();
     assert!(!told.status.success() && words.contains("root_not_enforceable"), "{words}");
+}
+
+/// A file with a private key, a key of a cloud and a password, and ordinary lines between them; and every piece of the values.
+fn with_secrets() -> (String, Vec<String>) {
+    let bodies = [
+        "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+        "MzEfYyjiWA4R4nXo0tQmZk2x7Bv1cJq8Ue5Hs3Lf6Pd9Gw0NaKbTrYhVuXoEiMzS",
+        "q7Wxnc2V8bRyHsJ4kPz5Tg3LmD9fQ0vXe1Ua6Yw8CoBiNhKtMjRpSlZxAvGdEuFy",
+    ];
+    let (cloud, password) = ("AKIAQ7ZT3N5WXK2VPLMR", "tG4#xw8Kd!Zq1nPy");
+    let text = format!(
+        "# settings\n-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\nid = {cloud}\nport = 8080\ndb_password = {password}\nend = 1\n",
+        bodies.join("\n")
+    );
+    let pieces = bodies.iter().copied().chain([cloud, password]).flat_map(|value| {
+        let bytes = value.as_bytes().windows(8).map(|window| String::from_utf8(window.to_vec()).unwrap());
+        bytes.collect::<Vec<_>>()
+    });
+    (text, pieces.collect())
+}
+
+fn shows_none(answer: &Value, pieces: &[String]) {
+    let told = answer.to_string();
+    assert!(!pieces.iter().any(|piece| told.contains(piece.as_str())), "{answer}");
+}
+
+#[test]
+fn a_masked_secret_is_read_by_no_part_of_it() {
+    let (home, mut server) = served("[]");
+    let (content, pieces) = with_secrets();
+    let lines = content.lines().count();
+    let utf16: Vec<u8> = content.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    put(&home, "project/few/app.conf", &content);
+    put(&home, "project/few/picture", &format!("GIF89a\n{content}"));
+    std::fs::write(home.path("project/few/wide"), &utf16).unwrap();
+    std::fs::write(home.path("project/few/latin"), [b"caf\xe9\n", content.as_bytes()].concat()).unwrap();
+    put(&home, "project/large/log", &format!("{}{content}{}", "an ordinary line\n".repeat(62_000), "more\n".repeat(10_000)));
+
+    let whole = text(&mut server, "project/few/app.conf");
+    assert_eq!(whole.lines().count(), lines, "a mask keeps the lines: {whole}");
+    assert_eq!(whole.lines().nth(7), Some("port = 8080"), "{whole}");
+    for (offset, limit) in (1..=lines).flat_map(|offset| [(offset, None), (offset, Some(1)), (offset, Some(3))]) {
+        let mut arguments = json!({"path": "project/few/app.conf", "offset": offset});
+        if let Some(limit) = limit {
+            arguments["limit"] = json!(limit);
+        }
+        let part = server.call("read_file", &arguments);
+        shows_none(&part, &pieces);
+        let wanted: String = whole.split_inclusive('\n').skip(offset - 1).take(limit.unwrap_or(lines)).collect();
+        assert_eq!(part["result"]["content"][0]["text"], wanted.as_str(), "{arguments}");
+    }
+    for offset in 62_001..=62_000 + lines {
+        let part = server.call("read_file", &json!({"path": "project/large/log", "offset": offset, "limit": 2}));
+        shows_none(&part, &pieces);
+        let wanted = whole.lines().nth(offset - 62_001).unwrap();
+        assert!(part["result"]["content"][0]["text"].as_str().unwrap().starts_with(wanted), "{offset}: {part}");
+    }
+    // Every guess is answered alike, right or wrong.
+    for (right, wrong) in [
+        ("MII", "MIJ"),
+        ("AKIAQ[0-7]", "AKIAQ[89]"),
+        ("^id = AKIAQ7", "^id = AKIAQ8"),
+        ("password = tG4", "password = tG5"),
+        ("^[A-Za-z0-9]{64}$", "^[A-Za-z0-9]{63}$"),
+        (r"(?-u:tG4\x23)", r"(?-u:tG4\x24)"),
+    ] {
+        for (path, context) in [("project/few", 0), ("project/few", 3)] {
+            let mut count = |query: &str| {
+                let arguments = json!({"path": path, "query": query, "context_lines": context, "max_results": 5});
+                let mut found = done(&mut server, "search_files", &arguments);
+                shows_none(&found, &pieces);
+                found["matches"].take()
+            };
+            assert_eq!(count(right), count(wrong), "{right}");
+            assert_eq!(count(right), json!([]), "{right}");
+        }
+    }
+    for (query, count) in [("MII|AKIAQ|tG4", 0), ("MIJ|AKIAQ8|tG5", 0), ("port = 8080", 1)] {
+        let found = done(&mut server, "search_files", &json!({"path": "project/large", "query": query, "context_lines": 3}));
+        shows_none(&found, &pieces);
+        assert_eq!(found["matches"].as_array().unwrap().len(), count, "{query}: {found}");
+    }
+    let around = done(&mut server, "search_files", &json!({"path": "project/few", "query": "port = 8080", "context_lines": 5}));
+    shows_none(&around, &pieces);
+    assert_eq!(around["matches"].as_array().unwrap().len(), 3, "{around}");
+    for path in ["app.conf", "wide", "latin", "picture"] {
+        for part in [json!({}), json!({"offset": 3}), json!({"limit": 4})] {
+            let mut arguments = part;
+            arguments["path"] = json!(format!("project/few/{path}"));
+            arguments["encoding"] = json!("base64");
+            let answer = server.call("read_file", &arguments);
+            assert_eq!(answer["result"]["structuredContent"]["code"], "masked_content", "{arguments}: {answer}");
+        }
+    }
+    let large = json!({"path": "project/large/log", "offset": 62_003, "limit": 2, "encoding": "base64"});
+    assert_eq!(refused(&mut server, "read_file", &large), "masked_content");
+    assert_eq!(refused(&mut server, "read_file", &json!({"path": "project/few/picture"})), "masked_content");
+    // The digest of a text that is known but for a short secret would tell the secret.
+    let info = done(&mut server, "file_info", &json!({"path": "project/few/app.conf"}));
+    assert!(info["sha256"].is_null() && info["lines"] == json!(lines), "{info}");
+
+    // Beside it, everything without a secret is read as it is, in every form.
+    std::fs::write(home.path("project/plain.bin"), b"a\0b\xff").unwrap();
+    let plain = server.call("read_file", &json!({"path": "project/plain.bin", "encoding": "base64"}));
+    assert_eq!(plain["result"]["content"][0]["text"], "YQBi/w==", "{plain}");
+    assert!(done(&mut server, "file_info", &json!({"path": "project/plain.bin"}))["sha256"].is_string());
+    server.close();
+}
+
+#[test]
+fn an_edit_keeps_the_secrets_it_does_not_name_and_tells_nothing_of_them() {
+    let (home, mut server) = served("[]");
+    let (content, pieces) = with_secrets();
+    put(&home, "project/app.conf", &content);
+    let edit = |old: &str, new: &str, dry_run: bool| json!({"path": "project/app.conf", "dry_run": dry_run, "edits": [{"old_text": old, "new_text": new}]});
+    let shown = text(&mut server, "project/app.conf");
+    let kept = edit("id = [SECRET:aws-access-key]\nport = 8080", "id = [SECRET:aws-access-key]\nport = 9090", false);
+    let edited = server.call("edit_file", &kept);
+    shows_none(&edited, &pieces);
+    assert_eq!(edited["result"]["structuredContent"]["replacements"], 1, "{edited}");
+    assert!(
+        edited["result"]["structuredContent"]["diff"]
+            .as_str()
+            .unwrap()
+            .contains(" id = [SECRET:aws-access-key]\n-port = 8080\n+port = 9090\n")
+    );
+    let found = &edited["result"]["_meta"]["toolgate/filter"]["found"];
+    assert!(found.as_array().unwrap().iter().all(|count| count["kind"] == "secret" && count["count"] == 1), "{found}");
+    assert_eq!(home.read("project/app.conf"), content.replace("8080", "9090"));
+    assert_eq!(text(&mut server, "project/app.conf"), shown.replace("8080", "9090"));
+
+    for (old, new, code) in [
+        ("db_password = [SECRET:credential]", "note: [SECRET:credential]", "masked_content"),
+        ("db_password = ", "note: ", "masked_content"),
+        ("end = 1", "end = [SECRET:aws-access-key]", "masked_content"),
+        ("id = AKIAQ7", "id = x", "edit_mismatch"),
+        ("id = AKIAQ8", "id = x", "edit_mismatch"),
+    ] {
+        for dry_run in [true, false] {
+            let answer = server.call("edit_file", &edit(old, new, dry_run));
+            shows_none(&json!(answer.to_string().replace(old, "")), &pieces);
+            assert_eq!(answer["result"]["structuredContent"]["code"], code, "{old}: {answer}");
+        }
+    }
+    let whole = json!({"path": "project/app.conf", "content": shown});
+    assert_eq!(refused(&mut server, "write_file", &whole), "masked_content");
+    assert_eq!(home.read("project/app.conf"), content.replace("8080", "9090"));
+
+    let docs = "Values are shown as [EMAIL_1] or [SECRET:aws-access-key].\n";
+    done(&mut server, "write_file", &json!({"path": "project/docs.md", "content": docs}));
+    done(
+        &mut server,
+        "edit_file",
+        &json!({"path": "project/docs.md", "edits": [{"old_text": "as [EMAIL_1]", "new_text": "like [EMAIL_1]"}]}),
+    );
+    assert_eq!(text(&mut server, "project/docs.md"), docs.replace("as [E", "like [E"));
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn a_part_or_another_form_of_a_file_says_nothing_of_its_text() {
+    let (home, mut server) = served("[]");
+    server.close();
+    let manifest = std::fs::read_to_string(home.manifest()).unwrap();
+    std::fs::write(home.manifest(), manifest + "[filters.rules.names]\nwords = [\"Project Aurora\"]\naction = \"deny\"\n").unwrap();
+    server = Server::greeted(&home, "2025-11-25");
+    for (name, before) in [("end", json!({"offset": 2})), ("form", json!({"encoding": "base64"}))] {
+        let path = format!("project/{name}");
+        put(&home, &path, &format!("{name} of Project Aurora\nplain\n"));
+        let mut arguments = before;
+        arguments["path"] = json!(path);
+        assert_ne!(server.call("read_file", &arguments)["result"]["isError"], true, "{arguments}");
+        assert_eq!(refused(&mut server, "read_file", &json!({"path": path})), "review_denied", "{path}");
+    }
+    server.close();
 }

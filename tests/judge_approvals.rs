@@ -200,6 +200,55 @@ fn what_is_remembered_is_what_the_manifest_says() {
     assert_eq!(fetch("https://site.example/x"), "ask needs_first");
 }
 
+/// The judge's answer to a call, where a person allowed `target` of its tool for the session.
+fn granted(tool: &str, args: &Value, target: &str) -> String {
+    let state = json!({"fs": {"data/a": "file"}, "grants": [{"tool": tool, "target": target}]});
+    let sections = json!({"python": {"roots": ["data"]}, "approvals": {"level_0": "first", "level_3": "first"}});
+    said(sections, tool, args.clone(), state)
+}
+
+#[test]
+fn a_grant_of_a_program_or_a_request_covers_nothing_that_was_not_shown_with_it() {
+    for (tool, plain, target, more) in [
+        (
+            "run_python",
+            json!({"code": "print(1)"}),
+            "print(1)",
+            vec![
+                json!({"stdin": "x"}),
+                json!({"session": "new"}),
+                json!({"session": "py_1"}),
+                json!({"fresh": true}),
+                json!({"timeout_s": 9}),
+            ],
+        ),
+        (
+            "fetch",
+            json!({"url": "https://site.example/"}),
+            "https://site.example/",
+            vec![
+                json!({"method": "HEAD"}),
+                json!({"method": "POST"}),
+                json!({"method": "POST", "body": "x"}),
+                json!({"headers": {"accept": "text/html"}}),
+                json!({"save_to": "data/a"}),
+            ],
+        ),
+    ] {
+        assert_eq!(granted(tool, &plain, target), "allow remembered", "{tool}");
+        for more in more {
+            let mut args = plain.clone();
+            args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            assert_eq!(granted(tool, &args, target), "ask needs_first", "{args}");
+        }
+    }
+    for form in [json!({"format": "html"}), json!({"max_length": 10}), json!({"start_index": 10})] {
+        let mut args = json!({"url": "https://site.example/"});
+        args.as_object_mut().unwrap().extend(form.as_object().unwrap().clone());
+        assert_eq!(granted("fetch", &args, "https://site.example/"), "allow remembered", "the form of the answer alone: {args}");
+    }
+}
+
 #[test]
 fn reviewers_can_only_tighten() {
     let read = |reviews: Value, from: u64| {

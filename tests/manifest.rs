@@ -196,6 +196,41 @@ fn a_manifest_as_json_is_read_by_the_same_rules() {
         (json!({"version": 1, "profiles": {"none": {}}}), "no access"),
         (json!({"version": 1, "clients": {"stdio": "p"}}), "no profile"),
         (json!({"version": 1, "clients": {"token": [{"name": "x", "sha256": "12", "profile": "none"}]}}), "64 hex"),
+        (
+            json!({"version": 1, "profiles": {"p": {}}, "clients": {"token": [{"name": "a\0b", "sha256": "00", "profile": "p"}]}}),
+            "control character",
+        ),
+        (
+            json!({"version": 1, "profiles": {"p": {}}, "clients": {"token": [{"name": "", "sha256": "00", "profile": "p"}]}}),
+            "`name` is missing",
+        ),
+        (json!({"version": 1, "profiles": {"p": {}}, "clients": {"token": [{"name": "a ", "sha256": "00", "profile": "p"}]}}), "no blank"),
+        (
+            json!({"version": 1, "profiles": {"p": {}}, "clients": {"token": [{"name": "a".repeat(201), "sha256": "00", "profile": "p"}]}}),
+            "200",
+        ),
+        (json!({"version": 1, "profiles": {"a\0b": {}}}), "control character"),
+        (issuer("x", "https://id.example/keys"), "no issuer"),
+        (issuer("http://id.example", "https://id.example/keys"), "no issuer"),
+        (issuer("https://id.example?x", "https://id.example/keys"), "no issuer"),
+        (issuer("https://a@id.example", "https://id.example/keys"), "no issuer"),
+        (issuer("https://id.example ", "https://id.example/keys"), "no issuer"),
+        (issuer("https://id.example", "http://id.example/keys"), "over https or from a file"),
+        (issuer("https://id.example", "https://"), "URL"),
+        (issuer("https://id.example", "keys\0.json"), "control character"),
+        (json!({"version": 1, "python": {"interpreter": ""}}), "empty"),
+        (json!({"version": 1, "python": {"interpreter": "a\0b"}}), "control character"),
+        (json!({"version": 1, "python": {"backend": ""}}), "no backend"),
+        (json!({"version": 1, "python": {"env": {"A": "a\0b"}}}), "no NUL"),
+        (json!({"version": 1, "state": {"dir": "a\0b"}}), "control character"),
+        (json!({"version": 1, "state": {"dir": " "}}), "empty"),
+        (json!({"version": 1, "network": {"secrets": {"a": {"file": "a\0b", "hosts": ["a.example"]}}}}), "control character"),
+        (json!({"version": 1, "audit": {"hash_args": ["contnet"]}}), "did you mean `content`"),
+        (json!({"version": 1, "audit": {"hash_args": ["token"]}}), "no argument"),
+        (json!({"version": 1, "audit": {"redact": ["pasword"]}}), "did you mean `password`"),
+        (json!({"version": 1, "audit": {"redact": ["haeders.cookie"]}}), "no argument"),
+        (json!({"version": 1, "audit": {"redact": ["headers."]}}), "no argument"),
+        (json!({"version": 1, "audit": {"redact": [""]}}), "no argument"),
         (json!({"version": 1, "tools": {"read_file": {"remember": "envelope"}}}), "envelope"),
         (json!({"version": 1, "tools": {"fetch": {"allowed_arguments": {"method": []}}}}), "empty"),
         (json!({"version": 1, "tools": {"fetch": {"allowed_arguments": {"max_length": {"min": 3, "max": 2}}}}}), "greater"),
@@ -207,6 +242,25 @@ fn a_manifest_as_json_is_read_by_the_same_rules() {
     ] {
         let told = json_faults(&broken);
         assert!(told.iter().any(|fault| fault.contains(word)), "{broken} {told:?}");
+    }
+}
+
+fn issuer(issuer: &str, jwks: &str) -> Value {
+    let rule = json!({"issuer": issuer, "audience": "https://tools.example/mcp", "jwks": jwks, "profile": "p"});
+    json!({"version": 1, "profiles": {"p": {}}, "clients": {"oauth": [rule]}})
+}
+
+#[test]
+fn names_that_exist_are_taken_and_those_inside_an_argument_are_looked_for_by_themselves() {
+    let audit = json!({"redact": ["password", "Headers.X-Ticket", "url.session"], "hash_args": ["content", "edits.new_text", "CODE"]});
+    let manifest = manifest::parse_json(&json!({"version": 1, "audit": audit}), tools::specs()).unwrap();
+    assert_eq!(manifest.audit.redact, ["password", "X-Ticket", "session"]);
+    assert_eq!(manifest.audit.hash_args, ["content", "new_text", "CODE"]);
+    let usual = manifest::AuditRules::default();
+    let again = json!({"version": 1, "audit": {"redact": usual.redact, "hash_args": usual.hash_args}});
+    assert_eq!(manifest::parse_json(&again, tools::specs()).unwrap().audit, usual, "the defaults exist");
+    for ordinary in ["https://id.example/realms/a", "http://localhost:8080/realms/a", "http://127.0.0.1:1", "https://id.example/"] {
+        assert!(manifest::parse_json(&issuer(ordinary, "keys.json"), tools::specs()).is_ok(), "{ordinary}");
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate::cli::simulate::simulate;
 use toolgate::tools;
 
@@ -46,6 +46,40 @@ fn the_shared_cases_agree_on_verdict_code_and_level() {
         }
     }
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+#[test]
+fn in_a_described_world_an_entry_vouches_for_a_spelling_and_nothing_else_does() {
+    let judged = |tool: &str, args: Value, fs: Value| {
+        let policy = json!({"version": 1, "roots": {"w": {"path": "/w", "mode": "rw", "allowed_paths": ["caf\u{e9}/**", "*\u{200d}*", "\u{2764}*"],
+            "denied_paths": ["secret*"]}}, "profiles": {"p": {"permissions": ["STANDARD"], "allowed_tools": ["*"]}},
+            "approvals": {"level_2": "none"}});
+        let case = json!({"id": 1, "policy": policy, "request": {"profile": "p", "tool": tool, "args": args}, "state": {"fs": fs}});
+        let mut output = Vec::new();
+        simulate(tools::all(), case.to_string().as_bytes(), &mut output).unwrap();
+        serde_json::from_slice::<Value>(&output).unwrap()["code"].as_str().unwrap().to_owned()
+    };
+    let read = |path: &str, entries: &[&str]| {
+        let fs = entries.iter().map(|entry| ((*entry).to_owned(), json!("file"))).collect::<serde_json::Map<_, _>>();
+        judged("read_file", json!({"path": path}), Value::Object(fs))
+    };
+    // As before: without an entry the spelling is malformed, whatever the rules would say of the path.
+    for path in ["w/cafe\u{301}/a", "w/a\u{200d}b", "w/\u{2764}\u{fe0f}", "w/sec\u{200d}ret", "nowhere/a\u{200d}b", "w/x\u{200b}y"] {
+        assert_eq!(read(path, &["w/other"]), "path_malformed", "{path:?}");
+    }
+    assert_eq!(read("w/cafe\u{301}/a", &["w/cafe\u{301}/a"]), "ok");
+    assert_eq!(read("w/caf\u{e9}/a", &["w/cafe\u{301}/a"]), "ok");
+    assert_eq!(read("w/cafe\u{301}/a", &["w/caf\u{e9}/a"]), "ok");
+    assert_eq!(read("w/a\u{200d}b", &["w/a\u{200d}b"]), "ok");
+    assert_eq!(read("w/\u{2764}\u{fe0f}", &["/w/\u{2764}\u{fe0f}"]), "ok");
+    assert_eq!(read("w/sec\u{200d}ret", &["w/sec\u{200d}ret"]), "path_denied");
+    assert_eq!(read("w/zo\u{308}", &["w/zo\u{308}"]), "path_not_allowed");
+    assert_eq!(read("w/\u{212b}\u{200d}x", &["w/\u{c5}\u{200d}x", "w/A\u{30a}\u{200d}x"]), "path_malformed");
+    let write = |path: &str| judged("write_file", json!({"path": path, "content": "x"}), json!({"w/cafe\u{301}": "dir"}));
+    assert_eq!(
+        (write("w/caf\u{e9}/new"), write("w/cafe\u{301}/new"), write("w/caf\u{e9}/cafe\u{301}")),
+        ("ok".into(), "ok".into(), "path_malformed".into())
+    );
 }
 
 mod explain {
@@ -167,12 +201,21 @@ fn check_shows_each_fault_under_its_line() {
 fn the_manifests_own_tests_are_judged_and_the_failed_ones_told() {
     let text = "version = 1\n[roots.data]\npath = \"/srv/data\"\nallowed_paths = [\"**\"]\n[profiles.p]\npermissions = [\"READ_FILE\"]\nallowed_tools = [\"*\"]\n\
         [[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { path = \"/etc/passwd\" } }\nexpect = \"deny\"\nreason = \"path_outside_roots\"\n\
-        [[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { path = \"data/a\" } }\nexpect = \"deny\"\n";
+        [[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { path = \"data/a\" } }\nexpect = \"deny\"\n\
+        [[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { paht = \"data/a\" } }\nexpect = \"deny\"\n\
+        [[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { path = \"data/../a\" } }\nexpect = \"deny\"\nreason = \"path_malformed\"\n\
+        [[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { path = 7 } }\nexpect = \"deny\"\n";
     let manifest = toolgate::manifest::parse(text, tools::specs()).unwrap();
     let failed: Vec<String> = toolgate::cli::check::failed_tests(tools::all(), &manifest).iter().map(ToString::to_string).collect();
     assert_eq!(
         failed,
-        ["test[1] (read_file {\"path\":\"data/a\"}): expected deny, found allow ok: a call that reads (level 0) needs no approval"]
+        [
+            "16:10: test[1].expect: (read_file {\"path\":\"data/a\"}): expected deny, found allow ok: a call that reads (level 0) needs no approval",
+            "19:30: test[2].call.args: (read_file {\"paht\":\"data/a\"}): no rule was asked, for the call itself is refused: `read_file` has no \
+             argument `paht`; correct it, or write `reason = \"unknown_argument\"`",
+            "28:30: test[4].call.args: (read_file {\"path\":7}): no rule was asked, for the call itself is refused: argument `path` must be a \
+             text; it is the number 7; correct it, or write `reason = \"argument_invalid\"`",
+        ]
     );
     let case = serde_json::json!({"policy": {"version": 1, "profiles": {"p": {}},
         "test": [{"profile": "p", "call": {"tool": "read_file"}, "expect": "allow"}]}});

@@ -67,6 +67,25 @@ fn the_structures_of_a_page_come_out_as_markdown() {
         ("<p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby> x<sup>2</sup> <ins>new</ins> <s>old</s></p>", "漢(kan) x² new ~~old~~\n"),
         ("<p>a <math><mi>x</mi><mo>=</mo><mn>2</mn></math> b</p>", "a x=2 b\n"),
         (
+            "<p>a <math>\n<mfrac><mn>1</mn> <mn>2</mn></mfrac> <msup><mi>x</mi><mrow><mi>n</mi><mo>+</mo><mn>1</mn></mrow></msup>\
+             <msqrt><mi>y</mi></msqrt><msubsup><mo>∑</mo><mn>0</mn><mi>n</mi></msubsup></math> b</p>",
+            "a 1/2x^(n+1)√(y)∑\\_0^n b\n",
+        ),
+        (
+            "<p>a <span class=katex><span class=katex-mathml><math><semantics><mrow><mi>x</mi></mrow><annotation encoding='application/x-tex'>x^2</annotation>\
+             </semantics></math></span><span class=katex-html aria-hidden=true><span class=base>x2</span></span></span> b</p>",
+            "a $x^2$ b\n",
+        ),
+        (
+            "<p>a <script type='math/tex'>x < \\frac{1}{2} & y</script> b <span class=MathJax_Preview>[math]</span>\
+             <script type='math/tex; mode=display'>% <![CDATA[\nz %]]></script> <script type=text/javascript>c()</script></p>",
+            "a $x < \\frac{1}{2} & y$ b $z$\n",
+        ),
+        (
+            "<h2 id=i>A<a class=headerlink href=#i title=Permalink>¶</a></h2><p>b <a href=#n>#1</a> c",
+            "## A\n\nb [#1](https://a.example/d/p#n) c\n",
+        ),
+        (
             "<p>a <math><semantics><mrow><mi>x</mi><mo>=</mo></mrow><annotation encoding='application/x-tex'>x_1 = *</annotation></semantics></math> b</p>",
             "a $x_1 = *$ b\n",
         ),
@@ -78,6 +97,64 @@ fn the_structures_of_a_page_come_out_as_markdown() {
         ("<figure><pre><code>x</code></pre><figcaption>Listing</figcaption></figure>", "```\nx\n```\n\n*Listing*\n"),
     ];
     let read = rows.map(|(html, expected)| (html, markdown(html), expected));
+    let wrong: Vec<_> = read.iter().filter(|(_, read, expected)| read != expected).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Pieces of code in the forms that highlighters and documentation tools give them, and the Markdown of each.
+#[test]
+fn code_comes_out_byte_for_byte() {
+    let rows = [
+        (
+            "<pre><span>static</span><span> </span><b>int</b><span>\t</span>x;<span>\n\n\n</span>  y;  \n</pre>",
+            "```\nstatic int\tx;\n\n\n  y;  \n```\n",
+        ),
+        ("<pre>\n\n a\n\n</pre>", "```\n\n a\n\n```\n"),
+        ("<pre><!-- c -->\na</pre>", "```\n\na\n```\n"),
+        ("<pre><div>a</div><div>b</div><table><tr><td>1</td></tr><tr><td>2</td></tr></table></pre>", "```\na\nb1\n2\n```\n"),
+        ("<pre>T<div>where\n</div>x<button>Copy</button></pre>", "```\nTwhere\nx\n```\n"),
+        ("<pre>|---|\n]: javascript:x\n[a](b)\n````\n</pre>", "`````\n|---|\n]: javascript:x\n[a](b)\n````\n`````\n"),
+        ("<listing>a  b</listing>", "```\na  b\n```\n"),
+        ("<pre>&#xf0001; &#x10fff7;0&#x10fff7;</pre><p>x&#x10fff7;0&#x10fff7;", "```\n\u{f0001} \u{10fff7}0\u{10fff7}\n```\n\nx0\n"),
+        (
+            "<ul><li><pre>a\n\n  b</pre><li><blockquote><p>q</p><pre>c\n\nd</pre></blockquote></ul>",
+            "- ```\n  a\n\n    b\n  ```\n\n- > q\n  >\n  > ```\n  > c\n  >\n  > d\n  > ```\n",
+        ),
+        ("<ol reversed><li><pre> x</pre><li>y</ol>", "2. ```\n    x\n   ```\n\n1. y\n"),
+        ("<a href=/x>t<pre>a\nb</pre>u</a>", "t\n\n```\na\nb\n```\n\nu\n"),
+        ("<h2>t<pre>a</pre></h2><p><b>v<pre>b</pre></b>", "t\n\n```\na\n```\n\n**v**\n\n```\nb\n```\n"),
+        ("<table><tr><td>t<td><p><pre>a\n| b</pre></table>", "t\n\n```\na\n| b\n```\n"),
+        ("<dl><dt>T<dd><pre>a</pre><dd>u</dl>", "T\n\n```\na\n```\n: u\n"),
+        ("<p>x <code><span>a</span> <span>*b</span>  c</code> y", "x `a *b  c` y\n"),
+        (
+            "<p><code>a</code><code>b</code> <kbd>`</kbd> <tt> </tt> <samp> x </samp> <code>``a`</code>",
+            "`ab` `` ` `` ` ` `  x  ` ``` ``a` ```\n",
+        ),
+        ("<p>x<code>\n foo\n  bar\n</code>y", "x `foo bar` y\n"),
+        ("<p><code>a<br>b</code>", "`a`  \n`b`\n"),
+        ("<p><code><a href=/x>a]</a></code> <code>b <a href=/x>c</a></code>", "[`a]`](https://a.example/x) `b c`\n"),
+        ("<table><tr><th>A<th>B<tr><td><code>a | `b`</code><td>c</table>", "| A | B |\n| --- | --- |\n| `` a \\| `b` `` | c |\n"),
+        ("<code><div>a <b>b</b></div><p>c</p>", "`a b`\n\n`c`\n"),
+        ("<p><b>a</b><span> </span><i>b</i> c<i> </i>d", "**a** *b* c d\n"),
+    ];
+    let read = rows.map(|(html, expected)| (html, markdown(html), expected));
+    let wrong: Vec<_> = read.iter().filter(|(_, read, expected)| read != expected).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn text_keeps_code_and_brackets_as_they_are() {
+    let rows = [
+        (
+            "<p>a[0]*b[i] <code>a[0]*b[i]</code> [1] f(x)[y] C:\\!x \\(y\\) <a href=/x>l [2]<br>m</a>",
+            "a[0]*b[i] a[0]*b[i] [1] f(x)[y] C:\\!x \\(y\\) l [2]\nm\n",
+        ),
+        ("<p>1. a</p><p># b</p><p>> c</p><p>- d_e_ *f*", "1. a\n\n# b\n\n> c\n\n- d_e_ *f*\n"),
+        ("<pre>a **b** `c`\n```\n# d\n\n\n</pre>", "a **b** `c`\n```\n# d\n\n\n"),
+        ("<blockquote><ul><li>q<pre>  a\n\n[b](c)</pre></ul></blockquote>", "- q\n\n  a\n\n[b](c)\n"),
+        ("<table><tr><th>A<th>B<tr><td><code>a | `b` \\| *</code><td>c|d</table>", "A\tB\na | `b` \\| *\tc|d\n"),
+    ];
+    let read = rows.map(|(html, expected)| (html, to_text(&markdown(html)), expected));
     let wrong: Vec<_> = read.iter().filter(|(_, read, expected)| read != expected).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

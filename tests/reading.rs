@@ -254,7 +254,7 @@ fn pdf_page(content: &str, filter: &str, resources: &str, more: &[String]) -> Ve
     let mut objects = vec![
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
         "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
-        format!("<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Resources<</Font<</F1 4 0 R>>{resources}>>/Contents 5 0 R>>"),
+        format!("<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Resources<</Font<</F1 4 0 R>>{resources}>>/Contents 5 0 R>>"),
         "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>".to_owned(),
         format!("<</Length {}{filter}>>stream\n{content}\nendstream", content.len()),
     ];
@@ -301,6 +301,33 @@ async fn files_that_are_built_to_break_their_parser_cost_one_answer_each() {
         assert!(matches!(&read, Err(Code::Unreadable)) || read.as_ref().is_ok_and(|text| text.len() < 1000), "{name}: {read:?}");
     }
     assert_eq!(read(&readers, Source::Html, b"<p>next").await, Ok("next\n".to_owned()));
+    readers.close().await;
+}
+
+#[tokio::test]
+async fn a_file_whose_reader_runs_out_of_time_or_depth_gives_the_pages_before() {
+    let readers = readers();
+    let page = |content: u32| {
+        format!(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Resources<</Font<</F1 7 0 R>>/XObject<</X 8 0 R>>>>/Contents {content} 0 R>>"
+        )
+    };
+    let stream = |head: &str, content: &str| format!("<<{head}/Length {}>>stream\n{content}\nendstream", content.len());
+    // Forms that draw the next one twice, and the last one itself: without the first drawing, no end of time; with it, no end of depth.
+    for content in ["/X Do /X Do", "/X Do"] {
+        let mut objects =
+            vec!["<</Type/Catalog/Pages 2 0 R>>".to_owned(), "<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>".to_owned(), page(5), page(6)];
+        objects.push(stream("", "BT /F1 12 Tf 1 1 Td (told) Tj ET"));
+        objects.push(stream("", "/X Do"));
+        objects.push("<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>".to_owned());
+        for next in 9..60 {
+            let next = if content.len() < 6 { 8 } else { next };
+            objects.push(stream(&format!("/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X {next} 0 R>>>>"), content));
+        }
+        objects.push(stream("/Type/XObject/Subtype/Form/BBox[0 0 9 9]", "q Q"));
+        let read = readers.read(&job(Source::Pdf), &pdf(&objects), Duration::from_secs(10)).await.unwrap();
+        assert_eq!((read.markdown.as_str(), read.truncated), ("told\n", true), "{content}");
+    }
     readers.close().await;
 }
 

@@ -260,7 +260,7 @@ fn on_a_full_disk_calls_are_refused_and_ends_still_fit() {
         return fill_up(&PathBuf::from(place));
     }
     let place = tempfile::tempdir().unwrap();
-    let options = Some("size=6m,mode=0700");
+    let options = Some("size=16m,mode=0700");
     if let Err(why) = nix::mount::mount(Some("none"), place.path(), Some("tmpfs"), nix::mount::MsFlags::empty(), options) {
         eprintln!("skipped: a small file system cannot be mounted here ({why})");
         return;

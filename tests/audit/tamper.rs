@@ -100,12 +100,52 @@ fn a_log_cut_between_records_ends_before_its_signed_head() {
 }
 
 #[test]
-fn a_log_without_heads_still_misses_its_closing_record() {
+fn a_chain_that_has_ended_without_a_head_for_its_last_record_is_broken() {
     let (state, file) = closed();
+    let head = fs::read_dir(state.path().join("heads")).unwrap().next().unwrap().unwrap().path();
+    let forged = |lines: &mut Vec<String>| {
+        let last = lines.len() - 1;
+        lines[last] = rehashed(&lines[last].replace("\"ts\":\"20", "\"ts\":\"21"));
+    };
+    // Removed, emptied as by a loss of power, and removed to forge the chain under it.
+    fs::remove_file(&head).unwrap();
+    assert_eq!(broken(state.path()), Some(1));
+    fs::write(&head, "").unwrap();
+    assert_eq!(broken(state.path()), Some(1));
+    fs::remove_file(&head).unwrap();
+    edit(&file, forged);
+    assert_eq!(broken(state.path()), Some(1));
+    // Nor is it a chain that is still written, for nobody holds it.
+    fs::write(file.with_extension("live"), "").unwrap();
+    assert_eq!(broken(state.path()), Some(1));
+    fs::remove_file(file.with_extension("live")).unwrap();
     fs::remove_dir_all(state.path().join("heads")).unwrap();
-    assert_eq!(broken(state.path()), None);
-    edit(&file, |lines| drop(lines.pop()));
-    assert_eq!(broken(state.path()), Some(10));
+    assert_eq!(broken(state.path()), Some(1));
+}
+
+#[test]
+fn a_log_is_whole_while_servers_start_write_and_stop() {
+    let state = scratch();
+    let state = state.path();
+    open(state).close().unwrap();
+    let mut faults = Vec::new();
+    std::thread::scope(|scope| {
+        let server = || {
+            for _ in 0..30 {
+                let log = open(state);
+                start(&log, "c1", Sync::Handed);
+                finish(&log, "c1");
+                log.close().unwrap();
+            }
+        };
+        let servers = [scope.spawn(server), scope.spawn(server), scope.spawn(server)];
+        while !servers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+            faults.extend(broken(state));
+        }
+    });
+    faults.extend(broken(state));
+    assert_eq!(faults, [0_u64; 0]);
+    assert_eq!(verify(state, None).unwrap().files.len(), 91);
 }
 
 #[test]
@@ -127,7 +167,7 @@ fn a_removed_file_is_missed_by_the_chain_after_it() {
     open(state.path()).close().unwrap();
     assert_eq!(broken(state.path()), None);
     fs::remove_file(&one).unwrap();
-    fs::remove_dir_all(state.path().join("heads")).unwrap();
+    fs::remove_file(state.path().join("heads").join(one.with_extension("head").file_name().unwrap())).unwrap();
     let report = verify(state.path(), None).unwrap();
     let name = one.file_name().unwrap().to_str().unwrap();
     assert_eq!(report.broken().map(|(file, broken)| (file, broken.seq)), Some((name, 1)));
@@ -210,10 +250,18 @@ fn a_file_that_was_removed_is_missed_by_its_signed_head() {
 #[test]
 fn a_log_that_is_taken_away_or_changed_while_it_is_written_takes_no_further_call() {
     type Way = (&'static str, fn(&Path));
-    let ways: [Way; 6] = [
+    let ways: [Way; 9] = [
         ("removed", |file| fs::remove_file(file).unwrap()),
         ("renamed", |file| fs::rename(file, file.with_extension("old")).unwrap()),
         ("with its folder", |file| fs::remove_dir_all(file.parent().unwrap()).unwrap()),
+        ("moved with its folder", |file| fs::rename(file.parent().unwrap(), file.ancestors().nth(2).unwrap().join("moved")).unwrap()),
+        ("moved with its folder, and another in its place", |file| {
+            let (audit, state) = (file.parent().unwrap(), file.ancestors().nth(2).unwrap());
+            fs::rename(audit, state.join("moved")).unwrap();
+            fs::create_dir(audit).unwrap();
+            fs::copy(state.join("moved").join(file.file_name().unwrap()), file).unwrap();
+        }),
+        ("its heads moved", |file| fs::rename(file.ancestors().nth(2).unwrap().join("heads"), file.with_extension("moved")).unwrap()),
         ("replaced", |file| {
             let text = fs::read(file).unwrap();
             fs::remove_file(file).unwrap();

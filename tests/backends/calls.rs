@@ -76,7 +76,9 @@ fn an_answer_has_the_fields_and_words_of_the_contract() {
     assert_eq!(keys, ["duration_ms", "exit_code", "files", "isolation", "status", "stderr", "stdout", "truncated", "usage"]);
     assert_eq!((&value["status"], &value["stdout"], &value["exit_code"]), (&"ok".into(), &"1\n2\n".into(), &0.into()));
     for layer in Layer::ALL {
-        assert_eq!(value["isolation"]["layers"][layer.as_str()], "on", "{value}");
+        let (layers, is_bounded) = (&value["isolation"]["layers"], world.layer("memory_cgroup") == "on");
+        let state = layers[layer.as_str()].as_str().unwrap();
+        assert!(state == "on" || layer == Layer::Memory && !is_bounded && state.starts_with("partial: "), "{value}");
     }
 }
 
@@ -94,10 +96,9 @@ fn a_root_with_more_denied_entries_than_can_be_covered_is_refused() {
 fn a_cancelled_call_is_killed_at_once() {
     let world = World::new();
     let began = Instant::now();
-    let outcome =
-        world.run_cancelled(&world.spec("import time\nprint('on', flush=True)\ntime.sleep(60)"), Duration::from_millis(400)).unwrap();
+    let outcome = world.run_cancelled_at_output(&world.spec("import time\nprint('on', flush=True)\ntime.sleep(60)")).unwrap();
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Status::Killed, "on\n"), "{outcome:?}");
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(began.elapsed() < Duration::from_secs(30));
 }
 
 #[test]
@@ -139,8 +140,9 @@ fn a_jail_that_waits_shows_its_roots_as_its_call_has_them_masked() {
 #[test]
 fn output_so_far_is_there_when_the_time_is_over() {
     let world = World::new();
+    // The time covers the start as well, which takes seconds on a machine that does much else.
     let mut spec = world.spec("print('first')\nimport time\ntime.sleep(60)");
-    spec.limits.wall = Duration::from_millis(500);
+    spec.limits.wall = Duration::from_secs(5);
     let outcome = world.run(&spec).unwrap();
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Status::Limit, "first\n"), "{outcome:?}");
 }
@@ -252,7 +254,7 @@ fn calls_are_served_by_jails_that_wait_and_fresh_ones_are_not() {
     let mut all: Vec<JailSpec> = (0..12).map(|n| alone(&format!("print({n})"))).collect();
     all.push(alone("import os\nos.kill(os.getpid(), 9)"));
     all.push(alone("while True: pass"));
-    all[13].limits.wall = Duration::from_millis(300);
+    all[13].limits.wall = Duration::from_secs(2);
     let got: Vec<_> = world.run_all(&all).into_iter().map(|outcome| outcome.map(|o| (o.status, o.limit, o.stdout)).unwrap()).collect();
     let mut expected: Vec<_> = (0..12).map(|n| (Status::Ok, None, format!("{n}\n"))).collect();
     expected.push((Status::Killed, None, String::new()));
@@ -322,4 +324,22 @@ fn sixty_four_calls_at_once_all_come_back() {
     for (n, outcome) in world.run_all(&specs).into_iter().enumerate() {
         assert_eq!(outcome.unwrap().stdout, format!("{n}\n"));
     }
+}
+
+#[test]
+fn a_root_is_weighed_as_soon_as_its_disk_fills_up() {
+    let world = World::new();
+    let mut spec = world.spec(&world.here(
+        "import time\ntime.sleep(0.1)\nfor part in range(4):\n    with open('part %d' % part, 'wb') as f:\n        for _ in range(40):\n            f.write(bytes(1 << 20))\ntime.sleep(0.4)\nprint('in time')",
+    ));
+    spec.limits.disk = 8 << 20;
+    let full = world.run(&spec).unwrap();
+    assert_eq!((full.status, full.limit, full.stdout.as_str()), (Status::Limit, Some(Limit::Disk), ""), "{full:?}");
+    for part in std::fs::read_dir(world.work.path()).unwrap() {
+        std::fs::remove_file(part.unwrap().path()).unwrap();
+    }
+    // Beside it, a program that stays within it.
+    let program = world.here("import time\nopen('part', 'wb').write(bytes(6 << 20))\ntime.sleep(0.2)\nprint('in time')");
+    let fits = world.run(&JailSpec { program, ..spec }).unwrap();
+    assert_eq!((fits.status, fits.stdout.as_str()), (Status::Ok, "in time\n"), "{fits:?}");
 }

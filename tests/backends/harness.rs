@@ -164,6 +164,21 @@ impl World {
         })
     }
 
+    /// Cancelled as soon as the program has written something.
+    pub(crate) fn run_cancelled_at_output(&self, spec: &JailSpec) -> Result<Outcome, NoRun> {
+        let cancel = CancellationToken::new();
+        let (progress, mut written) = tokio::sync::mpsc::channel(16);
+        self.runtime.block_on(async {
+            let canceller = cancel.clone();
+            tokio::spawn(async move {
+                if written.recv().await.is_some() {
+                    canceller.cancel();
+                }
+            });
+            self.jail.run(spec, &cancel, Some(progress)).await
+        })
+    }
+
     /// Calls until a jail waits, so that what follows is served by it.
     pub(crate) fn warm_up(&self) {
         self.warm_up_like(&self.spec(""));

@@ -99,7 +99,9 @@ fn holds(native_lacks: &str, off: &[&str]) -> World {
     let world = World::of("auto").unwrap();
     assert_eq!(world.backend(), "native-reduced");
     for layer in ["filesystem", "network", "processes", "syscalls", "memory"] {
-        assert_eq!(world.layer(layer) != "on", off.contains(&layer), "{layer}: {}", world.layer(layer));
+        // An ordinary user has no control group here.
+        let is_off = off.contains(&layer) || layer == "memory" && world.layer("memory_cgroup") != "on";
+        assert_eq!(world.layer(layer) != "on", is_off, "{layer}: {}", world.layer(layer));
     }
     let refused = World::of("native").err();
     assert!(matches!(&refused, Some(NoRun::Unavailable { reason, .. }) if reason.contains(native_lacks)), "{refused:?}");
@@ -111,7 +113,7 @@ fn holds(native_lacks: &str, off: &[&str]) -> World {
     assert!(why.contains(native_lacks) && why.contains("--security-opt"), "{why}");
     for layer in off {
         let said = told["backends"][1]["layers"][layer].as_str().unwrap();
-        assert!(said.starts_with("reduced: "), "{said}");
+        assert!(said.starts_with("reduced: ") || said.starts_with("partial: "), "{said}");
     }
     world
 }

@@ -181,7 +181,7 @@ fn a_limit_ends_the_session_and_says_so() {
     let world = World::new();
     let mut spec = world.spec("y = 1\nimport time\nprint('on')\ntime.sleep(60)");
     spec.session = Some(Session::New);
-    spec.limits.wall = Duration::from_millis(800);
+    spec.limits.wall = Duration::from_secs(4);
     let outcome = world.run(&spec).unwrap();
     assert_eq!((outcome.status, outcome.limit, outcome.session.clone()), (Status::Limit, Some(Limit::Wall), None), "{outcome:?}");
     assert!(outcome.evidence.unwrap().contains("the session has ended") && outcome.stdout == "on\n");
@@ -205,7 +205,7 @@ fn a_later_call_of_a_session_is_told_how_it_ended_as_the_first_is() {
     };
     let mut slow = begun();
     slow.program = "print(x)\ntime.sleep(60)".to_owned();
-    slow.limits.wall = Duration::from_millis(800);
+    slow.limits.wall = Duration::from_secs(4);
     let outcome = world.run(&slow).unwrap();
     assert_eq!((outcome.status, outcome.limit, outcome.stdout.as_str()), (Status::Limit, Some(Limit::Wall), "1\n"), "{outcome:?}");
     for (program, signal) in [("os.kill(os.getpid(), 9)", 9), ("os.abort()", 6)] {
@@ -228,6 +228,20 @@ fn sessions_have_a_greatest_number_and_unused_ones_end() {
     let mut old = world.spec("1");
     old.session = Some(Session::Known(first));
     assert!(matches!(world.run(&old), Err(NoRun::Session { .. })));
+}
+
+#[test]
+fn the_sessions_of_one_caller_keep_no_other_from_having_its_own_and_all_together_have_a_bound() {
+    let world = World::with_sessions(SessionBounds { max: 1, idle: Duration::from_mins(10) });
+    let begin = |caller: u32| {
+        let mut spec = world.spec("print(1)");
+        (spec.session, spec.owner) = (Some(Session::New), caller.to_string());
+        world.run(&spec).map(|outcome| outcome.session.is_some())
+    };
+    let is_refused = |caller, why| matches!(begin(caller), Err(NoRun::Session { reason, .. }) if reason.contains(why));
+    assert!(matches!(begin(0), Ok(true)) && is_refused(0, "1 are open"));
+    assert!((1..8).all(|caller| matches!(begin(caller), Ok(true))));
+    assert!(is_refused(8, "other callers"));
 }
 
 #[test]

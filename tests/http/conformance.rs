@@ -1,13 +1,14 @@
 //! The official conformance suite against the product's HTTP stack: with fixtures of its own, which must pass in full, and against the built
-//! binary, where exactly the scenarios of docs/conformance.md may fail.
+//! binary, where exactly the checks of docs/conformance.md may fail.
 //!
 //! `./check --setup` installs the suite. Without it the tests say so; with `CI=true` they fail.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolgate::server::http::{Door, Options, serve_other};
 
 use crate::fixtures::Fixtures;
@@ -29,8 +30,17 @@ fn suite() -> Option<(PathBuf, PathBuf)> {
     None
 }
 
-/// Runs the suite; the scenarios that count and failed, and what it printed.
-fn run(url: &str, version: &str) -> Option<(BTreeSet<String>, String)> {
+/// What came of one run.
+struct Outcome {
+    /// The scenarios that count and failed.
+    failed: BTreeSet<String>,
+    /// Every check that failed, behind the name of its scenario.
+    checks: BTreeSet<(String, String)>,
+    printed: String,
+}
+
+/// Runs the suite.
+fn run(url: &str, version: &str) -> Option<Outcome> {
     let (node, program) = suite()?;
     let results = tempfile::tempdir().unwrap();
     let out = Command::new(node)
@@ -48,7 +58,22 @@ fn run(url: &str, version: &str) -> Option<(BTreeSet<String>, String)> {
         names.map(|line| line.trim().split([':', ' ']).next().unwrap_or_default().to_owned()).collect()
     };
     let failed = &failed(scored) - &failed(others);
-    Some((failed, printed))
+    let folders = std::fs::read_dir(results.path()).unwrap().map(|folder| folder.unwrap());
+    let checks: BTreeSet<(String, String)> = folders.flat_map(|folder| failed_checks(&folder.path())).collect();
+    let with_checks: BTreeSet<String> = checks.iter().map(|(scenario, _)| scenario.clone()).collect();
+    assert!(failed.is_subset(&with_checks), "a scenario fails without a check: {:?}", &failed - &with_checks);
+    Some(Outcome { failed, checks, printed })
+}
+
+/// The checks that failed in the results of one scenario, whose folder is called `server-SCENARIO-DATE`.
+fn failed_checks(folder: &Path) -> Vec<(String, String)> {
+    let name = folder.file_name().unwrap().to_str().unwrap().strip_prefix("server-").unwrap();
+    let scenario = name.rsplit_once('T').unwrap().0;
+    let scenario = scenario.split_at(scenario.len() - "-2026-01-01".len()).0;
+    let text = std::fs::read_to_string(folder.join("checks.json")).unwrap();
+    let checks: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let failed = checks.iter().filter(|check| check["status"] == "FAILURE");
+    failed.map(|check| (scenario.to_owned(), check["id"].as_str().unwrap().to_owned())).collect()
 }
 
 /// The fixtures behind the product's own stack, in this process; their address.
@@ -88,30 +113,31 @@ fn house(home: &Home) -> Arc<toolgate::house::House> {
 
 #[test]
 fn the_stack_with_the_suites_fixtures_passes_2025_11_25_in_full() {
-    let Some((failed, printed)) = run(&fixtures(), "2025-11-25") else { return };
+    let Some(Outcome { failed, printed, .. }) = run(&fixtures(), "2025-11-25") else { return };
     assert!(failed.is_empty(), "{failed:?}\n{printed}");
 }
 
 #[test]
 fn the_stack_with_the_suites_fixtures_passes_2026_07_28_in_full() {
-    let Some((failed, printed)) = run(&fixtures(), "2026-07-28") else { return };
+    let Some(Outcome { failed, printed, .. }) = run(&fixtures(), "2026-07-28") else { return };
     assert!(failed.is_empty(), "{failed:?}\n{printed}");
 }
 
-/// The scenarios that docs/conformance.md lists under this heading.
-fn listed(version: &str) -> BTreeSet<String> {
+/// The checks that docs/conformance.md lists under this heading.
+fn listed(version: &str) -> BTreeSet<(String, String)> {
     let text = std::fs::read_to_string(repository().join("docs/conformance.md")).unwrap();
     let section = text.split("\n## ").find(|section| section.starts_with(version)).unwrap();
-    section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next().map(str::to_owned)).collect()
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | ")?.0.split_once("`: `"));
+    rows.map(|(scenario, check)| (scenario.to_owned(), check.to_owned())).collect()
 }
 
 #[test]
-fn the_product_fails_exactly_the_scenarios_that_need_fixtures() {
+fn the_product_fails_exactly_the_checks_that_need_fixtures() {
     let home = Home::new(Policy { limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", ..Policy::default() });
     let server = HttpServer::start(&home);
     for version in ["2025-11-25", "2026-07-28"] {
-        let Some((failed, printed)) = run(&format!("{}/mcp", server.address), version) else { return };
-        assert_eq!(failed, listed(version), "{version}\n{printed}");
+        let Some(Outcome { checks, printed, .. }) = run(&format!("{}/mcp", server.address), version) else { return };
+        assert_eq!(checks, listed(version), "{version}\n{printed}");
     }
     server.stop();
 }

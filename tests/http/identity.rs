@@ -163,6 +163,10 @@ fn a_token_that_is_expired_forged_or_for_another_opens_nothing() {
         ("for nobody", issuer.sign("k1", &claims(&json!({"aud": null})))),
         ("of another issuer", issuer.sign("k1", &claims(&json!({"iss": "https://id.evil"})))),
         ("of no subject", issuer.sign("k1", &claims(&json!({"sub": null})))),
+        ("of an empty subject", issuer.sign("k1", &claims(&json!({"sub": ""})))),
+        ("of a blank subject", issuer.sign("k1", &claims(&json!({"sub": " "})))),
+        ("of a subject that is no text", issuer.sign("k1", &claims(&json!({"sub": 7})))),
+        ("of a subject that would be cut", issuer.sign("k1", &claims(&json!({"sub": "x".repeat(256)})))),
         ("signed by a stranger", stranger.sign("k1", &good)),
         ("of an unknown key", issuer.sign("k2", &good)),
         ("unsigned", unsigned),
@@ -204,4 +208,20 @@ fn a_session_of_another_caller_is_not_there() {
     assert_eq!(ada.call_in("guessed", 1, "read_file", &read).status, 404);
     let answer = ada.call_in(&session, 2, "read_file", &read);
     assert_eq!(answer.message()["result"]["content"][0]["text"], NOTES, "{answer:?}");
+}
+
+#[test]
+fn two_subjects_with_equal_beginnings_are_two_callers() {
+    let issuer = Issuer::new();
+    let home = with_issuer(&issuer);
+    let server = HttpServer::start(&home);
+    let subject = |end: char| "x".repeat(200) + &end.to_string();
+    for end in ['a', 'b'] {
+        let token = issuer.sign("k1", &claims(&json!({"sub": subject(end)})));
+        let caller = Caller { address: &server.address, token: Some(&token) };
+        let answer = caller.call("read_file", &json!({"path": "project/notes.txt"}));
+        assert_eq!(answer.message()["result"]["content"][0]["text"], NOTES, "{answer:?}");
+    }
+    let principals: Vec<Value> = home.told("call.finished", "read_file").into_iter().map(|record| record["principal"].clone()).collect();
+    assert_eq!(principals, ['a', 'b'].map(|end| json!(format!("oauth:{}@{ISSUER}", subject(end)))));
 }

@@ -179,3 +179,72 @@ fn a_stream_that_is_dropped_half_open_leaves_nothing() {
     assert_eq!(ended, 20);
     serves(&server.address);
 }
+
+#[test]
+fn a_caller_whose_programs_see_a_large_folder_slows_no_other() {
+    let home = house(Policy::default(), "");
+    let text = std::fs::read_to_string(home.manifest())
+        .unwrap()
+        .replace("mode = \"rw\"\nallowed_paths = [\"**\"]\ndenied_paths", "mode = \"ro\"\nallowed_paths = [\"**\"]\ndenied_paths");
+    std::fs::write(home.manifest(), text.replace("roots = [\"work\", \"scratch\"]", "roots = [\"project\"]")).unwrap();
+    for folder in 0..60 {
+        let folder = home.path(&format!("project/d{folder}"));
+        std::fs::create_dir(&folder).unwrap();
+        (0..500).for_each(|at| drop(std::fs::File::create(folder.join(at.to_string())).unwrap()));
+    }
+    let server = HttpServer::start(&home);
+    let (address, started) = (server.address.clone(), Instant::now());
+    let calls = std::thread::spawn(move || {
+        let caller = || {
+            let address = address.clone();
+            std::thread::spawn(move || Caller { address: &address, token: None }.call("run_python", &json!({"code": "print(6 * 7)"})))
+        };
+        let callers: Vec<_> = (0..6).map(|_| caller()).collect();
+        callers.into_iter().map(|caller| caller.join().unwrap()).collect::<Vec<_>>()
+    });
+    let mut slowest = Duration::ZERO;
+    while !calls.is_finished() {
+        let asked = Instant::now();
+        assert_eq!(request(&server.address, "GET", "/healthz", &[], b"").status, 200);
+        slowest = slowest.max(asked.elapsed());
+    }
+    let took = started.elapsed();
+    for answer in calls.join().unwrap() {
+        assert_eq!(answer.message()["result"]["structuredContent"]["stdout"], "42\n", "{answer:?}");
+    }
+    assert!(slowest < took / 4, "{slowest:?} of {took:?}");
+}
+
+#[test]
+fn memory_goes_back_after_a_burst_of_kept_answers() {
+    let home = house(Policy::default(), "[http]\nsession_idle = \"20s\"\n");
+    let folder = home.path("project/many");
+    std::fs::create_dir(&folder).unwrap();
+    (0..1500).for_each(|at| drop(std::fs::File::create(folder.join(format!("a file with a name of some length {at}"))).unwrap()));
+    let server = HttpServer::start(&home);
+    let resident = || {
+        let text = std::fs::read_to_string(format!("/proc/{}/statm", server.child.as_ref().unwrap().id())).unwrap();
+        text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+    };
+    let caller = Caller { address: &server.address, token: None };
+    let list = |session: &str, id| {
+        let listed = caller.call_in(session, id, "list_directory", &json!({"path": "project/many", "limit": 1500}));
+        assert_eq!(listed.status, 200, "{listed:?}");
+    };
+    let end = |session: &str| assert_eq!(request(&server.address, "DELETE", "/mcp", &[("mcp-session-id", session)], b"").status, 204);
+    // What the first calls need stays.
+    let first = caller.begin();
+    list(&first, 1);
+    end(&first);
+    let before = resident();
+    let sessions: Vec<String> = (0..12).map(|_| caller.begin()).collect();
+    for session in &sessions {
+        (1..=4).for_each(|id| list(session, id));
+    }
+    let most = resident();
+    assert!(most > before + (12 << 20), "the burst took {} bytes, which shows nothing", most.saturating_sub(before));
+    for session in &sessions {
+        end(session);
+    }
+    until("memory goes back", || resident() < before + (most - before) / 2);
+}

@@ -18,6 +18,7 @@ mod issuer;
 mod lifetime;
 mod limits;
 mod logs;
+mod messages;
 mod numbers;
 mod operations;
 mod origin;

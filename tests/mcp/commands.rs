@@ -48,7 +48,12 @@ fn the_shipped_manifest_and_every_example_are_valid() {
     let mut files = vec![repository().join("tools.toml")];
     files.extend(std::fs::read_dir(repository().join("examples/manifests")).unwrap().map(|entry| entry.unwrap().path()));
     assert!(files.len() > 4);
+    // As somebody copies them: into a folder that has what they name.
+    std::fs::create_dir_all(home.path("copied/data")).unwrap();
     for file in files {
+        let copy = home.path("copied").join(file.file_name().unwrap());
+        std::fs::copy(&file, &copy).unwrap();
+        let file = copy;
         let out = run(&home, &["check", file.to_str().unwrap()]);
         assert!(out.status.success(), "{}: {}", file.display(), said(&out));
     }
@@ -141,4 +146,95 @@ fn the_log_is_exported_in_others_words_and_followed_by_scripts() {
     for event in ["manifest.loaded", "session.started", "session.ended"] {
         assert!(events.iter().any(|found| found == event), "{event}: {events:?}");
     }
+}
+
+#[test]
+fn check_refuses_what_a_server_would_refuse_and_says_where() {
+    let home = Home::new(Policy::default());
+    let good = std::fs::read_to_string(home.manifest()).unwrap();
+    let file = home.manifest();
+    let check = || {
+        let out = run(&home, &["check", file.to_str().unwrap()]);
+        (out.status.code(), said(&out))
+    };
+    assert_eq!(check().0, Some(0));
+    assert!(!home.state().exists(), "a check makes nothing");
+    std::fs::write(home.path("keys.json"), "{\"keys\": []}").unwrap();
+    let oauth = |jwks: &str| {
+        format!("[[clients.oauth]]\nissuer = \"https://id.example\"\naudience = \"a\"\njwks = \"{jwks}\"\nprofile = \"all\"\n")
+    };
+    let python = |line: &str| good.replace("[python]", &format!("[python]\n{line}"));
+    let test =
+        |line: &str| format!("{good}[[test]]\nprofile = \"all\"\ncall = {{ tool = \"read_file\", args = {line} }}\nexpect = \"deny\"\n");
+    let also = |more: &str| format!("{good}{more}");
+    let python_path = String::from_utf8(std::process::Command::new("which").arg("sh").output().unwrap().stdout).unwrap();
+    for ordinary in [
+        also(&oauth("keys.json")),
+        also(&oauth("https://id.example/keys")),
+        also("[state]\ndir = \"own-state\"\n"),
+        also("[audit]\nredact = [\"token\", \"headers.x-ticket\"]\nhash_args = [\"content\", \"edits.new_text\"]\n"),
+        python(&format!("interpreter = \"{}\"", python_path.trim())),
+        python("backend = \"auto\""),
+        test("{ path = \"project/secrets/key.txt\" }"),
+        test("{ paht = \"project/secrets/key.txt\" }") + "reason = \"unknown_argument\"\n",
+    ] {
+        std::fs::write(&file, &ordinary).unwrap();
+        assert_eq!(check().0, Some(0), "{}\n{ordinary}", check().1);
+    }
+    for (broken, line) in [
+        (also(&oauth("missing.json")), "jwks = \"missing.json\""),
+        (also(&oauth("project")), "jwks = \"project\""),
+        (good.replace("\"session\"", "\"no-such-folder\"").replace("quota", "# quota"), "path = \"no-such-folder\""),
+        (python("interpreter = \"/no/such/python\""), "interpreter = \"/no/such/python\""),
+        (python("interpreter = \"no-such-python\""), "interpreter = \"no-such-python\""),
+        (python("backend = \"\""), "backend = \"\""),
+        (also("[state]\ndir = \"project/notes.txt/state\"\n"), "Not a directory"),
+        (also("[audit]\nhash_args = [\"contnet\"]\n"), "hash_args = [\"contnet\"]"),
+        (test("{ paht = \"project/secrets/key.txt\" }"), "args = { paht"),
+        (test("{ path = \"project/notes.txt\" }"), "expect = \"deny\""),
+    ] {
+        std::fs::write(&file, &broken).unwrap();
+        let (exit, told) = check();
+        assert!(exit == Some(1) && told.contains(line), "{line}: {exit:?} {told}");
+        let mut command = home.toolgate(&["serve", "--manifest", file.to_str().unwrap()]);
+        let served = command.stdin(std::process::Stdio::null()).output().unwrap();
+        assert!(!served.status.success(), "{line}: it is served");
+    }
+}
+
+#[test]
+fn a_stop_says_whether_a_running_server_hears_it() {
+    let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
+    let manifest = home.manifest();
+    let manifest = manifest.to_str().unwrap();
+    let stop = |arguments: &[&str]| {
+        let out = run(&home, arguments);
+        (out.status.code(), said(&out))
+    };
+    let nobody = |(code, text): (Option<i32>, String)| code == Some(1) && text.contains("set, nobody is running");
+    assert!(nobody(stop(&["kill"])), "{:?}", stop(&["kill"]));
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let read = json!({"path": "project/notes.txt"});
+    assert_eq!(server.call("read_file", &read)["result"]["structuredContent"]["code"], "killed", "the stop stayed on");
+    assert_eq!(stop(&["resume"]).0, Some(0));
+    assert_eq!(stop(&["kill", "--manifest", manifest]).0, Some(0), "this server hears it");
+    assert_eq!(stop(&["resume", "--manifest", manifest]).0, Some(0));
+    // A server of another state folder, which its manifest names, is not this one, though the manifest has a fault by now.
+    std::fs::create_dir(home.path("other")).unwrap();
+    let other = home.path("other/tools.toml");
+    std::fs::write(&other, std::fs::read_to_string(home.manifest()).unwrap() + "[state]\ndir = \"own\"\n[unknown]\n").unwrap();
+    assert!(nobody(stop(&["kill", "--manifest", other.to_str().unwrap()])));
+    assert!(home.path("other/own/KILL").exists());
+    assert!(crate::server::went_well(&server.call("read_file", &read)));
+    assert_eq!(stop(&["kill", "--manifest", "no/such/file"]).0, Some(2));
+    // Killed, it hears nothing, and what it left is no server.
+    let ran = server.call("run_python", &json!({"code": "print(1)"}));
+    assert!(ran["result"].is_object(), "{ran}");
+    server.signal("-KILL");
+    server.wait();
+    crate::server::until("the dead server to be known as dead", || {
+        let found = nobody(stop(&["kill"]));
+        stop(&["resume"]);
+        found
+    });
 }

@@ -105,7 +105,7 @@ fn a_server_killed_at_any_moment_under_load_leaves_no_effect_without_its_record(
 fn on_a_full_disk_the_server_refuses_calls_and_the_stop_still_works() {
     let home = Home::new(LOAD);
     std::fs::create_dir(home.state()).unwrap();
-    let options = Some("size=6m,mode=0700");
+    let options = Some("size=16m,mode=0700");
     if let Err(why) = nix::mount::mount(Some("none"), &home.state(), Some("tmpfs"), nix::mount::MsFlags::empty(), options) {
         eprintln!("skipped: a small file system cannot be mounted here ({why})");
         return;
@@ -113,6 +113,19 @@ fn on_a_full_disk_the_server_refuses_calls_and_the_stop_still_works() {
     let done = std::panic::catch_unwind(|| fill(&home));
     nix::mount::umount2(&home.state(), nix::mount::MntFlags::MNT_DETACH).unwrap();
     done.unwrap();
+}
+
+/// Whether a file can be deleted, which a person allows.
+fn deleted(server: &mut Server, path: &str) -> bool {
+    let call = server.ask("tools/call", &json!({"name": "delete_file", "arguments": {"path": path}}));
+    let first = server.next_message(Duration::from_secs(20)).unwrap();
+    if first["method"] != "elicitation/create" {
+        return went_well(&first);
+    }
+    let confirm = first["params"]["message"].as_str().unwrap().split("code: ").nth(1).unwrap().trim();
+    let said = json!({"action": "accept", "content": {"decision": "once", "confirm": confirm}});
+    server.send(&json!({"jsonrpc": "2.0", "id": first["id"], "result": said}));
+    went_well(&server.answer(&call))
 }
 
 fn fill(home: &Home) {
@@ -131,20 +144,43 @@ fn fill(home: &Home) {
     };
     assert_eq!(refused["result"]["structuredContent"]["code"], "audit_unavailable", "{refused}");
     assert!(!home.path(&format!("project/f{written}.txt")).exists(), "what is not recorded is not done");
-    // The stop needs no room.
-    server.signal("-USR2");
-    until("the stop", || home.state().join("KILL").exists());
-    // Room again: it goes on by itself, once the stop is lifted.
-    let lifted = home.toolgate(&["resume"]).output().unwrap();
-    assert!(!lifted.status.success() && home.state().join("KILL").exists(), "what cannot be recorded is not lifted: {lifted:?}");
+    // What makes room, and what an operator does, has room that was kept for it, also where somebody fills the disk again.
+    for name in ["before", "notes"] {
+        while filler.write_all(&[0; 4096]).is_ok() {}
+        // It is looked for now and then whether there is room.
+        let started = Instant::now();
+        until("a file to be deleted", || {
+            assert!(started.elapsed() < Duration::from_secs(20));
+            deleted(&mut server, &format!("project/{name}.txt"))
+        });
+        assert!(!home.path(&format!("project/{name}.txt")).exists());
+        until("other calls to be refused", || {
+            assert!(started.elapsed() < Duration::from_secs(20));
+            let read = server.call("read_file", &json!({"path": "project/a.txt"}));
+            read["result"]["structuredContent"]["code"] == "audit_unavailable"
+        });
+    }
+    for round in 0..3 {
+        if round == 0 {
+            // The stop needs no room.
+            server.signal("-USR2");
+        } else {
+            let pulled = home.toolgate(&["kill", "--reason", "drill"]).output().unwrap();
+            assert!(pulled.status.success() && pulled.stderr.is_empty(), "{pulled:?}");
+        }
+        until("the stop", || home.state().join("KILL").exists());
+        let lifted = home.toolgate(&["resume"]).output().unwrap();
+        assert!(lifted.status.success() && !home.state().join("KILL").exists(), "{lifted:?}");
+    }
+    let refused = server.call("write_file", &json!({"path": "project/after.txt", "content": "x"}));
+    assert_eq!(refused["result"]["structuredContent"]["code"], "audit_unavailable", "{refused}");
+    // Room again: it goes on by itself, and keeps some again.
     drop(filler);
     std::fs::remove_file(home.state().join("filler")).unwrap();
-    let resumed = home.toolgate(&["resume"]).output().unwrap();
-    assert!(resumed.status.success(), "{resumed:?}");
     let started = Instant::now();
     until("the log to have room again", || {
         assert!(started.elapsed() < Duration::from_secs(20));
-        went_well(&server.call("read_file", &json!({"path": "project/notes.txt"})))
+        went_well(&server.call("write_file", &json!({"path": "project/notes.txt", "content": "again"})))
     });
     server.close();
     home.verify();

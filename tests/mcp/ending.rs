@@ -73,6 +73,26 @@ fn sigterm_ends_a_running_program_and_the_server() {
 }
 
 #[test]
+fn every_program_that_the_emergency_stop_ends_is_answered_with_its_code() {
+    let home = Home::new(Policy { limits: "concurrent_calls = 64", ..FREE });
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let all: Vec<Value> = (0..10)
+        .map(|n| {
+            let code = format!("import time\nopen('/roots/scratch/begun-{n}', 'w').close()\ntime.sleep(50)\n");
+            server.ask("tools/call", &json!({"name": "run_python", "arguments": {"code": code}}))
+        })
+        .collect();
+    until("the programs to begin", || (0..10).all(|n| home.path(&format!("scratch/begun-{n}")).exists()));
+    assert!(home.toolgate(&["kill", "--reason", "test"]).output().unwrap().status.success());
+    for id in &all {
+        let answer = server.answer(id);
+        assert_eq!(answer["result"]["structuredContent"]["code"], "killed", "{answer}");
+    }
+    server.close();
+    home.verify();
+}
+
+#[test]
 fn a_killed_server_leaves_no_child_and_its_call_is_told_as_unknown() {
     let home = Home::new(FREE);
     let (mut server, _, children) = with_running_program(&home);
@@ -132,14 +152,18 @@ fn a_server_killed_while_it_writes_leaves_the_old_file_or_the_new() {
         assert_eq!(text.len(), size, "round {round}");
         assert!(text.chars().all(|c| c == first), "round {round}: half a file");
     }
-    Server::greeted(&home, "2025-11-25").close();
-    home.verify();
-    let left: Vec<_> = std::fs::read_dir(home.path("project")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    // What a killed writer left behind must not be taken for a file of the project by a listing.
+    // What a killed writer left behind goes with the next start, and is until then taken for no file of the project by a listing.
     let mut server = Server::greeted(&home, "2025-11-25");
+    let left = || {
+        let names = std::fs::read_dir(home.path("project")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with(".toolgate-")).collect::<Vec<_>>()
+    };
     let listed = server.call("list_directory", &json!({"path": "project"}));
     let text = listed["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("whole.txt") && !text.contains(".toolgate"), "{text}\n{left:?}");
+    assert!(text.contains("whole.txt") && !text.contains(".toolgate"), "{text}\n{:?}", left());
+    until("what the killed servers left to be removed", || left().is_empty());
+    server.close();
+    home.verify();
 }
 
 #[test]

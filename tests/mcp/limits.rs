@@ -1,5 +1,10 @@
 //! Limits over the wire: one count for every server on a state folder, whatever session asks.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
@@ -118,4 +123,117 @@ fn a_call_that_never_gets_its_turn_is_refused_and_was_never_begun() {
     let mut server = Server::start(&home);
     assert_eq!(code(&server.stateless("tools/call", &read())), "quota");
     assert!(home.told("call.started", "read_file").is_empty());
+}
+
+/// A site that sends every caller on as often as its path says, and counts what arrives.
+fn site() -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = Vec::new();
+            let mut piece = [0; 4096];
+            while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+                match stream.read(&mut piece) {
+                    Ok(read @ 1..) => request.extend_from_slice(&piece[..read]),
+                    _ => break,
+                }
+            }
+            counted.fetch_add(request.len(), Ordering::SeqCst);
+            let answer = if request.starts_with(b"GET /again") {
+                "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            } else {
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+            };
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (port, heard)
+}
+
+#[test]
+fn what_leaves_in_headers_urls_and_redirects_is_charged_like_a_body() {
+    for (path, header, at_least) in [("/", 8_000, 0), ("/", 300, 300), ("/again", 700, 700), (&*format!("/{}", "x".repeat(3_000)), 0, 0)] {
+        let (port, heard) = site();
+        let home = Home::new(Policy { limits: "egress_per_hour = \"2 KiB\"", ..Policy::default() });
+        let network = format!(
+            "allowed_schemes = [\"http\"]\nrobots = \"ignore\"\nmax_redirects = 10\ninternal = [\"127.0.0.1:{port}\"]\nallowed_domains = [\"nowhere.invalid\"]"
+        );
+        let text = home.read("tools.toml").replace("allowed_domains = [\"nowhere.invalid\"]", &network);
+        std::fs::write(home.manifest(), text).unwrap();
+        let mut server = Server::start(&home);
+        let mut arguments = json!({"url": format!("http://127.0.0.1:{port}{path}")});
+        if header > 0 {
+            arguments["headers"] = json!({"accept": "y".repeat(header)});
+        }
+        let fetch = json!({"name": "fetch", "arguments": arguments});
+        let mut last = Value::Null;
+        for _ in 0..10 {
+            last = server.stateless("tools/call", &fetch);
+        }
+        assert_eq!(code(&last), "quota", "{path:.20} {header}: {last}");
+        let heard = heard.load(Ordering::SeqCst);
+        assert!((at_least..=2048).contains(&heard), "{heard} bytes left through a budget of 2 KiB: {path:.20} {header}");
+        home.verify();
+    }
+}
+
+#[test]
+fn an_ordinary_fetch_passes_a_small_budget() {
+    let (port, heard) = site();
+    let home = Home::new(Policy { limits: "egress_per_hour = \"2 KiB\"", ..Policy::default() });
+    let network = format!(
+        "allowed_schemes = [\"http\"]\nrobots = \"ignore\"\ninternal = [\"127.0.0.1:{port}\"]\nallowed_domains = [\"nowhere.invalid\"]"
+    );
+    let text = home.read("tools.toml").replace("allowed_domains = [\"nowhere.invalid\"]", &network);
+    std::fs::write(home.manifest(), text).unwrap();
+    let mut server = Server::start(&home);
+    for n in 0..5 {
+        let fetch = json!({"name": "fetch", "arguments": {"url": format!("http://127.0.0.1:{port}/{n}")}});
+        assert!(went_well(&server.stateless("tools/call", &fetch)), "{n}");
+    }
+    assert!(heard.load(Ordering::SeqCst) > 500);
+}
+
+#[test]
+fn what_a_program_writes_is_charged_whatever_it_is_called_however_deep_it_lies_and_whatever_it_is() {
+    let large = "bytes(1 << 20)";
+    let programs = [
+        format!("open(b'\\xff', 'wb').write({large})"),
+        format!("import os\nos.makedirs('d/' * 40)\nopen('d/' * 40 + 'f', 'wb').write({large})"),
+        "import os\nos.makedirs('d/' * 70)".to_owned(),
+        "import os\nfor at in range(400): os.symlink('x', str(at))".to_owned(),
+        "import os\nfor at in range(400): os.mkdir(str(at))".to_owned(),
+        "import os\nopen('f', 'w').close()\nfor at in range(3): os.setxattr('.', f'user.{at}', bytes(1000))\n\
+         for at in range(60): open(f'f{at}', 'w').close(); os.setxattr(f'f{at}', 'user.a', bytes(1200))"
+            .to_owned(),
+        format!("import os\nos.mkdir('closed')\nopen('closed/f', 'wb').write({large})\nos.chmod('closed', 0)"),
+    ];
+    let write = json!({"name": "write_file", "arguments": {"path": "work/own.txt", "content": "x"}});
+    let python = |code: &str| json!({"name": "run_python", "arguments": {"code": code}});
+    for code in programs.iter().map(String::as_str).chain(["open('small', 'w').write('x' * 1000)"]) {
+        let home = crate::packages::open_home("");
+        let text = home
+            .read("tools.toml")
+            .replace("rate_limit_per_minute = 5000\n", "rate_limit_per_minute = 5000\nwrite_per_hour = \"64 KiB\"\n");
+        std::fs::write(home.manifest(), text).unwrap();
+        let mut server = Server::start(&home);
+        let ran = server.stateless("tools/call", &python(code));
+        if ran.to_string().contains("Operation not supported") {
+            eprintln!("skipped: the file system of the tests has no attributes");
+            continue;
+        }
+        // What lies too deep to be counted fills the root as well.
+        assert!(went_well(&ran) || code.contains("70"), "{code}: {ran}");
+        let left = server.stateless("tools/call", &write);
+        let again = server.stateless("tools/call", &python("print(1)"));
+        if code.contains("small") {
+            assert!(went_well(&left) && went_well(&again), "{left} {again}");
+        } else {
+            assert_eq!((self::code(&left), self::code(&again)), ("quota", "quota"), "{code}: {left} {again}");
+        }
+    }
 }

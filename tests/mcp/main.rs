@@ -4,6 +4,7 @@
 
 mod approvals;
 mod attacks;
+mod bound;
 mod commands;
 mod cpython;
 mod crash;
@@ -15,6 +16,7 @@ mod home;
 mod hostile;
 mod limits;
 mod listing;
+mod messages;
 mod operator;
 mod packages;
 mod pretenders;

@@ -51,7 +51,7 @@ pub(crate) fn secret(home: &Home, name: &str, passphrase: &str, vouching: Option
 
 pub(crate) fn house(policy: Policy) -> Home {
     let home = Home::new(policy);
-    std::fs::create_dir(home.state()).unwrap();
+    // Before any server ran: the state folder is made for it.
     secret(&home, "ann", SECRET, None);
     home
 }
@@ -161,7 +161,10 @@ fn nobody_allows_without_an_operators_own_secret() {
         // A second operator, made by nobody who is one.
         (vec!["secret", "set", "--as", "eve"], vec!["my own secret", "my own secret"]),
         (vec!["secret", "set", "--as", "ann"], vec!["my own secret", "my own secret"]),
+        (vec!["secret", "set", "--as", "eve", "--as", "mallory"], vec!["my own secret", "another of mine"]),
         (vec!["secret", "remove", "ann"], vec!["my own secret"]),
+        // Without the last operator, the next would need nobody's word.
+        (vec!["secret", "remove", "ann"], vec![SECRET]),
     ] {
         let out = approvals(&home, &arguments, &lines);
         assert!(!out.status.success(), "{arguments:?}: {}", said(&out));
@@ -188,10 +191,21 @@ fn a_fifth_wrong_secret_closes_the_name_for_a_while() {
     assert!(!out.status.success() && said(&out).contains("too many wrong secrets"), "{}", said(&out));
 }
 
+const TWO: Policy = Policy { approvals: "two_persons = [\"write_file\"]\ntimeout = \"20s\"", ..OPERATOR };
+
 #[test]
 fn two_persons_means_two_different_operators() {
-    let home = house(Policy { approvals: "two_persons = [\"write_file\"]\ntimeout = \"20s\"", ..OPERATOR });
-    secret(&home, "bob", "battery staple", Some(SECRET));
+    let home = Home::new(TWO);
+    for (names, lines) in
+        [(["ann", "ann"], [SECRET, "battery staple"]), (["ann", "bob"], [SECRET, SECRET]), (["ann", "bob"], [SECRET, "short"])]
+    {
+        let out = approvals(&home, &["secret", "set", "--as", names[0], "--as", names[1]], &lines);
+        assert!(!out.status.success(), "{names:?}: {}", said(&out));
+        let listed = approvals(&home, &["secret", "list"], &[]);
+        assert_eq!((said(&listed), listed.status.success()), (String::new(), true), "all of the first, or none");
+    }
+    let out = approvals(&home, &["secret", "set", "--as", "ann", "--as", "bob"], &[SECRET, "battery staple"]);
+    assert!(out.status.success(), "{}", said(&out));
     let mut server = Server::start(&home);
     let state = asked(&mut server, &write("new\n"));
     let id = the_one(&home);
@@ -204,6 +218,44 @@ fn two_persons_means_two_different_operators() {
     assert!(approvals(&home, &["allow", &id, "--as", "bob"], &["battery staple"]).status.success());
     let done = server.stateless("tools/call", &again(&write("new\n"), &state));
     assert!(went_well(&done), "{done}");
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn nobody_is_seconded_by_an_operator_of_their_own_making() {
+    let home = Home::new(TWO);
+    secret(&home, "ann", SECRET, None);
+    secret(&home, "ann2", "ann's second", Some(SECRET));
+    let enrol = |lines: &[&str]| approvals(&home, &["secret", "set", "--as", "ann3"], lines);
+    for one in [&[SECRET, "ann's third"][..], &["ann's second", "ann's third"], &[SECRET, SECRET, "ann's third"]] {
+        let out = enrol(one);
+        assert!(!out.status.success() && said(&out).contains("it takes two"), "{one:?}: {}", said(&out));
+    }
+    let out = enrol(&[SECRET, "ann's second", "ann's third"]);
+    assert!(out.status.success(), "{}", said(&out));
+    let listed = said(&approvals(&home, &["secret", "list"], &[]));
+    assert!(listed.contains("ann3  passphrase  on the word of ann, ann2"), "{listed}");
+    let mut server = Server::start(&home);
+    let state = asked(&mut server, &write("new\n"));
+    let id = the_one(&home);
+    for (name, passphrase) in [("ann", SECRET), ("ann2", "ann's second"), ("ann3", "ann's third")] {
+        let out = approvals(&home, &["allow", &id, "--as", name], &[passphrase]);
+        assert!(said(&out).contains("1 more operator(s) must agree"), "{name}: {}", said(&out));
+        assert_eq!(said(&out).contains("count as one person"), name != "ann", "{name}: {}", said(&out));
+        let still = server.stateless("tools/call", &again(&write("new\n"), &state));
+        assert_eq!(still["result"]["resultType"], "input_required", "{name}: {still}");
+    }
+    assert_eq!(waiting(&home)[0]["agreed"], json!(["ann"]));
+    // Also when the one who was enrolled is gone again.
+    assert!(approvals(&home, &["secret", "remove", "ann2"], &["ann's second"]).status.success());
+    let still = server.stateless("tools/call", &again(&write("new\n"), &state));
+    assert_eq!(still["result"]["resultType"], "input_required", "{still}");
+    assert_eq!(home.read("project/notes.txt"), NOTES);
+    // One of them is enough to refuse.
+    assert!(approvals(&home, &["deny", &id], &[]).status.success());
+    let refused = server.stateless("tools/call", &again(&write("new\n"), &state));
+    assert_eq!(code(&refused), "approval_refused", "{refused}");
     server.close();
     home.verify();
 }

@@ -23,7 +23,7 @@ fn write(content: &str) -> Value {
 }
 
 /// The next question of the server.
-fn question(server: &mut Server) -> Value {
+pub(crate) fn question(server: &mut Server) -> Value {
     loop {
         let message = server.next_message(Duration::from_secs(20)).unwrap();
         if message["method"] == "elicitation/create" {
@@ -33,7 +33,7 @@ fn question(server: &mut Server) -> Value {
     }
 }
 
-fn reply(server: &mut Server, question: &Value, result: &Value) {
+pub(crate) fn reply(server: &mut Server, question: &Value, result: &Value) {
     server.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
 }
 

@@ -302,3 +302,27 @@ fn a_pipe_in_the_place_of_the_manifest_keeps_nobody_waiting() {
     assert!(home.records().iter().any(|record| record["ev"] == "manifest.refused"), "and it is told");
     home.verify();
 }
+
+#[test]
+fn a_client_of_the_stateless_revision_hears_of_another_list_of_tools() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    let found = server.stateless("server/discover", &json!({}));
+    assert_eq!(found["result"]["capabilities"]["tools"]["listChanged"], true, "{found}");
+    let listen = with_meta(&json!({"notifications": {"toolsListChanged": true}}), STATELESS);
+    server.send(&json!({"jsonrpc": "2.0", "id": "a subscription", "method": "subscriptions/listen", "params": listen}));
+    let mut heard = |method: &str| {
+        until(method, || {
+            let message = server.next_message(std::time::Duration::from_secs(10)).unwrap_or_else(|| panic!("{}", server.errors()));
+            assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "a subscription", "{message}");
+            message["method"] == method
+        });
+    };
+    heard("notifications/subscriptions/acknowledged");
+    change(&home, "allowed_tools = [\"*\"]", "allowed_tools = [\"read_file\"]");
+    heard("notifications/tools/list_changed");
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "a subscription"}}));
+    let tools = server.stateless("tools/list", &json!({}));
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 1, "{tools}");
+    assert!(server.close().status.success());
+}

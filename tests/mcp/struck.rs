@@ -263,6 +263,32 @@ fn a_call_that_waits_for_its_session_ends_with_its_time_and_the_session_goes_on(
     ends_clean(&home, server);
 }
 
+#[test]
+fn a_watch_that_cannot_look_ends_the_program_and_says_so() {
+    use std::os::unix::{fs::MetadataExt, process::CommandExt};
+
+    let Some((home, mut server)) = warm("") else { return };
+    let id = under_way(&home, &mut server, 60);
+    let of = |process: u32| std::fs::read_link(format!("/proc/{process}/ns/pid")).ok();
+    let starts = |process: &u32| std::fs::read_link(format!("/proc/{process}/cwd")).is_ok_and(|folder| folder != std::path::Path::new("/"));
+    let program = all(&server, Kind::Interpreter).into_iter().find(starts).unwrap();
+    let init = all(&server, Kind::Init).into_iter().find(|init| of(*init) == of(program)).unwrap();
+    // It can open nothing any more. No program may ask for that; a process of the same user outside may.
+    let user = std::fs::metadata(format!("/proc/{program}")).unwrap();
+    let mut bounded = std::process::Command::new("prlimit");
+    bounded.args(["--pid", &init.to_string(), "--nofile=0:0"]);
+    let bounded =
+        if user.uid() == rustix::process::getuid().as_raw() { bounded.output() } else { bounded.uid(user.uid()).gid(user.gid()).output() };
+    let bounded = bounded.unwrap();
+    assert!(bounded.status.success(), "{bounded:?}");
+    let answer = answer(&mut server, &id);
+    assert_eq!(answer["code"], "internal", "{answer}");
+    until("the program to end", || !any_runs(&[program]));
+    assert!(server.errors().contains("since its limits could not be held"), "{}", server.errors());
+    works(&mut server);
+    ends_clean(&home, server);
+}
+
 /// What init alone can have done, for the spawner is stopped.
 mod without_a_spawner {
     use super::*;

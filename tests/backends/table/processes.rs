@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use nix::libc as c;
+
 use super::{TRY, behind, row, with};
 use crate::backends::harness::Expect::{Dies, Out};
 use crate::backends::harness::{Row, Wall};
@@ -89,6 +91,42 @@ pub(super) fn processes() -> Vec<Row> {
             Out("['1', '2']"),
         ),
         row(
+            "the process that watches over it cannot be starved",
+            &format!(
+                "{WATCHER}\nimport resource\nprint({{attempt(f) for f in (lambda: resource.prlimit(watcher, resource.RLIMIT_NOFILE, (0, 0)), lambda: resource.prlimit(watcher, resource.RLIMIT_CPU), lambda: os.sched_setscheduler(watcher, os.SCHED_IDLE, os.sched_param(0)), lambda: os.sched_setparam(watcher, os.sched_param(0)), lambda: os.sched_setaffinity(watcher, {{0}}), lambda: os.setpriority(os.PRIO_PROCESS, watcher, 19), lambda: os.setpriority(os.PRIO_PGRP, watcher, 19), lambda: os.setpriority(os.PRIO_PGRP, 0, 19), lambda: os.setpriority(os.PRIO_USER, 0, 19))}}, {{(c.syscall(*call), ctypes.get_errno()) for call in (({}, watcher, bytes(48), 0), ({io}, 1, watcher, 0x6000), ({io}, 2, 0, 0x6000), ({io}, 3, 0, 0x6000), ({}, watcher, 8, 0, 0))}})",
+                c::SYS_sched_setattr,
+                c::SYS_migrate_pages,
+                io = c::SYS_ioprio_set
+            ),
+            Out("{'PermissionError'} {(-1, 1)}"),
+            "import os, resource\nprint(resource.prlimit(0, resource.RLIMIT_CORE), os.nice(1) >= 0)\nos.sched_setaffinity(0, os.sched_getaffinity(0))\nos.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))\nos.setpriority(os.PRIO_PROCESS, 0, 19)",
+            Out("(0, 0) True"),
+        ),
+        row(
+            "nor woken by signals",
+            &format!(
+                "{WATCHER}\nprint({{(c.syscall(*call), ctypes.get_errno()) for call in (({}, 1, 17), ({}, 1, 17), ({}, 1, 1, 17), ({}, 1, 17, bytes(128)), ({}, 1, 1, 17, bytes(128)), ({}, 1, 0))}})",
+                c::SYS_kill,
+                c::SYS_tkill,
+                c::SYS_tgkill,
+                c::SYS_rt_sigqueueinfo,
+                c::SYS_rt_tgsigqueueinfo,
+                c::SYS_pidfd_open
+            ),
+            Out("{(-1, 1)}"),
+            "import os, signal\npid = os.fork()\nif pid == 0:\n    signal.pause()\nos.close(os.pidfd_open(pid))\nos.kill(pid, signal.SIGTERM)\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))",
+            Out("-15"),
+        ),
+        row(
+            "nor by what the kernel shows of it",
+            &t(
+                "found = []\nfor folder, _, names in os.walk('/proc/1'):\n    for name in names:\n        try:\n            os.close(os.open(f'{folder}/{name}', os.O_WRONLY))\n            found.append(name)\n        except OSError:\n            pass\nprint(found)",
+            ),
+            Out("[]"),
+            "print(open('/proc/self/status').read().splitlines()[0].startswith('Name:'), open('/proc/1/stat').read().split()[0])",
+            Out("True 1"),
+        ),
+        row(
             "priority cannot be raised",
             &t("print(attempt(lambda: os.nice(-5)))"),
             Out("PermissionError"),
@@ -126,7 +164,7 @@ pub(super) fn processes() -> Vec<Row> {
     ];
     let wall = |name| match name {
         "the host's name is not told" | "the machine's name cannot be set" => Wall::Layer("uts_namespace"),
-        "it has no capability" | "other processes are not seen" => Wall::Layer("proc"),
+        "it has no capability" | "other processes are not seen" | "nor by what the kernel shows of it" => Wall::Layer("proc"),
         "it is not root and cannot become it" => Wall::Layer("filesystem"),
         name if ANYWHERE.contains(&name) => Wall::Everywhere,
         _ => Wall::Layer("processes"),
@@ -134,8 +172,13 @@ pub(super) fn processes() -> Vec<Row> {
     rows.into_iter().map(|row| behind(wall(row.name), row)).collect()
 }
 
+/// The process that looks after the program: init in a process namespace, the parent where there is none.
+const WATCHER: &str = "def attempt(f):\n    try:\n        return f()\n    except BaseException as e:\n        return type(e).__name__\nimport ctypes, os\nc = ctypes.CDLL(None, use_errno=True)\nwatcher = os.getppid() or 1";
+
 /// Rows that need no process namespace.
-const ANYWHERE: [&str; 8] = [
+const ANYWHERE: [&str; 10] = [
+    "the process that watches over it cannot be starved",
+    "nor woken by signals",
     "a signal to itself ends it",
     "an abort is one",
     "a daemon does not outlive the call",
