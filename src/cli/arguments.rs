@@ -233,9 +233,12 @@ pub enum Command {
     },
     /// Lift the emergency stop, or the suspension of one caller.
     Resume {
-        /// The caller whose sessions were suspended, as the log names it (over stdio: `stdio`).
+        /// The caller that was suspended, as the log names it.
         #[arg(long, value_name = "P")]
         principal: Option<String>,
+        /// The session that was suspended, as its refusals and the log name it (over standard input).
+        #[arg(long, value_name = "ID", conflicts_with = "principal")]
+        session: Option<String>,
         /// The manifest whose state folder is meant; default as for `serve`.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,

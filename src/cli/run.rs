@@ -18,6 +18,7 @@ use super::logs::LogFormat;
 use super::{
     approvals, audit as log, demo, doctor, drill, environment, extract, init, install, judging, lint, packages, scan, schema, setup, watch,
 };
+use crate::audit::counts::{Counts, of_session};
 use crate::audit::{Event, Filter, Format, Log, Record, StateDir, Sync};
 use crate::filter::escape;
 use crate::policy::program;
@@ -106,7 +107,13 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
             Ok(if said { End::Done } else { End::Negative })
         }
         Command::Kill { reason, manifest } => kill(&reason, &setup::state_of(manifest.as_deref())?, out),
-        Command::Resume { principal, manifest } => resume(principal.as_deref(), &setup::state_of(manifest.as_deref())?, out),
+        Command::Resume { principal, session, manifest } => {
+            let state = setup::state_of(manifest.as_deref())?;
+            match principal.map(Suspended::Principal).or(session.map(Suspended::Session)) {
+                Some(suspended) => reset(&suspended, &state, out),
+                None => resume(&state, out),
+            }
+        }
         Command::Doctor { json, kill_drill: true, .. } => kill_drill(json, out),
         Command::Doctor { json, manifest, kill_drill: false } => examine(json, manifest, out),
         Command::Schema => {
@@ -364,19 +371,37 @@ fn kill(reason: &str, path: &Path, out: &mut dyn Write) -> Result<End, Fault> {
     }
 }
 
-fn resume(principal: Option<&str>, path: &Path, out: &mut dyn Write) -> Result<End, Fault> {
+/// What a suspension is of.
+enum Suspended {
+    Principal(String),
+    Session(String),
+}
+
+/// Ends a suspension.
+fn reset(suspended: &Suspended, path: &Path, out: &mut dyn Write) -> Result<End, Fault> {
     let folder = StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))?;
-    if let Some(principal) = principal {
-        crate::audit::counts::Counts::open(&folder)?.resume(principal)?;
-        note(&folder, Event::BreakerReset, principal)?;
-        writeln!(
-            out,
-            "no session of `{}` is suspended any more, on every server with the state folder {}",
-            escape(principal),
-            path.display()
-        )?;
-        return Ok(End::Done);
+    let mut record = Record::new(Event::BreakerReset);
+    let (key, named) = match suspended {
+        Suspended::Principal(principal) => {
+            record.principal = Some(principal);
+            (principal.clone(), format!("the caller `{}`", escape(principal)))
+        }
+        Suspended::Session(session) => {
+            record.session = Some(session);
+            (of_session(session), format!("the session `{}`", escape(session)))
+        }
+    };
+    let place = path.display();
+    if !Counts::open(&folder)?.resume(&key)? {
+        return Err(Fault::Use(format!("{named} is not suspended on any server with the state folder {place}")));
     }
+    append(&folder, &record)?;
+    writeln!(out, "{named} is not suspended any more, on every server with the state folder {place}")?;
+    Ok(End::Done)
+}
+
+fn resume(path: &Path, out: &mut dyn Write) -> Result<End, Fault> {
+    let folder = StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))?;
     // Lifted only once that is on record.
     if folder.is_killed() {
         note(&folder, Event::KillOff, "operator")?;
@@ -386,16 +411,16 @@ fn resume(principal: Option<&str>, path: &Path, out: &mut dyn Write) -> Result<E
     Ok(if was_on { End::Done } else { End::Negative })
 }
 
-/// Records what the operator did; of a reset, `reason` is the principal.
+/// Records what the operator did, and why.
 pub(super) fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), Fault> {
-    let log = Log::open(folder.path(), crate::audit::Settings::default(), Arc::new(Timestamp::now)).map_err(log::Failed::from)?;
     let mut record = Record::new(event);
-    if event == Event::BreakerReset {
-        record.principal = Some(reason);
-    } else {
-        record.extra.insert("reason_given".to_owned(), reason.into());
-    }
-    log.append(&record, Sync::Durable).map_err(log::Failed::from)?;
+    record.extra.insert("reason_given".to_owned(), reason.into());
+    append(folder, &record)
+}
+
+fn append(folder: &StateDir, record: &Record) -> Result<(), Fault> {
+    let log = Log::open(folder.path(), crate::audit::Settings::default(), Arc::new(Timestamp::now)).map_err(log::Failed::from)?;
+    log.append(record, Sync::Durable).map_err(log::Failed::from)?;
     log.close().map_err(log::Failed::from)?;
     Ok(())
 }

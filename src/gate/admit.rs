@@ -1,11 +1,14 @@
 //! Stage 4: may this caller use this tool now? The call is counted, whatever it holds and whatever becomes of it; one that is refused for its
 //! rate is not, or a client that tries again too early would never pass again.
 
+use std::borrow::Cow;
+use std::sync::atomic::Ordering;
+
 use super::door::Door;
 use super::rates::{self, Reservation, millis, uncounted};
-use crate::audit::counts::Window;
+use crate::audit::counts::{self, Window};
 use crate::audit::{Entry, Event, Status};
-use crate::model::{Bytes, Code, Refusal, ToolCall, ToolSpec};
+use crate::model::{Bytes, Refusal, ToolCall, ToolSpec};
 use crate::policy::{self, Capability, Moment, State};
 
 /// A call that may be looked at.
@@ -23,27 +26,32 @@ impl Door {
     pub fn admit(&self, call: &ToolCall, spec: Option<&'static ToolSpec>, repeats: bool) -> Result<Admitted, Refusal> {
         let caller = &call.caller;
         let profile = caller.profile.as_deref();
-        let counts = &self.shared.counts;
+        let kept = &self.shared.counts;
         let (mut calls, mut tool_calls) = (Vec::new(), Vec::new());
         if !repeats {
             let key = |tool: &str| format!("{}\0{}\0{tool}", caller.principal, profile.unwrap_or_default());
             let (all, windows) = (key(""), rates::windows_of_profile(&self.manifest, profile));
             let of_tool = spec.map(|spec| (key(spec.name), rates::windows_of_tool(&self.manifest, spec.name)));
             let counted = match of_tool.filter(|(_, windows)| !windows.is_empty()) {
-                Some((tool, of_tool)) => counts.call([(&*all, &*windows), (&*tool, &*of_tool)]).map(Into::into),
-                None => counts.call([(&*all, &*windows)]).map(|[calls]| (calls, Vec::new())),
+                Some((tool, of_tool)) => kept.call([(&*all, &*windows), (&*tool, &*of_tool)]).map(Into::into),
+                None => kept.call([(&*all, &*windows)]).map(|[calls]| (calls, Vec::new())),
             };
             (calls, tool_calls) = counted.map_err(|fault| uncounted(&fault))?;
         }
         let ask = rates::ask(&self.manifest, profile, call);
-        let standing = counts.reserve(&caller.principal, &ask).map_err(|fault| uncounted(&fault))?;
+        let standing = kept.reserve(&caller.principal, &ask).map_err(|fault| uncounted(&fault))?;
         // Given back on every way out of here but the last.
-        let reservation = Reservation::new(std::sync::Arc::clone(counts), &caller.principal, &standing);
+        let reservation = Reservation::new(std::sync::Arc::clone(kept), &caller.principal, &standing);
+        // A session on standard input is one process: where this one refused nothing yet, none of its sessions is suspended.
+        let suspended = standing.suspended
+            || caller.is_suspended_by_session()
+                && self.shared.has_refused_sessions.load(Ordering::Relaxed)
+                && kept.is_suspended(&counts::of_session(&caller.session)).map_err(|fault| uncounted(&fault))?;
         let (now, calls_at) = rates::moments(&calls);
         let (_, tool_calls_at) = rates::moments(&tool_calls);
         let state = State {
             killed: self.is_killed(),
-            suspended: standing.suspended,
+            suspended,
             now,
             calls_at,
             tool_calls_at,
@@ -62,18 +70,21 @@ impl Door {
         Ok(Admitted { capability, reservation })
     }
 
-    /// Takes note of how a call was refused: enough denials within a time suspend the principal, in all its sessions.
+    /// Takes note of how a call was refused: enough refusals that only a probe meets, within a time, suspend the caller: on standard input
+    /// its session, else the principal in all its sessions.
     pub fn learn(&self, entry: &Entry, call: &ToolCall, refusal: &Refusal, status: Status) {
         let Some(breaker) = &self.manifest.limits.breaker else { return };
-        // Waiting, and answers a person gave, say nothing about what the caller is up to.
-        let harmless = matches!(
-            refusal.code,
-            Code::RateLimited | Code::Quota | Code::NoApprovalChannel | Code::Suspended | Code::Killed | Code::AuditUnavailable
-        );
-        if status != Status::Denied || harmless {
+        if status != Status::Denied || !refusal.code.meets_a_wall() {
             return;
         }
-        let tripped = self.shared.counts.deny(&call.caller.principal, Window { most: breaker.denials, span: millis(breaker.within) });
+        let caller = &call.caller;
+        let account = if caller.is_suspended_by_session() {
+            self.shared.has_refused_sessions.store(true, Ordering::Relaxed);
+            Cow::Owned(counts::of_session(&caller.session))
+        } else {
+            Cow::Borrowed(&*caller.principal)
+        };
+        let tripped = self.shared.counts.deny(&account, Window { most: breaker.denials, span: millis(breaker.within) });
         match tripped.map(|tripped| tripped.then(|| entry.note(Event::BreakerTripped, serde_json::Map::new()))) {
             Ok(None | Some(Ok(()))) => {}
             Ok(Some(Err(fault))) => tracing::error!(%fault, "a suspension could not be recorded"),

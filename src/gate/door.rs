@@ -1,6 +1,7 @@
 //! The gate of one server, and the door one call goes through: the manifest of that moment with the counts, grants and switches all calls share.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,8 @@ pub(super) struct Shared {
     slots: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: Mutex<CancellationToken>,
     begun: Instant,
+    /// Whether a refusal was counted for a session of its own, so that it has to be looked at.
+    pub(super) has_refused_sessions: AtomicBool,
 }
 
 /// The way of one call through the gate.
@@ -69,6 +72,7 @@ impl Gate {
             slots: Mutex::default(),
             stop: Mutex::default(),
             begun: Instant::now(),
+            has_refused_sessions: AtomicBool::new(false),
         };
         Ok(Self { manifest: RwLock::new(Arc::new(manifest)), waiting: Mutex::default(), shared: Arc::new(shared) })
     }

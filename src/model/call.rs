@@ -34,6 +34,16 @@ pub struct Caller {
     pub channel: Channel,
 }
 
+impl Caller {
+    /// Whether a suspension is of its session alone: over standard input all clients of all projects have the same principal.
+    pub fn is_suspended_by_session(&self) -> bool {
+        self.principal == STDIO
+    }
+}
+
+/// The principal of every caller over standard input.
+pub const STDIO: &str = "stdio";
+
 /// Name and version a client gives itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientLabel {

@@ -21,7 +21,7 @@ pub use action::{
     ReadFile, RunPython, SearchFiles, Touch, WriteFile, WriteMode,
 };
 pub use bytes::{Bytes, BytesFault};
-pub use call::{Caller, Channel, ClientLabel, Repeat, ToolCall};
+pub use call::{Caller, Channel, ClientLabel, Repeat, STDIO, ToolCall};
 pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact, Spelling};
 pub use flags::{Flag, Flags};
 pub use level::Level;

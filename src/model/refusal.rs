@@ -177,6 +177,20 @@ codes! {
 }
 
 impl Code {
+    /// Whether only a call that tries a wall is refused with it: such refusals count towards a suspension, honest mistakes do not.
+    pub fn meets_a_wall(self) -> bool {
+        matches!(
+            self,
+            Self::PathDenied
+                | Self::Symlink
+                | Self::Hardlink
+                | Self::ToolDenied
+                | Self::DomainDenied
+                | Self::InternalAddress
+                | Self::CodeForbidden
+        )
+    }
+
     /// The code written as `text`, if there is one.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.as_str() == text)

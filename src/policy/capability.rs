@@ -54,9 +54,14 @@ pub fn admit(
     }
     let (name, profile) = profile_of(manifest, caller)?;
     if state.suspended {
-        return Err(Refusal::new(Code::Suspended, "this session is suspended after too many refused calls")
+        let (who, option) = if caller.is_suspended_by_session() {
+            ("this session is".to_owned(), format!("--session {}", caller.session))
+        } else {
+            (format!("`{}` is, in all its sessions,", caller.principal), format!("--principal {}", caller.principal))
+        };
+        return Err(Refusal::new(Code::Suspended, format!("{who} suspended after too many calls that a wall refused"))
             .rule("limits.breaker")
-            .hint("it ends by itself after 10 minutes, or when the operator resumes it"));
+            .hint(format!("it ends by itself after 10 minutes, or when the operator runs `toolgate resume {option}`")));
     }
     let Some(spec) = spec else {
         let shown: String = tool.chars().take(64).flat_map(char::escape_debug).collect();

@@ -19,6 +19,7 @@ use super::seal::Seals;
 use super::transport::{Bounds, Wire};
 use crate::audit::token;
 use crate::house::House;
+use crate::model::STDIO;
 
 /// How long calls under way may go on once the input has ended: a script that pipes its requests in gets its answers, a
 /// client that went away does not leave work behind.
@@ -30,10 +31,10 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     let eof = CancellationToken::new();
     let stopping = CancellationToken::new();
     let session = format!("s_{}", token(8)?);
-    house.session_begins(&session, "stdio", profile.as_deref());
+    house.session_begins(&session, STDIO, profile.as_deref());
     let handler = Handler {
         house: Arc::clone(&house),
-        peer: Peer { principal: "stdio".to_owned(), session: session.clone(), profile: profile.clone() },
+        peer: Peer { principal: STDIO.to_owned(), session: session.clone(), profile: profile.clone() },
         seals: Seals::of(&house),
         eof: eof.clone(),
         seat: None,

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::home::Policy;
 use crate::server::HttpServer;
 use crate::wire::{Caller, bytes, chunk, connect, head, hello, read, request};
-use crate::{NOTES, house, until};
+use crate::{NOTES, house, token, until};
 
 fn serves(address: &str) {
     let answer = Caller { address, token: None }.call("read_file", &json!({"path": "project/notes.txt"}));
@@ -247,4 +247,31 @@ fn memory_goes_back_after_a_burst_of_kept_answers() {
         end(session);
     }
     until("memory goes back", || resident() < before + (most - before) / 2);
+}
+
+#[test]
+fn a_caller_is_suspended_in_all_its_sessions_and_on_every_server() {
+    let policy = Policy { limits: "breaker = { denials = 3, within = \"1m\", then = \"suspend\" }", ..Policy::default() };
+    let home = house(policy, &format!("{}{}", token("ann", "a-secret"), token("bob", "b-secret")));
+    let servers = [HttpServer::start(&home), HttpServer::start(&home)];
+    let call = |server: usize, secret, path: &str| {
+        let caller = Caller { address: &servers[server].address, token: Some(secret) };
+        caller.call("read_file", &json!({"path": path})).message()["result"].clone()
+    };
+    for _ in 0..3 {
+        assert_eq!(call(0, "a-secret", "project/secrets/key.txt")["structuredContent"]["code"], "path_denied");
+    }
+    for server in [0, 1] {
+        let refused = call(server, "a-secret", "project/notes.txt");
+        assert_eq!(refused["structuredContent"]["code"], "suspended", "{refused}");
+        assert!(refused["content"][0]["text"].as_str().unwrap().contains("`toolgate resume --principal token:ann`"), "{refused}");
+        assert_eq!(call(server, "b-secret", "project/notes.txt")["content"][0]["text"], NOTES);
+    }
+    let resumed = home.toolgate(&["resume", "--principal", "token:ann"]).output().unwrap();
+    assert!(resumed.status.success(), "{resumed:?}");
+    assert_eq!(call(1, "a-secret", "project/notes.txt")["content"][0]["text"], NOTES);
+    for server in servers {
+        server.stop();
+    }
+    home.verify();
 }

@@ -88,22 +88,48 @@ fn an_edit_may_write_what_is_left_of_the_budget_and_no_more() {
 }
 
 #[test]
-fn a_suspension_holds_in_every_session_and_process_until_the_operator_resumes_it() {
+fn a_suspension_is_of_one_session_and_says_which_command_ends_it() {
     let home = home("rate_limit_per_minute = 500\nbreaker = { denials = 3, within = \"1m\", then = \"suspend\" }");
     let (mut one, mut two) = (Server::start(&home), Server::start(&home));
-    let forbidden = json!({"name": "read_file", "arguments": {"path": "project/secrets/key.txt"}});
-    for _ in 0..3 {
-        assert_eq!(code(&one.stateless("tools/call", &forbidden)), "path_denied");
+    let forbidden = |name: &str| json!({"name": "read_file", "arguments": {"path": format!("project/secrets/{name}.txt")}});
+    for name in ["key", "key", "other"] {
+        assert_eq!(code(&one.stateless("tools/call", &forbidden(name))), "path_denied");
     }
-    for server in [&mut one, &mut two] {
-        assert_eq!(code(&server.stateless("tools/call", &read())), "suspended");
-    }
-    one.close();
-    assert_eq!(code(&Server::start(&home).stateless("tools/call", &read())), "suspended", "a new session is no way out");
-    let resumed = home.toolgate(&["resume", "--principal", "stdio"]).output().unwrap();
+    let suspended = one.stateless("tools/call", &read());
+    assert_eq!(code(&suspended), "suspended");
+    assert!(went_well(&two.stateless("tools/call", &read())), "the session of another client goes on");
+    let text = suspended["result"]["content"][0]["text"].as_str().unwrap();
+    let (_, command) = text.split_once("`toolgate ").unwrap_or_else(|| panic!("{text}"));
+    let command: Vec<&str> = command.split('`').next().unwrap().split(' ').collect();
+    assert!(matches!(command.as_slice(), ["resume", "--session", _]), "{text}");
+    let resumed = home.toolgate(&command).output().unwrap();
     assert!(resumed.status.success(), "{resumed:?}");
-    assert!(went_well(&two.stateless("tools/call", &read())));
+    assert!(went_well(&one.stateless("tools/call", &read())));
+    for nothing in [&command[..], &["resume", "--principal", "nobody"]] {
+        let refused = home.toolgate(nothing).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("is not suspended"), "{refused:?}");
+    }
     home.verify();
+}
+
+#[test]
+fn honest_mistakes_suspend_nothing() {
+    let home = home("rate_limit_per_minute = 500\nbreaker = { denials = 3, within = \"1m\", then = \"suspend\" }");
+    let mut server = Server::start(&home);
+    for (tool, arguments, reason) in [
+        ("read_file", json!({"path": "notes.txt"}), "path_outside_roots"),
+        ("read_file", json!({"path": "../notes.txt"}), "path_malformed"),
+        ("read_file", json!({"path": "project/notes.txt", "line": 3}), "unknown_argument"),
+        ("read_file", json!({"path": "project"}), "not_a_regular_file"),
+        ("run_python", json!({"code": "import socket"}), "import_not_allowed"),
+    ] {
+        for _ in 0..4 {
+            let answer = server.stateless("tools/call", &json!({"name": tool, "arguments": arguments}));
+            assert_eq!(code(&answer), reason, "{answer}");
+        }
+    }
+    assert!(went_well(&server.stateless("tools/call", &read())));
 }
 
 #[test]

@@ -56,6 +56,11 @@ const MOST_OPEN: usize = 256;
 /// A file that nobody counted in for so long says nothing any more: every window and budget is an hour at most.
 const STALE: std::time::Duration = std::time::Duration::from_hours(2);
 
+/// The key under which denials of one session alone are counted.
+pub fn of_session(session: &str) -> String {
+    format!("session {session}")
+}
+
 impl Counts {
     /// The counts of a state folder; files that say nothing any more are removed.
     /// # Errors  When their folders cannot be made or opened.
@@ -119,6 +124,12 @@ impl Counts {
     /// # Errors  When it cannot be kept.
     pub fn deny(&self, principal: &str, breaker: Window) -> io::Result<bool> {
         self.account(principal)?.deny(&self.ticks, breaker)
+    }
+
+    /// Whether a principal, or a session by its key, is suspended.
+    /// # Errors  When it cannot be read.
+    pub fn is_suspended(&self, key: &str) -> io::Result<bool> {
+        Ok(self.reserve(key, &Ask::default())?.suspended)
     }
 
     /// Ends a suspension. Whether there was one.
