@@ -150,6 +150,11 @@ impl House {
         policy::words::in_words(&self.gate.manifest(), profile, &specs)
     }
 
+    /// The roots of a profile in one line, for a model.
+    pub fn roots_in_line(&self, profile: Option<&str>) -> String {
+        policy::words::roots_in_line(&self.gate.manifest(), profile.unwrap_or_default())
+    }
+
     /// The longest message a client may send: a file of the largest size in base64, escaped, with room for the rest.
     pub fn longest_message(&self) -> usize {
         const LEAST: usize = 16 << 20;

@@ -143,7 +143,7 @@ impl Spans {
 }
 
 /// The known word nearest to a text, where one is near enough to be meant.
-pub(super) fn nearest<'k>(text: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
+pub(crate) fn nearest<'k>(text: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     let folded = text.to_lowercase().replace('-', "_");
     let mut best: Option<(usize, &str)> = None;
     for word in known {

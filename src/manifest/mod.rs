@@ -23,6 +23,7 @@ mod within;
 use std::collections::BTreeMap;
 
 pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewBy, ReviewRules, Reviewer, Test};
+pub(crate) use fault::nearest;
 pub use fault::{Fault, Location, Spans};
 pub use http::Http;
 pub use packages::{Lock, Pinned, requirement};
@@ -86,6 +87,12 @@ impl Manifest {
             let path = FoldedPath::of(&target.path);
             patterns.any(|pattern| pattern.covers(&path))
         }
+    }
+
+    /// The roots that a profile has, sorted by name; none where there is no such profile.
+    pub fn roots_of(&self, profile: &str) -> impl Iterator<Item = (&String, &Root)> {
+        let rules = self.profiles.get(profile);
+        self.roots.iter().filter(move |(name, _)| rules.is_some_and(|rules| rules.roots.as_ref().is_none_or(|roots| roots.contains(*name))))
     }
 
     /// A fault of this manifest at a key, e.g. one that the machine shows.

@@ -144,8 +144,8 @@ pub struct EditFile {
 /// `list_directory`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListDirectory {
-    /// The folder.
-    pub path: CallPath,
+    /// The folder; none: the roots of the caller's profile.
+    pub path: Option<CallPath>,
     /// How many folders deep, from 1.
     pub depth: u32,
     /// Only entries whose path below `path` matches.
@@ -317,7 +317,7 @@ impl Action {
             Action::WriteFile(a) => one(&a.path, Access::Write(Bytes(a.content.len() as u64))),
             Action::EditFile(a) if a.dry_run => one(&a.path, Access::Read),
             Action::EditFile(a) => one(&a.path, Access::Edit),
-            Action::ListDirectory(a) => one(&a.path, Access::List),
+            Action::ListDirectory(a) => a.path.iter().flat_map(|path| one(path, Access::List)).collect(),
             Action::SearchFiles(a) => one(&a.path, Access::List),
             Action::FileInfo(a) => one(&a.path, Access::Stat),
             Action::CreateDirectory(a) => one(&a.path, Access::CreateDirectory),

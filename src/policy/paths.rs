@@ -1,7 +1,7 @@
 //! Which root a path is in, and what its text alone decides. A path that is refused here is never opened.
 
-use crate::manifest::{AllowPattern, FoldedPath, Manifest, Root, RootMode};
-use crate::model::{Access, CallPath, Code, Refusal, RelPath, Target};
+use crate::manifest::{AllowPattern, FoldedPath, Manifest, Root, RootMode, nearest};
+use crate::model::{Access, CallPath, Code, Refusal, RelPath, Target, Touch};
 
 /// What a listing may show of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,35 @@ pub fn place(manifest: &Manifest, path: &CallPath) -> Result<Target, Refusal> {
 pub fn outside(path: &impl std::fmt::Display) -> Refusal {
     Refusal::new(Code::PathOutsideRoots, format!("`{path}` is outside the folders that are open here"))
         .hint("write ROOT/rest with the name of a folder of this server; the resource `toolgate://policy` says which there are")
+}
+
+/// The same refusal for a caller of this profile, with the path that was likely meant: the text alone decides, so that it tells nothing of
+/// what lies where. The profile's roots are no secret: its policy names them.
+pub(super) fn outside_for(manifest: &Manifest, profile: &str, touch: &Touch) -> Refusal {
+    const NAMED: usize = 3;
+    let names: Vec<&str> = manifest.roots_of(profile).map(|(name, _)| name.as_str()).collect();
+    let roots = match names.as_slice() {
+        [] => "no folder is open to this caller".to_owned(),
+        [one] => format!("paths begin with the name of a root: `{one}/…`"),
+        some => format!("paths begin with the name of a root: `{}/…`", some.join("/…`, `")),
+    };
+    let meant = meant(manifest, profile, touch, &names);
+    let meant: Vec<String> = meant.iter().take(NAMED).map(|target| format!("`{target}`")).collect();
+    let hint = if meant.is_empty() { roots } else { format!("did you mean {}? {roots}", meant.join(" or ")) };
+    Refusal::new(Code::PathOutsideRoots, format!("`{}` is outside the folders that are open here", touch.path)).hint(hint)
+}
+
+/// The targets that a path in no root may have meant: a root of nearly that name, else the path below each root that allows it.
+fn meant(manifest: &Manifest, profile: &str, touch: &Touch, names: &[&str]) -> Vec<Target> {
+    let path = &touch.path;
+    let Some(first) = path.segments().first().filter(|_| !path.is_absolute()) else { return Vec::new() };
+    let near = nearest(first, names.iter().copied());
+    if let Some((root, rest)) = near.and_then(|root| Some((root, path.below(std::slice::from_ref(first))?))) {
+        return vec![Target { root, path: rest }];
+    }
+    let Some(whole) = path.below(&[]) else { return Vec::new() };
+    let all = names.iter().map(|root| Target { root: (*root).to_owned(), path: whole.clone() });
+    all.filter(|target| judge_text(manifest, profile, target, touch.access).is_ok()).collect()
 }
 
 /// The refusal of a spelling that is nobody's own and that nothing new may have.
@@ -228,5 +257,27 @@ mod tests {
         assert_eq!(seen("lib", "b", true), Visible::No);
         assert_eq!(seen("data", "secrets", true), Visible::No);
         assert_eq!(seen("data", "x/.env", false), Visible::No);
+    }
+
+    #[test]
+    fn a_path_without_its_root_is_refused_with_the_ones_it_may_have_meant() {
+        let hint = |profile: &str, path: &str, access| {
+            let touch = Touch { path: CallPath::parse(path).unwrap(), access };
+            outside_for(&manifest(), profile, &touch).hint.unwrap()
+        };
+        assert_eq!(
+            hint("all", "src/a.js", Access::Read),
+            "did you mean `data/src/a.js`? paths begin with the name of a root: `data/…`, `lib/…`"
+        );
+        assert!(hint("all", "a/b.txt", Access::Read).starts_with("did you mean `data/a/b.txt` or `lib/a/b.txt`? "));
+        assert!(hint("all", "a/b.txt", Access::Edit).starts_with("did you mean `data/a/b.txt`? "), "lib is read only");
+        assert!(hint("all", "dta/x", Access::Read).starts_with("did you mean `data/x`? "));
+        // What is denied, or is another profile's, is not proposed; nor is anything for an absolute path.
+        assert_eq!(
+            hint("all", "secrets/key", Access::Read).split('?').next(),
+            Some("paths begin with the name of a root: `data/…`, `lib/…`")
+        );
+        assert_eq!(hint("lib", "src/a.js", Access::Read), "paths begin with the name of a root: `lib/…`");
+        assert_eq!(hint("all", "/etc/passwd", Access::Read), "paths begin with the name of a root: `data/…`, `lib/…`");
     }
 }

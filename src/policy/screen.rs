@@ -2,7 +2,7 @@
 
 use super::capability::Capability;
 use super::network::judge_url;
-use super::paths::{judge_text, place};
+use super::paths::{judge_text, outside_for, place};
 use super::program::{self, Program};
 use super::request::judge_header;
 use super::secret::judge_secrets;
@@ -45,7 +45,7 @@ impl Capability {
     pub fn screen(&self, action: &Action) -> Result<Screened, Refusal> {
         let mut screened = Screened::default();
         for touch in action.touches() {
-            let target = place(&self.manifest, &touch.path)?;
+            let target = place(&self.manifest, &touch.path).map_err(|_| outside_for(&self.manifest, &self.profile, &touch))?;
             judge_text(&self.manifest, &self.profile, &target, touch.access)?;
             if let Access::Write(size) = touch.access {
                 self.judge_size(&target, size)?;

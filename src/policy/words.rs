@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::manifest::{Check, Manifest, Mode, Place, Profile, Root, RootMode};
+use crate::manifest::{Check, Manifest, Mode, Place, Root, RootMode};
 use crate::model::{Flag, Flags, Level, ToolSpec};
 
 /// What a caller of this profile may do, as Markdown.
@@ -17,7 +17,7 @@ pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec])
     let names: Vec<String> = tools.iter().map(|spec| format!("`{}`", spec.name)).collect();
     let _ = writeln!(text, "\nProfile `{name}`. Tools: {}.", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
     let uses = |flag| rules.permissions.contains(Flags::of(&[flag]));
-    folders(&mut text, manifest, rules);
+    folders(&mut text, manifest, name);
     let programs = super::python_network(manifest, name) && tools.iter().any(|spec| spec.name == "run_python");
     if programs || uses(Flag::NetworkAccess) && tools.iter().any(|spec| spec.name == "fetch") {
         network(&mut text, manifest);
@@ -29,11 +29,24 @@ pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec])
     text
 }
 
-fn folders(text: &mut String, manifest: &Manifest, rules: &Profile) {
+/// The roots of a profile in one line, e.g. "`project` (read only), `work` (read and write)"; `none` where it has none.
+pub fn roots_in_line(manifest: &Manifest, profile: &str) -> String {
+    let roots: Vec<String> = manifest.roots_of(profile).map(|(name, root)| format!("`{name}` ({})", mode(root))).collect();
+    if roots.is_empty() { "none".to_owned() } else { roots.join(", ") }
+}
+
+/// What may be done in a root, in words.
+pub fn mode(root: &Root) -> &'static str {
+    match root.mode {
+        RootMode::ReadOnly => "read only",
+        RootMode::ReadWrite => "read and write",
+    }
+}
+
+fn folders(text: &mut String, manifest: &Manifest, profile: &str) {
     text.push_str("\n## Folders\n");
-    let given = |name: &String| rules.roots.as_ref().is_none_or(|roots| roots.contains(name));
     let mut any = false;
-    for (name, root) in manifest.roots.iter().filter(|(name, _)| given(name)) {
+    for (name, root) in manifest.roots_of(profile) {
         any = true;
         let _ = writeln!(text, "- `{name}/…`: {}", folder(root));
     }
@@ -52,10 +65,7 @@ fn folders(text: &mut String, manifest: &Manifest, rules: &Profile) {
 }
 
 fn folder(root: &Root) -> String {
-    let mut words = vec![match root.mode {
-        RootMode::ReadOnly => "read only".to_owned(),
-        RootMode::ReadWrite => "read and write".to_owned(),
-    }];
+    let mut words = vec![mode(root).to_owned()];
     if root.place == Place::Session {
         words.push("your own scratch folder, gone when the session ends".to_owned());
     }

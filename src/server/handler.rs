@@ -1,6 +1,7 @@
 //! MCP's side of a call: requests become calls of the house, replies become results. Both eras, one handler.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::time::Instant;
@@ -116,10 +117,11 @@ const NOTES: usize = 16;
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_resources().build();
-        ServerConfig::new(capabilities).with_server_info(Self::this_server()).with_instructions(
-            "Every call is judged by a policy. Read the resource toolgate://policy for what you may do here. A refusal says which rule \
-             decided and what to do instead; repeating the same call does not help.",
-        )
+        let roots = self.house.roots_in_line(self.peer.profile.as_deref());
+        ServerConfig::new(capabilities).with_server_info(Self::this_server()).with_instructions(format!(
+            "Files are named ROOT/folder/file. Your roots: {roots}. Every call is judged by a policy. Read the resource toolgate://policy for \
+             what you may do here. A refusal says which rule decided and what to do instead; repeating the same call does not help."
+        ))
     }
 
     /// Tells the client when its list of tools is another one, as long as it is there.
@@ -166,7 +168,9 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(request.as_ref())?;
-        let tools = self.house.tools_for(self.peer.profile.as_deref()).into_iter().map(describe).collect();
+        let profile = self.peer.profile.as_deref();
+        let roots = self.house.roots_in_line(profile);
+        let tools = self.house.tools_for(profile).into_iter().map(|tool| with_roots(describe(tool), tool, &roots)).collect();
         let mut result = ListToolsResult::with_all_items(tools).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);
         Ok(result)
@@ -287,7 +291,7 @@ impl ServerHandler for Handler {
 struct Tools {
     house: Arc<House>,
     profile: Option<String>,
-    known: Vec<&'static str>,
+    known: (Vec<&'static str>, String),
     changes: tokio::sync::watch::Receiver<u64>,
 }
 
@@ -295,22 +299,24 @@ impl Tools {
     fn of(house: &Arc<House>, profile: Option<String>) -> Self {
         // Before the look, so that no change between the two is missed.
         let changes = house.changes();
-        let mut tools = Self { house: Arc::clone(house), profile, known: Vec::new(), changes };
-        tools.known = tools.names();
+        let mut tools = Self { house: Arc::clone(house), profile, known: Default::default(), changes };
+        tools.known = tools.listed();
         tools
     }
 
-    fn names(&self) -> Vec<&'static str> {
-        self.house.tools_for(self.profile.as_deref()).iter().map(|tool| tool.spec().name).collect()
+    /// What a list of tools is made of: the tools' names, and the roots.
+    fn listed(&self) -> (Vec<&'static str>, String) {
+        let profile = self.profile.as_deref();
+        (self.house.tools_for(profile).iter().map(|tool| tool.spec().name).collect(), self.house.roots_in_line(profile))
     }
 
-    /// Waits until the names are others; false where they cannot change any more. Cancel-safe.
+    /// Waits until the list is another one; false where they cannot change any more. Cancel-safe.
     async fn change(&mut self) -> bool {
         loop {
             if self.changes.changed().await.is_err() {
                 return false;
             }
-            let now = self.names();
+            let now = self.listed();
             if now != self.known {
                 self.known = now;
                 return true;
@@ -358,6 +364,15 @@ fn describe(tool: &'static dyn Tool) -> McpTool {
     static KNOWN: Mutex<BTreeMap<&'static str, McpTool>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.entry(tool.spec().name).or_insert_with(|| description(tool)).clone()
+}
+
+/// Tells with a tool that takes paths which roots they can begin with.
+fn with_roots(mut described: McpTool, tool: &'static dyn Tool, roots: &str) -> McpTool {
+    let takes_paths = tool.spec().arguments.iter().any(|argument| matches!(argument.name, "path" | "from" | "to" | "save_to"));
+    if let Some(description) = described.description.as_mut().filter(|_| takes_paths) {
+        let _ = write!(description.to_mut(), " Roots: {roots}.");
+    }
+    described
 }
 
 fn description(tool: &'static dyn Tool) -> McpTool {

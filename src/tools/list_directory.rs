@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{heavy, kind, left_out, name, stop};
 use super::schema;
-use crate::gate::Permit;
+use crate::gate::{Permit, Terms};
 use crate::model::{
     self, Action, Argument, Block, Bytes, CallPath, Failure, Field, Flag, Flags, Kind, Origin, Output, Refusal, RelPath, Target, ToolSpec,
 };
 use crate::policy::paths::visible;
+use crate::policy::words::mode;
 use crate::sandbox::Sandbox;
 use crate::sandbox::root::{Listing, Pattern};
 use crate::tool::{Card, Stage, Tool};
@@ -39,7 +40,7 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// ROOT or ROOT/folder
+    /// ROOT or ROOT/folder; `.` lists the roots
     path: String,
     /// How many folders deep.
     #[schemars(range(min = 1, max = 32))]
@@ -85,7 +86,7 @@ impl Tool for ListDirectory {
             Pattern::parse(glob).map_err(|why| schema::invalid("glob", "a glob", &why))?;
         }
         Ok(Action::ListDirectory(model::ListDirectory {
-            path: CallPath::parse(&args.path)?,
+            path: if is_above_roots(&args.path) { None } else { Some(CallPath::parse(&args.path)?) },
             depth: args.depth.unwrap_or(1),
             glob: args.glob,
             limit: args.limit.unwrap_or(500),
@@ -96,12 +97,37 @@ impl Tool for ListDirectory {
         Box::pin(async move {
             let permit = permit.narrow::<model::ListDirectory>()?;
             let (stop, terms) = (stop(&stage, &permit), permit.terms().clone());
+            if permit.action().path.is_none() {
+                // What a profile has of the manifest: nothing outside the process is looked at.
+                return Ok(roots(&terms));
+            }
             let root = permit.opened().first().map(|opened| opened.target.root.clone()).unwrap_or_default();
             let seen = |path: &RelPath, is_folder| visible(&terms.manifest, &root, path, is_folder);
             let listing = heavy(true, || sandbox.roots.list(permit, &seen, &stop))?;
             Ok(answer(&listing, terms.max_answer))
         })
     }
+}
+
+/// Whether a path is one of the spellings of "above all roots". For every other tool they are malformed, or outside.
+fn is_above_roots(path: &str) -> bool {
+    matches!(path, "" | "." | "./" | "/")
+}
+
+/// The roots of a profile, as the entries of the folder above them.
+fn roots(terms: &Terms) -> Output {
+    let mut text = String::new();
+    let mut entries = Vec::new();
+    for (name, root) in terms.manifest.roots_of(&terms.profile) {
+        let _ = writeln!(text, "{name}/  ({})", mode(root));
+        entries.push(vec![("path", Field::Fact(name.as_str().into())), ("kind", Field::Fact(kind(Kind::Directory).into()))]);
+    }
+    if entries.is_empty() {
+        text.push_str("no folder is open to you\n");
+    }
+    let mut output = Output { blocks: vec![Block::Text { text, origin: Origin::Own }], ..Output::default() }.fact("path", ".");
+    output.structured.get_or_insert_default().push(("entries", Field::List(entries)));
+    output.fact("left_out", 0_u64).fact("truncated", false)
 }
 
 fn answer(listing: &Listing, most: Bytes) -> Output {

@@ -158,3 +158,34 @@ fn a_refusal_tells_what_which_rule_and_nothing_of_the_host() {
         |answer: &Value| answer["result"]["structuredContent"]["message"].as_str().unwrap().replace("/no/such/file", "/etc/hostname");
     assert_eq!(told(&absent), told(&present));
 }
+
+#[test]
+fn roots_are_named_before_they_are_needed_and_only_those_of_the_profile() {
+    let home = Home::new(Policy::default());
+    let manifest = std::fs::read_to_string(home.manifest()).unwrap();
+    std::fs::write(home.manifest(), manifest.replace("[profiles.all]", "[profiles.all]\nroots = [\"project\", \"work\"]")).unwrap();
+    let mut server = Server::start(&home);
+    let hello = server.request("initialize", &crate::server::hello("2025-11-25"));
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let roots = "`project` (read and write), `work` (read and write)";
+    let instructions = hello["result"]["instructions"].as_str().unwrap();
+    assert!(instructions.contains(roots), "{instructions}");
+    for tool in tools(&server.request("tools/list", &json!({}))) {
+        let description = tool["description"].as_str().unwrap();
+        assert_eq!(description.contains(roots), tool["name"] != "run_python", "{description}");
+    }
+    for path in [".", "", "/"] {
+        let listed = server.request("tools/call", &json!({"name": "list_directory", "arguments": {"path": path}}));
+        let listed = &listed["result"];
+        let names: Vec<&str> =
+            listed["structuredContent"]["entries"].as_array().unwrap().iter().filter_map(|entry| entry["path"].as_str()).collect();
+        assert_eq!(names, ["project", "work"], "{listed}");
+        assert_eq!(listed["content"][0]["text"], "project/  (read and write)\nwork/  (read and write)\n", "{listed}");
+        // Every other tool refuses what is above all roots.
+        for (tool, arguments) in [("search_files", json!({"path": path, "query": "a"})), ("file_info", json!({"path": path}))] {
+            let refused = server.request("tools/call", &json!({"name": tool, "arguments": arguments}));
+            assert_eq!(refused["result"]["isError"], true, "{tool} {path}: {refused}");
+        }
+    }
+    home.verify();
+}

@@ -132,7 +132,7 @@ fn a_glob_and_a_limit_bound_a_listing() {
     }
     house.put("work/one.rs", "");
     let list = |path: &str, glob: Option<&str>, limit| {
-        let action = ListDirectory { path: call_path(path), depth: 2, glob: glob.map(str::to_owned), limit };
+        let action = ListDirectory { path: Some(call_path(path)), depth: 2, glob: glob.map(str::to_owned), limit };
         house.roots.list(house.permit(action, vec![house.look(path, Access::List)]), &all_visible, &stop()).unwrap()
     };
     assert_eq!(shown(&list("work", Some("*.rs"), 10)), ["one.rs"]);
@@ -150,7 +150,7 @@ fn a_cancelled_listing_ends() {
     house.put("work/a", "");
     let cancel = tokio_util::sync::CancellationToken::new();
     cancel.cancel();
-    let action = ListDirectory { path: call_path("work"), depth: 1, glob: None, limit: 9 };
+    let action = ListDirectory { path: Some(call_path("work")), depth: 1, glob: None, limit: 9 };
     let stop = Stop::new(cancel, std::time::Duration::from_secs(1));
     assert_eq!(code(house.roots.list(house.permit(action, vec![house.look("work", Access::List)]), &all_visible, &stop)), Code::Cancelled);
 }
