@@ -106,8 +106,8 @@ allowed_domains = ["*.example.org"]
 [python]
 allowed_imports = ["math"]
 [profiles.reader]
-permissions = ["READ_FILE", "NETWORK_ACCESS"]
-allowed_tools = ["read_file", "fetch", "delete_file"]
+permissions = ["READ_FILE", "NETWORK_ACCESS", "EXECUTE_CODE"]
+allowed_tools = ["read_file", "fetch", "delete_file", "run_python"]
 denied_tools = ["delete_*"]
 "#;
 
@@ -167,6 +167,14 @@ denied_tools = ["delete_*"]
                 json!({"dns": {"a.example.org": ["10.0.0.1"]}}),
                 ("network.allowed_ports: add 8443; network.internal: add \"10.0.0.1:8443\"", Some("ok")),
             ),
+            (
+                "run_python",
+                json!({"code": "import json.decoder, csv\nfrom numpy import linalg\nimport csv, math"}),
+                json!({}),
+                ("python.allowed_imports: add \"json.decoder\", \"csv\", \"numpy\"", Some("ok")),
+            ),
+            // What the check refuses beside it is opened by no import.
+            ("run_python", json!({"code": "import csv\nexec('1')"}), json!({}), ("", None)),
             ("read_file", json!({"path": "/etc/passwd"}), json!({}), ("", None)),
             ("read_file", json!({"path": "data/../x"}), json!({}), ("", None)),
         ] {

@@ -6,6 +6,7 @@ use super::decide::Decided;
 use crate::manifest::{AllowPattern, Manifest, Mode, NamePattern, NoClientChannel, RootMode, Symlinks};
 use crate::model::{Action, Bytes, Code, Flags, Host, HttpUrl, Link, Target};
 use crate::policy::network::DomainPattern;
+use crate::policy::program::missing_imports;
 
 /// One change of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +54,15 @@ pub(super) fn lift(manifest: &mut Manifest, profile: &str, tool: &str, decided: 
         | Code::PortNotAllowed
         | Code::IpLiteral
         | Code::InternalAddress => lift_network(manifest, &rule, decided),
+        Code::ImportNotAllowed => {
+            let Action::RunPython(run) = decided.action.as_ref()? else { return None };
+            let missing = missing_imports(&manifest.python, &run.code);
+            if missing.is_empty() {
+                return None;
+            }
+            manifest.python.allowed_imports.extend(missing.iter().cloned());
+            change("python.allowed_imports".to_owned(), format!("add {}", quoted(&missing)))
+        }
         Code::RateLimited => {
             let tools = manifest.tools.get_mut(tool);
             let bounds = if rule.starts_with("tools.") {
@@ -222,6 +232,6 @@ fn take<T>(list: &mut Vec<T>, index: usize) -> Option<T> {
     (index < list.len()).then(|| list.remove(index))
 }
 
-fn quoted(words: &[&str]) -> String {
+fn quoted(words: &[impl fmt::Display]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
 }

@@ -1,5 +1,7 @@
 //! Line 10: the static check of Python, under the manifest.
 
+use std::collections::BTreeSet;
+
 use crate::manifest::{self, Python};
 use crate::model::Refusal;
 use crate::python::{self, Check, Finding, Imports, Rules, Severity, Verdict};
@@ -44,25 +46,40 @@ pub fn check(python: &Python, code: &str) -> Result<Program, Refusal> {
         let Some(first) = of(Severity::Deny).next() else {
             return Err(Refusal::new(crate::model::Code::CodeForbidden, "the program is refused by the static check"));
         };
-        let lines: Vec<String> = of(Severity::Deny).map(line).collect();
+        let mut hints = BTreeSet::new();
+        let lines: Vec<String> = of(Severity::Deny).map(|finding| line(finding, hints.insert(&finding.hint))).collect();
         let message = format!("the program is refused by reading it, nothing ran:\n{}\n", lines.join("\n"));
         return Err(Refusal::new(first.code, message).rule("python").hint("change all of these and send the program again"));
     }
-    let warnings = of(Severity::Warn).map(line).collect();
+    let warnings = of(Severity::Warn).map(|finding| line(finding, true)).collect();
     Ok(Program { source: report.source, warnings })
 }
 
-/// One finding: where, what, what to write instead, and below it the line of the program.
-fn line(finding: &Finding) -> String {
+/// The modules that a program imports and the allowlist lacks, each once, in the order of the program. Of packages from outside the standard
+/// library it is the package, which opens its public modules.
+pub fn missing_imports(python: &Python, code: &str) -> Vec<String> {
+    let mut missing = Vec::new();
+    for module in python::check(code, &rules(python)).findings.into_iter().filter_map(|finding| finding.module) {
+        let module = if python::is_standard_module(&module) { &module } else { module.split('.').next().unwrap_or_default() };
+        if !missing.iter().any(|known| known == module) {
+            missing.push(module.to_owned());
+        }
+    }
+    missing
+}
+
+/// One finding: where, what, what to write instead where an earlier one has not said it, and below it the line of the program.
+fn line(finding: &Finding, with_hint: bool) -> String {
     /// Enough of a line to know it again, in code points.
     const SHOWN: usize = 100;
-    let (message, hint) = (crate::filter::escape_line(&finding.message), crate::filter::escape_line(&finding.hint));
+    let message = crate::filter::escape_line(&finding.message);
+    let hint = if with_hint { format!("; {}", crate::filter::escape_line(&finding.hint)) } else { String::new() };
     let source = finding.source_line.trim();
     let more = if source.chars().nth(SHOWN).is_some() { "…" } else { "" };
     let source: String = source.chars().take(SHOWN).collect();
     let source = crate::filter::escape_line(&source);
     let place = format!("  line {}, column {} [{}]", finding.line, finding.column, finding.rule);
-    if source.is_empty() { format!("{place}: {message}; {hint}") } else { format!("{place}: {message}; {hint}\n    | {source}{more}") }
+    if source.is_empty() { format!("{place}: {message}{hint}") } else { format!("{place}: {message}{hint}\n    | {source}{more}") }
 }
 
 #[cfg(test)]
@@ -77,6 +94,11 @@ mod tests {
         assert_eq!(refusal.code, Code::ImportNotAllowed);
         assert!(refusal.message.contains("line 1") && refusal.message.contains("line 3"), "{refusal}");
         assert!(refusal.message.contains("\n    | import socket\n"), "{refusal}");
+        assert_eq!(refusal.message.matches("allowed modules: math").count(), 1, "{refusal}");
+        assert_eq!(
+            missing_imports(&python, "import os.path\nfrom numpy import linalg\nimport os.path, math\nimport numpy.fft\n"),
+            ["os.path", "numpy"]
+        );
         let program = check(&python, "import math\r\nprint(math.pi)\r\n").unwrap();
         assert_eq!(program.source, "import math\nprint(math.pi)\n");
     }

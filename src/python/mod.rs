@@ -21,6 +21,7 @@ pub use hook::{EVENTS, import_hook};
 pub use report::{Finding, MAX_FINDINGS, Report, Severity, Verdict};
 pub use rules::{Check, Imports, Rules, Version, VersionFault};
 pub use source::MAX_SOURCE;
+pub(crate) use tables::is_standard_module;
 
 use ruff_python_ast::{Mod, PySourceType, PythonVersion};
 use ruff_python_parser::{ParseOptions, parse_unchecked};
@@ -93,6 +94,7 @@ fn syntax(range: std::ops::Range<usize>, message: &str, hint: &str) -> Raw {
         end: range.end,
         message,
         hint: hint.to_owned(),
+        module: None,
     }
 }
 
@@ -105,5 +107,6 @@ fn too_deep(what: &str) -> Raw {
         end: 0,
         message: format!("{what} nested too deeply to be read safely"),
         hint: "split it into several statements".to_owned(),
+        module: None,
     }
 }

@@ -47,6 +47,8 @@ pub struct Finding {
     pub message: String,
     /// What to write instead.
     pub hint: String,
+    /// The module that the import allowlist lacks, where that is all.
+    pub module: Option<String>,
 }
 
 /// The result of a check.
@@ -81,6 +83,7 @@ pub(super) struct Raw {
     pub(super) end: usize,
     pub(super) message: String,
     pub(super) hint: String,
+    pub(super) module: Option<String>,
 }
 
 /// Sorts, caps and places the findings.
@@ -132,6 +135,7 @@ impl Place<'_> {
             source_line: line.chars().skip(if before < SHOWN { 0 } else { from }).take(SHOWN).collect(),
             message: raw.message,
             hint: raw.hint,
+            module: raw.module,
         }
     }
 }
@@ -154,7 +158,7 @@ mod tests {
     use super::*;
 
     fn raw(start: usize, end: usize, severity: Severity) -> Raw {
-        Raw { rule: "r", severity, code: Code::CodeForbidden, start, end, message: String::new(), hint: String::new() }
+        Raw { rule: "r", severity, code: Code::CodeForbidden, start, end, message: String::new(), hint: String::new(), module: None }
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn is_utf8_name(name: &str) -> bool {
 }
 
 fn fault(rule: &'static str, message: String, hint: &str) -> Raw {
-    Raw { rule, severity: Severity::Deny, code: Code::SyntaxError, start: 0, end: 0, message, hint: hint.to_owned() }
+    Raw { rule, severity: Severity::Deny, code: Code::SyntaxError, start: 0, end: 0, message, hint: hint.to_owned(), module: None }
 }
 
 #[cfg(test)]

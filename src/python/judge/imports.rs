@@ -37,11 +37,9 @@ impl<'a> Judge<'_, 'a> {
         if self.rules.allows_import(module) {
             return None;
         }
-        Some(Problem::new(
-            "import",
-            format!("`{module}` is not on the import allowlist"),
-            format!("allowed modules: {}", self.rules.shown_imports()),
-        ))
+        let (message, hint) =
+            (format!("`{module}` is not on the import allowlist"), format!("allowed modules: {}", self.rules.shown_imports()));
+        Some(Problem { module: Some(module.to_owned()), ..Problem::new("import", message, hint) })
     }
 
     fn import_from(&mut self, node: &'a StmtImportFrom, scope: ScopeId) {

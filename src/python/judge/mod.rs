@@ -47,11 +47,13 @@ pub(super) struct Problem {
     pub(super) rule: &'static str,
     pub(super) message: String,
     pub(super) hint: String,
+    /// The module that the import allowlist lacks.
+    pub(super) module: Option<String>,
 }
 
 impl Problem {
     pub(super) fn new(rule: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { rule, message: message.into(), hint: hint.into() }
+        Self { rule, message: message.into(), hint: hint.into(), module: None }
     }
 }
 
@@ -71,7 +73,8 @@ impl Judge<'_, '_> {
     fn push(&mut self, code: Code, severity: Severity, start: usize, end: usize, problem: Problem) {
         // A hostile program can hold a finding per word; the report keeps 20, and sorting needs no more than this.
         if self.raw.len() < 4096 {
-            self.raw.push(Raw { rule: problem.rule, severity, code, start, end, message: problem.message, hint: problem.hint });
+            let Problem { rule, message, hint, module } = problem;
+            self.raw.push(Raw { rule, severity, code, start, end, message, hint, module });
         }
     }
 }

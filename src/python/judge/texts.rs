@@ -51,7 +51,12 @@ impl<'a> Judge<'_, 'a> {
             self.deny(
                 text.start,
                 text.end,
-                Problem { rule: "annotation", message: format!("in a string annotation: {}", first.message), hint: first.hint },
+                Problem {
+                    rule: "annotation",
+                    message: format!("in a string annotation: {}", first.message),
+                    hint: first.hint,
+                    module: None,
+                },
             );
         }
     }
@@ -145,11 +150,8 @@ impl<'a> Judge<'_, 'a> {
                     None
                 };
                 if let Some(problem) = problem {
-                    return Some(Problem {
-                        rule: "format.field",
-                        message: format!("in a format string: {}", problem.message),
-                        hint: "format the value itself, or use an f-string".to_owned(),
-                    });
+                    let message = format!("in a format string: {}", problem.message);
+                    return Some(Problem::new("format.field", message, "format the value itself, or use an f-string"));
                 }
             }
         }

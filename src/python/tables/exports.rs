@@ -78,7 +78,7 @@ pub(in crate::python) fn is_export(module: &str, name: &str) -> bool {
 }
 
 /// Whether `module`, or the package it is in, belongs to the standard library.
-pub(in crate::python) fn is_standard_module(module: &str) -> bool {
+pub(crate) fn is_standard_module(module: &str) -> bool {
     STANDARD.contains(module.split('.').next().unwrap_or(module))
 }
 
