@@ -82,7 +82,7 @@ pub fn run() -> ExitCode {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Negative) => ExitCode::from(1),
         // Whoever reads us has seen enough.
-        Err(Fault::Io(fault)) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Fault::Io(fault) | Fault::Log(log::Failed::Output(fault))) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
             if !matches!(fault, Fault::Told(_)) {
                 LogFormat::Text.failed(&escape(&fault.to_string()));
@@ -320,8 +320,10 @@ fn audit(state: &Path, command: AuditCommand, out: &mut dyn Write) -> Result<End
             log::query(state, &filter(&terms)?, None, form(json), out)?;
         }
         AuditCommand::Show { call, json } => {
-            let found = log::show(state, &call, form(json), out)?;
-            return Ok(if found { End::Done } else { End::Negative });
+            if !log::show(state, &call, form(json), out)? {
+                writeln!(io::stderr(), "toolgate: no record of a call `{}`; `toolgate audit tail` names the last ones", escape(&call))?;
+                return Ok(End::Negative);
+            }
         }
         AuditCommand::Export { format, terms } => {
             let format = match format {

@@ -143,6 +143,15 @@ fn the_log_is_exported_in_others_words_and_followed_by_scripts() {
     let whole = lines(&["audit", "verify", "--json"]);
     assert_eq!(whole[0]["ok"], true);
     let events: Vec<String> = home.records().iter().map(|record| record["ev"].as_str().unwrap().to_owned()).collect();
+    // A reader that has seen enough is no fault; a call that is not there is named.
+    let mut tail = home.toolgate(&["audit", "tail"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let cut = tail.stdout(writer).stderr(std::process::Stdio::piped()).output().unwrap();
+    assert!(cut.status.success() && cut.stderr.is_empty(), "{cut:?}");
+    let unknown = home.toolgate(&["audit", "show", "c_unknown"]).output().unwrap();
+    assert_eq!((unknown.status.code(), unknown.stdout.len()), (Some(1), 0));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("no record of a call `c_unknown`"), "{unknown:?}");
     for event in ["manifest.loaded", "session.started", "session.ended"] {
         assert!(events.iter().any(|found| found == event), "{event}: {events:?}");
     }
