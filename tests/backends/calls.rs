@@ -317,6 +317,27 @@ fn a_share_of_a_processor_is_held_or_said_to_be_missing() {
 }
 
 #[test]
+fn processor_time_is_told_once() {
+    for listed in BACKENDS {
+        let Ok(world) = World::of(listed.name) else {
+            println!("not run here: {}", listed.name);
+            continue;
+        };
+        let program = "import os, time\nwhile time.process_time() < 0.6:\n    pass\nif os.fork() == 0:\n    while time.process_time() < 0.3:\n        pass\n    os._exit(0)\nos.wait()\nprint(round(sum(os.times()[:4]) * 1000))";
+        for fresh in [true, false] {
+            let mut spec = world.spec(program);
+            // Long: programs come after everything else on a busy machine.
+            (spec.fresh, spec.limits.wall) = (fresh, Duration::from_mins(5));
+            let outcome = world.run(&spec).unwrap();
+            let used: u64 = outcome.stdout.trim().parse().unwrap_or_else(|_| panic!("{outcome:?}"));
+            // Walls are put up and taken down on its account as well.
+            let told = outcome.usage.cpu_ms;
+            assert!(told + 50 >= used && told < used * 8 / 5, "{}: {told} told, {used} used: {outcome:?}", listed.name);
+        }
+    }
+}
+
+#[test]
 fn sixty_four_calls_at_once_all_come_back() {
     let world = World::new();
     world.warm_up();

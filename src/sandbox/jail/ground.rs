@@ -49,3 +49,7 @@ pub(crate) const REDUCED_PROCESSES: &str = "partial: no process namespace; nothi
 pub(crate) const PARTIAL_MEMORY: &str = "partial: the address space of each process and the resident memory of all together are bounded; what the kernel \
      holds for them (sockets, pipes, messages, page tables) and scratch space are not counted with it; give the server a memory control group \
      (`memory_cgroup` says what is missing), or take `memory` out of `[python] require`";
+
+/// What is said where no control group counts processor time.
+pub(crate) const PARTIAL_CPU_TIME: &str = "partial: what the processes use is added up by looking, and a child that lives shorter than the time between two \
+     looks and whose end its parent does not take (`SIGCHLD` ignored) is counted in part; a control group would count all of it";

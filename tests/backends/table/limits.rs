@@ -116,6 +116,16 @@ pub(super) fn limits() -> Vec<Row> {
                 Out("taken"),
             ),
         ),
+        with(
+            |spec| (spec.limits.cpu, spec.limits.wall) = (Duration::from_millis(500), Duration::from_mins(5)),
+            row(
+                "children whose end is not taken and that live shorter than between two looks as well",
+                "import os, signal, time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile True:\n    r, w = os.pipe()\n    if os.fork() == 0:\n        end = time.process_time() + 0.008\n        while time.process_time() < end:\n            pass\n        os._exit(0)\n    os.close(w)\n    os.read(r, 1)\n    os.close(r)",
+                Hits(Limit::Cpu),
+                "import os\nfor i in range(50):\n    if os.fork() == 0:\n        sum(range(10000))\n        os._exit(0)\n    os.wait()\nprint(i)",
+                Out("49"),
+            ),
+        ),
         row(
             "a fork bomb ends in the process limit",
             "import os, time\nwhile True:\n    if os.fork() == 0:\n        time.sleep(30)",
@@ -262,6 +272,7 @@ pub(super) fn limits() -> Vec<Row> {
     ];
     let wall = |name| match name {
         "the process limit is exact" => Wall::Layer("processes"),
+        "children whose end is not taken and that live shorter than between two looks as well" => Wall::Layer("cpu_time"),
         name if SCRATCH.contains(&name) => Wall::Layer("filesystem"),
         name if MEMORY.contains(&name) => Wall::Layer("memory"),
         _ => Wall::Everywhere,

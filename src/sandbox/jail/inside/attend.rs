@@ -142,7 +142,8 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
     }
     end.stopped = end.stopped.or_else(|| group.and_then(|group| oom(group.kills())));
     let others = used();
-    end.usage.cpu_ms += others.cpu_ms;
+    // Init has seen the same processes.
+    end.usage.cpu_ms = end.usage.cpu_ms.max(others.cpu_ms);
     end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(others.max_rss_bytes);
     tell(&call.channel, &Word::Ended(end))
 }

@@ -201,7 +201,7 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, handed: Handed, groups: &
             told(order, &init::Program::Child(child), &signals, watch, clock, |end| {
                 end.stopped = end.stopped.take().or_else(|| counter.as_ref().and_then(|counter| cell::oom(cgroup::counted(counter))));
                 let used = attend::used();
-                end.usage.cpu_ms += used.cpu_ms;
+                end.usage.cpu_ms = end.usage.cpu_ms.max(used.cpu_ms);
                 end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss_bytes);
             })
         }

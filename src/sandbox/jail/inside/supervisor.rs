@@ -8,6 +8,7 @@ use super::cgroup::{Group, Lacks};
 use super::enter::enter;
 use super::layers::Built;
 use super::{group, init, raw};
+use crate::sandbox::jail::ground::PARTIAL_CPU_TIME;
 use crate::sandbox::jail::order::{self, Order, Word};
 use crate::sandbox::jail::ticket::Ticket;
 
@@ -94,7 +95,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
 pub(super) fn join(order: &Order, group: &Group, built: &mut Built) {
     let mut lacks = group.lacks();
     if let Err(reason) = group.enter() {
-        lacks = Lacks { memory: Some(reason.clone()), cpu: Some(reason), all_cpu: false };
+        lacks = Lacks { memory: Some(reason.clone()), cpu: Some(reason.clone()), cpu_time: Some(reason), all_cpu: false };
     }
     note(order, &lacks, built);
 }
@@ -106,6 +107,10 @@ pub(super) fn note(order: &Order, lacks: &Lacks, built: &mut Built) {
         Some(reason) => {
             built.missing("memory_cgroup", format!("off: {reason}; until then memory is bounded by address space and by looking"));
         }
+    }
+    match &lacks.cpu_time {
+        None => built.on("cpu_time"),
+        Some(reason) => built.missing("cpu_time", format!("{PARTIAL_CPU_TIME}: {reason}")),
     }
     let percent = order.kind.limits.cpu_share;
     match &lacks.cpu {

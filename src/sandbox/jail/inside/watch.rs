@@ -127,8 +127,9 @@ impl Watch {
         watch
     }
 
-    /// Counts once more what a program leaves, where it cannot count for itself.
+    /// Counts once more what a program used and leaves, where it cannot count for itself.
     pub(super) fn last_look(&mut self) {
+        self.used_ms = self.used_ms.max(self.used_now());
         if self.seen == Seen::Below {
             let left = self.pids().map_or(0, |pids| pids.len() as u64);
             self.peak = self.peak.max(left + 1);

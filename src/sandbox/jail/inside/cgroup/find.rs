@@ -22,6 +22,8 @@ pub(super) enum Controller {
     Memory,
     /// Shares of processors.
     Cpu,
+    /// Nothing: processor time is only counted. In version 2 that needs no controller (`cpu.stat` in cgroups(7)).
+    CpuTime,
 }
 
 /// A folder in which groups might be made.
@@ -44,12 +46,15 @@ pub(super) struct Found {
     pub(super) memory: Result<Candidate, String>,
     /// For shares, or why there is none.
     pub(super) cpu: Result<Candidate, String>,
+    /// Where processor time is counted, for programs whose other groups do not count it, or why nowhere.
+    pub(super) cpu_time: Result<Candidate, String>,
 }
 
 /// Finds the places that pass the trial: our own groups, then a scope that systemd delegates, then the group above ours.
 pub(super) fn all(works: impl Fn(&Candidate) -> bool) -> Found {
     let hierarchy = || Hierarchy::read(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
-    let mut found = Found { memory: Err(String::new()), cpu: Err(String::new()) };
+    let none = || Err(String::new());
+    let mut found = Found { memory: none(), cpu: none(), cpu_time: none() };
     let hierarchy_now = hierarchy();
     for controller in [Controller::Memory, Controller::Cpu] {
         let mut place = hierarchy_now.find(controller, &works);
@@ -66,9 +71,12 @@ pub(super) fn all(works: impl Fn(&Candidate) -> bool) -> Found {
         let place = place.ok_or_else(|| hierarchy_now.lack(controller));
         match controller {
             Controller::Memory => found.memory = place,
-            Controller::Cpu => found.cpu = place,
+            Controller::Cpu | Controller::CpuTime => found.cpu = place,
         }
     }
+    // Last: in version 2 the groups for the others count it, and this process may be in another group by now.
+    let hierarchy_now = hierarchy();
+    found.cpu_time = hierarchy_now.find(Controller::CpuTime, &works).ok_or_else(|| hierarchy_now.lack(Controller::CpuTime));
     found
 }
 
@@ -77,6 +85,7 @@ pub(super) fn all(works: impl Fn(&Candidate) -> bool) -> Found {
 struct Hierarchy {
     memory: Option<PathBuf>,
     cpu: Option<PathBuf>,
+    cpu_time: Option<PathBuf>,
     unified: Option<PathBuf>,
     /// Where the one of version 2 is mounted.
     top: PathBuf,
@@ -109,6 +118,9 @@ impl Hierarchy {
             if has("cpu") {
                 found.cpu = found.cpu.or_else(|| of("cpu"));
             }
+            if has("cpuacct") {
+                found.cpu_time = found.cpu_time.or_else(|| of("cpuacct"));
+            }
             if *kind == "cgroup2" && found.unified.is_none() {
                 found.unified = path(&|number, _| number == "0");
                 found.top = PathBuf::from(point);
@@ -121,9 +133,15 @@ impl Hierarchy {
         let own = match controller {
             Controller::Memory => &self.memory,
             Controller::Cpu => &self.cpu,
+            Controller::CpuTime => &self.cpu_time,
         };
         let one = own.clone().map(|folder| Candidate { folder, version: Version::One, controller, has_cpu: false });
-        let two = || self.unified.as_deref().and_then(|folder| ready(folder, controller));
+        let two = || match controller {
+            Controller::CpuTime => {
+                self.unified.clone().map(|folder| Candidate { folder, version: Version::Two, controller, has_cpu: false })
+            }
+            _ => self.unified.as_deref().and_then(|folder| ready(folder, controller)),
+        };
         one.filter(works).or_else(|| two().filter(works))
     }
 
@@ -134,10 +152,7 @@ impl Hierarchy {
     }
 
     fn lack(&self, controller: Controller) -> String {
-        let name = match controller {
-            Controller::Memory => "memory",
-            Controller::Cpu => "cpu",
-        };
+        let name = word(controller);
         let known =
             if self.memory.is_none() && self.cpu.is_none() && self.unified.is_none() { "is not mounted" } else { "is not ours to use" };
         format!("the {name} controller {known}; run in a delegated scope, e.g. `systemd-run --user --scope -p Delegate=yes`")
@@ -192,6 +207,7 @@ fn word(controller: Controller) -> &'static str {
     match controller {
         Controller::Memory => "memory",
         Controller::Cpu => "cpu",
+        Controller::CpuTime => "cpuacct",
     }
 }
 
@@ -218,6 +234,7 @@ mod tests {
         let expected = Hierarchy {
             memory: Some(PathBuf::from("/sys/fs/cgroup/memory/a/b")),
             cpu: Some(PathBuf::from("/sys/fs/cgroup/cpu/x")),
+            cpu_time: Some(PathBuf::from("/sys/fs/cgroup/cpu/x")),
             unified: Some(PathBuf::from("/sys/fs/cgroup/unified/user.slice/x.scope")),
             top: PathBuf::from("/sys/fs/cgroup/unified"),
         };
@@ -255,6 +272,19 @@ mod tests {
         assert_eq!(ready(shared.path(), Controller::Memory), None);
         assert!(!shared.path().join(LEAF).exists());
         assert_eq!(fs::read_to_string(shared.path().join("cgroup.subtree_control")).unwrap(), "\n");
+    }
+
+    #[test]
+    fn processor_time_is_counted_in_a_hierarchy_of_its_own_or_in_any_group_of_version_2() {
+        let mounts = "30 25 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n31 25 0:27 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n";
+        let found = Hierarchy::read(mounts, "2:cpuacct:/a\n1:cpu:/b\n");
+        assert_eq!(found.cpu_time, Some(PathBuf::from("/sys/fs/cgroup/cpuacct/a")));
+        let folder = group("\n", "\n", &format!("{}\n", std::process::id()));
+        let two = Hierarchy { unified: Some(folder.path().to_owned()), ..Hierarchy::default() };
+        let candidate =
+            Candidate { folder: folder.path().to_owned(), version: Version::Two, controller: Controller::CpuTime, has_cpu: false };
+        assert_eq!(two.find(Controller::CpuTime, &|_| true), Some(candidate));
+        assert_eq!((two.find(Controller::CpuTime, &|_| false), two.find(Controller::Cpu, &|_| true)), (None, None));
     }
 
     #[test]

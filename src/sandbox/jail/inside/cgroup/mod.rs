@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 use crate::sandbox::jail::spec::Limits;
 use find::{Candidate, Version};
 
-/// Where groups can be made, for each of the two controllers; in version 2 it is one folder.
+/// Where groups can be made, for each of the controllers; in version 2 it is one folder.
 #[derive(Debug)]
 pub(super) struct Place {
     memory: Result<Candidate, String>,
     cpu: Result<Candidate, String>,
+    cpu_time: Result<Candidate, String>,
     /// Groups whose processes are dead, as good as new.
     idle: Vec<Group>,
 }
@@ -35,6 +36,8 @@ const LEFT_OVER: u64 = 1024 * 1024;
 pub(super) struct Group {
     memory: Option<Bound>,
     cpu: Option<Bound>,
+    /// Where neither of the others counts processor time.
+    cpu_time: Option<Bound>,
     lacks: Lacks,
     limits: Limits,
 }
@@ -46,6 +49,8 @@ pub(super) struct Lacks {
     pub(super) memory: Option<String>,
     /// The share of a processor.
     pub(super) cpu: Option<String>,
+    /// The count of processor time.
+    pub(super) cpu_time: Option<String>,
     /// Whether no share needs a bound: it is the whole machine. Who is in a group sees no more of the machine than its share.
     pub(super) all_cpu: bool,
 }
@@ -72,10 +77,10 @@ impl Place {
             let limits = Limits { memory: 64 * 1024 * 1024, ..Limits::default() };
             make(candidate, &limits).is_ok()
         });
-        for candidate in [&found.memory, &found.cpu].into_iter().flatten() {
+        for candidate in [&found.memory, &found.cpu, &found.cpu_time].into_iter().flatten() {
             sweep(&candidate.folder);
         }
-        Self { memory: found.memory, cpu: found.cpu, idle: Vec::new() }
+        Self { memory: found.memory, cpu: found.cpu, cpu_time: found.cpu_time, idle: Vec::new() }
     }
 
     /// Whether shares of processors can be bounded.
@@ -88,7 +93,7 @@ impl Place {
         if let Some(at) = self.idle.iter().position(|group| group.fits(limits)) {
             return self.idle.swap_remove(at);
         }
-        let mut group = Group { memory: None, cpu: None, lacks: Lacks::default(), limits: *limits };
+        let mut group = Group { memory: None, cpu: None, cpu_time: None, lacks: Lacks::default(), limits: *limits };
         match self.memory.clone().and_then(|place| make(&place, limits)) {
             Ok(bound) => group.memory = Some(bound),
             Err(reason) => group.lacks.memory = Some(reason),
@@ -103,6 +108,12 @@ impl Place {
                 Err(_) if group.lacks.all_cpu => {}
                 Err(reason) => group.lacks.cpu = Some(reason),
             },
+        }
+        if group.bounds().all(|bound| bound.cpu_time.is_none()) {
+            match self.cpu_time.clone().and_then(|place| make(&place, limits)) {
+                Ok(bound) => group.cpu_time = Some(bound),
+                Err(reason) => group.lacks.cpu_time = Some(reason),
+            }
         }
         group
     }
@@ -133,7 +144,7 @@ fn make(place: &Candidate, limits: &Limits) -> Result<Bound, String> {
     fs::create_dir(&folder).map_err(|e| e.to_string())?;
     let fitted = fit_out(place, &folder, limits).and_then(|counter| {
         let usage = ["memory.usage_in_bytes", "memory.current"].iter().find_map(|name| File::open(folder.join(name)).ok());
-        // Version 1 counts it in a controller that often has a hierarchy of its own, where no group of ours is.
+        // Version 1 counts it in a controller that often has a hierarchy of its own.
         let counts = if place.version == Version::Two { "cpu.stat" } else { "cpuacct.usage" };
         let cpu_time = File::open(folder.join(counts)).ok();
         Ok(Bound { counter, usage, cpu_time, door: door(&folder)?, share: share(place, &folder, limits)?, folder: folder.clone() })
@@ -192,6 +203,8 @@ fn fit_out(place: &Candidate, folder: &Path, limits: &Limits) -> Result<File, St
             write("cpu.cfs_period_us", &PERIOD_US.to_string())?;
             open("cpu.stat")
         }
+        (Version::One, find::Controller::CpuTime) => open("cpuacct.usage"),
+        (Version::Two, find::Controller::CpuTime) => open("cpu.stat"),
         (Version::Two, controller) => {
             if controller == find::Controller::Memory {
                 write("memory.max", &limits.memory.to_string())?;
@@ -231,8 +244,11 @@ impl Group {
     /// # Errors
     /// The text of what went wrong.
     pub(super) fn doors(&self) -> Result<Vec<File>, String> {
-        let groups = [&self.memory, &self.cpu].into_iter().flatten();
-        groups.map(|bound| bound.door.try_clone()).collect::<Result<_, _>>().map_err(|e| e.to_string())
+        self.bounds().map(|bound| bound.door.try_clone()).collect::<Result<_, _>>().map_err(|e| e.to_string())
+    }
+
+    fn bounds(&self) -> impl Iterator<Item = &Bound> {
+        [&self.memory, &self.cpu, &self.cpu_time].into_iter().flatten()
     }
 
     /// Whether a call with these limits is bounded by it.
@@ -245,10 +261,9 @@ impl Group {
     fn is_as_new(&self) -> bool {
         let Some(memory) = &self.memory else { return false };
         let left = memory.usage.as_ref().and_then(|file| text(file).trim().parse::<u64>().ok());
-        let mut bounds = [&self.memory, &self.cpu].into_iter().flatten();
         left.is_some_and(|left| left <= LEFT_OVER.min(self.limits.memory / 64))
             && self.kills() == 0
-            && bounds.all(|bound| bound.is_empty() && bound.share.as_ref().is_none_or(|share| set_again(share).is_ok()))
+            && self.bounds().all(|bound| bound.is_empty() && bound.share.as_ref().is_none_or(|share| set_again(share).is_ok()))
     }
 
     /// Takes the caller in, which has one thread.
@@ -261,7 +276,7 @@ impl Group {
 
     /// In a forked process: what is to be closed there.
     pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        [&self.memory, &self.cpu].into_iter().flatten().flat_map(Bound::files).map(AsRawFd::as_raw_fd)
+        self.bounds().flat_map(Bound::files).map(AsRawFd::as_raw_fd)
     }
 
     /// What could not be had.
@@ -276,7 +291,7 @@ impl Group {
 
     /// The file that counts the processor time of its processes, for [`cpu_time`] in another process.
     pub(super) fn cpu_time(&self) -> Option<File> {
-        [&self.memory, &self.cpu].into_iter().flatten().find_map(|bound| bound.cpu_time.as_ref()?.try_clone().ok())
+        self.bounds().find_map(|bound| bound.cpu_time.as_ref()?.try_clone().ok())
     }
 
     /// The file that counts them, for [`counted`] in another process.
@@ -366,7 +381,7 @@ mod tests {
 
     fn written(version: Version, controller: Controller, has_cpu: bool, limits: &Limits) -> Vec<(String, String)> {
         let folder = tempfile::tempdir().unwrap();
-        for there in ["memory.events", "memory.oom_control", "cpu.stat", "cpu.max", "cpu.cfs_quota_us"] {
+        for there in ["memory.events", "memory.oom_control", "cpu.stat", "cpuacct.usage", "cpu.max", "cpu.cfs_quota_us"] {
             fs::write(folder.path().join(there), "").unwrap();
         }
         let place = Candidate { folder: folder.path().to_owned(), version, controller, has_cpu };
@@ -401,6 +416,9 @@ mod tests {
             written(Version::One, Controller::Memory, false, &limits),
             told(&[("memory.limit_in_bytes", "1000"), ("memory.memsw.limit_in_bytes", "1000")])
         );
+        for version in [Version::One, Version::Two] {
+            assert_eq!(written(version, Controller::CpuTime, false, &limits), told(&[]));
+        }
     }
 
     /// Groups of version 1 as the kernel shows them when nothing is left of a call.
@@ -420,11 +438,12 @@ mod tests {
         let memory = [("memory.oom_control", "oom_kill 0\n"), ("memory.usage_in_bytes", "4096\n"), ("tasks", ""), ("cgroup.procs", "")];
         let cpu = [("cpu.stat", "nr_throttled 3\n"), ("cpu.cfs_quota_us", ""), ("tasks", ""), ("cgroup.procs", "")];
         let (memory, cpu) = (bound("memory", &memory, Controller::Memory), bound("cpu", &cpu, Controller::Cpu));
-        Group { memory: Some(memory), cpu: Some(cpu), lacks: Lacks::default(), limits }
+        Group { memory: Some(memory), cpu: Some(cpu), cpu_time: None, lacks: Lacks::default(), limits }
     }
 
     fn place() -> Place {
-        Place { memory: Err("none".to_owned()), cpu: Err("none".to_owned()), idle: Vec::new() }
+        let none = || Err("none".to_owned());
+        Place { memory: none(), cpu: none(), cpu_time: none(), idle: Vec::new() }
     }
 
     #[test]
