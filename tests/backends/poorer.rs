@@ -7,12 +7,13 @@
 )]
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use nix::libc;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, apply_filter_all_threads,
 };
-use toolgate::sandbox::jail::NoRun;
+use toolgate::sandbox::jail::{Limit, NoRun, Status};
 
 use super::harness::{self, Row, World};
 use super::table;
@@ -162,6 +163,44 @@ fn without_any_namespace_landlock_and_the_filter_hold_and_nothing_escapes_the_en
     let mut rows = table::rows();
     rows.extend(table::shared());
     goes_through(&world, &rows);
+}
+
+/// Which processes stand in this folder.
+fn standing_in(folder: &std::path::Path) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter(|process| std::fs::read_link(process.path().join("cwd")).is_ok_and(|place| place == folder)).count()
+}
+
+#[test]
+fn a_fork_bomb_among_the_hosts_processes_ends_as_that_and_nothing_of_it_lives_on() {
+    if !is_played() {
+        return play("a_fork_bomb_among_the_hosts_processes_ends_as_that_and_nothing_of_it_lives_on", "namespaces");
+    }
+    for backend in ["native-reduced", "rlimits"] {
+        let world = World::of(backend).unwrap();
+        for bomb in [
+            "import os\nwhile True:\n    os.fork()",
+            "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
+            "import os, time\nwhile True:\n    if os.fork() == 0 and os.fork() == 0:\n        time.sleep(600)",
+        ] {
+            let mut spec = world.spec(bomb);
+            // Root's programs have a user of their own, whose bound the kernel keeps exactly: one that takes no notice of that only goes on.
+            let goes_on = is_root() && bomb.contains("except");
+            spec.limits.wall = if goes_on { Duration::from_secs(3) } else { Duration::from_mins(5) };
+            let ended = world.run(&spec).unwrap();
+            if goes_on {
+                assert_eq!(ended.status, Status::Limit, "{backend}: {ended:?}");
+            } else {
+                assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Pids)), "{backend}: {bomb}: {ended:?}");
+                assert!(ended.usage.pids_peak.is_some_and(|peak| peak > 1), "{backend}: {ended:?}");
+            }
+            assert_eq!(standing_in(world.work.path()), 0, "{backend}: {bomb}");
+        }
+        // Beside it, a program that stays within the bound.
+        let threads = "from concurrent.futures import ThreadPoolExecutor\nimport subprocess, sys\nwith ThreadPoolExecutor(4) as pool:\n    print(sum(pool.map(lambda _: subprocess.run([sys.executable, '-ISc', 'pass']).returncode == 0, range(20))))";
+        let fits = world.run(&world.spec(threads)).unwrap();
+        assert_eq!(fits.stdout, "20\n", "{backend}: {fits:?}");
+    }
 }
 
 #[test]

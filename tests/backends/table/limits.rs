@@ -127,6 +127,13 @@ pub(super) fn limits() -> Vec<Row> {
             ),
         ),
         row(
+            "a fork bomb of which every process goes on ends in the process limit",
+            "import os\nwhile True:\n    os.fork()",
+            Hits(Limit::Pids),
+            "import subprocess, sys\nprint(sum(subprocess.run([sys.executable, '-ISc', 'pass']).returncode == 0 for _ in range(5)))",
+            Out("5"),
+        ),
+        row(
             "a fork bomb ends in the process limit",
             "import os, time\nwhile True:\n    if os.fork() == 0:\n        time.sleep(30)",
             Hits(Limit::Pids),

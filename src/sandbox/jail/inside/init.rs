@@ -264,6 +264,11 @@ pub(super) fn attend(
                 end.stopped = Some(hit);
                 ended.get_or_insert_with(Instant::now);
                 reach.kill();
+                if matches!(reach, Reach::One(_)) {
+                    // Others may start processes as long as this one waits: the supervisor ends the whole group at once when this one is gone.
+                    end.signal = Some(nix::libc::SIGKILL);
+                    break;
+                }
             }
         }
     }
@@ -294,10 +299,14 @@ fn until(ended: Option<Instant>, deadline: Option<Instant>, next_look: Instant) 
     }
 }
 
-/// Takes every dead child, and says whether the program has ended.
+/// So many dead children are taken at one time.
+const MOST_AT_ONCE: usize = 1024;
+
+/// Takes dead children, and says whether the program has ended.
 fn over(program: &Program, end: &mut End) -> bool {
     let mut over = false;
-    while let Some((pid, ended)) = raw::reap() {
+    // A program may make orphans as fast as they are taken; the next look takes the rest.
+    for (pid, ended) in std::iter::from_fn(raw::reap).take(MOST_AT_ONCE) {
         if matches!(program, Program::Child(child) if *child == pid) {
             over = true;
             (end.exit, end.signal) = (ended.exit, ended.signal);

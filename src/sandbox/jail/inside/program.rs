@@ -34,6 +34,9 @@ pub(super) fn run(
     ExitCode::FAILURE
 }
 
+/// How much less of a processor a program asks for than the processes that watch over it (`nice(2)`).
+const BEHIND: i32 = 9;
+
 /// Above every number that the program gets.
 const HIGH: i32 = 20;
 
@@ -61,6 +64,10 @@ fn become_program(
     // Everything else is closed by execve: what was inherited went at the entry, what came since closes on execution.
     for (at, fd) in (0..).zip(&high) {
         raw::place(fd.as_raw_fd(), at).map_err(|e| fault("placing a descriptor", &e))?;
+    }
+    if order.kind.ground.shares_processes() {
+        // The watch comes first: it would wait for its turn among all the processes that a program can start there between two looks.
+        let _ = rustix::process::nice(BEHIND);
     }
     walls::limit(&order.kind.limits, others).map_err(|e| fault("setting limits", &e))?;
     built.on("rlimits");

@@ -31,7 +31,7 @@ const PREFIX: &str = "toolgate-scratch-";
 /// Where scratch folders are made.
 const BASE: &str = "/tmp";
 /// Processes of the same user that may come while a call runs.
-const SLACK: u64 = 1024;
+const SLACK: u64 = 256;
 /// Folders in folders in scratch space; more of them could hide from whoever looks.
 const DEEPEST: usize = 48;
 

@@ -139,7 +139,8 @@ impl Watch {
     fn pids(&self) -> std::io::Result<Vec<u32>> {
         match self.seen {
             Seen::None => Ok(Vec::new()),
-            Seen::Below => descendants(),
+            // More than may be there need not be counted: a look must end while a program starts processes without end.
+            Seen::Below => descendants(if self.counts { self.limits.processes.saturating_add(1) } else { u64::MAX }),
             Seen::All => {
                 let mut pids = Vec::new();
                 for entry in std::fs::read_dir("/proc")? {
@@ -174,7 +175,13 @@ impl Watch {
         let (mut threads, mut pages) = (0_u64, 0_u64);
         let mut living: BTreeMap<Id, Ticks> = BTreeMap::new();
         let mut pids = Vec::new();
-        for pid in self.pids()? {
+        let there = self.pids()?;
+        // Before each of them is looked at: that takes longer the more there are.
+        if let Some(hit) = self.crowded(there.len() as u64) {
+            self.used_ms = self.used_ms.max(self.used_now());
+            return Ok(Some(hit));
+        }
+        for pid in there {
             let stat = match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
                 Ok(stat) => stat,
                 Err(e) if has_ended(&e) => continue,
@@ -191,8 +198,15 @@ impl Watch {
         Ok(self.passed(threads, pages, &pids))
     }
 
-    fn passed(&mut self, threads: u64, pages: u64, pids: &[(u32, u64)]) -> Option<(Limit, String)> {
+    /// Whether there are too many processes and threads, where the kernel does not bound them exactly.
+    fn crowded(&mut self, threads: u64) -> Option<(Limit, String)> {
         self.peak = self.peak.max(threads);
+        (self.counts && threads > self.limits.processes)
+            .then(|| (Limit::Pids, format!("{threads} processes and threads or more, under a bound of {}", self.limits.processes)))
+    }
+
+    fn passed(&mut self, threads: u64, pages: u64, pids: &[(u32, u64)]) -> Option<(Limit, String)> {
+        let crowded = self.crowded(threads);
         let used = self.used_ms;
         if let Some(meter) = &mut self.meter {
             meter.tell(used);
@@ -200,8 +214,8 @@ impl Watch {
         if u128::from(used) > self.limits.cpu.as_millis() {
             return Some((Limit::Cpu, format!("{used} ms of processor time over all processes")));
         }
-        if self.counts && threads > self.limits.processes {
-            return Some((Limit::Pids, format!("{threads} processes and threads")));
+        if crowded.is_some() {
+            return crowded;
         }
         if let Some(hit) = self.scratch.as_deref().and_then(|scratch| site::weigh(scratch, &self.limits)) {
             return Some(hit);
@@ -236,13 +250,13 @@ fn has_ended(e: &std::io::Error) -> bool {
     e.kind() == ErrorKind::NotFound || e.raw_os_error() == Some(nix::libc::ESRCH)
 }
 
-/// The descendants of this process by the host's numbers (`proc_tid_children(5)`), itself left out.
-fn descendants() -> std::io::Result<Vec<u32>> {
+/// The descendants of this process by the host's numbers (`proc_tid_children(5)`), itself left out; no more are looked for when there are `most`.
+fn descendants(most: u64) -> std::io::Result<Vec<u32>> {
     let own = std::fs::read_link("/proc/self")?;
     let own: u32 = own.to_str().and_then(|own| own.parse().ok()).ok_or(ErrorKind::InvalidData)?;
     let mut found = children(own)?;
     let mut at = 0;
-    while let Some(pid) = found.get(at) {
+    while let Some(pid) = found.get(at).filter(|_| (found.len() as u64) < most) {
         let below = match children(*pid) {
             Err(e) if has_ended(&e) => Vec::new(),
             below => below?,
@@ -273,14 +287,14 @@ fn children(pid: u32) -> std::io::Result<Vec<u32>> {
 
 /// Whether the descendants of this process can be looked at.
 pub(super) fn can_look_below() -> bool {
-    descendants().is_ok()
+    descendants(1).is_ok()
 }
 
 /// Ends every child of this process, whoever started it, until there is none.
 pub(super) fn end_children() {
     use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
     loop {
-        let Ok(found) = descendants() else { return };
+        let Ok(found) = descendants(u64::MAX) else { return };
         for pid in found.into_iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
             let _ = kill_process(pid, Signal::KILL);
         }
