@@ -222,6 +222,30 @@ pub(super) fn limits() -> Vec<Row> {
             ),
         ),
         row(
+            "a device that says it is full is no disk limit",
+            "with open('/dev/full', 'w') as f:\n    f.write('x')",
+            Raises("No space left on device"),
+            "import os\nprint(os.write(os.open('/tmp/some', os.O_CREAT | os.O_WRONLY), bytes(1 << 20)))",
+            Out("1048576"),
+        ),
+        row(
+            "a full disk that a program only claims is none",
+            "import os, sys\nsys.stderr.write('claimed')\nsys.stderr.flush()\nos.write(4, b'error 21\\nOSError\\n28\\n\\ncall\\nfull')\nos._exit(1)",
+            Raises("claimed"),
+            "import os\nprint(os.fstat(4).st_mode > 0)",
+            Out("True"),
+        ),
+        with(
+            |spec| (spec.limits.cpu, spec.limits.wall) = (Duration::from_secs(1), Duration::from_mins(5)),
+            row(
+                "a program that ends itself as the processor limit would, before that, has not met it",
+                "import os, signal, time\nwhile time.process_time() < 0.6:\n    pass\nos.kill(os.getpid(), signal.SIGXCPU)",
+                Dies(24),
+                "import time\nwhile time.process_time() < 0.6:\n    pass\nprint('well')",
+                Out("well"),
+            ),
+        ),
+        row(
             "no room is set aside without being written",
             &format!(
                 "import ctypes, os\nc = ctypes.CDLL(None, use_errno=True)\nf = os.open('/tmp/r', os.O_CREAT | os.O_RDWR)\nbuffer = ctypes.create_string_buffer(128)\nctypes.memmove(buffer, (ctypes.c_long * 3)(0, 0, 1 << 20), 24)\nr = set()\nfor mode in (0, 1, 3, 8, 16, 17, 32, 64):\n    r.add((c.fallocate(f, mode, ctypes.c_long(0), ctypes.c_long(1 << 20)), ctypes.get_errno()))\nfor number in ({ROOM}):\n    r.add((c.ioctl(f, ctypes.c_ulong(number), buffer), ctypes.get_errno()))\nr.add((c.syscall(469, f, b'', buffer, ctypes.c_long(24), ctypes.c_long(0x1000)), ctypes.get_errno()))\nprint(sorted(r), os.fstat(f).st_blocks)"

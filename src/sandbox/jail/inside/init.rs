@@ -115,6 +115,9 @@ pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
         watch =
             watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), order.kind.limits.disk, site.is_none());
     }
+    let place = |inside: &str| site.map_or_else(|| inside.into(), |site| site.path(order, inside));
+    let roots = order.kind.roots.iter().filter(|root| root.writable).map(|root| place(&format!("/roots/{}", root.name)));
+    let watch = watch.within(roots.chain([place("/tmp"), place("/dev/shm")]).collect());
     match site {
         Some(site) => watch.below(site.scratch.clone(), order.kind.ground.shares_processes() && site.others > 0),
         None => watch,
@@ -273,12 +276,13 @@ pub(super) fn attend(
         }
     }
     watch.last_look();
+    end.is_full = end.exit != Some(0) && watch.is_full();
     if reach == Reach::All {
         kill_all();
         while let Ok(Some(_)) = rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::empty())) {}
     }
     if end.stopped.is_none() && end.signal.is_some() {
-        end.stopped = by_signal(order, &end);
+        end.stopped = by_signal(order, &end, watch.cpu_ms());
     }
     if let (Program::Joined(..), Ok(used)) = (program, nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)) {
         let millis = |time: nix::sys::time::TimeVal| (time.tv_sec() * 1000 + time.tv_usec() / 1000).unsigned_abs();
@@ -332,13 +336,12 @@ pub(super) fn speaks(channel: &OwnedFd) -> bool {
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(1)
 }
 
-/// A signal that only a limit sends.
-fn by_signal(order: &Order, end: &End) -> Option<(Limit, String)> {
+/// A signal that only a limit sends, `seen` being the processor time that the watch saw. A program may send itself any signal.
+fn by_signal(order: &Order, end: &End, seen: u64) -> Option<(Limit, String)> {
     let used = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN).ok()?;
     let millis = |time: nix::sys::time::TimeVal| (time.tv_sec() * 1000 + time.tv_usec() / 1000).unsigned_abs();
-    let used = u128::from(millis(used.user_time()) + millis(used.system_time()) + end.usage.cpu_ms);
-    // A program may send itself any signal. The bound is kept by ticks, and on a machine that is shared they run ahead of what was used.
-    let is_spent = used * 2 >= order.kind.limits.cpu.as_millis().max(1000);
+    let used = (millis(used.user_time()) + millis(used.system_time()) + end.usage.cpu_ms).max(seen);
+    let is_spent = u128::from(used) >= order.kind.limits.cpu.as_millis();
     // The second is that of the hard limit, for a program that ignores the first.
     let sent = matches!(end.signal, Some(nix::libc::SIGXCPU | nix::libc::SIGKILL));
     (sent && is_spent).then(|| (Limit::Cpu, format!("signal {} after {used} ms of processor time", end.signal.unwrap_or_default())))

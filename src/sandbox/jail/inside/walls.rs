@@ -31,8 +31,10 @@ fn within(resource: Resource, bound: u64) -> u64 {
     getrlimit(resource).map_or(bound, |(_, hard)| bound.min(hard))
 }
 
+/// Twice the limit, which the watch holds over all processes: the kernel counts this bound by ticks, and on a machine that is shared they run ahead
+/// of what was used.
 fn seconds(limits: &Limits) -> u64 {
-    limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1)
+    limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1).saturating_mul(2)
 }
 
 /// The same bounds as lines `number bound`, for a process that is to take them on itself, in a jail that waited; the hard bound of processor
