@@ -51,12 +51,13 @@ impl Folder {
 
     /// Opens the folders below `state` to read them, making nothing.
     /// # Errors
-    /// `Fault::Absent` where `state` is not there, else `Fault::Folder`.
+    /// `Fault::Absent` where none of them is there, else `Fault::Folder`.
     pub(crate) fn existing(state: &Path) -> Result<Self, Fault> {
-        // A copy of the log alone has no heads and no keys: they are looked for in `audit`, where nothing has their names.
-        let is_gone = |fault: &Fault| matches!(fault, Fault::Folder { source: Errno::NOENT, .. });
+        // A missing folder is looked for in another one, where nothing has the names that it would hold.
         Self::open(state, &|parent, name| {
-            open_folder(parent, name).or_else(|fault| if is_gone(&fault) { open_folder(parent, "audit") } else { Err(fault) })
+            let named = [name, "audit", "heads", "keys"].into_iter().map(|name| open_folder(parent, name));
+            let mut there = named.skip_while(|folder| matches!(folder, Err(Fault::Folder { source: Errno::NOENT, .. })));
+            there.next().unwrap_or(Err(Fault::Absent))
         })
     }
 

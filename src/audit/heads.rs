@@ -75,7 +75,8 @@ pub(crate) fn lazy<'k>(keys: &'k LazyKeys, folder: &Folder) -> Result<&'k Keys, 
     Ok(keys.get_or_init(|| loaded))
 }
 
-/// A signed statement: this file has at least this many records, and this is the hash of the last.
+/// A signed statement: this file has at least this many records, and this is the hash of the last. The first head of a file is signed before its
+/// first record; its size is 0, and it names no record of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Head {
@@ -95,7 +96,7 @@ impl Head {
     pub(crate) fn read(folder: &Folder, id: &str, key: Option<&str>) -> Result<Option<Self>, &'static str> {
         match folder.read(Place::Heads, &name(id)) {
             Ok(file) => match text(file).map_err(|_| "its signed head cannot be read")?.as_str() {
-                // A loss of power can leave it empty; whoever could empty it could as well remove it.
+                // A loss of power can leave it empty. So can a hand, so it vouches for nothing.
                 "" => Ok(None),
                 text => Self::from_text(text, id, key).map(Some),
             },
@@ -122,15 +123,26 @@ impl Head {
         verified.map_err(|_| "the signature of its head is wrong").map(|()| head)
     }
 
+    /// Whether it names a record of its file.
+    pub(crate) const fn names_a_record(&self) -> bool {
+        self.size > 0
+    }
+
     /// What is signed, in the manner of a checkpoint: origin, place, size, hash, time, a line each.
     fn note(&self) -> String {
         format!("toolgate audit head v1\n{}\n{}\n{}\n{}\n{}\n", self.file, self.seq, self.size, self.hash, self.ts)
     }
 }
 
-/// The verifying key of this installation, if it has one.
-pub(crate) fn public(folder: &Folder) -> Option<String> {
-    read(folder).ok().map(|keys| keys.public())
+/// The verifying key of this installation. `Ok(None)`: it has no keys.
+/// # Errors
+/// `Fault::Folder`, `Fault::Key`.
+pub(crate) fn public(folder: &Folder) -> Result<Option<String>, Fault> {
+    match read(folder) {
+        Ok(keys) => Ok(Some(keys.public())),
+        Err(Fault::Folder { source: Errno::NOENT, .. }) => Ok(None),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// The key of this installation's keyed hashes, where it has one.
@@ -175,4 +187,5 @@ fn text(file: std::fs::File) -> std::io::Result<String> {
     std::io::read_to_string(file.take(4096))
 }
 
-const KEYS: &str = "audit.keys";
+/// The file of the keys.
+pub(crate) const KEYS: &str = "audit.keys";

@@ -111,6 +111,9 @@ fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Fo
         Ok(Some(head)) if head.seq > scanned.last.seq.saturating_add(u64::from(matches!(scanned.rest, Rest::Unended(_)))) => {
             Some("it ends before its signed head")
         }
+        // A head is signed before the first record. To sign the file now would vouch for whatever was done to it.
+        Ok(None) => Some("it has no signed head"),
+        Err(why) => Some(why),
         _ if is_broken(&mut reader, scanned.good, scanned.rest) => Some("a record in its middle is not what its hash says"),
         _ => None,
     };

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use super::chain::{Chain, Receipt};
 use super::fault::Fault;
 use super::folder::{self, Folder, Lock, Place};
+use super::heads;
 use super::hex;
 use super::medium::Medium;
 use super::record::Event;
@@ -55,7 +56,8 @@ pub(crate) fn create(folder: &Folder, id: &str, wrap: &Wrap) -> Result<Chain, Fa
 
 /// Throws away a file in which nothing was written.
 pub(crate) fn discard(folder: &Folder, id: &str) {
-    // What cannot be removed now is found empty, and removed, by the next start.
+    // The head first: a head names a file that must be there. What cannot be removed now is found empty, and removed, by the next start.
+    let _ = folder.remove(Place::Heads, &heads::name(id));
     let _ = folder.remove(Place::Audit, &name(id));
     let _ = folder.remove(Place::Audit, &marker(id));
 }

@@ -57,7 +57,7 @@ pub(crate) struct Writer {
 }
 
 impl Shared {
-    /// The keys of this installation: read, or made, when they are first needed, so that a start does not wait for the disk.
+    /// The keys of this installation: read, or made at its first start.
     /// # Errors
     /// `Fault::Folder`, `Fault::Key`.
     pub(crate) fn keys(&self) -> Result<&Keys, Fault> {
@@ -171,6 +171,14 @@ impl Shared {
             Ok(mut writer) => Ok(action(&mut writer)),
             Err(_) => Err(Fault::Write { source: Errno::NOTRECOVERABLE }),
         }
+    }
+
+    /// Signs that the file `id` has begun, before its first record: a file with records and without a head has lost it. `after`: the record that
+    /// its first one follows.
+    /// # Errors
+    /// `Fault::Folder`, `Fault::Key`.
+    pub(super) fn sign_first(&self, id: &str, after: Receipt) -> Result<(), Fault> {
+        self.keys()?.sign(&self.folder, id, after, 0, (self.clock)(), Sync::Handed)
     }
 
     /// Signs where the file `id` ends, for now. Whether that was done.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 
-use super::chain::Chain;
+use super::chain::{Chain, Receipt};
 use super::fault::Fault;
 use super::folder::Place;
 use super::record::{Event, Record};
@@ -28,6 +28,13 @@ impl Shared {
             } else if spare::give_when_full(&self.folder) || spare::take(&self.folder, spare::WHOLE) == Err(Fault::Full) {
                 self.state.store(FULL, Ordering::Release);
             }
+            match self.sign_first(&writer.chain.id, writer.chain.last) {
+                Err(fault) if fault.is_no_room() => {
+                    spare::give(&self.folder, 0);
+                    self.sign_first(&writer.chain.id, writer.chain.last)?;
+                }
+                signed => signed?,
+            }
             let mut extra = opened(&writer.chain.id);
             extra.insert("pid".to_owned(), json!(std::process::id()));
             extra.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
@@ -49,7 +56,7 @@ impl Shared {
     pub(super) fn rotate(&self, writer: &mut Writer) -> Result<(), Fault> {
         let number = writer.number.saturating_add(1);
         let id = segment::id_of(&writer.chain.id, number);
-        let Some(mut next) = self.next_file(&id)? else { return Ok(()) };
+        let Some(mut next) = self.next_file(&id, writer.chain.last)? else { return Ok(()) };
         let extra = [("next".to_owned(), json!(id))].into_iter().collect();
         let end = writer.chain.finish((self.clock)(), Event::LogRotated, extra)?;
         self.commit.reached(end.seq);
@@ -66,11 +73,13 @@ impl Shared {
     }
 
     /// The file to go on in. `None`: not now; the old one goes on, with its reserve.
-    fn next_file(&self, id: &str) -> Result<Option<Chain>, Fault> {
+    fn next_file(&self, id: &str, after: Receipt) -> Result<Option<Chain>, Fault> {
         match segment::create(&self.folder, id, &self.wrap) {
             Ok(mut next) => {
-                if next.keep_reserve(FIRST_ROOM).is_ok() {
-                    return Ok(Some(next));
+                match next.keep_reserve(FIRST_ROOM).and_then(|()| self.sign_first(id, after)) {
+                    Ok(()) => return Ok(Some(next)),
+                    Err(fault) if !fault.is_no_room() => return Err(fault),
+                    Err(_) => {}
                 }
                 // INVARIANT: its lock is held until its names are gone, so nobody who looks for dead files can remove a later file of that name.
                 segment::discard(&self.folder, id);

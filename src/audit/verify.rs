@@ -50,6 +50,13 @@ pub struct FileReport {
     pub broken: Option<Broken>,
 }
 
+impl FileReport {
+    /// A file that should be there as another than it is.
+    fn faulty(name: String, why: &str) -> Self {
+        Self { name, first_seq: None, last_seq: 0, records: 0, live: false, signed_seq: None, broken: broken(1, why) }
+    }
+}
+
 /// Where a file is broken first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Broken {
@@ -61,15 +68,19 @@ pub struct Broken {
 
 /// Verifies every file below `state`. `key`: the verifying key of the heads as 64 hexadecimal digits; without it, the key in the state directory.
 /// # Errors
-/// `Fault::Folder` where there is no log to read.
+/// `Fault::Absent` where nothing tells of a log, `Fault::Folder` where it cannot be read.
 pub fn verify(state: &Path, key: Option<&str>) -> Result<Report, Fault> {
     let folder = Folder::existing(state)?;
-    let own_key = if key.is_none() { heads::public(&folder) } else { None };
+    let (own_key, key_fault) = match heads::public(&folder) {
+        Ok(own_key) => (own_key, "there are no keys to check its heads with"),
+        Err(_) => (None, "it holds no keys to check the heads with"),
+    };
     // Servers start, write and stop meanwhile. A file is there before its head is, so the heads are listed first: the file of a listed head is missing
     // only where it was taken away.
     let with_head = heads::ids(&folder)?;
     let listed = folder.names(Place::Audit)?;
-    let mut check = Check::new(&folder, key.or(own_key.as_deref()));
+    let key = key.or(own_key.as_deref());
+    let mut check = Check::new(&folder, key);
     for id in with_head {
         check.links.entry(id).or_default();
     }
@@ -84,6 +95,17 @@ pub fn verify(state: &Path, key: Option<&str>) -> Result<Report, Fault> {
         next.extend(check.links.keys().filter(|id| !seen.contains(*id) && folder.exists(Place::Audit, &segment::name(id))).cloned());
     }
     check.missing(&mut files);
+    // At its first start a server makes the keys while its file is empty.
+    if key.is_none() && files.iter().any(|file| file.records > 0) && !matches!(heads::public(&folder), Ok(Some(_))) {
+        files.push(FileReport::faulty(heads::KEYS.to_owned(), key_fault));
+    }
+    if files.is_empty() {
+        // The keys are made after the first file of a log, and the newest file is never removed for its age.
+        if own_key.is_none() {
+            return Err(Fault::Absent);
+        }
+        files.push(FileReport::faulty("*.jsonl".to_owned(), "every file of the log is gone: its keys tell that there was one"));
+    }
     files.sort_by(|one, other| one.name.cmp(&other.name));
     let records = files.iter().map(|file| file.records).sum();
     Ok(Report { files, records })
@@ -157,6 +179,7 @@ impl<'a> Check<'a> {
             Ok(head) => (head, None),
             Err(why) => (None, Some(why)),
         };
+        let head = head.filter(Head::names_a_record);
         report.signed_seq = head.as_ref().map(|head| head.seq);
         let mut said = self.links.remove(id).unwrap_or_default();
         let mut contradicted: Option<u64> = None;
@@ -206,6 +229,8 @@ impl<'a> Check<'a> {
             broken(next, why)
         } else if let Some(why) = head_fault {
             broken(next, why)
+        } else if scanned.records > 0 && !self.has_head(id) {
+            broken(report.first_seq.unwrap_or(1), "its signed head is gone: one is signed before the first record")
         } else if cut() {
             broken(next, "the file ends before a record that its signed head or another chain names")
         } else if scanned.records == 0 && !live {
@@ -219,6 +244,11 @@ impl<'a> Check<'a> {
             None
         };
         Some(report)
+    }
+
+    /// Whether a file has a head of this installation. Read anew: the file may have been empty before.
+    fn has_head(&self, id: &str) -> bool {
+        matches!(Head::read(self.folder, id, self.key), Ok(Some(_)))
     }
 
     /// Whether the head of a file vouches for its last record. Read anew: the file may have been recovered since.
@@ -246,19 +276,11 @@ impl<'a> Check<'a> {
 
     /// Files that others name and that are not there, and chains that do not begin with their first record.
     fn missing(self, files: &mut Vec<FileReport>) {
-        for id in self.links.into_keys() {
-            if !self.expired.contains_key(&id) {
-                let broken = broken(1, "the file is missing: its signed head or another chain names it");
-                let live = false;
-                files.push(FileReport {
-                    name: segment::name(&id),
-                    first_seq: None,
-                    last_seq: 0,
-                    records: 0,
-                    live,
-                    signed_seq: None,
-                    broken,
-                });
+        for (id, said) in self.links {
+            // A file in which nothing was written is thrown away, its head first.
+            let is_discarded = said.is_empty() && !self.folder.exists(Place::Heads, &heads::name(&id));
+            if !self.expired.contains_key(&id) && !is_discarded {
+                files.push(FileReport::faulty(segment::name(&id), "the file is missing: its signed head or another chain names it"));
             }
         }
         for (id, (first, follows)) in self.orphans {

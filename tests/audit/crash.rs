@@ -35,6 +35,7 @@ fn a_log_cut_at_any_byte_is_recovered_and_loses_no_whole_record() {
     let file = files(copy.path()).remove(0);
     let whole = fs::read(&file).unwrap();
     let marker = file.with_extension("live");
+    let head = state.path().join("heads").join(file.with_extension("head").file_name().unwrap());
     for cut in 0..=whole.len() {
         fs::write(&file, &whole[..cut]).unwrap();
         fs::write(&marker, "").unwrap();
@@ -53,6 +54,8 @@ fn a_log_cut_at_any_byte_is_recovered_and_loses_no_whole_record() {
             fs::remove_file(other).unwrap();
         }
         fs::remove_dir_all(copy.path().join("heads")).unwrap();
+        fs::create_dir(copy.path().join("heads")).unwrap();
+        fs::copy(&head, copy.path().join("heads").join(head.file_name().unwrap())).unwrap();
     }
 }
 
@@ -90,7 +93,6 @@ fn a_crash_between_two_files_is_recovered() {
     // As if the new file had been made, and the process had died before its first record.
     fs::write(&both[1], "").unwrap();
     fs::write(both[0].with_extension("live"), "").unwrap();
-    fs::remove_dir_all(copy.path().join("heads")).unwrap();
     open(copy.path()).close().unwrap();
     assert_eq!(broken(copy.path()), None);
     assert!(!both[1].exists());

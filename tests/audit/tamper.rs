@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
-use toolgate::audit::{Event, Fault, Record, Settings, Sync, verify};
+use toolgate::audit::{Event, Fault, Log, Record, Settings, Sync, verify};
 
 use crate::support::{broken, clock, crashed, files, finish, open, scratch, start};
 
@@ -123,6 +123,82 @@ fn a_chain_that_has_ended_without_a_head_for_its_last_record_is_broken() {
     assert_eq!(broken(state.path()), Some(1));
 }
 
+/// Removes the last record of a file.
+fn unclosed(file: &Path) {
+    edit(file, |lines| drop(lines.pop()));
+    fs::write(file.with_extension("live"), "").unwrap();
+}
+
+#[test]
+fn an_ended_chain_that_is_made_to_look_alive_is_broken_and_no_later_start_signs_it() {
+    let heads = |state: &Path| fs::read_dir(state.join("heads")).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let ways: [(&str, fn(&Path)); 4] = [
+        ("removed", |head| fs::remove_file(head).unwrap()),
+        ("emptied", |head| fs::write(head, "").unwrap()),
+        ("no head", |head| fs::write(head, "{}").unwrap()),
+        ("of another key", |head| {
+            let (other, _) = closed();
+            let foreign = fs::read_dir(other.path().join("heads")).unwrap().next().unwrap().unwrap().path();
+            let (ours, theirs) = (head.file_stem().unwrap().to_str().unwrap(), foreign.file_stem().unwrap().to_str().unwrap());
+            fs::write(head, fs::read_to_string(&foreign).unwrap().replace(theirs, ours)).unwrap();
+        }),
+    ];
+    for (name, change) in ways {
+        let (state, file) = closed();
+        unclosed(&file);
+        change(&heads(state.path())[0]);
+        assert!(broken(state.path()).is_some(), "{name}");
+        open(state.path()).close().unwrap();
+        assert!(broken(state.path()).is_some(), "{name}: the next start has signed it");
+    }
+}
+
+#[test]
+fn a_log_whose_files_are_gone_is_broken_as_long_as_anything_tells_of_it() {
+    let empty = |folder: PathBuf| fs::read_dir(folder).unwrap().for_each(|entry| fs::remove_file(entry.unwrap().path()).unwrap());
+    let (state, _) = closed();
+    let state = state.path();
+    let keys = fs::read(state.join("keys/audit.keys")).unwrap();
+    fs::remove_dir_all(state.join("audit")).unwrap();
+    assert_eq!(broken(state), Some(1), "the heads tell of it");
+    fs::remove_dir_all(state.join("keys")).unwrap();
+    assert_eq!(broken(state), Some(1), "the heads tell of it, without keys too");
+    fs::create_dir(state.join("keys")).unwrap();
+    fs::write(state.join("keys/audit.keys"), keys).unwrap();
+    empty(state.join("heads"));
+    assert_eq!(broken(state), Some(1), "the keys tell of it");
+    fs::create_dir(state.join("audit")).unwrap();
+    assert_eq!(broken(state), Some(1), "the keys tell of it, whatever folders are laid beside them");
+    fs::remove_dir_all(state.join("heads")).unwrap();
+    assert_eq!(broken(state), Some(1));
+    // Where nothing tells of a log, there was none.
+    let bare = scratch();
+    assert_eq!(verify(bare.path(), None), Err(Fault::Absent));
+    fs::create_dir(bare.path().join("counts")).unwrap();
+    assert_eq!(verify(bare.path(), None), Err(Fault::Absent));
+}
+
+#[test]
+fn a_log_without_the_keys_of_its_heads_is_whole_for_none() {
+    for text in [None, Some(""), Some("sign 00\nhash 00\n"), Some("\u{0}\u{1}")] {
+        let (state, _) = closed();
+        let public = fs::read_dir(state.path().join("heads")).unwrap().next().unwrap().unwrap().path();
+        let head: serde_json::Value = serde_json::from_str(&fs::read_to_string(public).unwrap()).unwrap();
+        let keys = state.path().join("keys/audit.keys");
+        match text {
+            None => fs::remove_file(&keys).unwrap(),
+            Some(text) => fs::write(&keys, text).unwrap(),
+        }
+        assert_eq!(broken(state.path()), Some(1), "{text:?}");
+        // A key that is named takes their place.
+        let named = verify(state.path(), head["key"].as_str()).unwrap();
+        assert_eq!(named.broken(), None, "{text:?}");
+        if text.is_some() {
+            assert_eq!(Log::open(state.path(), Settings::default(), clock()).err(), Some(Fault::Key { name: "audit.keys" }));
+        }
+    }
+}
+
 #[test]
 fn a_log_is_whole_while_servers_start_write_and_stop() {
     let state = scratch();
@@ -204,7 +280,7 @@ fn a_head_of_another_key_or_another_file_is_refused() {
 fn a_removed_middle_file_of_a_chain_is_noticed_and_an_expired_one_is_not() {
     let state = scratch();
     let settings = |keep| Settings { rotate: toolgate::model::Bytes::kib(4), keep, ..Settings::default() };
-    let log = toolgate::audit::Log::open(state.path(), settings(std::time::Duration::MAX), clock()).unwrap();
+    let log = Log::open(state.path(), settings(std::time::Duration::MAX), clock()).unwrap();
     while files(state.path()).len() < 4 {
         start(&log, "c1", Sync::Handed);
     }
@@ -214,7 +290,7 @@ fn a_removed_middle_file_of_a_chain_is_noticed_and_an_expired_one_is_not() {
     assert!(broken(copy.path()).is_some());
     let before = files(state.path());
     let later = std::sync::Arc::new(|| "2099-01-01T00:00:00Z".parse().unwrap());
-    let log = toolgate::audit::Log::open(state.path(), settings(std::time::Duration::from_hours(24)), later).unwrap();
+    let log = Log::open(state.path(), settings(std::time::Duration::from_hours(24)), later).unwrap();
     // The first durable record waits for the removal, which the same sync sets off.
     start(&log, "c2", Sync::Durable);
     log.close().unwrap();
