@@ -1,10 +1,13 @@
 //! Floor 6: the way of one call, top to bottom. Each stage hands the next a value that only it can make.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use tracing::Instrument;
 
+use crate::audit::counts::Counted;
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known};
 use crate::gate::{Admitted, Asker, Case, Door, Granted, Settled};
@@ -26,7 +29,8 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
         Err(refusal) => return Entry::impossible(refusal),
     };
     let (span, begun) = (told::span(house, &entry, &call), Instant::now());
-    match walk(house, &door, &mut entry, &call, asker, stage).instrument(span.clone()).await {
+    let mut counted = Counted::default();
+    match walk(house, &door, &mut entry, &call, asker, stage, &mut counted).instrument(span.clone()).await {
         Ok(Turn::Answer(filtered, status)) => {
             told::answered(&span, &filtered, status, begun.elapsed());
             entry.close(filtered, status)
@@ -37,6 +41,11 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
         }
         Err(End { refusal, status }) => {
             told::refused(&span, &refusal, status, begun.elapsed());
+            if refusal.code == Code::RateLimited
+                && let Err(fault) = counted.take_back()
+            {
+                tracing::warn!(%fault, "a call that a rate refused stays counted");
+            }
             door.learn(&entry, &call, &refusal, status);
             entry.refuse(refusal, status)
         }
@@ -72,12 +81,22 @@ impl From<Failure> for End {
     }
 }
 
-async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, asker: &dyn Asker, stage: Stage) -> Result<Turn, End> {
+/// `taken`: the call as it is counted, as long as it may be taken back.
+async fn walk(
+    house: &House,
+    door: &Door,
+    entry: &mut Entry,
+    call: &ToolCall,
+    asker: &dyn Asker,
+    stage: Stage,
+    taken: &mut Counted,
+) -> Result<Turn, End> {
     // 3, 4. Which tool, and may this caller use it now? The call is counted, whatever it holds, unless it repeats one that was.
     let tool = house.tool(&call.tool);
     let mut brought = door.brought(call, asker);
     let awaited = door.is_awaited(brought.as_ref(), call);
-    let Admitted { capability, mut reservation } = door.admit(call, tool.map(Tool::spec), awaited)?;
+    let Admitted { capability, mut reservation, counted } = door.admit(call, tool.map(Tool::spec), awaited)?;
+    *taken = counted;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
 
     // 5. Arguments become an action, or a refusal that names the argument. Pure.
@@ -129,13 +148,20 @@ async fn walk(house: &House, door: &Door, entry: &mut Entry, call: &ToolCall, as
     let grant = granted.grant.clone();
     let carried = granted.decision.carried.clone();
     door.contacts(&call.caller.session, screened.url.as_ref());
+    let sent = Arc::clone(&granted.permit.terms().sent);
     reservation.begin();
     let output = match execute(house, door, tool, &capability, granted, stage).await {
         Ok(output) => output,
         Err(end) => {
-            // What was cut off in the middle stays charged as reserved: nobody knows how far it came.
+            let sent = sent.load(Ordering::Relaxed);
+            if sent > 0 {
+                // Another host has answered it already.
+                *taken = Counted::default();
+            }
             if end.status == Status::Error {
-                reservation.settle_failed();
+                reservation.settle_failed(sent)
+            } else {
+                reservation.settle_cut(sent)
             }
             return Err(end);
         }

@@ -1,12 +1,12 @@
 //! Stage 4: may this caller use this tool now? The call is counted, whatever it holds and whatever becomes of it; one that is refused for its
-//! rate is not, or a client that tries again too early would never pass again.
+//! rate is not, or a client that tries again too early would never pass again: neither here nor where it turns out later, before anything is sent.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 use super::door::Door;
 use super::rates::{self, Reservation, millis, uncounted};
-use crate::audit::counts::{self, Window};
+use crate::audit::counts::{self, Counted, Window};
 use crate::audit::{Entry, Event, Status};
 use crate::model::{Bytes, Refusal, ToolCall, ToolSpec};
 use crate::policy::{self, Capability, Moment, State};
@@ -18,6 +18,8 @@ pub struct Admitted {
     pub capability: Capability,
     /// What is reserved of the budgets for it.
     pub reservation: Reservation,
+    /// The call as it is counted; nothing where it repeats one that was.
+    pub counted: Counted,
 }
 
 impl Door {
@@ -27,16 +29,18 @@ impl Door {
         let caller = &call.caller;
         let profile = caller.profile.as_deref();
         let kept = &self.shared.counts;
-        let (mut calls, mut tool_calls) = (Vec::new(), Vec::new());
+        let (mut calls, mut tool_calls, mut call_counted) = (Vec::new(), Vec::new(), Counted::default());
         if !repeats {
             let key = |tool: &str| format!("{}\0{}\0{tool}", caller.principal, profile.unwrap_or_default());
             let (all, windows) = (key(""), rates::windows_of_profile(&self.manifest, profile));
             let of_tool = spec.map(|spec| (key(spec.name), rates::windows_of_tool(&self.manifest, spec.name)));
             let counted = match of_tool.filter(|(_, windows)| !windows.is_empty()) {
-                Some((tool, of_tool)) => kept.call([(&*all, &*windows), (&*tool, &*of_tool)]).map(Into::into),
-                None => kept.call([(&*all, &*windows)]).map(|[calls]| (calls, Vec::new())),
+                Some((tool, of_tool)) => {
+                    kept.call([(&*all, &*windows), (&*tool, &*of_tool)]).map(|([calls, of_tool], counted)| (calls, of_tool, counted))
+                }
+                None => kept.call([(&*all, &*windows)]).map(|([calls], counted)| (calls, Vec::new(), counted)),
             };
-            (calls, tool_calls) = counted.map_err(|fault| uncounted(&fault))?;
+            (calls, tool_calls, call_counted) = counted.map_err(|fault| uncounted(&fault))?;
         }
         let ask = rates::ask(&self.manifest, profile, call);
         let standing = kept.reserve(&caller.principal, &ask).map_err(|fault| uncounted(&fault))?;
@@ -67,7 +71,7 @@ impl Door {
                 capability.max_file_size = capability.max_file_size.min(Bytes(reservation.write()));
             }
         }
-        Ok(Admitted { capability, reservation })
+        Ok(Admitted { capability, reservation, counted: call_counted })
     }
 
     /// Takes note of how a call was refused: enough refusals that only a probe meets, within a time, suspend the caller: on standard input

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use super::rates;
@@ -33,6 +34,8 @@ pub struct Terms {
     pub cpu: Duration,
     /// The only hosts that a redirect may lead to, where any other would have to be asked for first.
     pub hosts: Option<Arc<[String]>>,
+    /// Bytes of what is reserved for sending that have left so far, also where the call fails in the end.
+    pub sent: Arc<AtomicU64>,
 }
 
 impl Terms {
@@ -121,6 +124,7 @@ impl Terms {
             timeout: Duration::from_secs(10),
             cpu: Duration::from_secs(10),
             hosts: None,
+            sent: Arc::default(),
         }
     }
 }

@@ -140,10 +140,15 @@ impl Reservation {
         self.replace([written, sent, cpu_ms]);
     }
 
-    /// The call failed before it changed anything; what it sent is sent.
-    pub fn settle_failed(mut self) {
-        let [_, sent, _] = self.reserved;
+    /// The call failed before it changed anything, and `sent` bytes had left.
+    pub fn settle_failed(mut self, sent: u64) {
         self.replace([0, sent, 0]);
+    }
+
+    /// The call was cut off in the middle, when `sent` bytes had left; what it wrote and computed is not known.
+    pub fn settle_cut(mut self, sent: u64) {
+        let [written, _, cpu_ms] = self.reserved;
+        self.replace([written, sent, cpu_ms]);
     }
 
     fn replace(&mut self, used: [u64; BUDGETS]) {
@@ -177,7 +182,7 @@ impl Meter {
             return Ok(());
         }
         let key = format!("{principal}\0host\0{}", host.to_ascii_lowercase());
-        let [ages] = self.0.call([(&key, &windows)]).map_err(|fault| uncounted(&fault))?;
+        let ([ages], _) = self.0.call([(&key, &windows)]).map_err(|fault| uncounted(&fault))?;
         let (now, times) = moments(&ages);
         for (most, span, unit) in limits {
             let Some(most) = most else { continue };
@@ -189,6 +194,13 @@ impl Meter {
         Ok(())
     }
 
+    /// Gives back what was charged for bytes that never left.
+    pub fn give_back(&self, principal: &str, bytes: u64) {
+        if let Err(fault) = self.0.settle(principal, [0, bytes, 0], [0; BUDGETS]) {
+            tracing::error!(%fault, "a charge could not be taken back");
+        }
+    }
+
     /// Charges bytes that are sent outside any call's own account, e.g. by a program through the gateway, or where a redirect leads; `most` is
     /// what the caller may send in any hour.
     /// # Errors  `quota` where the budget does not hold them: then they must not be sent. `audit_unavailable`.
@@ -197,9 +209,7 @@ impl Meter {
         let standing = self.0.reserve(principal, &ask).map_err(|fault| uncounted(&fault))?;
         let [_, reserved, _] = standing.reserved;
         if reserved < bytes {
-            if let Err(fault) = self.0.settle(principal, standing.reserved, [0; BUDGETS]) {
-                tracing::error!(%fault, "a charge could not be taken back");
-            }
+            self.give_back(principal, reserved);
             let message = format!("the budget of {} in any hour (egress_per_hour) is used up", Bytes(most));
             return Err(Refusal::new(Code::Quota, message).rule("limits.egress_per_hour").hint("send less, or wait"));
         }

@@ -291,6 +291,7 @@ impl Door {
             timeout: capability.timeout,
             cpu: capability.cpu,
             hosts: self.hosts(case),
+            sent: std::sync::Arc::default(),
         };
         let permit = Permit::new(case.action.clone(), case.opened.to_vec(), case.facts.addresses.clone(), terms.into());
         let decision = audit::Decision {

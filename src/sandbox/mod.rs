@@ -134,6 +134,7 @@ impl Sandbox {
             overflow: Overflow::Refuse,
             hosts: None,
             upload: Bytes(0),
+            sent: Arc::default(),
         };
         let page = self.egress.fetch(request, &CancellationToken::new()).await?;
         if page.status != 200 {

@@ -133,6 +133,7 @@ impl Room {
             timeout: manifest.python.timeout,
             cpu: manifest.python.cpu,
             hosts: None,
+            sent: Arc::default(),
             manifest,
         });
         let nothing = RunPython { code: "pass".to_owned(), session: None, stdin: String::new(), timeout_s: None, fresh: false };

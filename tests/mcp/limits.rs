@@ -184,12 +184,7 @@ fn site() -> (u16, Arc<AtomicUsize>) {
 fn what_leaves_in_headers_urls_and_redirects_is_charged_like_a_body() {
     for (path, header, at_least) in [("/", 8_000, 0), ("/", 300, 300), ("/again", 700, 700), (&*format!("/{}", "x".repeat(3_000)), 0, 0)] {
         let (port, heard) = site();
-        let home = Home::new(Policy { limits: "egress_per_hour = \"2 KiB\"", ..Policy::default() });
-        let network = format!(
-            "allowed_schemes = [\"http\"]\nrobots = \"ignore\"\nmax_redirects = 10\ninternal = [\"127.0.0.1:{port}\"]\nallowed_domains = [\"nowhere.invalid\"]"
-        );
-        let text = home.read("tools.toml").replace("allowed_domains = [\"nowhere.invalid\"]", &network);
-        std::fs::write(home.manifest(), text).unwrap();
+        let home = reaching(port, "robots = \"ignore\"", "rate_limit_per_minute = 500\negress_per_hour = \"2 KiB\"");
         let mut server = Server::start(&home);
         let mut arguments = json!({"url": format!("http://127.0.0.1:{port}{path}")});
         if header > 0 {
@@ -207,15 +202,107 @@ fn what_leaves_in_headers_urls_and_redirects_is_charged_like_a_body() {
     }
 }
 
+/// A home whose manifest lets `fetch` reach the port, with the keys of `[network]` and `[limits]`.
+fn reaching(port: u16, network: &str, limits: &'static str) -> Home {
+    let home = home(limits);
+    let opened = format!(
+        "allowed_schemes = [\"http\"]\nmax_redirects = 10\ninternal = [\"127.0.0.1:{port}\"]\nallowed_domains = [\"nowhere.invalid\"]\n{network}"
+    );
+    let text = home.read("tools.toml").replace("allowed_domains = [\"nowhere.invalid\"]", &opened);
+    std::fs::write(home.manifest(), text).unwrap();
+    home
+}
+
+fn fetch(port: u16, path: &str, header: usize) -> Value {
+    json!({"name": "fetch", "arguments": {"url": format!("http://127.0.0.1:{port}{path}"), "headers": {"accept": "y".repeat(header)}}})
+}
+
+#[test]
+fn a_fetch_that_its_hosts_rate_refuses_is_no_call() {
+    let (port, _) = site();
+    let home = reaching(port, "robots = \"ignore\"\nrate_limit_per_minute = 2", "rate_limit_per_minute = 4\negress_per_hour = \"4 KiB\"");
+    let mut server = Server::start(&home);
+    for _ in 0..2 {
+        assert!(went_well(&server.stateless("tools/call", &fetch(port, "/", 1))));
+    }
+    for _ in 0..10 {
+        let refused = server.stateless("tools/call", &fetch(port, "/", 1_000));
+        assert_eq!(code(&refused), "rate_limited", "{refused}");
+        assert_eq!(refused["result"]["structuredContent"]["rule"], "network.rate_limit_per_minute", "{refused}");
+    }
+    // Two of the four calls are left for others, and no more than two.
+    assert!(went_well(&server.stateless("tools/call", &read())));
+    assert!(went_well(&server.stateless("tools/call", &read())));
+    let refused = server.stateless("tools/call", &read());
+    assert_eq!(code(&refused), "rate_limited", "{refused}");
+    home.verify();
+}
+
+#[test]
+fn a_redirect_that_a_rate_refuses_has_been_a_call_for_what_was_sent() {
+    let (port, _) = site();
+    let home = reaching(port, "robots = \"ignore\"\nrate_limit_per_minute = 3", "rate_limit_per_minute = 2");
+    let mut server = Server::start(&home);
+    assert_eq!(code(&server.stateless("tools/call", &fetch(port, "/again", 1))), "rate_limited");
+    assert!(went_well(&server.stateless("tools/call", &read())));
+    assert_eq!(code(&server.stateless("tools/call", &read())), "rate_limited");
+}
+
+#[test]
+fn what_never_left_is_not_charged() {
+    // Nothing listens where this listener was.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let home = reaching(closed, "robots = \"ignore\"", "rate_limit_per_minute = 500\negress_per_hour = \"2 KiB\"");
+    let mut server = Server::start(&home);
+    for _ in 0..5 {
+        assert_eq!(code(&server.stateless("tools/call", &fetch(closed, "/", 1_500))), "fetch_failed");
+    }
+    home.verify();
+}
+
+#[test]
+fn what_was_sent_to_a_site_that_answers_nothing_is_charged() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let _ = stream.unwrap().read(&mut [0; 4096]);
+        }
+    });
+    let home = reaching(port, "robots = \"ignore\"", "rate_limit_per_minute = 500\negress_per_hour = \"4 KiB\"");
+    let mut server = Server::start(&home);
+    let codes: Vec<String> = (0..5).map(|_| code(&server.stateless("tools/call", &fetch(port, "/", 1_500))).to_owned()).collect();
+    assert_eq!(codes, ["fetch_failed", "fetch_failed", "quota", "quota", "quota"]);
+}
+
+#[test]
+fn what_is_asked_of_robots_is_charged() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 4096];
+            counted.fetch_add(stream.read(&mut request).unwrap_or(0), Ordering::SeqCst);
+            let answer = "HTTP/1.1 302 Found\r\nLocation: /robots.txt\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    let home = reaching(port, "", "rate_limit_per_minute = 500\negress_per_hour = \"1 KiB\"");
+    let mut server = Server::start(&home);
+    let refused = server.stateless("tools/call", &fetch(port, "/", 1));
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    let heard = heard.load(Ordering::SeqCst);
+    assert!((1..=1024).contains(&heard), "{heard} bytes left through a budget of 1 KiB");
+    assert_eq!(code(&server.stateless("tools/call", &fetch(port, "/", 700))), "quota", "they are charged after the call as well");
+}
+
 #[test]
 fn an_ordinary_fetch_passes_a_small_budget() {
     let (port, heard) = site();
-    let home = Home::new(Policy { limits: "egress_per_hour = \"2 KiB\"", ..Policy::default() });
-    let network = format!(
-        "allowed_schemes = [\"http\"]\nrobots = \"ignore\"\ninternal = [\"127.0.0.1:{port}\"]\nallowed_domains = [\"nowhere.invalid\"]"
-    );
-    let text = home.read("tools.toml").replace("allowed_domains = [\"nowhere.invalid\"]", &network);
-    std::fs::write(home.manifest(), text).unwrap();
+    let home = reaching(port, "robots = \"ignore\"", "rate_limit_per_minute = 500\negress_per_hour = \"2 KiB\"");
     let mut server = Server::start(&home);
     for n in 0..5 {
         let fetch = json!({"name": "fetch", "arguments": {"url": format!("http://127.0.0.1:{port}/{n}")}});

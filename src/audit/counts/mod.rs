@@ -22,7 +22,7 @@ use super::StateDir;
 use super::hex;
 use account::Account;
 pub use account::{Ask, BUDGETS, Standing};
-use ring::Ring;
+use ring::{Mark, Ring};
 use shelf::Shelf;
 pub use ticks::{Tick, Ticks};
 
@@ -36,6 +36,18 @@ pub struct Window {
     pub most: u64,
     /// The span.
     pub span: Millis,
+}
+
+/// A call as it was counted; dropped, it stays counted.
+#[derive(Debug, Default)]
+pub struct Counted(Vec<(Arc<Ring>, Mark)>);
+
+impl Counted {
+    /// The call is counted no more.
+    /// # Errors  When that cannot be kept; then it stays counted.
+    pub fn take_back(self) -> io::Result<()> {
+        self.0.into_iter().try_for_each(|(ring, mark)| ring.take_back(mark))
+    }
 }
 
 /// All counts of one state folder.
@@ -88,12 +100,13 @@ impl Counts {
     }
 
     /// Counts a call under all keys where it fits the windows of all, else under none: a call that is refused for its rate takes no place from
-    /// the next. Gives for each key how long ago earlier calls were, where they fill one of its windows.
+    /// the next. Gives for each key how long ago earlier calls were, where they fill one of its windows, and what was counted.
     /// # Errors  When it cannot be counted; then it must not be made.
-    pub fn call<const N: usize>(&self, keys: [(&str, &[Window]); N]) -> io::Result<[Vec<Millis>; N]> {
+    pub fn call<const N: usize>(&self, keys: [(&str, &[Window]); N]) -> io::Result<([Vec<Millis>; N], Counted)> {
         let rings = keys.iter().map(|(key, windows)| Ok((self.ring(key)?, *windows))).collect::<io::Result<Vec<_>>>()?;
-        let (_, mut ages) = Ring::count(&self.ticks, &rings)?;
-        Ok(std::array::from_fn(|at| ages.get_mut(at).map(std::mem::take).unwrap_or_default()))
+        let (marks, mut ages) = Ring::count(&self.ticks, &rings)?;
+        let counted = Counted(rings.into_iter().map(|(ring, _)| ring).zip(marks.unwrap_or_default()).collect());
+        Ok((std::array::from_fn(|at| ages.get_mut(at).map(std::mem::take).unwrap_or_default()), counted))
     }
 
     /// Counts something where it fits a window, and gives how long it must wait where it does not; then it is not counted.
@@ -101,7 +114,7 @@ impl Counts {
     pub fn take(&self, key: &str, window: Window) -> io::Result<Option<Millis>> {
         let (counted, ages) = Ring::count(&self.ticks, &[(self.ring(key)?, &[window])])?;
         let age = ages.iter().flatten().next().copied().unwrap_or(0);
-        Ok((!counted).then(|| window.span.saturating_sub(age)))
+        Ok(counted.is_none().then(|| window.span.saturating_sub(age)))
     }
 
     fn ring(&self, key: &str) -> io::Result<Arc<Ring>> {

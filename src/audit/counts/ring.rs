@@ -33,6 +33,13 @@ struct Head {
     tied: Tied,
 }
 
+/// When a call was counted, and how long neighbours share a slot with it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    at: Millis,
+    grain: Millis,
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     at: Millis,
@@ -45,12 +52,13 @@ impl Ring {
         Held::open(folder, name).map(Self)
     }
 
-    /// Counts a call now in all rings where it fits the windows of all, else in none. Gives whether it was counted and, for each ring, ages of
-    /// calls that fill the windows it does not fit into: as many as each window holds, all as old as the one whose end makes room.
+    /// Counts a call now in all rings where it fits the windows of all, else in none. Gives the call's mark in each ring, where it was counted.
+    /// Gives as well, for each ring, the ages of the earlier calls that fill a window: as many as the window holds, all with the age of the call
+    /// that leaves the window first.
     ///
     /// INVARIANT: a call that counts in two rings names them in the same order: each is locked while the next is.
-    pub(super) fn count(ticks: &Ticks, rings: &[(Arc<Self>, &[Window])]) -> io::Result<(bool, Vec<Vec<Millis>>)> {
-        let Some(((ring, windows), further)) = rings.split_first() else { return Ok((true, Vec::new())) };
+    pub(super) fn count(ticks: &Ticks, rings: &[(Arc<Self>, &[Window])]) -> io::Result<(Option<Vec<Mark>>, Vec<Vec<Millis>>)> {
+        let Some(((ring, windows), further)) = rings.split_first() else { return Ok((Some(Vec::new()), Vec::new())) };
         ring.0.alone(|file| {
             let mut head = read_head(file)?;
             let tied = (head.tied.boot, head.tied.offset);
@@ -64,9 +72,11 @@ impl Ring {
                 }
             }
             let fits = full.is_empty() && windows.iter().all(|window| window.most > 0);
-            let (counted, mut all) = if fits { Self::count(ticks, further)? } else { (false, vec![Vec::new(); further.len()]) };
-            if counted {
-                append(file, &mut head, now, grain(windows))?;
+            let (mut counted, mut all) = if fits { Self::count(ticks, further)? } else { (None, vec![Vec::new(); further.len()]) };
+            if let Some(marks) = &mut counted {
+                let mark = Mark { at: now, grain: grain(windows) };
+                append(file, &mut head, mark)?;
+                marks.insert(0, mark);
             } else if tied != (head.tied.boot, head.tied.offset) {
                 // Else the time since a restart of the machine would begin again with each look.
                 write_head(file, &head)?;
@@ -78,6 +88,45 @@ impl Ring {
             }
             all.insert(0, ages);
             Ok((counted, all))
+        })
+    }
+
+    /// Takes back the call of this mark. A death in the middle leaves a ring that counts it still: the calls after it move one slot down, the
+    /// earliest first, and the heads say last that there is one less.
+    pub(super) fn take_back(&self, Mark { at, grain }: Mark) -> io::Result<()> {
+        self.0.alone(|file| {
+            let mut head = read_head(file)?;
+            let (lowest, mut first) = (head.slots.saturating_sub(SLOTS), head.slots);
+            // From the newest slot back to the one that holds the call.
+            let mut later = Vec::new();
+            let before = loop {
+                let Some(index) = first.checked_sub(1).filter(|index| *index >= lowest) else { break (first == 0).then_some(0) };
+                let slot = read_slot(file, index)?;
+                if slot.at < at || slot.number == 0 {
+                    break Some(slot.number);
+                }
+                later.push(slot);
+                first = index;
+            };
+            // A call that later ones have overwritten stays counted.
+            let (Some(before), Some(holds)) = (before, later.last()) else { return Ok(()) };
+            if holds.at / grain != at / grain {
+                return Ok(());
+            }
+            let is_alone = before + 1 >= holds.number;
+            for (index, slot) in (first..).zip(later.iter().rev().skip(usize::from(is_alone))) {
+                write_slot(file, index, Slot { number: slot.number - 1, ..*slot })?;
+            }
+            if is_alone {
+                head.slots -= 1;
+                // Else a damaged head would be made up from it.
+                write_slot(file, head.slots, Slot::default())?;
+            }
+            head.calls -= 1;
+            head.latest = head.slots.checked_sub(1).map_or(Ok(0), |newest| read_slot(file, newest).map(|slot| slot.at))?;
+            write_head(file, &head)?;
+            // The other place holds the head that counts more until now.
+            write_head_at(file, &Head { calls: head.calls.saturating_sub(1), ..head }, head.calls + 1)
         })
     }
 }
@@ -110,14 +159,14 @@ fn nth_last(file: Content<'_>, head: &Head, most: u64) -> io::Result<Option<Mill
     Ok(Some(if found.number >= wanted { found.at.min(head.latest) } else { head.latest }))
 }
 
-fn append(file: Content<'_>, head: &mut Head, now: Millis, grain: Millis) -> io::Result<()> {
-    let shares = head.slots > 0 && head.latest / grain == now / grain;
+fn append(file: Content<'_>, head: &mut Head, Mark { at, grain }: Mark) -> io::Result<()> {
+    let shares = head.slots > 0 && head.latest / grain == at / grain;
     if !shares {
         head.slots += 1;
     }
     head.calls += 1;
-    head.latest = now;
-    write_slot(file, head.slots - 1, Slot { at: now, number: head.calls })?;
+    head.latest = at;
+    write_slot(file, head.slots - 1, Slot { at, number: head.calls })?;
     write_head(file, head)
 }
 
@@ -143,10 +192,15 @@ fn write_slot(file: Content<'_>, index: u64, slot: Slot) -> io::Result<()> {
 }
 
 fn write_head(file: Content<'_>, head: &Head) -> io::Result<()> {
+    write_head_at(file, head, head.calls)
+}
+
+/// Writes a head to one of the two places, in turn.
+fn write_head_at(file: Content<'_>, head: &Head, place: u64) -> io::Result<()> {
     let Head { slots, calls, latest, tied: Tied { boot, offset, newest } } = *head;
     let told = [MAGIC, slots, calls, latest, boot, offset, newest];
     let whole = [MAGIC, slots, calls, latest, boot, offset, newest, sum(told)];
-    file.write(calls % 2 * HEAD, &bytes::<8, 64>(whole))
+    file.write(place % 2 * HEAD, &bytes::<8, 64>(whole))
 }
 
 fn read_head(file: Content<'_>) -> io::Result<Head> {

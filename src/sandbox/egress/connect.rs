@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes as Buffer, Incoming};
+use hyper::body::{Body as _, Bytes as Buffer, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
@@ -26,7 +26,7 @@ use tokio_rustls::TlsConnector;
 
 use super::body::{Decoder, Read};
 use super::dial::dial;
-use super::head::{Guard, Stream};
+use super::head::{self, Guard, Stream};
 use super::request::{Hop, Outgoing, Overflow, Page};
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Scheme};
 use crate::policy::proxy::UpstreamProxy;
@@ -42,6 +42,11 @@ pub(super) struct Connector {
 
 /// A request as it goes out.
 pub(super) type Request = hyper::Request<Full<Buffer>>;
+
+/// Bytes of a request as it goes out, head and body.
+pub(super) fn size(request: &Request) -> u64 {
+    head::size(request) + request.body().size_hint().exact().unwrap_or(0)
+}
 
 /// An answer whose body is not read yet.
 #[derive(Debug)]
@@ -66,7 +71,8 @@ impl Connector {
         Self { connect, user_agent, tls: OnceLock::new() }
     }
 
-    /// Sends to `addresses` and to nothing else, through the proxy of the manifest where it names one.
+    /// Sends to `addresses` and to nothing else, through the proxy of the manifest where it names one. `sent`: the bytes that left; from the moment
+    /// that the connection stands all of them, until an exchange that failed tells how many did.
     pub(super) async fn send(
         &self,
         url: &HttpUrl,
@@ -74,11 +80,14 @@ impl Connector {
         addresses: &[IpAddr],
         proxy: Option<&UpstreamProxy>,
         patience: Duration,
+        sent: &AtomicU64,
     ) -> Result<Sent, Failure> {
         let opened = timeout(self.connect, self.open(url, addresses, proxy)).await;
         let slow = |what: &str| Failure::new(Code::Timeout, format!("`{}` took too long to {what}", url.origin()));
         let (stream, address) = opened.map_err(|_| slow("connect"))?.map_err(|fault| failed(url, &fault))?;
-        let (stream, head_is_read) = Guard::new(stream);
+        let size = size(&request);
+        sent.store(size, Ordering::Relaxed);
+        let (stream, progress) = Guard::new(stream);
         let exchange = async {
             let (mut sender, connection) =
                 http1::Builder::new().max_headers(100).max_buf_size(BUFFER).handshake(TokioIo::new(stream)).await?;
@@ -89,8 +98,11 @@ impl Connector {
             let response = sender.send_request(request).await?;
             Ok::<_, hyper::Error>((response, running))
         };
-        let (response, running) = timeout(patience, exchange).await.map_err(|_| slow("answer"))?.map_err(|fault| failed(url, &fault))?;
-        head_is_read.store(true, Ordering::Relaxed);
+        let (response, running) = timeout(patience, exchange).await.map_err(|_| slow("answer"))?.map_err(|fault| {
+            sent.store(size.min(progress.sent.load(Ordering::Relaxed)), Ordering::Relaxed);
+            failed(url, &fault)
+        })?;
+        progress.head_is_read.store(true, Ordering::Relaxed);
         let head: usize = response.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
         if head > HEAD_LIMIT {
             return Err(Failure::new(Code::ResponseTooLarge, format!("`{}` sent more than 64 KiB of headers", url.origin())));

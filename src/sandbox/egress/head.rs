@@ -4,7 +4,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -23,27 +23,36 @@ const FRAMING: usize = 38;
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Counts what is read until the head is.
+/// Counts what is sent, and what is read until the head is.
 pub(super) struct Guard {
     inner: Box<dyn Stream>,
     read: usize,
-    head_is_read: Arc<AtomicBool>,
+    progress: Arc<Progress>,
+}
+
+/// How far an exchange has come.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// The head of the answer has been read.
+    pub(super) head_is_read: AtomicBool,
+    /// Bytes of the request that have left.
+    pub(super) sent: AtomicU64,
 }
 
 /// Bytes that may come before the head of the answer has been read; interim answers (RFC 9110, section 15.2) are part of them.
 const MOST: usize = 256 * 1024;
 
 impl Guard {
-    /// A guarded connection, and where to say that the head is read.
-    pub(super) fn new(inner: Box<dyn Stream>) -> (Self, Arc<AtomicBool>) {
-        let head_is_read = Arc::new(AtomicBool::new(false));
-        (Self { inner, read: 0, head_is_read: Arc::clone(&head_is_read) }, head_is_read)
+    /// A guarded connection, and how far it has come.
+    pub(super) fn new(inner: Box<dyn Stream>) -> (Self, Arc<Progress>) {
+        let progress = Arc::<Progress>::default();
+        (Self { inner, read: 0, progress: Arc::clone(&progress) }, progress)
     }
 }
 
 impl AsyncRead for Guard {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.read > MOST && !self.head_is_read.load(Ordering::Relaxed) {
+        if self.read > MOST && !self.progress.head_is_read.load(Ordering::Relaxed) {
             return Poll::Ready(Err(io::Error::other("its answer does not begin")));
         }
         let before = buffer.filled().len();
@@ -55,7 +64,11 @@ impl AsyncRead for Guard {
 
 impl AsyncWrite for Guard {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(context, bytes)
+        let polled = Pin::new(&mut self.inner).poll_write(context, bytes);
+        if let Poll::Ready(Ok(written)) = &polled {
+            self.progress.sent.fetch_add(*written as u64, Ordering::Relaxed);
+        }
+        polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

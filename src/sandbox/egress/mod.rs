@@ -22,6 +22,7 @@ mod verb;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::Semaphore;
@@ -38,7 +39,7 @@ use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Refusal};
 use crate::policy::network::{NetworkRules, Robots, judge_addresses, judge_redirect, judge_url};
 use crate::policy::request::{Method, judge_header};
 use crate::policy::secret::judge_secrets;
-use connect::{Connector, Sent};
+use connect::{Connector, Request, Sent};
 use request::Outgoing;
 use robots::Trouble;
 use stored::Known;
@@ -180,12 +181,23 @@ impl Egress {
         }
     }
 
-    /// Charges what goes where a redirect leads; the first exchange is on the call's own account.
-    fn charge(&self, caller: &str, upload: Bytes, bytes: u64) -> Result<(), Refusal> {
-        match &self.watch {
-            Some(watch) if !caller.is_empty() => watch.meter.send(caller, upload, bytes),
-            _ => Ok(()),
+    /// Sends a request that is on no call's own account: it is charged before it is sent, and what did not leave is given back.
+    async fn send_charged(&self, payer: &Payer<'_>, request: Request, to: To<'_>) -> Result<Sent, Denied> {
+        let meter = self.watch.as_ref().filter(|_| !payer.caller.is_empty()).map(|watch| &watch.meter);
+        let (size, sent) = (connect::size(&request), AtomicU64::new(0));
+        if let Some(meter) = meter {
+            meter.send(payer.caller, payer.upload, size)?;
         }
+        let done = self.send(request, to, &sent).await;
+        let unsent = size.saturating_sub(sent.into_inner());
+        if let (Some(meter), 1..) = (meter, unsent) {
+            meter.give_back(payer.caller, unsent);
+        }
+        Ok(done?)
+    }
+
+    async fn send(&self, request: Request, To { rules, url, addresses }: To<'_>, sent: &AtomicU64) -> Result<Sent, Failure> {
+        self.connector.send(url, request, addresses, rules.proxy.as_ref(), self.settings.headers, sent).await
     }
 
     /// Sends one request and follows its redirects, each judged anew. Ends at the deadline, or at once when `cancel` is; dropping the future
@@ -220,7 +232,8 @@ impl Egress {
             judge_header(name, value)?;
         }
         let rules = Arc::clone(&request.rules);
-        let (caller, upload) = (request.principal.clone(), request.upload);
+        let (caller, first) = (request.principal.clone(), Arc::clone(&request.sent));
+        let payer = Payer { caller: &caller, upload: request.upload };
         let limit = request.max_response;
         let overflow = request.overflow;
         let hosts = request.hosts.clone();
@@ -232,7 +245,7 @@ impl Egress {
         for _ in 0..=rules.max_redirects {
             judge_url(&rules, &outgoing.url)?;
             if rules.robots == Robots::Respect {
-                self.ask_robots(&rules, &outgoing.url, hosts.as_deref()).await?;
+                self.ask_robots(&rules, &outgoing.url, hosts.as_deref(), &payer).await?;
             }
             judge_secrets(&rules.secrets, &outgoing.url, outgoing.headers.iter().map(|(_, value)| value))?;
             let addresses = self.judged(&rules, &outgoing.url, &outgoing.pinned).await?;
@@ -249,11 +262,8 @@ impl Egress {
             let exchange = async |headers: &[(String, String)], is_reserved: bool| {
                 self.count(&caller, &rules, &outgoing.url)?;
                 let request = self.connector.request(&outgoing, headers)?;
-                let size = head::size(&request) + outgoing.body.as_ref().map_or(0, Vec::len) as u64;
-                if !is_reserved {
-                    self.charge(&caller, upload, size)?;
-                }
-                let sent = self.connector.send(&outgoing.url, request, &addresses, rules.proxy.as_ref(), self.settings.headers).await?;
+                let (size, to) = (connect::size(&request), To { rules: &rules, url: &outgoing.url, addresses: &addresses });
+                let sent = if is_reserved { self.send(request, to, &first).await? } else { self.send_charged(&payer, request, to).await? };
                 Ok::<(Sent, u64), Denied>((sent, size))
             };
             let (mut sent, size) = exchange(&[headers.clone(), conditions.clone()].concat(), hops.is_empty()).await?;
@@ -329,18 +339,18 @@ impl Egress {
     }
 
     /// One judged connection and one exchange over it.
-    async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Sent, Denied> {
+    async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing, payer: &Payer<'_>) -> Result<Sent, Denied> {
         let addresses = self.judged(rules, &outgoing.url, &outgoing.pinned).await?;
         let request = self.connector.request(outgoing, &outgoing.headers)?;
-        Ok(self.connector.send(&outgoing.url, request, &addresses, rules.proxy.as_ref(), self.settings.headers).await?)
+        self.send_charged(payer, request, To { rules, url: &outgoing.url, addresses: &addresses }).await
     }
 
     /// Asks the site's `robots.txt`, once an hour and origin, over the same judged way; with `hosts`, at no other host than these.
-    async fn ask_robots(&self, rules: &NetworkRules, url: &HttpUrl, hosts: Option<&[String]>) -> Result<(), Denied> {
+    async fn ask_robots(&self, rules: &NetworkRules, url: &HttpUrl, hosts: Option<&[String]>, payer: &Payer<'_>) -> Result<(), Denied> {
         if let Some(known) = self.robots.get(url) {
             return known.judge(url);
         }
-        let read = timeout(self.settings.robots, self.read_robots(rules, url, hosts)).await;
+        let read = timeout(self.settings.robots, self.read_robots(rules, url, hosts, payer)).await;
         let robots = match read.unwrap_or(Err(Trouble::Unreachable)) {
             Ok(robots) => robots,
             // The site itself cannot be reached or may not be: that is the answer, not that its robots.txt is missing.
@@ -352,13 +362,24 @@ impl Egress {
         robots.judge(url)
     }
 
-    async fn read_robots(&self, rules: &NetworkRules, url: &HttpUrl, hosts: Option<&[String]>) -> Result<Arc<robots::Robots>, Trouble> {
+    async fn read_robots(
+        &self,
+        rules: &NetworkRules,
+        url: &HttpUrl,
+        hosts: Option<&[String]>,
+        payer: &Payer<'_>,
+    ) -> Result<Arc<robots::Robots>, Trouble> {
         let first = url.join("/robots.txt").map_err(|_| Trouble::Unreachable)?;
         let mut outgoing = Outgoing::plain(&first);
         // RFC 9309 section 2.3.1.2: at least five redirects are followed.
         for hop in 0..=rules.max_redirects.max(5) {
-            let sent =
-                self.hop(rules, &outgoing).await.map_err(|denied| if hop == 0 { Trouble::Site(denied) } else { Trouble::Unreachable })?;
+            // What the caller's budget does not hold says nothing about the site.
+            let of_site = |denied: Denied| match denied.refusal().code {
+                Code::Quota | Code::AuditUnavailable => Trouble::Site(denied),
+                _ if hop == 0 => Trouble::Site(denied),
+                _ => Trouble::Unreachable,
+            };
+            let sent = self.hop(rules, &outgoing, payer).await.map_err(of_site)?;
             if let Some(location) = sent.location().map_err(|_| Trouble::Unreachable)? {
                 let next = outgoing.url.join(&location).map_err(|_| Trouble::Unreachable)?;
                 judge_redirect(&outgoing.url, &next).map_err(|_| Trouble::Unreachable)?;
@@ -382,6 +403,22 @@ impl Egress {
         // RFC 9309 section 2.3.1.2: too many redirects count as unavailable, which allows; a loop is more likely broken than meant, so we do not.
         Err(Trouble::Unreachable)
     }
+}
+
+/// On whose account a request is that is on no call's own.
+struct Payer<'a> {
+    /// The principal; empty for the server itself, which pays nothing.
+    caller: &'a str,
+    /// Bytes that it may send in any hour.
+    upload: Bytes,
+}
+
+/// Where a request goes: to these addresses of a URL's host and to nothing else.
+#[derive(Clone, Copy)]
+struct To<'a> {
+    rules: &'a NetworkRules,
+    url: &'a HttpUrl,
+    addresses: &'a [IpAddr],
 }
 
 /// RFC 9309 section 2.5: at least 500 KiB are read.

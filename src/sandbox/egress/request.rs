@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tokio::time::Instant;
 
@@ -39,6 +40,8 @@ pub struct EgressRequest {
     pub overflow: Overflow,
     /// The only hosts a redirect may lead to, where another would have to be asked for.
     pub hosts: Option<Arc<[String]>>,
+    /// Bytes of the first exchange that have left; the whole of it as long as it is not known how far it came.
+    pub sent: Arc<AtomicU64>,
     /// Bytes that the caller may send in any hour. The first exchange is on the call's own account; where a redirect leads is charged as it is sent.
     pub upload: Bytes,
 }

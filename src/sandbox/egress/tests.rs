@@ -112,6 +112,7 @@ pub(super) fn request(url: HttpUrl, rules: NetworkRules) -> EgressRequest {
         overflow: Overflow::Refuse,
         hosts: None,
         upload: Bytes::mib(1),
+        sent: Arc::default(),
     }
 }
 
