@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -121,10 +122,11 @@ impl Tool for Fetch {
                 // Likely a page: who reads it starts while it is on its way.
                 sandbox.prepare_readers();
             }
+            let began = Instant::now();
             let page = sandbox.fetch(permit, &stage.cancel).await?;
             let mut output = match save {
                 Some(save) if page.status < 400 => page::saved(&page, &heavy(true, || sandbox.roots.write(save.of(page.body.clone())))?),
-                _ => page::shown(sandbox, &action, &page, &terms).await?,
+                _ => page::shown(sandbox, &action, &page, &terms, terms.timeout.saturating_sub(began.elapsed())).await?,
             };
             output.bytes_sent = page.bytes_sent;
             if page.status >= 400 {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -28,8 +29,9 @@ pub(super) fn saved(page: &Page, written: &Written) -> Output {
 }
 
 /// The answer of a fetch whose body is shown.
+/// `left`: what is left of the call's time. The reader has a share of it, so that what it has read by then is still answered.
 /// # Errors  `unreadable`, `response_too_large`, `timeout`, `sandbox_unavailable`.
-pub(super) async fn shown(sandbox: &Sandbox, action: &Fetch, page: &Page, terms: &Terms) -> Result<Output, Failure> {
+pub(super) async fn shown(sandbox: &Sandbox, action: &Fetch, page: &Page, terms: &Terms, left: Duration) -> Result<Output, Failure> {
     if action.method == "HEAD" || page.body.is_empty() {
         return Ok(head_of(page));
     }
@@ -37,7 +39,7 @@ pub(super) async fn shown(sandbox: &Sandbox, action: &Fetch, page: &Page, terms:
     let read = async |source| {
         let job =
             Job { source, mode: Mode::Article, content_type: page.content_type.clone(), base: Some(page.final_url.as_str().to_owned()) };
-        sandbox.read(&job, &page.body, terms.timeout).await
+        sandbox.read(&job, &page.body, left * 3 / 4).await
     };
     let article = match (action.format, kind) {
         (Format::Markdown | Format::Text, Kind::Html) => Some(read(Source::Html).await?),
@@ -79,7 +81,11 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
             (_, Links::Footnotes) => reader::footnotes(&article.markdown),
             (_, Links::Inline) => article.markdown,
         };
-        return Ok(Output { unseen, ..page_of(action, page, &text, most, article.truncated, hides, facts) });
+        let missing = article.truncated.then_some(match kind {
+            Kind::Pdf => "[parts of the file could not be read, or not in time; their text is missing]",
+            _ => "[the page is larger than what is read of one page; its end is missing]",
+        });
+        return Ok(Output { unseen, ..page_of(action, page, &text, most, missing, hides, facts) });
     }
     let decoded = || reader::decode(&page.body, page.content_type.as_deref());
     let text = match (action.format, kind) {
@@ -98,7 +104,7 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
         _ => decoded(),
     };
     let unseen = if kind == Kind::Html { reader::hidden_words(&text) } else { String::new() };
-    Ok(Output { unseen, ..page_of(action, page, &text, most, false, hides, facts) })
+    Ok(Output { unseen, ..page_of(action, page, &text, most, None, hides, facts) })
 }
 
 fn head_of(page: &Page) -> Output {
@@ -157,8 +163,16 @@ fn masked<'t>(action: &Fetch, text: &'t str, most: Bytes, hides: bool) -> (Cow<'
     (Cow::Owned(String::from_utf8_lossy(&shown).into_owned()), masks)
 }
 
-/// The asked piece of a text, with how to go on.
-fn page_of(action: &Fetch, page: &Page, text: &str, most: Bytes, cut: bool, hides: bool, mut facts: Map<String, Value>) -> Output {
+/// The asked piece of a text, with how to go on. `missing` says what the text lacks.
+fn page_of(
+    action: &Fetch,
+    page: &Page,
+    text: &str,
+    most: Bytes,
+    missing: Option<&str>,
+    hides: bool,
+    mut facts: Map<String, Value>,
+) -> Output {
     let (text, masks) = masked(action, text, most, hides);
     // A character has at most four bytes in UTF-8, but most have one; the cut below holds the bound in bytes.
     let length = action.max_length.map_or(most.as_usize(), |asked| usize::try_from(asked).unwrap_or(usize::MAX).min(most.as_usize()));
@@ -181,13 +195,13 @@ fn page_of(action: &Fetch, page: &Page, text: &str, most: Bytes, cut: bool, hide
     }
     if page.truncated {
         notes.push("[the response was longer than max_response and its end was not read]".to_owned());
-    } else if cut {
-        notes.push("[the page is larger than what is read of one page; its end is missing]".to_owned());
+    } else if let Some(missing) = missing {
+        notes.push(missing.to_owned());
     }
     if page.status >= 400 {
         notes.push(format!("[the server answered HTTP {}]", page.status));
     }
-    facts.insert("truncated".to_owned(), (piece.next.is_some() || page.truncated || cut).into());
+    facts.insert("truncated".to_owned(), (piece.next.is_some() || page.truncated || missing.is_some()).into());
     if !notes.is_empty() {
         blocks.push(Block::Text { text: notes.join("\n"), origin: Origin::Own });
     }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::client::{Server, manifest, outcome};
+use crate::client::{Server, hurried, manifest, outcome};
 use crate::internet::{Internet, answer};
 
 const OPEN: &str = "any_public = true";
@@ -74,6 +74,53 @@ fn pages_feeds_files_and_pictures_come_back_by_what_they_are() {
         assert_eq!(outcome(&fetch(path, more)), Err("unreadable".to_owned()), "{path}");
     }
     assert_eq!(fetch("/none", json!({}))["isError"], true);
+}
+
+/// A PDF file of two pages: a line, and forms that each draw the next one twice, which no time is enough for.
+fn slow_pdf() -> Vec<u8> {
+    let stream = |head: &str, content: &str| format!("<<{head}/Length {}>>stream\n{content}\nendstream", content.len());
+    let page = |content: u32| {
+        format!(
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Resources<</Font<</F1 7 0 R>>/XObject<</X 8 0 R>>>>/Contents {content} 0 R>>"
+        )
+    };
+    let mut objects = vec![
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>".to_owned(),
+        page(5),
+        page(6),
+        stream("", "BT /F1 12 Tf 1 1 Td (The first page.) Tj ET"),
+        stream("", "/X Do"),
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>".to_owned(),
+    ];
+    let form = |next: u32| format!("/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X {next} 0 R>>>>");
+    objects.extend((9..60).map(|next| stream(&form(next), "/X Do /X Do")));
+    objects.push(stream("/Type/XObject/Subtype/Form/BBox[0 0 9 9]", "q Q"));
+    let mut file = "%PDF-1.5\n".to_owned();
+    let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+    for (number, object) in (1..).zip(&objects) {
+        table.push_str(&format!("{:010} 00000 n \n", file.len()));
+        file.push_str(&format!("{number} 0 obj\n{object}\nendobj\n"));
+    }
+    let at = file.len();
+    (file + &format!("{table}trailer<</Size {}/Root 1 0 R>>\nstartxref\n{at}\n%%EOF\n", objects.len() + 1)).into_bytes()
+}
+
+#[test]
+fn a_file_that_takes_longer_than_its_call_gives_the_pages_before_within_the_call() {
+    let Some(internet) = Internet::new(&[443]) else { return };
+    internet.stage(json!({"site.example": [["93.184.216.34"]]}), |_, stream| {
+        answer(stream, "200 OK", "content-type: application/pdf\r\n", &slow_pdf());
+    });
+    let network = format!("{OPEN}\nrobots = \"ignore\"");
+    let mut server = Server::start(&internet, &hurried(&network).replace("timeout = \"4s\"", "timeout = \"16s\""), &[]);
+    let answer = server.fetch(&json!({"url": "https://site.example/"}));
+    let told = outcome(&answer).unwrap_or_else(|code| panic!("{code}: {answer}"));
+    assert!(
+        told.contains("The first page.") && told.contains("[parts of the file could not be read, or not in time; their text is missing]"),
+        "{told}"
+    );
+    assert_eq!(page_facts(&answer)["truncated"], true);
 }
 
 #[test]
