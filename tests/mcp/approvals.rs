@@ -3,25 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, went_well, with_meta};
+use crate::server::{STATELESS, Server, code, repeat, went_well, with_meta, write};
 
 const NOTES: &str = "first line\nsecond line\nthird line\n";
-
-fn code(answer: &Value) -> &str {
-    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
-}
-
-fn write(content: &str) -> Value {
-    json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": content}})
-}
-
-/// The call again, with the state and what the person said.
-fn repeat(params: &Value, state: &Value, response: &Value) -> Value {
-    let mut params = params.clone();
-    params["requestState"] = state.clone();
-    params["inputResponses"] = json!({"approval": response.clone()});
-    params
-}
 
 fn yes() -> Value {
     json!({"action": "accept", "content": {"decision": "once"}})
@@ -50,11 +34,11 @@ fn a_repeat_with_a_yes_does_what_was_shown_and_only_once() {
     let mut server = Server::start(&home);
     let state = asked(&mut server, &write("new\n"));
     assert_eq!(home.read("project/notes.txt"), NOTES);
-    let done = server.stateless("tools/call", &repeat(&write("new\n"), &state, &yes()));
+    let done = server.stateless("tools/call", &repeat(&write("new\n"), &state, Some(yes())));
     assert!(went_well(&done), "{done}");
     assert_eq!(home.read("project/notes.txt"), "new\n");
     std::fs::write(home.path("project/notes.txt"), NOTES).unwrap();
-    let again = server.stateless("tools/call", &repeat(&write("new\n"), &state, &yes()));
+    let again = server.stateless("tools/call", &repeat(&write("new\n"), &state, Some(yes())));
     assert!(["approval_replayed", "approval_mismatch"].contains(&code(&again)), "{again}");
     assert_eq!(home.read("project/notes.txt"), NOTES);
     server.close();
@@ -69,12 +53,12 @@ fn a_used_yes_stays_used_in_another_process() {
     let answer = first.stateless("tools/call", &delete);
     let state = &answer["result"]["requestState"];
     assert!(state.is_string(), "{answer}");
-    let done = first.stateless("tools/call", &repeat(&delete, state, &yes()));
+    let done = first.stateless("tools/call", &repeat(&delete, state, Some(yes())));
     assert!(went_well(&done), "{done}");
     first.close();
     std::fs::rename(home.path("project/moved.txt"), home.path("project/notes.txt")).unwrap();
     let mut second = Server::start(&home);
-    let again = second.stateless("tools/call", &repeat(&delete, state, &yes()));
+    let again = second.stateless("tools/call", &repeat(&delete, state, Some(yes())));
     assert!(
         again["error"].is_object() || again["result"]["isError"] == true || again["result"]["resultType"] == "input_required",
         "{again}"
@@ -89,11 +73,11 @@ fn a_repeat_with_other_arguments_or_another_tool_does_neither() {
     let home = Home::new(Policy::default());
     let mut server = Server::start(&home);
     let state = asked(&mut server, &write("new\n"));
-    let other = server.stateless("tools/call", &repeat(&write("other\n"), &state, &yes()));
+    let other = server.stateless("tools/call", &repeat(&write("other\n"), &state, Some(yes())));
     assert_eq!(code(&other), "approval_mismatch", "{other}");
     let state = asked(&mut server, &write("new\n"));
     let delete = json!({"name": "delete_file", "arguments": {"path": "project/notes.txt"}});
-    let other = server.stateless("tools/call", &repeat(&delete, &state, &yes()));
+    let other = server.stateless("tools/call", &repeat(&delete, &state, Some(yes())));
     assert_eq!(code(&other), "approval_mismatch", "{other}");
     assert_eq!(home.read("project/notes.txt"), NOTES);
     server.close();
@@ -106,7 +90,7 @@ fn a_file_that_changed_since_it_was_shown_is_not_replaced() {
     let mut server = Server::start(&home);
     let state = asked(&mut server, &write("new\n"));
     std::fs::write(home.path("project/notes.txt"), "somebody else was here\n").unwrap();
-    let answer = server.stateless("tools/call", &repeat(&write("new\n"), &state, &yes()));
+    let answer = server.stateless("tools/call", &repeat(&write("new\n"), &state, Some(yes())));
     assert_eq!(code(&answer), "approval_mismatch", "{answer}");
     assert_eq!(home.read("project/notes.txt"), "somebody else was here\n");
 }
@@ -121,14 +105,14 @@ fn a_state_that_was_changed_or_made_up_opens_nothing() {
     let flipped: String = sealed.char_indices().map(|(at, c)| if at == middle { if c == 'A' { 'B' } else { 'A' } } else { c }).collect();
     let half = sealed.get(..middle).unwrap();
     for forged in [flipped.as_str(), "", "x", half] {
-        let answer = server.stateless("tools/call", &repeat(&write("new\n"), &json!(forged), &yes()));
+        let answer = server.stateless("tools/call", &repeat(&write("new\n"), &json!(forged), Some(yes())));
         assert!(answer["error"]["code"] == -32602 || answer["result"]["isError"] == true, "{forged:?}: {answer}");
         assert_eq!(home.read("project/notes.txt"), NOTES, "{forged:?}");
     }
     // A state sealed with another key: another state folder.
     let elsewhere = Home::new(Policy::default());
     let foreign = asked(&mut Server::start(&elsewhere), &write("new\n"));
-    let answer = server.stateless("tools/call", &repeat(&write("new\n"), &foreign, &yes()));
+    let answer = server.stateless("tools/call", &repeat(&write("new\n"), &foreign, Some(yes())));
     assert!(answer["error"]["code"] == -32602 || answer["result"]["isError"] == true, "{answer}");
     assert_eq!(home.read("project/notes.txt"), NOTES);
 }
@@ -142,7 +126,7 @@ fn of_sixty_four_racing_repeats_one_acts() {
     let mut server = Server::start(&home);
     let append = json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": "+", "mode": "append"}});
     let state = asked(&mut server, &append);
-    let ids: Vec<Value> = (0..64).map(|_| server.ask("tools/call", &with_meta(&repeat(&append, &state, &yes()), STATELESS))).collect();
+    let ids: Vec<Value> = (0..64).map(|_| server.ask("tools/call", &with_meta(&repeat(&append, &state, Some(yes())), STATELESS))).collect();
     let answers: Vec<Value> = ids.iter().map(|id| server.answer(id)).collect();
     let done = answers.iter().filter(|answer| answer["result"].is_object() && answer["result"]["isError"].as_bool() != Some(true)).count();
     assert_eq!(done, 1, "{}", answers.iter().map(code).collect::<Vec<_>>().join(" "));
@@ -169,9 +153,9 @@ fn a_missing_answer_is_asked_for_again_and_an_empty_one_is_a_no() {
         (json!({"action": "ACCEPT", "content": {"decision": "once"}}), "approval_refused"),
     ] {
         let state = asked(&mut server, &write("new\n"));
-        let answer = server.stateless("tools/call", &repeat(&write("new\n"), &state, &response));
+        let answer = server.stateless("tools/call", &repeat(&write("new\n"), &state, Some(response.clone())));
         assert_eq!(code(&answer), expected, "{response}: {answer}");
-        let again = server.stateless("tools/call", &repeat(&write("new\n"), &state, &yes()));
+        let again = server.stateless("tools/call", &repeat(&write("new\n"), &state, Some(yes())));
         assert_eq!(code(&again), "approval_replayed", "a no takes no second answer: {again}");
     }
     assert_eq!(home.read("project/notes.txt"), NOTES);

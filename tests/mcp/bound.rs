@@ -8,29 +8,11 @@ use serde_json::{Value, json};
 use crate::home::{Home, Policy};
 use crate::operator::{OPERATOR, SECRET, approvals, house, the_one};
 use crate::pretenders::{question, reply};
-use crate::server::{STATELESS, Server, went_well, with_meta};
+use crate::server::{STATELESS, Server, code, repeat, went_well, with_meta, write};
 use crate::untrusted;
-
-fn code(answer: &Value) -> &str {
-    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
-}
 
 fn call(tool: &str, arguments: &Value) -> Value {
     json!({"name": tool, "arguments": arguments})
-}
-
-fn write(content: &str) -> Value {
-    call("write_file", &json!({"path": "project/notes.txt", "content": content}))
-}
-
-/// The call again with the state, and with an answer where there is one.
-fn repeat(params: &Value, state: &Value, answer: Option<Value>) -> Value {
-    let mut params = params.clone();
-    params["requestState"] = state.clone();
-    if let Some(answer) = answer {
-        params["inputResponses"] = json!({ "approval": answer });
-    }
-    params
 }
 
 /// The person's yes to what was shown, with the code where there is one.

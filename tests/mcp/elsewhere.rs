@@ -8,13 +8,9 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::home::{BINARY, Home, Policy};
-use crate::server::{Server, hello, went_well};
+use crate::server::{Server, code, hello, went_well};
 
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"\nlevel_3 = \"none\"", limits: "breaker = { then = \"off\" }", python: "" };
-
-fn code(answer: &Value) -> &str {
-    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
-}
 
 /// Every file below a folder, and the folders.
 fn all_below(folder: &Path) -> Vec<PathBuf> {

@@ -6,16 +6,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
-use crate::server::{Guarded, Server, until, went_well};
+use crate::server::{Guarded, Server, code, until, went_well};
 
 fn served() -> (Home, Server) {
     let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
     let server = Server::greeted(&home, "2025-11-25");
     (home, server)
-}
-
-fn code(answer: &Value) -> &str {
-    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
 }
 
 #[test]

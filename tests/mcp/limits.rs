@@ -8,11 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, went_well, with_meta};
-
-fn code(answer: &Value) -> &str {
-    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
-}
+use crate::server::{STATELESS, Server, code, went_well, with_meta};
 
 fn read() -> Value {
     json!({"name": "read_file", "arguments": {"path": "project/notes.txt"}})

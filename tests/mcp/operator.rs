@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, hello, until, went_well, with_meta};
+use crate::server::{STATELESS, Server, code, hello, repeat, until, went_well, with_meta, write};
 
 pub(crate) const OPERATOR: Policy = Policy {
     approvals: "level_2 = \"operator\"\ntimeout = \"20s\"",
@@ -56,14 +56,6 @@ pub(crate) fn house(policy: Policy) -> Home {
     home
 }
 
-fn code(answer: &Value) -> &str {
-    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
-}
-
-fn write(content: &str) -> Value {
-    json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": content}})
-}
-
 /// The call, and the state of its answer that only asks to come back.
 fn asked(server: &mut Server, params: &Value) -> Value {
     let answer = server.stateless("tools/call", params);
@@ -74,12 +66,6 @@ fn asked(server: &mut Server, params: &Value) -> Value {
     result["requestState"].clone()
 }
 
-fn again(params: &Value, state: &Value) -> Value {
-    let mut params = params.clone();
-    params["requestState"] = state.clone();
-    params
-}
-
 #[test]
 fn a_call_of_2026_07_28_comes_back_and_finds_the_operators_answer() {
     let home = house(OPERATOR);
@@ -88,15 +74,15 @@ fn a_call_of_2026_07_28_comes_back_and_finds_the_operators_answer() {
     let id = the_one(&home);
     let shown = approvals(&home, &["show", &id], &[]);
     assert!(said(&shown).contains("Replace project/notes.txt") && said(&shown).contains("+ new"), "{}", said(&shown));
-    let still = server.stateless("tools/call", &again(&write("new\n"), &state));
+    let still = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
     assert_eq!(still["result"]["resultType"], "input_required", "{still}");
     assert_eq!(home.read("project/notes.txt"), NOTES);
     assert!(approvals(&home, &["allow", &id], &[SECRET]).status.success());
-    let done = server.stateless("tools/call", &again(&write("new\n"), &state));
+    let done = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
     assert!(went_well(&done), "{done}");
     assert_eq!(home.read("project/notes.txt"), "new\n");
     assert_eq!(waiting(&home), Vec::<Value>::new());
-    let replayed = server.stateless("tools/call", &again(&write("new\n"), &state));
+    let replayed = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
     assert!(["approval_replayed", "approval_mismatch"].contains(&code(&replayed)), "{replayed}");
     server.close();
     home.verify();
@@ -137,7 +123,7 @@ fn an_operators_no_ends_the_call_and_needs_no_secret() {
     let state = asked(&mut modern, &write("new\n"));
     assert!(approvals(&home, &["deny", &the_one(&home)], &[]).status.success());
     for expected in ["approval_refused", "approval_replayed"] {
-        let answer = modern.stateless("tools/call", &again(&write("new\n"), &state));
+        let answer = modern.stateless("tools/call", &repeat(&write("new\n"), &state, None));
         assert_eq!(code(&answer), expected, "{answer}");
     }
     assert_eq!(home.read("project/notes.txt"), NOTES);
@@ -169,7 +155,7 @@ fn nobody_allows_without_an_operators_own_secret() {
         let out = approvals(&home, &arguments, &lines);
         assert!(!out.status.success(), "{arguments:?}: {}", said(&out));
     }
-    let still = server.stateless("tools/call", &again(&write("new\n"), &state));
+    let still = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
     assert_eq!(still["result"]["resultType"], "input_required", "{still}");
     assert_eq!(home.read("project/notes.txt"), NOTES);
     server.close();
@@ -213,10 +199,10 @@ fn two_persons_means_two_different_operators() {
     assert!(said(&first).contains("1 more operator(s) must agree"), "{}", said(&first));
     let twice = approvals(&home, &["allow", &id, "--as", "ann"], &[SECRET]);
     assert!(!twice.status.success() && said(&twice).contains("already"), "{}", said(&twice));
-    let still = server.stateless("tools/call", &again(&write("new\n"), &state));
+    let still = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
     assert_eq!(still["result"]["resultType"], "input_required", "{still}");
     assert!(approvals(&home, &["allow", &id, "--as", "bob"], &["battery staple"]).status.success());
-    let done = server.stateless("tools/call", &again(&write("new\n"), &state));
+    let done = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
     assert!(went_well(&done), "{done}");
     server.close();
     home.verify();
@@ -243,18 +229,18 @@ fn nobody_is_seconded_by_an_operator_of_their_own_making() {
         let out = approvals(&home, &["allow", &id, "--as", name], &[passphrase]);
         assert!(said(&out).contains("1 more operator(s) must agree"), "{name}: {}", said(&out));
         assert_eq!(said(&out).contains("count as one person"), name != "ann", "{name}: {}", said(&out));
-        let still = server.stateless("tools/call", &again(&write("new\n"), &state));
+        let still = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
         assert_eq!(still["result"]["resultType"], "input_required", "{name}: {still}");
     }
     assert_eq!(waiting(&home)[0]["agreed"], json!(["ann"]));
     // Also when the one who was enrolled is gone again.
     assert!(approvals(&home, &["secret", "remove", "ann2"], &["ann's second"]).status.success());
-    let still = server.stateless("tools/call", &again(&write("new\n"), &state));
+    let still = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
     assert_eq!(still["result"]["resultType"], "input_required", "{still}");
     assert_eq!(home.read("project/notes.txt"), NOTES);
     // One of them is enough to refuse.
     assert!(approvals(&home, &["deny", &id], &[]).status.success());
-    let refused = server.stateless("tools/call", &again(&write("new\n"), &state));
+    let refused = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
     assert_eq!(code(&refused), "approval_refused", "{refused}");
     server.close();
     home.verify();
@@ -276,12 +262,12 @@ fn what_an_operator_allowed_is_compared_anew() {
     let mut server = Server::start(&home);
     let state = asked(&mut server, &write("new\n"));
     assert!(approvals(&home, &["allow", &the_one(&home)], &[SECRET]).status.success());
-    let other = server.stateless("tools/call", &again(&write("other\n"), &state));
+    let other = server.stateless("tools/call", &repeat(&write("other\n"), &state, None));
     assert_eq!(code(&other), "approval_mismatch", "{other}");
     let state = asked(&mut server, &write("new\n"));
     assert!(approvals(&home, &["allow", &the_one(&home)], &[SECRET]).status.success());
     std::fs::write(home.path("project/notes.txt"), "somebody else was here\n").unwrap();
-    let changed = server.stateless("tools/call", &again(&write("new\n"), &state));
+    let changed = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
     assert_eq!(code(&changed), "approval_mismatch", "{changed}");
     assert_eq!(home.read("project/notes.txt"), "somebody else was here\n");
     server.close();
@@ -293,7 +279,7 @@ fn a_client_cannot_answer_what_an_operator_was_asked() {
     let home = house(OPERATOR);
     let mut server = Server::start(&home);
     let state = asked(&mut server, &write("new\n"));
-    let mut params = again(&write("new\n"), &state);
+    let mut params = repeat(&write("new\n"), &state, None);
     params["inputResponses"] = json!({"approval": {"action": "accept", "content": {"decision": "once"}}});
     let answer = server.stateless("tools/call", &params);
     assert_eq!(code(&answer), "approval_wrong_channel", "{answer}");

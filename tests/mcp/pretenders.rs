@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
-use crate::server::{Server, went_well};
+use crate::server::{Server, code, went_well, write};
 
 const QUICK: Policy = Policy {
     approvals: "timeout = \"2s\"",
@@ -13,14 +13,6 @@ const QUICK: Policy = Policy {
     python: "",
 };
 const NOTES: &str = "first line\nsecond line\nthird line\n";
-
-fn code(answer: &Value) -> &str {
-    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
-}
-
-fn write(content: &str) -> Value {
-    json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": content}})
-}
 
 /// The next question of the server.
 pub(crate) fn question(server: &mut Server) -> Value {

@@ -6,11 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, until, went_well, with_meta};
-
-fn code(answer: &Value) -> &str {
-    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
-}
+use crate::server::{STATELESS, Server, code, until, went_well, with_meta};
 
 fn read(path: &str) -> Value {
     json!({"name": "read_file", "arguments": {"path": path}})

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
 use crate::operator::{SECRET, approvals, secret, the_one};
-use crate::server::{Server, hello, went_well};
+use crate::server::{Server, code, hello, went_well};
 
 const FREE: Policy = Policy {
     approvals: "level_2 = \"none\"\nlevel_3 = \"every\"",
@@ -26,10 +26,6 @@ fn reviewed(script: &str, more: &str) -> Home {
     let manifest = std::fs::read_to_string(home.manifest()).unwrap();
     std::fs::write(home.manifest(), manifest + &reviewers).unwrap();
     home
-}
-
-fn code(answer: &Value) -> &str {
-    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
 }
 
 fn write(server: &mut Server, content: &str) -> Value {

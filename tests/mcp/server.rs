@@ -215,6 +215,26 @@ pub(crate) fn with_meta(params: &Value, version: &str) -> Value {
     params
 }
 
+/// A call that changes a file that is there.
+pub(crate) fn write(content: &str) -> Value {
+    json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": content}})
+}
+
+/// The call again with the state of its question, and with an answer where there is one.
+pub(crate) fn repeat(params: &Value, state: &Value, answer: Option<Value>) -> Value {
+    let mut params = params.clone();
+    params["requestState"] = state.clone();
+    if let Some(answer) = answer {
+        params["inputResponses"] = json!({ "approval": answer });
+    }
+    params
+}
+
+/// The code of a refusal; empty where there is none.
+pub(crate) fn code(answer: &Value) -> &str {
+    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
+}
+
 /// The call did what it was asked.
 pub(crate) fn went_well(answer: &Value) -> bool {
     answer["result"].is_object() && answer["result"]["isError"] != true && answer["result"]["resultType"] != "input_required"

@@ -4,24 +4,10 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
 use crate::operator::{OPERATOR, SECRET, approvals, house, said, the_one, waiting};
-use crate::server::{STATELESS, Server, until, went_well, with_meta};
-
-fn code(answer: &Value) -> &str {
-    answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default()
-}
+use crate::server::{STATELESS, Server, code, repeat, until, went_well, with_meta, write};
 
 fn append() -> Value {
     json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": "+", "mode": "append"}})
-}
-
-fn write(content: &str) -> Value {
-    json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": content}})
-}
-
-fn again(params: &Value, state: &Value) -> Value {
-    let mut params = params.clone();
-    params["requestState"] = state.clone();
-    params
 }
 
 #[test]
@@ -29,7 +15,7 @@ fn of_sixty_four_repeats_that_race_for_an_operators_yes_one_acts() {
     let home = house(OPERATOR);
     let mut server = Server::start(&home);
     let state = server.stateless("tools/call", &append())["result"]["requestState"].clone();
-    let ids: Vec<Value> = (0..64).map(|_| server.ask("tools/call", &with_meta(&again(&append(), &state), STATELESS))).collect();
+    let ids: Vec<Value> = (0..64).map(|_| server.ask("tools/call", &with_meta(&repeat(&append(), &state, None), STATELESS))).collect();
     // They wait together; the yes falls among them.
     assert!(approvals(&home, &["allow", &the_one(&home)], &[SECRET]).status.success());
     let answers: Vec<Value> = ids.iter().map(|id| server.answer(id)).collect();
@@ -142,10 +128,10 @@ fn the_queue_is_shared_and_the_state_opens_for_no_other_installation() {
     assert_eq!(waiting(&home).len(), 2, "one list for both servers");
     let id = waiting(&home).into_iter().find(|question| question["text"].as_str().unwrap().contains("+ one")).unwrap();
     assert!(approvals(&home, &["allow", id["id"].as_str().unwrap()], &[SECRET]).status.success());
-    assert!(went_well(&one.stateless("tools/call", &again(&write("one\n"), &state))));
+    assert!(went_well(&one.stateless("tools/call", &repeat(&write("one\n"), &state, None))));
     let elsewhere = house(OPERATOR);
     let mut foreign = Server::start(&elsewhere);
-    let answer = foreign.stateless("tools/call", &again(&write("one\n"), &state));
+    let answer = foreign.stateless("tools/call", &repeat(&write("one\n"), &state, None));
     assert_eq!(code(&answer), "approval_mismatch", "{answer}");
     // A server that was killed leaves a dead socket, and the rest go on.
     one.signal("-KILL");
