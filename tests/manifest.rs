@@ -1,13 +1,14 @@
 //! The loader of `tools.toml`: what it refuses, all at once and with places; what a missing key means.
 #![expect(clippy::expect_used, clippy::string_slice, reason = "a test may stop at what should not be")]
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate::manifest::{self, Fault, Manifest, Mode, RootMode};
-use toolgate::model::{Bytes, Level};
+use toolgate::model::{Bytes, Inside, Level};
 use toolgate::tools;
 
 fn parse(text: &str) -> Result<Manifest, Vec<String>> {
@@ -209,6 +210,10 @@ fn a_manifest_as_json_is_read_by_the_same_rules() {
             json!({"version": 1, "profiles": {"p": {}}, "clients": {"token": [{"name": "a".repeat(201), "sha256": "00", "profile": "p"}]}}),
             "200",
         ),
+        (
+            json!({"version": 1, "profiles": {"p": {}}, "clients": {"token": [{"name": "a\u{200b}", "sha256": "00", "profile": "p"}]}}),
+            "not shown",
+        ),
         (json!({"version": 1, "profiles": {"a\0b": {}}}), "control character"),
         (issuer("x", "https://id.example/keys"), "no issuer"),
         (issuer("http://id.example", "https://id.example/keys"), "no issuer"),
@@ -231,6 +236,14 @@ fn a_manifest_as_json_is_read_by_the_same_rules() {
         (json!({"version": 1, "audit": {"redact": ["haeders.cookie"]}}), "no argument"),
         (json!({"version": 1, "audit": {"redact": ["headers."]}}), "no argument"),
         (json!({"version": 1, "audit": {"redact": [""]}}), "no argument"),
+        (json!({"version": 1, "audit": {"hash_args": ["edits.new_txt"]}}), "did you mean `edits.new_text`"),
+        (json!({"version": 1, "audit": {"redact": ["edits.password"]}}), "no argument"),
+        (json!({"version": 1, "audit": {"redact": ["path.token"]}}), "no argument"),
+        (json!({"version": 1, "audit": {"hash_args": ["Content.x"]}}), "no argument"),
+        (with_claims(json!({"": "x"})), "a claim has a name"),
+        (with_claims(json!({" ": "x"})), "a claim has a name"),
+        (with_claims(json!({"role": []})), "no value"),
+        (with_rule("algorithms", json!([])), "the list is empty"),
         (json!({"version": 1, "tools": {"read_file": {"remember": "envelope"}}}), "envelope"),
         (json!({"version": 1, "tools": {"fetch": {"allowed_arguments": {"method": []}}}}), "empty"),
         (json!({"version": 1, "tools": {"fetch": {"allowed_arguments": {"max_length": {"min": 3, "max": 2}}}}}), "greater"),
@@ -243,6 +256,16 @@ fn a_manifest_as_json_is_read_by_the_same_rules() {
         let told = json_faults(&broken);
         assert!(told.iter().any(|fault| fault.contains(word)), "{broken} {told:?}");
     }
+}
+
+fn with_rule(key: &str, value: Value) -> Value {
+    let mut manifest = issuer("https://id.example", "https://id.example/keys");
+    manifest["clients"]["oauth"][0][key] = value;
+    manifest
+}
+
+fn with_claims(claims: Value) -> Value {
+    with_rule("claims", claims)
 }
 
 fn issuer(issuer: &str, jwks: &str) -> Value {
@@ -261,6 +284,26 @@ fn names_that_exist_are_taken_and_those_inside_an_argument_are_looked_for_by_the
     assert_eq!(manifest::parse_json(&again, tools::specs()).unwrap().audit, usual, "the defaults exist");
     for ordinary in ["https://id.example/realms/a", "http://localhost:8080/realms/a", "http://127.0.0.1:1", "https://id.example/"] {
         assert!(manifest::parse_json(&issuer(ordinary, "keys.json"), tools::specs()).is_ok(), "{ordinary}");
+    }
+}
+
+#[test]
+fn names_inside_an_argument_are_those_that_its_schema_has() {
+    for tool in tools::all() {
+        let schema = Value::Object(tool.card().input_schema);
+        for (argument, inside) in tool.spec().inside {
+            let own = &schema["properties"][argument];
+            let fields = own["items"]["properties"].as_object().or(own["properties"].as_object());
+            let names = fields.map(|fields| fields.keys().map(String::as_str).collect::<BTreeSet<_>>());
+            match inside {
+                Inside::Names(written) => assert_eq!(names, Some(written.iter().copied().collect()), "{argument}"),
+                Inside::Free => assert_eq!(names, None, "{argument}"),
+            }
+        }
+        for (name, argument) in schema["properties"].as_object().unwrap() {
+            let has_fields = argument["items"]["properties"].is_object() || argument["properties"].is_object();
+            assert!(!has_fields || tool.spec().inside.iter().any(|(known, _)| known == name), "{} {name}", tool.spec().name);
+        }
     }
 }
 

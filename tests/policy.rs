@@ -231,6 +231,48 @@ fn the_manifests_own_tests_are_judged_and_the_failed_ones_told() {
 }
 
 #[test]
+fn a_test_whose_call_no_rule_is_asked_about_must_name_that_reason() {
+    let found = |tool: &str, args: serde_json::Value, reason: Option<&str>| {
+        let mut test = serde_json::json!({"profile": "p", "call": {"tool": tool, "args": args}, "expect": "deny"});
+        if let Some(reason) = reason {
+            test["reason"] = reason.into();
+        }
+        let manifest = serde_json::json!({
+            "version": 1,
+            "roots": {"data": {"path": "/srv/data", "mode": "rw", "allowed_paths": ["**"], "denied_paths": ["secret"]}},
+            "network": {"allowed_domains": ["site.example"]},
+            "python": {"allowed_imports": ["math"]},
+            "profiles": {"p": {"permissions": ["FULL"], "allowed_tools": ["*"]}},
+            "test": [test],
+        });
+        let manifest = toolgate::manifest::parse_json(&manifest, tools::specs()).unwrap();
+        toolgate::cli::check::failed_tests(tools::all(), &manifest).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for (tool, args, code) in [
+        ("fetch", serde_json::json!({"url": "https:/\\/evil example/"}), "url_malformed"),
+        ("fetch", serde_json::json!({"url": "https://"}), "url_malformed"),
+        ("run_python", serde_json::json!({"code": "import (os"}), "syntax_error"),
+        ("run_python", serde_json::json!({"code": "impart os"}), "syntax_error"),
+        ("read_file", serde_json::json!({"path": "data/../secret"}), "path_malformed"),
+        ("read_file", serde_json::json!({"path": "data/secre\u{200b}t"}), "path_malformed"),
+        ("move_file", serde_json::json!({"from": "data/a", "to": "data//b"}), "path_malformed"),
+    ] {
+        let told = found(tool, args.clone(), None);
+        assert!(told.iter().any(|fault| fault.contains("no rule was asked") && fault.contains(code)), "{tool} {args}: {told:?}");
+        assert_eq!(found(tool, args.clone(), Some(code)), [""; 0], "{tool} {args}");
+    }
+    for (tool, args) in [
+        ("fetch", serde_json::json!({"url": "https://evil.example/"})),
+        ("fetch", serde_json::json!({"url": "https://ann:x@site.example/"})),
+        ("run_python", serde_json::json!({"code": "import os"})),
+        ("read_file", serde_json::json!({"path": "data/secret"})),
+        ("read_file", serde_json::json!({"path": "/etc/passwd"})),
+    ] {
+        assert_eq!(found(tool, args.clone(), None), [""; 0], "{tool} {args}");
+    }
+}
+
+#[test]
 fn a_line_that_is_no_case_is_told_and_the_rest_is_judged() {
     let mut output = Vec::new();
     let input = "{\"id\":1}\n\nnot json\n[]\n{\"id\":\"x\",\"policy\":{\"version\":1},\"request\":{\"tool\":\"read_file\"}}\n";

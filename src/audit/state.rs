@@ -73,6 +73,9 @@ impl StateDir {
         if fs::FileType::from_raw_mode(seen.st_mode) != fs::FileType::Directory {
             return Err(fault("opening", io::ErrorKind::NotADirectory.into()));
         }
+        if is_of_the_kernel(&real) {
+            return Err(fault("files cannot be kept in", io::ErrorKind::Unsupported.into()));
+        }
         if missing.is_empty() && seen.st_uid != rustix::process::geteuid().as_raw() {
             return Err(fault("it belongs to another user:", io::ErrorKind::PermissionDenied.into()));
         }
@@ -298,6 +301,22 @@ pub fn token(bytes: usize) -> io::Result<String> {
     let mut raw = vec![0; bytes];
     random(&mut raw)?;
     Ok(super::hex::long(&raw))
+}
+
+/// Whether a folder shows what the kernel knows and keeps no files.
+/// # Source
+/// statfs(2), and `linux/magic.h` for what it leaves out.
+fn is_of_the_kernel(folder: &Path) -> bool {
+    const PROC: u64 = 0x9fa0;
+    const SYSFS: u64 = 0x6265_6572;
+    const CGROUP: u64 = 0x0027_e0eb;
+    const CGROUP2: u64 = 0x6367_7270;
+    const DEVPTS: u64 = 0x1cd1;
+    const SECURITYFS: u64 = 0x7363_6673;
+    const DEBUGFS: u64 = 0x6462_6720;
+    const TRACEFS: u64 = 0x7472_6163;
+    let kind = fs::statfs(folder).ok().and_then(|facts| u64::try_from(facts.f_type).ok());
+    kind.is_some_and(|kind| [PROC, SYSFS, CGROUP, CGROUP2, DEVPTS, SECURITYFS, DEBUGFS, TRACEFS].contains(&kind))
 }
 
 #[cfg(test)]

@@ -39,9 +39,10 @@ pub struct Decided {
 }
 
 impl Decided {
-    /// Whether the call was well formed: refused by no rule, it would have become an action.
+    /// Whether a rule could be asked: the call has the form of an action, and its paths, address and program can be read.
     pub fn is_planned(&self) -> bool {
-        self.capability.is_none() || self.action.is_some() || self.verdict.rule.is_some()
+        let is_unread = matches!(self.verdict.code, Code::PathMalformed | Code::UrlMalformed | Code::SyntaxError);
+        self.capability.is_none() || (!is_unread && (self.action.is_some() || self.verdict.rule.is_some()))
     }
 }
 

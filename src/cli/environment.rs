@@ -54,15 +54,16 @@ pub(super) fn base(manifest: &Manifest, file: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Whether the interpreter that a manifest names is there. A machine without the default one runs no programs and may serve all else.
+/// Whether the interpreter that a manifest names is there and can be run. A machine without the default one runs no programs and may serve all else.
 pub(super) fn is_there(manifest: &Manifest, file: Option<&Path>) -> bool {
     let written = &manifest.python.interpreter;
     let base = base(manifest, file);
+    let is_program = |path: &Path| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     if written.contains('/') {
-        return base.is_file();
+        return is_program(&base);
     }
     let search = std::env::var_os("PATH").unwrap_or_default();
-    *written == Manifest::default().python.interpreter || std::env::split_paths(&search).any(|folder| folder.join(&base).is_file())
+    *written == Manifest::default().python.interpreter || std::env::split_paths(&search).any(|folder| is_program(&folder.join(&base)))
 }
 
 /// The lock file of a manifest: beside it, with the ending `.lock`.

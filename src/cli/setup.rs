@@ -16,6 +16,7 @@ use crate::policy::secret::SecretSource;
 use crate::sandbox::egress::{self, Egress};
 use crate::sandbox::root::{self, Roots, Where};
 use crate::sandbox::{Sandbox, jail};
+use crate::server::http;
 use crate::tools;
 
 /// Why no house could be built; for the operator, so it may name paths.
@@ -207,7 +208,10 @@ pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<root
         return Err(Unbuilt::Manifest { file, faults });
     }
     let places = places(found)?;
-    let state = StateDir::examine(state).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
+    let state = examined(&found.manifest, state, &places).map_err(|what| match &found.manifest.state_dir {
+        Some(_) => Unbuilt::Manifest { file, faults: vec![found.manifest.fault("state.dir", what)] },
+        None => Unbuilt::Choice(what),
+    })?;
     let guarded = guarded(found.file.as_deref(), &found.manifest);
     let own: Vec<&Path> = guarded.iter().chain([&state]).map(PathBuf::as_path).collect();
     python_writes_apart(&found.manifest, &places, &own)?;
@@ -216,18 +220,38 @@ pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<root
     Ok(places)
 }
 
+/// Where the state folder is, or would be made.
+/// # Errors  Why it cannot be there.
+fn examined(manifest: &Manifest, state: &Path, places: &[root::Place]) -> Result<PathBuf, String> {
+    let state = StateDir::examine(state).map_err(|fault| fault.to_string())?;
+    // No call may touch the state folder or what is in it.
+    let held = places.iter().find(|place| matches!(&place.at, Where::Folder(folder) if folder.starts_with(&state)));
+    match held {
+        Some(place) if manifest.roots.contains_key(&place.name) => Err(format!(
+            "the folder of the root `{}` would be in the state folder, where no call may touch anything; name a folder of its own",
+            place.name
+        )),
+        _ => Ok(state),
+    }
+}
+
 /// A fault for each file that the manifest names and that is not there.
 fn missing_files(manifest: &Manifest, file: Option<&Path>) -> Vec<Fault> {
     let base = file.and_then(Path::parent).unwrap_or(Path::new("."));
     let mut faults = Vec::new();
     for (index, rule) in manifest.clients.oauth.iter().enumerate().filter(|(_, rule)| !rule.jwks.starts_with("https://")) {
-        if !base.join(&rule.jwks).is_file() {
-            let what = format!("there is no file `{}`; write an https URL, or a file beside this one", rule.jwks);
-            faults.push(manifest.fault(&format!("clients.oauth[{index}].jwks"), what));
-        }
+        let what = match super::text_file::read(&base.join(&rule.jwks)) {
+            Ok(text) => match http::check_keys(text.as_bytes()) {
+                Ok(()) => continue,
+                Err(why) => format!("the file `{}` holds no keys: {why}", rule.jwks),
+            },
+            Err(_) => format!("there is no file `{}` that can be read; write an https URL, or a file beside this one", rule.jwks),
+        };
+        faults.push(manifest.fault(&format!("clients.oauth[{index}].jwks"), what));
     }
     if !environment::is_there(manifest, file) {
-        let what = format!("there is no program `{}`; write a path, or a name on the search path", manifest.python.interpreter);
+        let what =
+            format!("there is no program `{}` that can be run; write a path, or a name on the search path", manifest.python.interpreter);
         faults.push(manifest.fault("python.interpreter", what));
     }
     faults

@@ -30,6 +30,6 @@ pub use output::{Block, Failure, Field, Origin, Output};
 pub use path::{CallPath, RelPath, Target};
 pub use question::Question;
 pub use refusal::{Code, Refusal};
-pub use spec::{Argument, ToolSpec};
+pub use spec::{Argument, Inside, ToolSpec};
 pub use stage::{Progress, Stage};
 pub use url::{Host, HttpUrl, Scheme};

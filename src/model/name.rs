@@ -92,7 +92,7 @@ const fn is_joining(c: char) -> bool {
 }
 
 /// Control, bidi and zero-width characters: they make two names look equal, or forge a line of a prompt or log.
-fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     c.is_control() || is_ignorable(c) || matches!(c, '\u{2028}'..='\u{2029}' | '\u{fff9}'..='\u{fffb}')
 }
 

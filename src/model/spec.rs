@@ -20,4 +20,15 @@ pub struct ToolSpec {
     pub flags: Flags,
     /// Its arguments.
     pub arguments: &'static [Argument],
+    /// The arguments that have names inside them.
+    pub inside: &'static [(&'static str, Inside)],
+}
+
+/// The names inside an argument: of the fields of an object, of the parameters of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inside {
+    /// The caller's own.
+    Free,
+    /// These.
+    Names(&'static [&'static str]),
 }

@@ -18,8 +18,12 @@ use crate::tool::{Card, Stage, Tool};
 #[derive(Debug)]
 pub(super) struct CreateDirectory;
 
-static SPEC: ToolSpec =
-    ToolSpec { name: "create_directory", flags: Flags::of(&[Flag::WriteFile]), arguments: &[Argument { name: "path", default: None }] };
+static SPEC: ToolSpec = ToolSpec {
+    name: "create_directory",
+    flags: Flags::of(&[Flag::WriteFile]),
+    arguments: &[Argument { name: "path", default: None }],
+    inside: &[],
+};
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
 

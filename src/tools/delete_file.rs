@@ -22,6 +22,7 @@ static SPEC: ToolSpec = ToolSpec {
     name: "delete_file",
     flags: Flags::of(&[Flag::WriteFile]),
     arguments: &[Argument { name: "path", default: None }, Argument { name: "recursive", default: Some("false") }],
+    inside: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

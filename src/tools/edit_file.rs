@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{heavy, stop};
 use super::schema;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, Block, CallPath, Failure, Field, Flag, Flags, Origin, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Argument, Block, CallPath, Failure, Field, Flag, Flags, Inside, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::tool::{Card, Stage, Tool};
 
@@ -26,6 +26,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "edits", default: None },
         Argument { name: "dry_run", default: Some("false") },
     ],
+    inside: &[("edits", Inside::Names(&["old_text", "new_text", "replace_all"]))],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::answer::heavy;
 use super::{page, schema};
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, CallPath, Code, Failure, Flag, Flags, Format, Links, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Argument, CallPath, Code, Failure, Flag, Flags, Format, Inside, Links, Output, Refusal, ToolSpec};
 use crate::policy::request::{Method, judge_header};
 use crate::sandbox::Sandbox;
 use crate::tool::{Card, Stage, Tool};
@@ -35,6 +35,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "save_to", default: None },
         Argument { name: "links", default: Some("\"inline\"") },
     ],
+    inside: &[("url", Inside::Free), ("headers", Inside::Free)],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -20,8 +20,12 @@ use crate::tool::{Card, Stage, Tool};
 #[derive(Debug)]
 pub(super) struct FileInfo;
 
-static SPEC: ToolSpec =
-    ToolSpec { name: "file_info", flags: Flags::of(&[Flag::ReadFile]), arguments: &[Argument { name: "path", default: None }] };
+static SPEC: ToolSpec = ToolSpec {
+    name: "file_info",
+    flags: Flags::of(&[Flag::ReadFile]),
+    arguments: &[Argument { name: "path", default: None }],
+    inside: &[],
+};
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
 

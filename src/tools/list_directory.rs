@@ -33,6 +33,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "glob", default: None },
         Argument { name: "limit", default: Some("500") },
     ],
+    inside: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

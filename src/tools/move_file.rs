@@ -22,6 +22,7 @@ static SPEC: ToolSpec = ToolSpec {
     name: "move_file",
     flags: Flags::of(&[Flag::ReadFile, Flag::WriteFile]),
     arguments: &[Argument { name: "from", default: None }, Argument { name: "to", default: None }],
+    inside: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -28,6 +28,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "limit", default: None },
         Argument { name: "encoding", default: Some("\"utf-8\"") },
     ],
+    inside: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

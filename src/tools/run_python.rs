@@ -30,6 +30,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "timeout_s", default: None },
         Argument { name: "fresh", default: Some("false") },
     ],
+    inside: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

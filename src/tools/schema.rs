@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_schema_of_options_choices_and_structs_becomes_plain() {
-        let spec = ToolSpec { name: "t", flags: Flags::NONE, arguments: &[Argument { name: "count", default: Some("3") }] };
+        let spec = ToolSpec { name: "t", flags: Flags::NONE, arguments: &[Argument { name: "count", default: Some("3") }], inside: &[] };
         let schema = input::<Args>(&spec);
         assert_eq!(
             Value::Object(schema.clone()),

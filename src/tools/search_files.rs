@@ -33,6 +33,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "context_lines", default: Some("0") },
         Argument { name: "max_results", default: Some("100") },
     ],
+    inside: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -30,6 +30,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "mode", default: Some("\"overwrite\"") },
         Argument { name: "expected_sha256", default: None },
     ],
+    inside: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 use super::super::{ArgumentRule, Bounds, Clients, NamePattern, OAuth, Profile, Remember, Root, Test, Token, ToolRules, raw};
 use super::Reader;
-use crate::model::{Code, Flags, HttpUrl, Level};
+use crate::model::{Code, Flags, HttpUrl, Level, name};
 
 type Profiles = BTreeMap<String, Profile>;
 
@@ -41,6 +41,9 @@ impl Reader<'_, '_> {
             if name.chars().count() > LONGEST_NAME || name.trim() != name {
                 self.fault(&format!("{at}.name"), format!("a name has 1 to {LONGEST_NAME} characters and no blank at its ends"));
             }
+            if name.chars().any(name::is_hidden) {
+                self.fault(&format!("{at}.name"), "the name holds characters that are not shown; records could not tell it from another");
+            }
             if !name.is_empty() && !names.insert(name.clone()) {
                 self.fault(&format!("{at}.name"), format!("two tokens are named `{name}`; records could not tell them apart"));
             }
@@ -68,12 +71,23 @@ impl Reader<'_, '_> {
                 raw::Claim::One(value) => (name, vec![value]),
                 raw::Claim::All(values) => (name, values),
             });
+            let claims: BTreeMap<String, Vec<String>> = claims.collect();
+            for (name, values) in &claims {
+                if name.trim().is_empty() {
+                    self.fault(&format!("{at}.claims"), "a claim has a name, and this one has none, so no token could have it");
+                } else if values.is_empty() {
+                    self.fault(&format!("{at}.claims"), format!("the claim `{name}` has no value, so every token would have it"));
+                }
+            }
+            if rule.algorithms.as_ref().is_some_and(Vec::is_empty) {
+                self.fault(&format!("{at}.algorithms"), "the list is empty; name algorithms, or leave it out for all that are accepted");
+            }
             let rule = OAuth {
                 issuer: self.issuer(&format!("{at}.issuer"), rule.issuer),
                 audience: self.required(&format!("{at}.audience"), rule.audience),
                 jwks: self.required(&format!("{at}.jwks"), rule.jwks),
                 algorithms: self.list(&format!("{at}.algorithms"), &rule.algorithms.unwrap_or_default(), algorithm),
-                claims: claims.collect(),
+                claims,
                 profile: self.required(&format!("{at}.profile"), rule.profile),
             };
             self.profile_name(&format!("{at}.profile"), &rule.profile, profiles);

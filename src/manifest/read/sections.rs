@@ -5,7 +5,7 @@ use super::super::{
 };
 use super::Reader;
 use super::access::remember;
-use crate::model::Level;
+use crate::model::{Inside, Level};
 
 impl Reader<'_, '_> {
     pub(super) fn approvals(&mut self, written: raw::Approvals) -> Approvals {
@@ -140,27 +140,41 @@ impl Reader<'_, '_> {
         audit
     }
 
-    /// Names of arguments that some tool has, or one of `usual`. `ARGUMENT.NAME` is a name inside an argument: a header, a parameter of an
-    /// address, a field; the names there are the caller's, and `NAME` is what is looked for.
+    /// Names of arguments that some tool has, or one of `usual`. `ARGUMENT.NAME` is a name inside an argument that has such: a header, a parameter
+    /// of an address, a field; `NAME` is what is looked for.
     fn argument_names(&mut self, at: &str, written: Vec<String>, usual: &[String]) -> Vec<String> {
         let mut known: Vec<&str> = self.specs.iter().flat_map(|spec| spec.arguments).map(|argument| argument.name).collect();
         known.extend(usual.iter().map(String::as_str));
         known.sort_unstable();
         known.dedup();
         let is_known = |name: &str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let inside: Vec<(&str, Inside)> = self.specs.iter().flat_map(|spec| spec.inside).copied().collect();
+        let is_inside = |outer: &str, inner: &str| {
+            inside.iter().filter(|(argument, _)| argument.eq_ignore_ascii_case(outer)).any(|(_, names)| match names {
+                Inside::Free => inner.contains(char::is_alphanumeric) && !inner.contains(char::is_control),
+                Inside::Names(names) => names.iter().any(|name| name.eq_ignore_ascii_case(inner)),
+            })
+        };
+        let fields: Vec<String> = inside
+            .iter()
+            .filter_map(|(argument, names)| match names {
+                Inside::Free => None,
+                Inside::Names(names) => Some(names.iter().map(move |name| format!("{argument}.{name}"))),
+            })
+            .flatten()
+            .collect();
         let mut names = Vec::with_capacity(written.len());
         for (index, text) in written.into_iter().enumerate() {
             let at = format!("{at}[{index}]");
-            let inner = text.split_once('.').filter(|(outer, _)| is_known(outer)).map(|(_, inner)| inner);
-            match inner {
+            match text.split_once('.') {
                 None if is_known(&text) => names.push(text),
-                Some(inner) if inner.contains(char::is_alphanumeric) && !inner.contains(char::is_control) => names.push(inner.to_owned()),
+                Some((outer, inner)) if is_inside(outer, inner) => names.push(inner.to_owned()),
                 _ => {
                     let what = format!(
                         "`{}` is no argument of a tool; a name inside an argument is written with it, e.g. `headers.cookie` or `edits.new_text`",
                         text.escape_debug()
                     );
-                    let near = super::nearest(&text, known.iter().copied());
+                    let near = super::nearest(&text, known.iter().copied().chain(fields.iter().map(String::as_str)));
                     self.ledger.fault_near(&at, what, near);
                 }
             }

@@ -129,6 +129,12 @@ struct Loose {
     keys: Vec<serde_json::Value>,
 }
 
+/// Whether a document is a JSON Web Key Set, also one without a key that fits.
+/// # Errors  Why not.
+pub fn check(bytes: &[u8]) -> Result<(), String> {
+    read(bytes).map(drop)
+}
+
 fn read(bytes: &[u8]) -> Result<Vec<Jwk>, String> {
     if bytes.len() > LARGEST {
         return Err("the document is too large".to_owned());

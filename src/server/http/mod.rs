@@ -39,7 +39,7 @@ use listen::Terms;
 use place::Place;
 use sessions::{SEAT, Sessions};
 
-pub use keys::Source;
+pub use keys::{Source, check as check_keys};
 pub use listen::Door;
 pub use seat::Seat;
 
