@@ -275,11 +275,15 @@ impl ServerHandler for Handler {
 
     /// rmcp hands over here what it could not read: an unknown method, or a known one with malformed params.
     async fn on_custom_request(&self, request: CustomRequest, context: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
-        const KNOWN: [&str; 7] =
-            ["tools/call", "tools/list", "resources/list", "resources/read", "resources/templates/list", "initialize", "server/discover"];
-        // From 2026-07-28 there is no handshake: its request is an unknown method there, whatever it holds.
-        let is_removed = request.method == "initialize" && is_modern(&context);
-        if KNOWN.contains(&request.method.as_str()) && !is_removed {
+        const KNOWN: [&str; 6] =
+            ["tools/call", "tools/list", "resources/list", "resources/read", "resources/templates/list", "server/discover"];
+        let is_known = match request.method.as_str() {
+            // From 2026-07-28 there is no handshake, and before there is no stream of changes: an unknown method, whatever it holds.
+            "initialize" => !is_modern(&context),
+            "subscriptions/listen" => is_modern(&context),
+            other => KNOWN.contains(&other),
+        };
+        if is_known {
             let why = format!("the params of `{}` do not have the form the protocol gives them", request.method);
             return Err(ErrorData::invalid_params(why, None));
         }

@@ -94,6 +94,10 @@ pub(super) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
                 ClientRequest::CustomRequest(custom) if custom.method == "initialize" && version.is_none() => {
                     return Err(malformed_initialize(&request.id));
                 }
+                other if LISTS.contains(&other.method()) => {
+                    let params = serde_json::from_slice::<Asked>(text).ok().and_then(|asked| asked.params);
+                    check_cursor(other.method(), params.as_ref(), &request.id)?;
+                }
                 _ => {}
             }
         }
@@ -183,8 +187,25 @@ fn check_version(version: Option<&ProtocolVersion>, id: &RequestId) -> Result<()
 }
 
 fn malformed_initialize(id: &RequestId) -> Fault {
-    let why = "the params of `initialize` do not have the form the protocol gives them".to_owned();
+    malformed_params("initialize", id)
+}
+
+fn malformed_params(method: &str, id: &RequestId) -> Fault {
+    let why = format!("the params of `{method}` do not have the form the protocol gives them");
     Fault { id: json!(id).to_string(), code: INVALID_PARAMS, why, data: None }
+}
+
+#[derive(serde::Deserialize)]
+struct Asked {
+    params: Option<Params>,
+}
+
+/// The methods whose params may hold a cursor. rmcp reads params of them that it cannot read as none.
+const LISTS: [&str; 3] = ["tools/list", "resources/list", "resources/templates/list"];
+
+fn check_cursor(method: &str, params: Option<&Params>, id: &RequestId) -> Result<(), Fault> {
+    let is_odd = LISTS.contains(&method) && params.is_some_and(|params| params.is_odd_cursor);
+    if is_odd { Err(malformed_params(method, id)) } else { Ok(()) }
 }
 
 /// What an HTTP request's body says of itself; the rest is rmcp's to read.
@@ -229,6 +250,7 @@ pub(super) fn head(text: &[u8], is_modern: bool) -> Result<Head, Fault> {
                 }
             } else {
                 check_version(version, id)?;
+                check_cursor(method, params.as_ref(), id)?;
             }
         }
         _ => {}
@@ -241,10 +263,11 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Of params of any form, the version that their `_meta` names.
+/// Of params of any form, the version that their `_meta` names, and whether their cursor is none.
 #[derive(Default)]
 struct Params {
     version: Option<ProtocolVersion>,
+    is_odd_cursor: bool,
 }
 
 impl<'de> Deserialize<'de> for Params {
@@ -290,6 +313,9 @@ impl<'de> Visitor<'de> for Look {
                 let meta: Value = entries.next_value()?;
                 let version = meta.get("io.modelcontextprotocol/protocolVersion").cloned();
                 found.version = version.and_then(|version| serde_json::from_value(version).ok());
+            } else if key == "cursor" {
+                let cursor: Value = entries.next_value()?;
+                found.is_odd_cursor = !cursor.is_string() && !cursor.is_null();
             } else {
                 entries.next_value::<IgnoredAny>()?;
             }

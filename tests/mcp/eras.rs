@@ -121,6 +121,46 @@ fn malformed_parameters_are_invalid_and_no_missing_method() {
 }
 
 #[test]
+fn params_of_another_form_are_invalid_for_every_method_in_its_eras() {
+    let home = home();
+    let mut server = Server::greeted(&home, "2025-11-25");
+    // What each method's params must hold or may hold, with another type of value.
+    let methods: [(&str, &[Value], bool); 7] = [
+        ("tools/list", &[json!({"cursor": 5}), json!({"cursor": [1]})], true),
+        ("tools/call", &[json!({}), json!({"name": null}), json!({"name": "read_file", "arguments": 5})], true),
+        ("resources/list", &[json!({"cursor": 5}), json!({"cursor": {}})], true),
+        ("resources/templates/list", &[json!({"cursor": 5})], true),
+        ("resources/read", &[json!({}), json!({"uri": {}})], true),
+        ("subscriptions/listen", &[json!({}), json!({"notifications": 5}), json!({"notifications": {"toolsListChanged": "x"}})], false),
+        ("initialize", &[json!({}), json!({"protocolVersion": 5})], true),
+    ];
+    for (method, wrong, of_handshake) in methods {
+        for params in wrong {
+            let answer = server.request(method, params);
+            let code = if of_handshake { -32602 } else { -32601 };
+            assert_eq!(answer["error"]["code"], code, "{method} {params}: {answer}");
+            let answer = server.stateless(method, params);
+            // From 2026-07-28 there is no handshake.
+            let code = if method == "initialize" { -32601 } else { -32602 };
+            assert_eq!(answer["error"]["code"], code, "{method} {params}, stateless: {answer}");
+        }
+        for params in [json!([]), json!(5), json!("x"), json!(null)] {
+            let answer = server.request(method, &params);
+            let is_free = params.is_null() && method.ends_with("/list");
+            let code = if is_free {
+                Value::Null
+            } else if of_handshake || !params.is_null() {
+                json!(-32602)
+            } else {
+                json!(-32601)
+            };
+            assert_eq!(answer["error"]["code"], code, "{method} {params}: {answer}");
+        }
+    }
+    server.is_alive();
+}
+
+#[test]
 fn a_note_before_the_first_request_and_a_batch_do_no_harm() {
     let home = home();
     let mut server = Server::start(&home);
