@@ -11,7 +11,7 @@ use super::rates::Millis;
 use super::settle::{Case, Settled, identities, refusal};
 use crate::audit::{Entry, Event, Kept};
 use crate::model::{Code, Refusal};
-use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, State, Verdict, judge};
+use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, State, Verdict, judge, lasts};
 
 impl Door {
     /// Judges a client's answer, uses the approval up, and gives the permit.
@@ -78,6 +78,7 @@ impl Door {
                 return Err(nobody());
             }
         }
+        let lasting = lasting && verdict.level.is_some_and(lasts);
         if lasting && let Some(key) = self.grant_key(case, verdict) {
             self.shared.grants.keep(key, &identities(case.opened));
         }

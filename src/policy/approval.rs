@@ -10,12 +10,36 @@ use crate::manifest::{Mode, NoClientChannel, Remember, fold};
 use crate::model::{Action, Code, Fetch, Level, Refusal, RunPython, Target};
 
 /// Who decides on a call of this level: the strictest mode of all levels up to it, an operator where the tool needs two persons,
-/// and never the client where the system is changed.
+/// and never the client where the system is changed. A yes to what is lost with one call lasts for that call alone, whatever is written.
 pub fn mode(capability: &Capability, level: Level) -> Mode {
     let approvals = &capability.manifest.approvals;
-    let mode = approvals.mode(level);
+    let mode = match approvals.mode(level) {
+        Mode::First if !lasts(level) => Mode::Every,
+        mode => mode,
+    };
     let operator = needs_two(capability) || (level == Level::System && matches!(mode, Mode::First | Mode::Every));
     if operator { mode.max(Mode::Operator) } else { mode }
+}
+
+/// Whether a yes to a call of this level may last for more than the call.
+pub fn lasts(level: Level) -> bool {
+    level < Level::Destroy
+}
+
+/// Whether an operator is the caller, as far as their names tell: the name of a token, the subject of a JSON Web Token, or the part of it before an
+/// `@`. A person whose two names differ is not known as one.
+pub fn is_caller(operator: &str, principal: &str) -> bool {
+    let name = fold(operator.trim());
+    let mut own = vec![principal];
+    if let Some((kind, rest)) = principal.split_once(':') {
+        own.push(rest);
+        // No issuer holds an `@`.
+        if let (true, Some((subject, _issuer))) = (kind == "oauth", rest.rsplit_once('@')) {
+            own.push(subject);
+            own.extend(subject.split_once('@').map(|(person, _)| person));
+        }
+    }
+    own.into_iter().any(|own| fold(own.trim()) == name)
 }
 
 fn needs_two(capability: &Capability) -> bool {
@@ -182,9 +206,9 @@ fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answ
 /// An operator counts once, and never for a call of their own.
 fn missing_approvers(capability: &Capability, answer: &Answer) -> Option<String> {
     let needed = if needs_two(capability) { 2 } else { 1 };
-    let caller = fold(capability.caller.principal.trim());
-    let mut approvers: Vec<String> =
-        answer.approvers.iter().map(|name| fold(name.trim())).filter(|name| !name.is_empty() && *name != caller).collect();
+    let caller = &capability.caller.principal;
+    let others = answer.approvers.iter().filter(|name| !is_caller(name, caller));
+    let mut approvers: Vec<String> = others.map(|name| fold(name.trim())).filter(|name| !name.is_empty()).collect();
     approvers.sort_unstable();
     approvers.dedup();
     let lacking = usize::saturating_sub(needed, approvers.len());

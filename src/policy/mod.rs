@@ -20,7 +20,7 @@ mod verdict;
 pub mod window;
 pub mod words;
 
-pub use approval::{mode, remember};
+pub use approval::{is_caller, lasts, mode, remember};
 pub use capability::{Capability, admit, concurrent_calls, could_use, python_network, python_roots, write_per_hour};
 pub use judge::judge;
 pub use program::Program;

@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::audit::{Answered, Ask, Checked, Event, Lineage, Place, Record, Say, Sync, persons};
 use crate::house::House;
+use crate::policy::is_caller;
 
 /// What an operator asks of a server.
 #[derive(Debug, Deserialize)]
@@ -197,7 +198,7 @@ fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Res
         (None, _) => return Ok(Err("several operators have secrets; say who you are with `--as NAME`".to_owned())),
     };
     let why = match house.state().check_operator(&name, secret.as_deref().unwrap_or_default(), house.gate().tick().seconds())? {
-        Checked::Right if name.eq_ignore_ascii_case(&ask.principal) => "nobody approves a call of their own".to_owned(),
+        Checked::Right if is_caller(&name, &ask.principal) => "nobody approves a call of their own".to_owned(),
         Checked::Right => return Ok(Ok(name)),
         Checked::Wrong => "the secret is not this operator's".to_owned(),
         Checked::Closed(seconds) => format!("too many wrong secrets; try again in {seconds} s"),

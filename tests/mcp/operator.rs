@@ -257,6 +257,22 @@ fn nobody_approves_a_call_of_their_own() {
 }
 
 #[test]
+fn a_site_of_one_founder_is_told_that_two_persons_will_never_be_there() {
+    let home = Home::new(TWO);
+    let out = approvals(&home, &["secret", "set", "--as", "ann"], &[SECRET]);
+    assert!(out.status.success() && said(&out).contains("two_persons") && said(&out).contains("--as ann --as NAME"), "{}", said(&out));
+    // Whoever the only founder enrols counts as one person with the founder.
+    let out = approvals(&home, &["secret", "set", "--as", "bob"], &[SECRET, "battery staple"]);
+    assert!(out.status.success() && said(&out).contains("two_persons"), "{}", said(&out));
+    // Two founders are two persons.
+    let home = Home::new(TWO);
+    let out = approvals(&home, &["secret", "set", "--as", "ann", "--as", "bob"], &[SECRET, "battery staple"]);
+    assert!(out.status.success() && !said(&out).contains("two_persons"), "{}", said(&out));
+    let out = approvals(&home, &["secret", "set", "--as", "carl"], &[SECRET, "battery staple", "third of these"]);
+    assert!(out.status.success() && !said(&out).contains("two_persons"), "{}", said(&out));
+}
+
+#[test]
 fn what_an_operator_allowed_is_compared_anew() {
     let home = house(OPERATOR);
     let mut server = Server::start(&home);

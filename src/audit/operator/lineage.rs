@@ -1,5 +1,5 @@
-//! Who vouched for an operator. Two operators count as two persons only where neither vouched for the other, and no third could have enrolled both
-//! without anybody else.
+//! The operators that vouched for an operator. Two operators count as two persons where neither vouched for the other, and where no single operator's
+//! secret was enough to enrol both.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use super::queue::Answered;
 
-/// On whose word an operator was enrolled. Fixed at the enrolment, so that removing an operator later changes nothing.
+/// The enrolment of an operator. It is fixed when the operator is enrolled: the removal of a voucher later changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
     /// The operators that vouched for this one, and in turn those that vouched for them.
     vouched: BTreeSet<String>,
-    /// The operators who could have enrolled this one without anybody else, itself included. Empty: it is not known who enrolled it.
+    /// The operators each of whose secrets alone was enough to enrol this one, itself included. Empty: the enrolment is not known.
     alone: BTreeSet<String>,
 }
 
 impl Lineage {
-    /// An operator whom nobody had to vouch for, for there was none before.
+    /// One of the first operators, for whom no voucher was needed.
     pub fn founder(name: &str) -> Self {
         Self { vouched: BTreeSet::new(), alone: BTreeSet::from([name.to_owned()]) }
     }
 
-    /// An operator for whom these vouched together.
+    /// An operator for whom all these vouched.
     pub fn enrolled(name: &str, vouchers: &[(String, Self)]) -> Self {
         let vouched = vouchers.iter().flat_map(|(voucher, line)| line.vouched.iter().chain([voucher])).cloned().collect();
         let mut lines = vouchers.iter().map(|(_, line)| &line.alone);
@@ -35,31 +35,37 @@ impl Lineage {
         Self { vouched, alone }
     }
 
-    /// The operators who vouched, and whoever vouched for those, by name.
+    /// The names of the vouchers and, in turn, of their vouchers.
     pub fn vouched(&self) -> impl Iterator<Item = &str> {
         self.vouched.iter().map(String::as_str)
     }
 
-    /// Whether it is known who enrolled the operator.
+    /// Whether the enrolment is known.
     pub fn is_known(&self) -> bool {
         !self.alone.is_empty()
     }
+
+    /// Whether two of these operators are two persons.
+    pub fn has_two<'l>(operators: impl Iterator<Item = (&'l str, &'l Self)> + Clone) -> bool {
+        operators.clone().any(|one| operators.clone().any(|other| are_two(one, other)))
+    }
 }
 
-/// Whether two answers are those of two persons.
-fn are_two(one: &Answered, other: &Answered) -> bool {
-    let (first, second) = (&one.lineage, &other.lineage);
+/// Whether two operators are two persons.
+fn are_two((one, first): (&str, &Lineage), (other, second): (&str, &Lineage)) -> bool {
     first.is_known()
         && second.is_known()
-        && !first.vouched.contains(&other.operator)
-        && !second.vouched.contains(&one.operator)
+        && !first.vouched.contains(other)
+        && !second.vouched.contains(one)
         && first.alone.is_disjoint(&second.alone)
 }
 
 /// The answers that count: two of different persons where there are two, else the first.
 pub fn persons(answers: &[Answered]) -> Vec<&Answered> {
-    let pair =
-        answers.iter().enumerate().find_map(|(index, one)| Some((one, answers.iter().skip(index + 1).find(|other| are_two(one, other))?)));
+    let pair = answers
+        .iter()
+        .enumerate()
+        .find_map(|(index, one)| Some((one, answers.iter().skip(index + 1).find(|other| are_two(one.enrolled(), other.enrolled()))?)));
     match pair {
         Some((one, other)) => vec![one, other],
         None => answers.first().into_iter().collect(),

@@ -96,7 +96,7 @@ pub struct Answered {
     /// When, by all clocks.
     #[serde(default)]
     pub when: Tick,
-    /// On whose word the operator was enrolled.
+    /// The enrolment of the operator.
     #[serde(default)]
     pub lineage: Lineage,
     /// The keyed hash over the rest.
@@ -109,6 +109,11 @@ impl Answered {
     pub fn new(ask: &Ask, operator: &str, lineage: Lineage, say: Say, when: Tick) -> Self {
         let (at, operator) = (when.seconds(), operator.to_owned());
         Self { id: ask.id.clone(), binding: ask.binding.clone(), operator, say, at, when, lineage, mac: String::new() }
+    }
+
+    /// The operator and its enrolment.
+    pub(super) fn enrolled(&self) -> (&str, &Lineage) {
+        (&self.operator, &self.lineage)
     }
 
     /// A yes to nothing.

@@ -30,16 +30,16 @@ pub struct Operator {
     pub name: String,
     /// How they prove who they are.
     pub kind: Kind,
-    /// On whose word they were enrolled.
+    /// The enrolment.
     pub lineage: Lineage,
 }
 
-/// On whose word an operator gets a secret.
+/// How an operator gets a secret.
 #[derive(Debug, Clone, Copy)]
 pub enum Enrolment<'a> {
-    /// Nobody's: there are no operators but these, who are the first and enrolled together.
+    /// Without a voucher: there are no operators but these, the first, which are enrolled together.
     Founding(&'a [String]),
-    /// Theirs, who gave their present secrets: two operators, or the only one; of an operator who gets a new secret, that one.
+    /// Vouched for by these, whose present secrets were given: two operators, or the only one; for a new secret of an operator, that operator.
     Vouched(&'a [String]),
 }
 
@@ -66,7 +66,7 @@ struct Stored {
     /// Of an authenticator: the last step a code was taken for.
     #[serde(default)]
     last_step: u64,
-    /// On whose word.
+    /// The enrolment.
     #[serde(default)]
     lineage: Lineage,
 }

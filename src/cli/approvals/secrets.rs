@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::{Failed, SecretCommand, terminal};
-use crate::audit::{Checked, Enrolment, Event, Kind, StateDir, enrollable};
+use crate::audit::{Checked, Enrolment, Event, Kind, Lineage, StateDir, enrollable};
 use crate::cli::setup::wall_seconds;
 
 /// The name of an operator who gives none.
@@ -87,6 +87,15 @@ fn set(folder: &StateDir, who: Vec<String>, totp: bool, out: &mut dyn Write) -> 
             note(folder, name, &format!("totp{word}"))?;
             writeln!(out, "{name} answers with an authenticator from now on; give it this address, which is not shown again:\n{address}")?;
         }
+    }
+    let known = folder.operators()?;
+    if !Lineage::has_two(known.iter().map(|operator| (operator.name.as_str(), &operator.lineage))) {
+        let first = names.first().map_or(DEFAULT, String::as_str);
+        writeln!(
+            out,
+            "note: for `two_persons` a second person is missing here, and an operator who is enrolled later counts as one with the first. Where it is \
+             needed, enrol the first operators together, in a new state folder: toolgate approvals secret set --as {first} --as NAME"
+        )?;
     }
     Ok(true)
 }
