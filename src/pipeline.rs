@@ -10,7 +10,7 @@ use tracing::Instrument;
 use crate::audit::counts::Counted;
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known};
-use crate::gate::{Admitted, Asker, Case, Door, Granted, Settled};
+use crate::gate::{Admitted, Asker, Case, Door, Granted, Places, Settled};
 use crate::house::House;
 use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
 use crate::policy::{self, Capability, Screened};
@@ -179,8 +179,9 @@ async fn walk(
     let content = house.content_of(door, &output);
     let known = content.as_ref().map_or(Known::No, |content| house.is_known(content));
     let session = &call.caller.session;
-    let strange = door.strange(session, &action, &screened, &capability.profile, &output);
-    door.keeps(session, &action, &screened, &output, &strange);
+    let places = Places { named: &screened.targets, led: screened.led(&facts) };
+    let strange = door.strange(session, &action, &places, &capability.profile, &output);
+    door.keeps(session, &action, &places, &output, &strange);
     let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known, strange)?;
     if let (Some(content), true) = (content, filtered.is_clean()) {
         house.remember_clean(content);

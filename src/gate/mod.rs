@@ -30,3 +30,4 @@ pub use rates::{Meter, Millis, Reservation};
 pub use reload::{Taken, Waiting};
 pub use review::Reviewers;
 pub use settle::{Brought, Case, Granted, Previewing, Settled};
+pub use taint::Places;

@@ -10,7 +10,7 @@ use super::settle::Case;
 use crate::filter::{Filtered, Strange};
 use crate::manifest::Mode;
 use crate::model::{Action, Field, HttpUrl, Level, Output, RelPath, Target};
-use crate::policy::{self, Screened, python_network, python_roots};
+use crate::policy::{self, python_network, python_roots};
 
 /// Hosts that are remembered of one session; a further one counts as never contacted, which asks more and never less.
 const MAX_HOSTS: usize = 1024;
@@ -45,6 +45,21 @@ impl Taint {
     }
 }
 
+/// The entries of a call, in the order of its touches.
+#[derive(Debug)]
+pub struct Places<'a> {
+    /// As the call names them.
+    pub named: &'a [Target],
+    /// As links lead to them, where they are followed.
+    pub led: Vec<Target>,
+}
+
+impl Places<'_> {
+    fn all(&self) -> impl Iterator<Item = &Target> {
+        self.named.iter().chain(&self.led)
+    }
+}
+
 impl Door {
     /// Whether the session has taken in untrusted content, and the hosts it has contacted.
     pub fn intake(&self, session: &str) -> (bool, Vec<String>) {
@@ -71,8 +86,9 @@ impl Door {
     }
 
     /// What of an answer is a stranger's, besides pages: the content of files that the manifest marks or that came from the web, and the
-    /// output of programs that may have read such files or the network.
-    pub fn strange(&self, session: &str, action: &Action, screened: &Screened, profile: &str, output: &Output) -> Strange {
+    /// output of programs that may have read such files or the network. A file is looked for by the name it was called by and by the one that links
+    /// lead to.
+    pub fn strange(&self, session: &str, action: &Action, places: &Places<'_>, profile: &str, output: &Output) -> Strange {
         if !matches!(action, Action::SearchFiles(_) | Action::ReadFile(_) | Action::EditFile(_) | Action::RunPython(_)) {
             return Strange::default();
         }
@@ -84,7 +100,7 @@ impl Door {
                 // A name that is no path of the house cannot be told from a stranger's.
                 target_of(path).is_none_or(|target| is_strange(&target))
             }),
-            Action::ReadFile(_) | Action::EditFile(_) => screened.targets.iter().find(|target| is_strange(target)).map(ToString::to_string),
+            Action::ReadFile(_) | Action::EditFile(_) => places.all().find(|target| is_strange(target)).map(ToString::to_string),
             _ => None,
         };
         let program = match action {
@@ -106,21 +122,28 @@ impl Door {
 
     /// Keeps in mind what a call left behind: pages that were saved and where such files were moved, what programs made of them, and
     /// interpreters that hold them.
-    pub fn keeps(&self, session: &str, action: &Action, screened: &Screened, output: &Output, strange: &Strange) {
+    pub fn keeps(&self, session: &str, action: &Action, places: &Places<'_>, output: &Output, strange: &Strange) {
         let mut taint = lock(&self.shared.taint);
         let place = |target: &Target| self.place(session, target);
         let folder = |target: &Target| self.folder(session, &target.root);
-        match (action, screened.targets.as_slice()) {
-            (Action::Fetch(fetch), targets) => {
+        match (action, places.named) {
+            (Action::Fetch(fetch), _) => {
                 if let Some(last) = final_host(output) {
                     remember(&mut taint, session, &last);
                 }
                 if fetch.save_to.is_some() {
-                    self.with_marks(&mut taint, |marks| targets.iter().for_each(|target| marks.add(&place(target), &folder(target))));
+                    self.with_marks(&mut taint, |marks| places.all().for_each(|target| marks.add(&place(target), &folder(target))));
                 }
             }
             (Action::MoveFile(_), [from, to]) => {
-                self.with_marks(&mut taint, |marks| marks.rename(&place(from), &place(to), &folder(to)));
+                // What a link led to has the new name now.
+                let led_from = places.led.first().filter(|led| *led != from);
+                self.with_marks(&mut taint, |marks| {
+                    marks.rename(&place(from), &place(to), &folder(to));
+                    if led_from.is_some_and(|led| self.manifest.is_untrusted(led) || marks.is_strange(&place(led))) {
+                        marks.add(&place(to), &folder(to));
+                    }
+                });
             }
             (Action::DeleteFile(_), [gone]) => self.with_marks(&mut taint, |marks| marks.remove(&place(gone))),
             (Action::RunPython(run), _) => {

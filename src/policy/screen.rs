@@ -6,7 +6,7 @@ use super::paths::{judge_text, outside_for, place};
 use super::program::{self, Program};
 use super::request::judge_header;
 use super::secret::judge_secrets;
-use crate::model::{Access, Action, Bytes, Code, Facts, HttpUrl, Refusal, Target};
+use crate::model::{Access, Action, Bytes, Code, Facts, HttpUrl, Link, PathFact, Refusal, Target};
 
 /// What an action means once its text was judged.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +25,15 @@ impl Screened {
         for (target, fact) in self.targets.iter_mut().zip(&facts.paths) {
             target.path = fact.spelling.of(&target.path).clone();
         }
+    }
+
+    /// Where each target is once links were followed.
+    pub fn led(&self, facts: &Facts) -> Vec<Target> {
+        let led = |(target, fact): (&Target, &PathFact)| match &fact.link {
+            Link::Leads(path) => Target { root: target.root.clone(), path: path.clone() },
+            Link::None | Link::OnTheWay | Link::Outside => target.clone(),
+        };
+        self.targets.iter().zip(&facts.paths).map(led).collect()
     }
 
     /// The action with exactly the program that was judged: what runs is what was read.
