@@ -1,14 +1,15 @@
 //! What callers search by: globs over paths and regular expressions over lines.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobBuilder;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use regex::Regex;
 
 use crate::model::{RelPath, name};
 
 /// A glob of a caller. Without a `/` it matches names at any depth, with one the whole path below the folder.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    matcher: GlobMatcher,
+    matcher: Regex,
     names: bool,
 }
 
@@ -30,7 +31,8 @@ impl Pattern {
             .backslash_escape(false)
             .build()
             .map_err(|fault| format!("`{shown}`: {}", fault.kind()))?;
-        Ok(Self { matcher: glob.compile_matcher(), names: !text.contains('/') })
+        let matcher = Regex::new(&by_character(glob.regex())).map_err(|_| format!("`{shown}`, which is too large"))?;
+        Ok(Self { matcher, names: !text.contains('/') })
     }
 
     /// Whether a path, given relative to the searched folder, matches.
@@ -39,7 +41,38 @@ impl Pattern {
         if self.names {
             path.segments().last().is_some_and(|name| self.matcher.is_match(name))
         } else {
-            self.matcher.is_match(path.to_string())
+            self.matcher.is_match(&path.to_string())
+        }
+    }
+}
+
+/// The expression of a glob over characters, as names are: `globset` writes it over bytes, each that is not ASCII as `\xHH`, so that `?` and a
+/// set would take a part of a character.
+fn by_character(bytes: &str) -> String {
+    let bytes = bytes.strip_prefix("(?-u)").unwrap_or(bytes);
+    let mut out = String::with_capacity(bytes.len() + 4);
+    // Names may hold a line feed in no place, and `.` is to take all else.
+    out.push_str("(?s)");
+    let mut run = Vec::new();
+    let mut rest = bytes;
+    loop {
+        let byte = rest.strip_prefix("\\x").and_then(|digits| u8::from_str_radix(digits.get(..2)?, 16).ok());
+        if let Some(byte) = byte {
+            run.push(byte);
+            rest = rest.get(4..).unwrap_or_default();
+            continue;
+        }
+        out.push_str(&String::from_utf8_lossy(&std::mem::take(&mut run)));
+        let mut letters = rest.chars();
+        let Some(letter) = letters.next() else { return out };
+        out.push(letter);
+        rest = letters.as_str();
+        // What a backslash escapes begins no byte.
+        if letter == '\\'
+            && let Some(escaped) = letters.next()
+        {
+            out.push(escaped);
+            rest = letters.as_str();
         }
     }
 }
@@ -81,6 +114,27 @@ mod tests {
         assert_eq!(hits("**/c.*"), ["src/x/c.rs", "src/x/c.txt"]);
         for (glob, path) in [("caf\u{e9}", "cafe\u{301}"), ("cafe\u{301}/*", "caf\u{e9}/a")] {
             assert!(Pattern::parse(glob).unwrap().matches(&RelPath::parse(path).unwrap()), "{glob:?} {path:?}");
+        }
+    }
+
+    #[test]
+    fn a_mark_or_a_set_takes_one_character_of_whatever_length() {
+        for (glob, is, is_not) in [
+            ("?", &["a", "é", "中", "😀"][..], &["ab", "中中", ""][..]),
+            ("??", &["ab", "éa", "中文"], &["a", "中", "é"]),
+            ("a?c", &["abc", "aéc", "a中c"], &["ac", "abbc"]),
+            ("[é-ü]", &["é", "ö", "ü"], &["e", "þ", "Ã"]),
+            ("[!é]", &["e", "中"], &["é", "ab"]),
+            ("[中a]*", &["中.rs", "ab"], &["文.rs"]),
+            ("{é,中}?", &["éa", "中文"], &["é", "a文"]),
+            ("*.é", &["x.é", ".é"], &["x.e"]),
+            ("中*", &["中", "中文"], &["文中"]),
+            ("a(?)+", &["a(b)+", "a(é)+"], &["ab", "a(bb)+"]),
+        ] {
+            let pattern = Pattern::parse(glob).unwrap();
+            let matches = |name: &&&str| RelPath::parse(name).is_ok_and(|path| pattern.matches(&path));
+            assert_eq!(is.iter().filter(matches).count(), is.len(), "{glob}");
+            assert_eq!(is_not.iter().filter(matches).count(), 0, "{glob}");
         }
     }
 
