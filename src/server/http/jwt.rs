@@ -9,6 +9,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde_json::{Map, Value};
 
 use super::keys::Keys;
+use crate::audit::is_hidden;
 use crate::manifest::OAuth;
 
 /// What a token came to.
@@ -145,8 +146,13 @@ const LONGEST_SUBJECT: usize = 255;
 /// The subject as it stands in records and counts. Nothing is cut off or left out: two subjects are never one principal.
 fn subject(claims: &Map<String, Value>) -> Result<String, &'static str> {
     let subject = claims.get("sub").and_then(Value::as_str).ok_or("the token's subject is no text")?;
-    if subject.trim().is_empty() {
+    // U+2800, a Braille pattern without dots, is a letter that shows nothing.
+    if subject.chars().all(|letter| letter.is_whitespace() || letter == '\u{2800}') {
         return Err("the token's subject is empty");
+    }
+    // Two subjects that look the same would be two principals that no person can tell apart.
+    if subject.chars().any(is_hidden) {
+        return Err("the token's subject holds characters that are not shown");
     }
     if subject.chars().count() > LONGEST_SUBJECT {
         return Err("the token's subject is longer than 255 characters");
@@ -174,11 +180,36 @@ mod tests {
             assert!(of(refused.clone()).is_err(), "{refused}");
         }
         assert!(super::subject(&Map::new()).is_err());
-        // What would be hidden is shown, and what looks like the shown form is another subject.
-        let shown: BTreeSet<_> = ["ann", "Ann", " ann", "ann\n", "ann\u{200b}", "ann\\u{200b}", "ann\0"]
+        // What looks like the shown form of another subject is a subject of its own.
+        let shown: BTreeSet<_> = ["ann", "Ann", " ann", "ann\\u{200b}", "ann\\n", "an n", "änn", "an\u{308}n", "安"]
             .into_iter()
             .map(|text| of(json!(text)).unwrap())
             .collect();
-        assert_eq!(shown.len(), 7, "{shown:?}");
+        assert_eq!(shown.len(), 9, "{shown:?}");
+    }
+
+    #[test]
+    fn a_subject_of_which_a_person_would_not_see_a_part_is_refused() {
+        for hidden in [
+            "\n",
+            "\0",
+            "\u{85}",
+            "\u{ad}",
+            "\u{200b}",
+            "\u{200d}",
+            "\u{202e}",
+            "\u{2028}",
+            "\u{2066}",
+            "\u{3164}",
+            "\u{feff}",
+            "\u{e0061}",
+        ] {
+            for text in [hidden.to_owned(), hidden.repeat(20), format!("ann{hidden}"), format!("{hidden}ann"), format!("an{hidden}n")] {
+                assert!(of(json!(text)).is_err(), "{text:?}");
+            }
+        }
+        for blank in ["\u{a0}", "\u{2003}\u{2003}", "\u{3000}", "\u{2800}", "\u{2800} \u{2800}"] {
+            assert!(of(json!(blank)).is_err(), "{blank:?}");
+        }
     }
 }
