@@ -10,9 +10,8 @@ use super::finding::{Finding, without_overlaps};
 use super::mask::write_lines;
 use super::secret;
 
-/// How far around a place a secret there, its name and all that decides about it can reach, in bytes. The longest secret, a private key,
-/// has 16 KiB.
-pub const REACH: usize = 64 * 1024;
+/// How far before and after a place stands what decides whether a secret is there, in bytes. A secret itself may be longer.
+pub use super::secret::REACH;
 
 /// One secret in a content.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,13 @@
 //! Secrets that only their surroundings name: `password = …`, `Authorization: …`, `scheme://user:password@host`.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet::STANDARD;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
-use super::named_key::{is_drawn, names_a_credential};
+use super::named_key::{is_drawn, names_a_credential, names_a_service};
 use super::strength::{classes, entropy, is_program_text, is_stand_in};
-use super::{found, scheme_of};
+use super::{found, head, scheme_of};
 use crate::filter::finding::Finding;
 
 /// What a name promises about its value.
@@ -60,9 +62,13 @@ const NAMES: &[(&str, Promise)] = &[
     ("access key", Promise::Key),
     ("access-key", Promise::Key),
     ("secret_key", Promise::Key),
+    ("secret_key_base", Promise::Key),
     ("secretkey", Promise::Key),
     ("secret key", Promise::Key),
     ("private_key", Promise::Key),
+    ("privatekey", Promise::Key),
+    ("preshared_key", Promise::Key),
+    ("presharedkey", Promise::Key),
     ("accountkey", Promise::Key),
     ("account_key", Promise::Key),
     ("sharedaccesskey", Promise::Key),
@@ -72,6 +78,10 @@ const NAMES: &[(&str, Promise)] = &[
     ("auth_key", Promise::Key),
     ("authkey", Promise::Key),
     ("client_secret", Promise::Key),
+    (":_auth", Promise::Key),
+    ("\n_auth", Promise::Key),
+    ("x-amz-signature", Promise::Key),
+    ("x-goog-signature", Promise::Key),
     ("credential", Promise::Key),
     ("credentials", Promise::Key),
     ("密钥", Promise::Key),
@@ -83,6 +93,8 @@ const NAMES: &[(&str, Promise)] = &[
     ("--user ", Promise::User),
     ("basic ", Promise::Header),
     ("bearer ", Promise::Header),
+    ("authorization: token ", Promise::Header),
+    ("authorization: apikey ", Promise::Header),
     ("://", Promise::Url),
 ];
 
@@ -91,8 +103,9 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|(name, _)| *name)
 }
 
-/// Longest value that is looked at, in bytes.
-const LONGEST: usize = 16 * 1024;
+/// Base64 as clients write it, with its padding or without.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
 
 /// How far values were read, and how many names stood inside them.
 #[derive(Debug, Default)]
@@ -131,25 +144,25 @@ fn userinfo(text: &str, start: usize, end: usize) -> Option<Finding> {
     let rest = text.get(end..)?;
     let stop = rest
         .bytes()
-        .take(LONGEST)
         .position(|byte| byte <= b' ' || matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'?' | b'#'))
-        .unwrap_or(rest.len().min(LONGEST));
+        .unwrap_or(rest.len());
     crate::filter::work::read(stop);
-    let authority = rest.get(..stop).or_else(|| rest.get(..crate::filter::finding::floor(rest, stop)))?;
+    let authority = rest.get(..stop)?;
     let (userinfo, host) = authority.rsplit_once('@')?;
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
     if matches!(password, "" | "x-oauth-basic") {
-        let drawn = user.len() >= 16 && classes(user) >= 2 && is_mixed(user) && !is_stand_in(user) && !is_program_text(user);
-        let fits = drawn && entropy(user) >= 3.0 && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
+        let first = head(user);
+        let drawn = user.len() >= 16 && classes(first) >= 2 && is_mixed(first) && !is_stand_in(first) && !is_program_text(first);
+        let fits = drawn && entropy(first) >= 3.0 && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
         return fits.then(|| found("credential", end, end + user.len(), 0.9));
     }
     let plausible = password.len() >= 3
-        && !is_stand_in(password)
+        && !is_stand_in(head(password))
         && !password.contains(['(', ')', '{', '}', ' '])
         && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
     let named = matches!(password.to_ascii_lowercase().as_str(), "pass" | "pwd" | "passwd" | "secret" | "pw" | "pass123");
     let from = end + user.len() + 1;
-    (plausible && !named && entropy(password) >= 1.5).then(|| found("credential", from, from + password.len(), 0.9))
+    (plausible && !named && entropy(head(password)) >= 1.5).then(|| found("credential", from, from + password.len(), 0.9))
 }
 
 /// `curl -u user:password`; the password alone is the secret.
@@ -158,13 +171,14 @@ fn user(text: &str, end: usize) -> Option<Finding> {
     let (from, to) = value_at(text, end, true)?;
     let (name, password) = text.get(from..to)?.split_once(':')?;
     let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'@'));
+    let first = head(password);
     let fits = plain
         && password.len() >= 6
-        && is_mixed(password)
+        && is_mixed(first)
         && !password.starts_with("//")
-        && !is_stand_in(password)
-        && !is_program_text(password)
-        && entropy(password) >= 2.3;
+        && !is_stand_in(first)
+        && !is_program_text(first)
+        && entropy(first) >= 2.3;
     let at = from + name.len() + 1;
     fits.then(|| found("credential", at, to, 0.8))
 }
@@ -173,30 +187,32 @@ fn user(text: &str, end: usize) -> Option<Finding> {
 fn signature(text: &str, start: usize, end: usize) -> Option<Finding> {
     let before = start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
     let rest = text.get(end..)?.strip_prefix('=')?;
-    let length = rest.bytes().take(80).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'%' | b'+' | b'/' | b'=')).count();
+    let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'%' | b'+' | b'/' | b'=')).count();
+    crate::filter::work::read(length);
     let value = rest.get(..length)?;
     let fits = before.is_none_or(|byte| matches!(byte, b'&' | b'?' | b' ' | b';' | b'"'))
-        && (44..=64).contains(&length)
+        && length >= 44
         && (value.ends_with("%3D") || value.ends_with("%3d") || value.ends_with('='))
-        && entropy(value) >= 4.0;
+        && entropy(head(value)) >= 4.0;
     fits.then(|| found("azure-sas", end + 1, end + 1 + length, 0.85))
 }
 
 /// `Authorization: Basic …` and `Bearer …`.
 fn header(text: &str, start: usize, end: usize) -> Option<Finding> {
     let before = text.get(crate::filter::finding::floor(text, start.saturating_sub(24))..start)?.to_ascii_lowercase();
-    let named = before.contains("authorization") || before.trim_end().ends_with(['"', '\'', ':', '=']);
+    let scheme = text.get(start..end)?;
+    let named = scheme.contains(':') || before.contains("authorization") || before.trim_end().ends_with(['"', '\'', ':', '=']);
     let value = value_at(text, end, false)?;
     let token = text.get(value.0..value.1)?;
     // `Bearer realm="…"` is a challenge: the name of a parameter, not a token.
-    if !named || is_stand_in(token) || is_program_text(token.trim_end_matches('=')) || is_cut_token(token, text.get(value.1..)?) {
+    let first = head(token);
+    if !named || is_stand_in(first) || is_program_text(first.trim_end_matches('=')) || is_cut_token(token, text.get(value.1..)?) {
         return None;
     }
-    let scheme = text.get(start..end)?;
     let fits = if scheme.eq_ignore_ascii_case("basic ") {
-        STANDARD.decode(token).ok().is_some_and(|raw| raw.contains(&b':'))
+        BASE64.decode(token).ok().is_some_and(|raw| raw.contains(&b':'))
     } else {
-        token.len() >= 16 && classes(token) >= 2 && entropy(token) >= 3.0
+        token.len() >= 16 && classes(first) >= 2 && entropy(first) >= 3.0
     };
     fits.then(|| found("credential", value.0, value.1, 0.9))
 }
@@ -216,10 +232,10 @@ fn is_cut_token(token: &str, rest: &str) -> bool {
 /// `name = value`, `"name": "value"`, `name is value`, `名:值`.
 fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
     let name_start = name_start(text, start);
-    let (value_at_, quoted_by_sign) = after_sign(text, end)?;
+    let (value_at_, quoted_by_sign) = after_sign(text, end).or_else(|| after_other_sign(text, name_start, end))?;
     let value = value_at(text, value_at_, promise == Promise::Password)?;
     reach.to = reach.to.max(value.1);
-    let token = text.get(value.0..value.1)?;
+    let token = head(text.get(value.0..value.1)?);
     if is_stand_in(token) {
         return None;
     }
@@ -232,23 +248,61 @@ fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mu
             token.len() >= 6 && !ordinary && !is_type(token) && (mixed || (signs && classes(token) >= 2)) && entropy(token) >= 2.3
         }
         Promise::NamedKey => {
-            names_a_credential(text.get(name_start..end)?) && is_drawn(token) && (quoted || text.get(end..)?.starts_with('='))
+            let (name, rest) = (text.get(name_start..end)?, text.get(end..)?);
+            let parameter = name.len() == 3 && text.get(..name_start)?.ends_with(['?', '&']);
+            let line = text.get(value.1..)?.starts_with(['\n', '\r']) || value.1 == text.len();
+            // A setting in YAML, which ends its line; in program text a name of that form does not stand before a colon.
+            let setting = rest.starts_with(": ") && name.contains(['_', '-']) && line;
+            is_drawn(token)
+                && (names_a_credential(name) && (quoted || rest.starts_with('=') || setting)
+                    || rest.starts_with('=') && (parameter || names_a_service(name)))
         }
         _ => {
-            token.len() >= 16
-                && mixed
+            let long = token.len() >= 16 && entropy(token) >= 3.0;
+            let marked = token.len() >= 12 && quoted && classes(token) >= 3 && entropy(token) >= 3.2;
+            mixed
+                && (long || marked)
                 && !is_program_text(token)
-                && entropy(token) >= 3.0
+                && !is_member(token)
                 && !is_uuid_or_digest_of_something(text, name_start, token)
-                || token.len() >= 12 && quoted && mixed && classes(token) >= 3 && !is_program_text(token) && entropy(token) >= 3.2
         }
     };
     if !fits {
         return None;
     }
     let name = text.get(name_start..end).unwrap_or_default().to_ascii_lowercase();
-    let sub = if name.contains("aws") && token.len() == 40 { "aws-secret" } else { "credential" };
+    let sub = if name.contains("aws") && value.1 - value.0 == 40 { "aws-secret" } else { "credential" };
     Some(found(sub, value.0, value.1, if quoted { 0.85 } else { 0.75 }))
+}
+
+/// As [`after_sign`] where a tag, a space or a comma stands between them: `<name>value</name>`, `--name value`, `ENV NAME value`,
+/// `define('NAME', 'value')`.
+fn after_other_sign(text: &str, name_start: usize, end: usize) -> Option<(usize, bool)> {
+    let (before, rest) = (text.get(..name_start)?, text.get(end..)?);
+    if before.ends_with('<') && rest.starts_with('>') {
+        let closes = rest.find('<').is_some_and(|at| rest.get(at..).is_some_and(|tag| tag.starts_with("</")));
+        return closes.then_some((end + 1, false));
+    }
+    let option = text.get(name_start..end)?.starts_with("--") || before.ends_with("ENV ");
+    if option && rest.starts_with(' ') && !rest.starts_with(" -") {
+        let quote = rest.get(1..)?.starts_with(['"', '\'']);
+        return Some((end + 1 + usize::from(quote), quote));
+    }
+    let quote = before.chars().next_back().filter(|sign| matches!(sign, '"' | '\''))?;
+    let value = rest.strip_prefix(quote)?.strip_prefix(',')?.trim_start_matches(' ').strip_prefix(quote)?;
+    let marked = before.strip_suffix(quote)?.ends_with('(') && classes(head(value.split(quote).next()?)) >= 3;
+    marked.then(|| (text.len() - value.len(), true))
+}
+
+/// `Ed25519PrivateKey.generate`, `module.X25519PrivateKey`: names joined by stops, the first or the last of them a plain word.
+fn is_member(token: &str) -> bool {
+    let is_name = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let is_word = |part: &str| part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let ends = token.split_once('.').zip(token.rsplit_once('.'));
+    ends.is_some_and(|((first, _), (_, last))| (is_word(first) || is_word(last)) && token.split('.').all(is_name))
 }
 
 /// GraphQL's types of values that must be there.
@@ -258,8 +312,8 @@ fn is_type(token: &str) -> bool {
 
 /// A next-page token or a csrf name is not a credential worth masking.
 fn is_uuid_or_digest_of_something(text: &str, name_start: usize, token: &str) -> bool {
-    let name = text.get(name_start..).unwrap_or_default();
-    let harmless = ["page", "next", "continuation", "csrf", "xsrf", "cancellation", "public"];
+    let name = text.get(name_start..).unwrap_or_default().trim_start_matches('-');
+    let harmless = ["page", "next", "continuation", "csrf", "xsrf", "cancellation", "public", "client-token", "client-request"];
     let word: String = name.chars().take(24).collect::<String>().to_ascii_lowercase();
     harmless.iter().any(|start| word.starts_with(start)) || token.starts_with("sha256:") || token.starts_with("sha512-")
 }
@@ -286,6 +340,9 @@ fn after_sign(text: &str, end: usize) -> Option<(usize, bool)> {
             ' ' | '\t' | '>' | '\\' if sign => {}
             ' ' | '\t' | '\\' | ']' | ')' => {}
             ':' | '=' | '：' | '是' | '为' | '為' => sign = true,
+            '%' if !sign && rest.get(at + 1..at + 3).is_some_and(|code| matches!(code, "3D" | "3d" | "3A" | "3a")) => {
+                return Some((end + at + 3, false));
+            }
             _ if sign => return Some((end + at, quote)),
             'i' if rest.get(at..).is_some_and(|word| word.starts_with("is ") || word.starts_with("is:")) => {
                 let after = end + at + 3;
@@ -304,7 +361,6 @@ fn value_at(text: &str, start: usize, signs: bool) -> Option<(usize, usize)> {
     let opened = start.checked_sub(1).and_then(|at| text.as_bytes().get(at)).copied().filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let length = rest
         .char_indices()
-        .take(LONGEST)
         .find(|&(_, character)| match opened {
             Some(quote) => character == char::from(quote) || matches!(character, '\n' | '\r' | ' '),
             None => {
@@ -314,7 +370,7 @@ fn value_at(text: &str, start: usize, signs: bool) -> Option<(usize, usize)> {
                     || (!signs && matches!(character, '&' | ')' | '}' | ']' | '(' | '{' | '['))
             }
         })
-        .map_or(rest.len().min(LONGEST), |(at, _)| at);
+        .map_or(rest.len(), |(at, _)| at);
     crate::filter::work::read(length);
     let value = rest.get(..length)?;
     let value = if opened.is_none() { value.trim_end_matches(['.', ':', '?', ')', ']', '}']) } else { value };

@@ -4,11 +4,13 @@
 //! crypt(5), shadow(5), netrc(5), htpasswd(1), `PostgreSQL` "The Password File", the Kubernetes API reference (Secret v1),
 //! Docker's `config.json`, Microsoft Entra's form of client secrets.
 
+use std::ops::Range;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::found;
 use super::strength::{entropy, is_stand_in};
+use super::{found, head};
 use crate::filter::finding::{Finding, ceil, floor};
 
 /// What a file's form begins with.
@@ -52,9 +54,9 @@ pub(super) fn starts() -> impl Iterator<Item = &'static str> {
     FORMS.iter().map(|(start, _)| *start)
 }
 
-/// Finds the secrets of the form with this number, whose beginning stands at `start..end`. `scanned` is where the last Kubernetes object
-/// ended, so that each is read once.
-pub(super) fn findings(text: &str, number: usize, start: usize, end: usize, scanned: &mut usize, out: &mut Vec<Finding>) {
+/// Finds the secrets of the form with this number, whose beginning stands at `start..end`; Kubernetes Secrets are added to `objects`, to be
+/// read by [`kubernetes`] when all are known.
+pub(super) fn findings(text: &str, number: usize, start: usize, end: usize, objects: &mut Vec<usize>, out: &mut Vec<Finding>) {
     let Some((beginning, form)) = FORMS.get(number) else { return };
     if text.get(start..end) != Some(beginning) {
         return;
@@ -63,15 +65,16 @@ pub(super) fn findings(text: &str, number: usize, start: usize, end: usize, scan
         Form::PasswordFile => out.extend(password_file(text, start)),
         Form::Netrc => netrc(text, start, out),
         Form::Pgpass => out.extend(pgpass(text, start)),
-        Form::Kubernetes => kubernetes(text, start, end, scanned, out),
+        Form::Kubernetes if text.as_bytes().get(end).is_some_and(u8::is_ascii_alphanumeric) => {}
+        Form::Kubernetes => objects.push(start),
         Form::Docker => out.extend(docker(text, end)),
         Form::Entra => out.extend(entra(text, start)),
     }
 }
 
-/// How many bytes from `at` on are of a kind, at most `most`.
-fn count_while(text: &str, at: usize, most: usize, is_one: impl Fn(u8) -> bool) -> usize {
-    let length = text.as_bytes().get(at..).unwrap_or_default().iter().take(most).take_while(|byte| is_one(**byte)).count();
+/// How many bytes from `at` on are of a kind.
+fn count_while(text: &str, at: usize, mut is_one: impl FnMut(u8) -> bool) -> usize {
+    let length = text.as_bytes().get(at..).unwrap_or_default().iter().take_while(|byte| is_one(**byte)).count();
     crate::filter::work::read(length);
     length
 }
@@ -80,8 +83,8 @@ fn count_while(text: &str, at: usize, most: usize, is_one: impl Fn(u8) -> bool) 
 fn password_file(text: &str, colon: usize) -> Option<Finding> {
     const SCHEMES: &[&str] = &["1", "apr1", "2a", "2b", "2y", "5", "6", "7", "y", "gy", "sha1", "argon2i", "argon2d", "argon2id", "pbkdf2"];
     let named = text.as_bytes().get(colon.checked_sub(1)?).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    let start = colon + 1 + count_while(text, colon + 1, 1, |byte| byte == b'!');
-    let length = count_while(text, start, 300, |byte| byte.is_ascii_alphanumeric() || b"$./=,+-{}".contains(&byte));
+    let start = colon + 1 + usize::from(text.as_bytes().get(colon + 1) == Some(&b'!'));
+    let length = count_while(text, start, |byte| byte.is_ascii_alphanumeric() || b"$./=,+-{}".contains(&byte));
     let hash = text.get(start..start + length)?;
     let body = match hash.strip_prefix('$') {
         // Compose files write each dollar sign twice.
@@ -91,21 +94,21 @@ fn password_file(text: &str, colon: usize) -> Option<Finding> {
         }
         None => hash.split_once('}')?.1,
     };
-    (named && body.len() >= 20 && entropy(body) >= 3.0).then(|| found("password-hash", start, start + length, 0.9))
+    (named && body.len() >= 20 && entropy(head(body)) >= 3.0).then(|| found("password-hash", start, start + length, 0.9))
 }
 
 /// The passwords of one `machine` of a `.netrc`.
 fn netrc(text: &str, start: usize, out: &mut Vec<Finding>) {
     const WORDS: usize = 10;
-    let Some(entry) = text.get(start..ceil(text, start + 400)) else { return };
-    crate::filter::work::read(entry.len());
+    let Some(entry) = text.get(start..) else { return };
     let mut words = entry.split_ascii_whitespace().take(WORDS).peekable();
     if words.next() == Some("machine") && !words.next().is_some_and(|host| host.contains('.') || host == "localhost") {
         return;
     }
     while let (Some(key), Some(value)) = (words.next(), words.next()) {
+        crate::filter::work::read(key.len() + value.len());
         match key {
-            "password" if !is_stand_in(value) => {
+            "password" if !is_stand_in(head(value)) => {
                 let from = value.as_ptr() as usize - text.as_ptr() as usize;
                 out.push(found("netrc", from, from + value.len(), 0.9));
             }
@@ -117,48 +120,79 @@ fn netrc(text: &str, start: usize, out: &mut Vec<Finding>) {
 
 /// The fifth field of a line of a `.pgpass`.
 fn pgpass(text: &str, at: usize) -> Option<Finding> {
+    /// Bytes of the four fields before it.
     const LONGEST: usize = 256;
     let before = text.get(floor(text, at.saturating_sub(LONGEST))..at)?;
     let from = at - before.len() + before.rfind('\n').map_or(0, |line| line + 1);
-    let rest = text.get(from..ceil(text, from + 2 * LONGEST))?;
-    let line = rest.lines().next()?;
+    let line = text.get(from..ceil(text, from + 2 * LONGEST))?.lines().next()?;
     crate::filter::work::read(line.len());
-    let mut fields = Vec::with_capacity(5);
+    let mut fields = Vec::with_capacity(4);
     let (mut begin, mut escaped) = (0, false);
     for (place, byte) in line.bytes().enumerate() {
         if byte == b':' && !escaped {
             fields.push(line.get(begin..place)?);
             begin = place + 1;
+            if fields.len() == 4 {
+                break;
+            }
         }
         escaped = byte == b'\\' && !escaped;
     }
-    let password = line.get(begin..)?;
     let &[host, port, database, user] = fields.as_slice() else { return None };
     let word = |field: &str| {
         field == "*" || !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-/$@".contains(&byte))
     };
     let plain = word(host) && word(database) && word(user) && (port == "*" || port.bytes().all(|byte| byte.is_ascii_digit()));
     let named = user.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let fits = plain && named && password.len() >= 4 && !password.contains([' ', '*']) && !is_stand_in(password);
-    fits.then(|| found("pgpass", from + begin, from + line.len(), 0.85))
+    if !plain || !named {
+        return None;
+    }
+    let (mut escaped, password_at) = (false, from + begin);
+    let length = count_while(text, password_at, |byte| {
+        let goes_on = !matches!(byte, b'\n' | b'\r' | b' ' | b'*') && (byte != b':' || escaped);
+        escaped = byte == b'\\' && !escaped;
+        goes_on
+    });
+    let ended = text.as_bytes().get(password_at + length).is_none_or(|byte| matches!(byte, b'\n' | b'\r'));
+    let fits = ended && length >= 4 && !is_stand_in(head(text.get(password_at..password_at + length)?));
+    fits.then(|| found("pgpass", password_at, password_at + length, 0.85))
 }
 
-/// The values of `data` and `stringData` of a Kubernetes Secret, in YAML or JSON, wherever in the object they stand.
-fn kubernetes(text: &str, start: usize, end: usize, scanned: &mut usize, out: &mut Vec<Finding>) {
-    const REACH: usize = 64 * 1024;
-    if start < *scanned || text.as_bytes().get(end).is_some_and(u8::is_ascii_alphanumeric) {
-        return;
+/// How far from its `kind` the values of a Kubernetes Secret may stand, in bytes: the largest has 1 MiB of them, in base64 a third more.
+const OBJECT: usize = 3 << 19;
+
+/// How far before and after a place stands what decides whether a secret is there: the `kind` of a value, and the `data` before the `kind`.
+pub const REACH: usize = 2 * OBJECT;
+
+/// The values of the Kubernetes Secrets whose kinds stand at `kinds`, wherever in the objects they stand. Each part of the text is read once.
+pub(super) fn kubernetes(text: &str, kinds: &[usize], out: &mut Vec<Finding>) {
+    let extended = |part: Range<usize>, to: usize| match text.get(part.end..to).and_then(|more| more.find("\n---")) {
+        Some(separator) => (part.start..part.end + separator, true),
+        None => (part.start..to, false),
+    };
+    // The part in which values are looked for, and whether its document ends there.
+    let (mut part, mut is_ended) = (0..0, true);
+    for &kind in kinds {
+        let to = ceil(text, kind + OBJECT);
+        if !is_ended && kind.saturating_sub(OBJECT) <= part.end {
+            (part, is_ended) = extended(part, to);
+        }
+        if kind >= part.end {
+            read_object(text, &part, out);
+            let from = floor(text, kind.saturating_sub(OBJECT).max(part.end));
+            let from = text.get(from..kind).and_then(|before| before.rfind("\n---")).map_or(from, |at| from + at);
+            (part, is_ended) = extended(from..kind, to);
+        }
     }
-    let first = floor(text, start.saturating_sub(REACH).max(*scanned));
-    let last = ceil(text, end + REACH);
-    let (Some(before), Some(after)) = (text.get(first..start), text.get(end..last)) else { return };
-    let first = before.rfind("\n---").map_or(first, |at| first + at);
-    let last = after.find("\n---").map_or(last, |at| end + at);
-    *scanned = last;
-    let Some(object) = text.get(first..last) else { return };
+    read_object(text, &part, out);
+}
+
+/// The values of `data` and `stringData`, in YAML or JSON.
+fn read_object(text: &str, part: &Range<usize>, out: &mut Vec<Finding>) {
+    let Some(object) = text.get(part.clone()) else { return };
     crate::filter::work::read(object.len());
-    yaml_values(object, first, out);
-    json_values(object, first, out);
+    yaml_values(object, part.start, out);
+    json_values(object, part.start, out);
 }
 
 /// The values below `data:` and `stringData:` in YAML, block scalars line by line.
@@ -181,7 +215,11 @@ fn yaml_values(object: &str, offset: usize, out: &mut Vec<Finding>) {
                 continue;
             }
             scalar = None;
-            let Some((key, rest)) = content.split_once(':') else { continue };
+            let Some((key, rest)) = content.split_once(':') else {
+                // A plain value goes on in the next line.
+                out.extend(value(content, place, false));
+                continue;
+            };
             let word = rest.trim();
             if word.starts_with(['|', '>']) {
                 scalar = Some(indent);
@@ -238,7 +276,7 @@ fn value(written: &str, at: usize, encoded: bool) -> Option<Finding> {
     let inside = written.trim_matches(['"', '\'']);
     let from = at + written.find(inside)?;
     let fits = inside.len() >= 4
-        && !is_stand_in(inside)
+        && !is_stand_in(head(inside))
         && !inside.starts_with("ENC[")
         && (!encoded || STANDARD.decode(inside).is_ok_and(|raw| !raw.is_empty()));
     fits.then(|| found("kubernetes", from, from + inside.len(), 0.9))
@@ -246,8 +284,9 @@ fn value(written: &str, at: usize, encoded: bool) -> Option<Finding> {
 
 /// `"auth": "…"` whose base64 holds a name and a password.
 fn docker(text: &str, end: usize) -> Option<Finding> {
-    let rest = after(text.get(end..ceil(text, end + 1024)), ':')?;
+    let rest = after(text.get(end..), ':')?;
     let (value, _) = quoted(rest)?;
+    crate::filter::work::read(value.len());
     let raw = STANDARD.decode(value).ok()?;
     let colon = raw.iter().position(|byte| *byte == b':')?;
     let fits = colon > 0 && raw.len() > colon + 3 && raw.iter().all(u8::is_ascii_graphic);
@@ -255,16 +294,18 @@ fn docker(text: &str, end: usize) -> Option<Finding> {
     fits.then(|| found("docker-auth", from, from + value.len(), 0.95))
 }
 
-/// A client secret of Microsoft Entra: three characters, a digit, `Q~`, 31 to 34 more.
+/// A client secret of Microsoft Entra: three characters, a digit, `Q~`, 31 more or some.
 fn entra(text: &str, at: usize) -> Option<Finding> {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'~' | b'.' | b'-');
     let start = at.checked_sub(4)?;
-    let head = text.as_bytes().get(start..at)?;
+    let first = text.as_bytes().get(start..at)?;
     let alone = start.checked_sub(1).and_then(|before| text.as_bytes().get(before)).is_none_or(|byte| !word(*byte));
-    let length = count_while(text, at + 2, 40, word);
+    if !alone || !first.iter().all(|byte| word(*byte)) || !first.last().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let length = count_while(text, at + 2, word);
     let body = text.get(at + 2..at + 2 + length)?;
-    let fits = alone && head.iter().all(|byte| word(*byte)) && head.last().is_some_and(u8::is_ascii_digit) && (31..=34).contains(&length);
-    (fits && entropy(body) >= 3.5).then(|| found("azure-ad", start, at + 2 + length, 0.95))
+    (length >= 31 && entropy(head(body)) >= 3.5).then(|| found("azure-ad", start, at + 2 + length, 0.95))
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::finding::{Finding, Kind};
+pub use files::REACH;
 use strength::{classes, entropy, is_stand_in};
-use tokens::TOKENS;
+use tokens::{Alphabet, TOKENS};
 
 /// Keywords after the ones of [`TOKENS`].
 const PRIVATE_KEY: &str = "-----BEGIN ";
@@ -33,13 +34,14 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
     let Some(automaton) = AUTOMATON.as_ref() else { return };
     let mut read_to = 0;
     let mut reach = assigned::Reach::default();
-    let mut scanned = 0;
+    let mut runs = Runs::default();
+    let mut objects = Vec::new();
     let (files_from, names_from) = (TOKENS.len() + 3, TOKENS.len() + 3 + files::starts().count());
     for hit in automaton.find_overlapping_iter(text) {
         let number = hit.pattern().as_usize();
         let exactly = |start: &str| text.get(hit.range()) == Some(start);
         if (files_from..names_from).contains(&number) {
-            files::findings(text, number - files_from, hit.start(), hit.end(), &mut scanned, out);
+            files::findings(text, number - files_from, hit.start(), hit.end(), &mut objects, out);
             continue;
         }
         if let Some(name) = number.checked_sub(names_from) {
@@ -49,8 +51,8 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
             continue;
         }
         let finding = match TOKENS.get(number) {
-            Some(token) if !exactly(token.start) => None,
-            Some(token) => self_named(text, token, hit.start(), hit.end()),
+            Some(token) if !exactly(token.start) || hit.start() < read_to => None,
+            Some(token) => self_named(text, token, hit.start(), hit.end(), &mut runs),
             None if number == TOKENS.len() && exactly(PRIVATE_KEY) => {
                 private_key(text, hit.start()).filter(|finding| finding.start >= read_to)
             }
@@ -63,54 +65,102 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
             out.push(finding);
         }
     }
+    files::kubernetes(text, &objects, out);
 }
 
 fn found(sub: &'static str, start: usize, end: usize, score: f32) -> Finding {
     Finding { kind: Kind::Secret, type_: "SECRET", sub, start, end, score }
 }
 
-/// A key with a fixed beginning.
-fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize) -> Option<Finding> {
+/// The last run of characters of each alphabet, so that each is read once however many keys may begin in it.
+#[derive(Debug, Default)]
+struct Runs([Run; Alphabet::COUNT]);
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Run {
+    start: usize,
+    end: usize,
+    /// Its end without the full stops that belong to the sentence.
+    bare: usize,
+}
+
+impl Runs {
+    /// Where the run that `start` lies in ends.
+    fn end(&mut self, text: &str, alphabet: Alphabet, start: usize) -> usize {
+        let Some(run) = self.0.get_mut(alphabet as usize) else { return start };
+        if start < run.start || run.end < start {
+            let rest = text.as_bytes().get(start..).unwrap_or_default();
+            let length = rest.iter().position(|byte| !alphabet.holds(*byte)).unwrap_or(rest.len());
+            super::work::read(length);
+            let stops =
+                if alphabet == Alphabet::Dotted { rest.iter().take(length).rev().take_while(|byte| **byte == b'.').count() } else { 0 };
+            *run = Run { start, end: start + length, bare: start + length - stops };
+        }
+        run.bare.max(start)
+    }
+}
+
+/// A key with a fixed beginning, to the end of its alphabet.
+fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize, runs: &mut Runs) -> Option<Finding> {
     let bytes = text.as_bytes();
     let url = [".com/", ".org/"].iter().any(|host| token.start.contains(host));
-    if !url
-        && start.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-    {
+    let inside_word =
+        start.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if !url && inside_word && !is_after_code(bytes, start) {
         return None;
     }
-    let rest = bytes.get(end..)?;
-    let mut length = rest.iter().take(token.rest.1 + 1).take_while(|byte| token.alphabet.holds(**byte)).count();
-    super::work::read(length);
-    let body = text.get(end..end + length)?;
-    // Full stops and signs of equality at the end belong to the sentence.
-    if token.alphabet == tokens::Alphabet::Dotted {
-        length = body.trim_end_matches('.').len();
-    }
-    let body = text.get(end..end + length)?;
-    let joined = rest.get(length).is_some_and(u8::is_ascii_alphanumeric);
-    // Numbers of a team or an account before a dash are no stand-ins, whatever their digits.
-    let drawn_part = if body.starts_with(|c: char| c.is_ascii_digit()) { body.rsplit('-').next().unwrap_or(body) } else { body };
-    if length < token.rest.0 || length > token.rest.1 || joined || is_stand_in(drawn_part) || !fits_form(token, body) {
+    let last = runs.end(text, token.alphabet, end);
+    let body = text.get(end..last)?;
+    let joined = bytes.get(last).is_some_and(u8::is_ascii_alphanumeric);
+    if body.len() < token.least || joined || !fits_form(token, body) {
         return None;
     }
     // A key is drawn at random: a word, a name or one letter repeated is not. Hexadecimal has at most 4 bits.
-    let drawn = entropy(body) >= if token.alphabet == tokens::Alphabet::Hex { 2.7 } else { 3.0 }
-        && (body.bytes().any(|byte| byte.is_ascii_digit()) || length >= 24 && classes(body) >= 2);
-    if !drawn {
+    let first = head(body);
+    let drawn = entropy(first) >= if token.alphabet == Alphabet::Hex { 2.7 } else { 3.0 }
+        && (first.bytes().any(|byte| byte.is_ascii_digit()) || body.len() >= 24 && classes(first) >= 2);
+    if !drawn || is_stand_in(without_numbers(first)) {
         return None;
     }
     let start = if token.name == "terraform" { before_dot(text, start) } else { start };
     let start = if url { scheme_of(text, start.saturating_sub(3)).unwrap_or(start) } else { start };
-    Some(found(token.name, start, end + length, 0.97))
+    Some(found(token.name, start, last, 0.97))
+}
+
+/// Whether a percent-encoded character ends at `at`.
+fn is_after_code(bytes: &[u8], at: usize) -> bool {
+    let code = at.checked_sub(3).and_then(|from| bytes.get(from..at));
+    code.is_some_and(|code| code.starts_with(b"%") && code.iter().skip(1).all(u8::is_ascii_hexdigit))
+}
+
+/// The part of a value that decides whether it is one. A long value drawn at random holds every short word somewhere.
+fn head(value: &str) -> &str {
+    const DECIDES: usize = 128;
+    value.get(..super::finding::floor(value, DECIDES)).unwrap_or(value)
+}
+
+/// Without the numbers of a team or an account before a dash or a slash: they are no stand-ins, whatever their digits.
+fn without_numbers(mut body: &str) -> &str {
+    while let Some((number, rest)) = body.split_once(['-', '/'])
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        body = rest;
+    }
+    body
 }
 
 /// Keys whose parts have lengths of their own.
 fn fits_form(token: &tokens::Token, body: &str) -> bool {
-    if token.name != "discord-bot" {
-        return true;
-    }
-    let parts: Vec<usize> = body.split('.').map(str::len).collect();
-    matches!(parts.as_slice(), [21..=26, 6, 27..=40])
+    let (begins, least): (fn(&[usize]) -> bool, usize) = match token.name {
+        "discord-bot" => (|lengths| matches!(lengths, [21..=26, 6]), 27),
+        "airtable" => (|lengths| matches!(lengths, [14]), 64),
+        _ => return true,
+    };
+    let parts = if token.name == "airtable" { 1 } else { 2 };
+    let lengths: Vec<usize> = head(body).split('.').take(parts).map(str::len).collect();
+    let mut rest = body.splitn(parts + 2, '.').skip(parts);
+    begins(&lengths) && rest.next().is_some_and(|last| last.len() >= least) && rest.next().is_none()
 }
 
 /// Where the word that ends at a dot before `at` begins.
@@ -137,33 +187,44 @@ fn scheme_of(text: &str, at: usize) -> Option<usize> {
 
 /// A private key in PEM armour, to its end line or, where that is cut off, to the last line of its body.
 fn private_key(text: &str, start: usize) -> Option<Finding> {
-    const LONGEST: usize = 16 * 1024;
     let rest = text.get(start..)?;
     let head = rest.get(..super::finding::floor(rest, 80))?;
     let label = head.strip_prefix(PRIVATE_KEY)?.split("-----").next()?;
     if !label.contains("PRIVATE KEY") {
         return None;
     }
-    let window = rest.get(..super::finding::floor(rest, LONGEST))?;
     let body_at = PRIVATE_KEY.len() + label.len() + 5;
-    let body = window.get(body_at..)?;
+    let body = rest.get(body_at..)?;
     // The next frame of any kind ends this one: many beginnings without an end are read once, not once each.
     let frame = body.find("-----").unwrap_or(body.len());
     super::work::read(frame);
-    let end = match body.get(frame..).filter(|rest| rest.starts_with("-----END ")).map(|_| frame) {
-        Some(at) => body.get(at + 9..).and_then(|tail| tail.find("-----")).map_or(window.len(), |tail| body_at + at + 9 + tail + 5),
-        None => {
-            body_at
-                + body
-                    .bytes()
-                    .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r' | b'\\' | b' '))
-                    .count()
+    let end = match body.get(frame..).and_then(|rest| rest.strip_prefix("-----END ")) {
+        // The label of an end line is as short as that of a beginning.
+        Some(tail) => {
+            let label = tail.get(..super::finding::floor(tail, 80)).and_then(|tail| tail.find("-----"));
+            body_at + frame + 9 + label.map_or(0, |label| label + 5)
         }
+        None => body_at + armour(body),
     };
     // Documents show the frame with nothing, or with words, inside; a key begins soon.
     let inside = body.get(..super::finding::floor(body, end.saturating_sub(body_at).min(240))).unwrap_or_default();
     let material = inside.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '=')).map(str::len).max().unwrap_or(0);
     (material >= 24).then(|| found("pem", start, start + end, 0.99))
+}
+
+/// The length of a body in armour whose end is missing: some headers (RFC 1421, RFC 9580), then base64, also with written line ends.
+fn armour(body: &str) -> usize {
+    const HEADERS: usize = 8;
+    let mut at = 0;
+    for line in body.split_inclusive('\n').take(HEADERS) {
+        let named = line.split_once(": ").is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'));
+        if !named && !line.trim().is_empty() {
+            break;
+        }
+        at += line.len();
+    }
+    let run = body.get(at..).unwrap_or_default().bytes();
+    at + run.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r' | b'\\' | b' ')).count()
 }
 
 /// A JSON Web Token: header, payload, signature, in base64url.
@@ -176,17 +237,17 @@ fn signed(text: &str, start: usize) -> Option<Finding> {
     {
         return None;
     }
-    let length =
-        bytes.get(start..)?.iter().take(8192).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')).count();
+    let length = bytes.get(start..)?.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')).count();
     super::work::read(length);
     let token = text.get(start..start + length)?.trim_end_matches('.');
     let mut parts = token.split('.');
     let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
-    let reads = URL_SAFE_NO_PAD.decode(header).ok().is_some_and(|raw| raw.starts_with(b"{"));
+    let whole_groups = header.get(..header.len().min(64) & !3)?;
+    let reads = URL_SAFE_NO_PAD.decode(whole_groups).ok().is_some_and(|raw| raw.starts_with(b"{"));
     (reads && payload.len() >= 10 && signature.len() >= 20).then(|| found("jwt", start, start + token.len(), 0.97))
 }
 
-/// A bot's token: its number, a colon, 35 characters that begin with `AA`.
+/// A bot's token: its number, a colon, 35 characters or more that begin with `AA`.
 fn bot(text: &str, colon: usize) -> Option<Finding> {
     let bytes = text.as_bytes();
     let digits = text.get(..colon)?.bytes().rev().take(12).take_while(u8::is_ascii_digit).count();
@@ -195,10 +256,10 @@ fn bot(text: &str, colon: usize) -> Option<Finding> {
         .checked_sub(1)
         .and_then(|at| bytes.get(at))
         .is_some_and(|byte| byte.is_ascii_alphanumeric() && !text.get(..start).is_some_and(|before| before.ends_with("bot")));
-    let length =
-        bytes.get(colon + 1..)?.iter().take(40).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
+    let length = bytes.get(colon + 1..)?.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
+    super::work::read(length);
     let body = text.get(colon + 1..colon + 1 + length)?;
-    ((8..=10).contains(&digits) && !joined && (33..=36).contains(&length) && !is_stand_in(body) && entropy(body) >= 3.5)
+    ((8..=10).contains(&digits) && !joined && length >= 33 && !is_stand_in(head(body)) && entropy(head(body)) >= 3.5)
         .then(|| found("telegram", start, colon + 1 + length, 0.95))
 }
 
@@ -241,6 +302,22 @@ pub(super) mod tests {
                 "EAAAl0QW8xZ2kR7nT5yB3cV9mL1pS4dF6gH8jK0qW2eR4tY6uI8oP0aS2dF4",
             ),
             ("Authorization: Basic dXNlcjpxN1d4bmMyVg==", "credential", "dXNlcjpxN1d4bmMyVg=="),
+            ("authorization: basic dXNlcjpxN1d4bmMyVg", "credential", "dXNlcjpxN1d4bmMyVg"),
+            ("Authorization: token q7WxTnc2V8bRy4HsJ5mm", "credential", "q7WxTnc2V8bRy4HsJ5mm"),
+            ("SECRET_KEY_BASE=b9f3c27e4a1d8f60b7e52c9a13d4f8e6", "credential", "b9f3c27e4a1d8f60b7e52c9a13d4f8e6"),
+            ("vendor-key: q7WxTnc2V8bRy4HsJ5mm\n", "credential", "q7WxTnc2V8bRy4HsJ5mm"),
+            ("  MAPBOX_KEY: q7WxTnc2V8bRy4HsJ5mm", "credential", "q7WxTnc2V8bRy4HsJ5mm"),
+            ("vendorkey=q7WxTnc2V8bRy4HsJ5mm", "credential", "q7WxTnc2V8bRy4HsJ5mm"),
+            ("https://a.example/v1?key=q7WxTnc2V8bRy4HsJ5mm&q=a", "credential", "q7WxTnc2V8bRy4HsJ5mm"),
+            ("next=%2Fa%3Ftoken%3Dghp_Zk3Vq8Rw1Tn6Yb4Xc9Mf2Ld7Hs5Jg0Pa3EuQ", "github-pat", "ghp_Zk3Vq8Rw1Tn6Yb4Xc9Mf2Ld7Hs5Jg0Pa3EuQ"),
+            ("body=password%3Dq7WxTnc2V8", "credential", "q7WxTnc2V8"),
+            ("<username>ann</username><password>q7WxTnc2V8</password>", "credential", "q7WxTnc2V8"),
+            ("PresharedKey = /UwcSPg38hW/D9Y3tcS1FOV0K1wuURMbS0sesJEP5ak=", "credential", "/UwcSPg38hW/D9Y3tcS1FOV0K1wuURMbS0sesJEP5ak="),
+            ("//r.example/:_auth=YW5uOnE3V3hUbmMyVjg=", "credential", "YW5uOnE3V3hUbmMyVjg="),
+            ("tool --password q7WxTnc2V8 run", "credential", "q7WxTnc2V8"),
+            ("ENV DB_PASSWORD q7WxTnc2V8\n", "credential", "q7WxTnc2V8"),
+            ("define('DB_PASSWORD', 'q7WxTnc2V8');", "credential", "q7WxTnc2V8"),
+            ("o?X-Goog-Signature=b9f3c27e4a1d8f60b7e52c9a13d4f8e6", "credential", "b9f3c27e4a1d8f60b7e52c9a13d4f8e6"),
         ] {
             assert_eq!(found_in(text), [(sub, value)], "{text}");
         }
@@ -251,6 +328,88 @@ pub(super) mod tests {
         let value = "q7WxTnc2V8bRyHsJ4kPz".repeat(200);
         for text in [format!("client_secret = {value}\n"), format!("Authorization: Bearer {value} x")] {
             assert_eq!(found_in(&text), [("credential", value.as_str())]);
+        }
+    }
+
+    /// Characters of an alphabet that no two runs of the same length share.
+    fn drawn(alphabet: Alphabet, length: usize) -> String {
+        let signs: &[u8] = match alphabet {
+            Alphabet::Hex => b"0123456789abcdef",
+            Alphabet::Upper => b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+            _ => b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+        };
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            char::from(signs[usize::try_from(state >> 33).unwrap() % signs.len()])
+        };
+        (0..length).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn no_key_is_too_long_to_be_found_whole() {
+        for token in TOKENS {
+            for length in [token.least, token.least + 1, 300, 5_344] {
+                let body = match token.name {
+                    "discord-bot" => {
+                        format!("{}.{}.{}", drawn(token.alphabet, 24), drawn(token.alphabet, 6), drawn(token.alphabet, length))
+                    }
+                    "airtable" => format!("{}.{}", drawn(token.alphabet, 14), drawn(token.alphabet, length)),
+                    _ => drawn(token.alphabet, length.max(token.least)),
+                };
+                let key = format!("{}{body}", token.start);
+                let text = format!("a line\nkey {key}\nanother");
+                let found = found_in(&text);
+                assert!(
+                    found.iter().any(|(_, value)| value.ends_with(&key)) && found.len() == 1,
+                    "{} {length}: {}",
+                    token.name,
+                    found.len()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn no_private_key_signed_token_or_named_value_is_too_long() {
+        const LENGTH: usize = 1 << 17;
+        let body = drawn(Alphabet::Alnum, LENGTH);
+        let lines: String = body.as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect();
+        for (text, sub) in [
+            (format!("-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----"), "pem"),
+            (format!("-----BEGIN PRIVATE KEY-----\n{}", lines.trim_end()), "pem"),
+            (
+                format!("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,9F3C27E4\n\n{}", lines.trim_end()),
+                "pem",
+            ),
+            (format!("eyJhbGciOiJSUzI1NiJ9.{body}.q7WxTnc2V8bRy4HsJ5mm"), "jwt"),
+            (format!("eyJhbGciOiJSUzI1NiJ9.q7WxTnc2V8bRy4HsJ5mm.{body}"), "jwt"),
+            (format!("eyJ4NWMiOiJ{}.q7WxTnc2V8bRy4HsJ5mm.{body}", &body[..20_000]), "jwt"),
+            (format!("xoxb-{body}"), "slack-bot"),
+        ] {
+            assert!(found_in(&text) == [(sub, text.as_str())], "{sub}: {}", &text[..80]);
+        }
+        for (before, after) in [
+            ("client_secret = ", "\n"),
+            ("Authorization: Bearer ", "\n"),
+            ("mongodb://ann:", "@db.example/app"),
+            ("db_password='", "'"),
+            ("machine api.example.com login ann password ", "\n"),
+            ("db.example.com:5432:app:ann:", "\n"),
+            ("kind: Secret\nstringData:\n  a: ", "\n"),
+            ("{\"auths\":{\"r.example\":{\"auth\":\"QVdTOmV5", "\"}}}"),
+        ] {
+            // A name and a password in base64 are a name and a password.
+            let value = if before.contains("auths") { "QUJD".repeat(LENGTH / 4) } else { body.clone() };
+            let text = format!("{before}{value}{after}");
+            let found = found_in(&text);
+            assert!(
+                found.len() == 1 && found[0].1.ends_with(&value),
+                "{before}: {:?}",
+                found.iter().map(|(sub, _)| sub).collect::<Vec<_>>()
+            );
         }
     }
 
@@ -278,6 +437,15 @@ pub(super) mod tests {
             "cacheKey = \"user_profile_v2_settings_2024\"",
             "monkey = \"q7WxTnc2V8bRy4HsJ5\"",
             "https://ann@git.example/a",
+            "private_key = Ed25519PrivateKey.generate()",
+            "private_key = Ed25519PrivateKey.generate",
+            "monkey=q7WxTnc2V8bRy4HsJ5mm",
+            "cachekey=q7WxTnc2V8bRy4HsJ5mm",
+            "{ sort_key: q7WxTnc2V8bRy4HsJ5mm, a: 1 }",
+            "?key=user_profile_v2_settings_2024",
+            "columns = (\"password\", \"address1\")",
+            "Use --password to give it.",
+            "<password>changeme</password>",
         ] {
             assert_eq!(found_in(text), [], "{text}");
         }

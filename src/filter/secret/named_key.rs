@@ -4,59 +4,6 @@ use super::strength::{entropy, is_program_text};
 
 /// Whether a name that ends in "key" is made of several words, none of which says that things are looked up by it or that it is public.
 pub(super) fn names_a_credential(name: &str) -> bool {
-    const LOOKUP: &[&str] = &[
-        "public",
-        "pub",
-        "site",
-        "primary",
-        "foreign",
-        "partition",
-        "sort",
-        "row",
-        "column",
-        "field",
-        "cache",
-        "hash",
-        "map",
-        "index",
-        "group",
-        "unique",
-        "object",
-        "item",
-        "file",
-        "path",
-        "s3",
-        "storage",
-        "store",
-        "state",
-        "i18n",
-        "lang",
-        "label",
-        "message",
-        "translation",
-        "event",
-        "query",
-        "route",
-        "idempotency",
-        "dedup",
-        "etag",
-        "websocket",
-        "socket",
-        "hot",
-        "short",
-        "host",
-        "content",
-        "surrogate",
-        "asset",
-        "build",
-        "version",
-        "commit",
-        "chunk",
-        "module",
-        "trace",
-        "data",
-        "node",
-    ];
     let Some(before) = name.len().checked_sub(3).and_then(|at| name.get(..at)) else { return false };
     let mut words: Vec<String> = vec![String::new()];
     let mut last = '_';
@@ -74,6 +21,14 @@ pub(super) fn names_a_credential(name: &str) -> bool {
     compound && !words.iter().any(|word| LOOKUP.contains(&word.as_str()))
 }
 
+/// Whether a name is one small word before "key": `vendorkey`.
+pub(super) fn names_a_service(name: &str) -> bool {
+    const WORDS: &[&str] = &["whis", "parent", "child", "composite"];
+    name.strip_suffix("key").is_some_and(|word| {
+        word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) && !LOOKUP.contains(&word) && !WORDS.contains(&word)
+    })
+}
+
 /// Whether a value was drawn at random: base64 of all three kinds of characters, a long run of digits and letters, or hexadecimal.
 pub(super) fn is_drawn(token: &str) -> bool {
     let alphabet = token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-'));
@@ -88,6 +43,61 @@ pub(super) fn is_drawn(token: &str) -> bool {
             || plain && kinds >= 2 && token.len() >= 24 && digits >= 4 && entropy(token) >= 3.3)
         && !is_program_text(token)
 }
+
+/// Words of names of keys that things are looked up by, or that are public.
+const LOOKUP: &[&str] = &[
+    "public",
+    "pub",
+    "site",
+    "primary",
+    "foreign",
+    "partition",
+    "sort",
+    "row",
+    "column",
+    "field",
+    "cache",
+    "hash",
+    "map",
+    "index",
+    "group",
+    "unique",
+    "object",
+    "item",
+    "file",
+    "path",
+    "s3",
+    "storage",
+    "store",
+    "state",
+    "i18n",
+    "lang",
+    "label",
+    "message",
+    "translation",
+    "event",
+    "query",
+    "route",
+    "idempotency",
+    "dedup",
+    "etag",
+    "websocket",
+    "socket",
+    "hot",
+    "short",
+    "host",
+    "content",
+    "surrogate",
+    "asset",
+    "build",
+    "version",
+    "commit",
+    "chunk",
+    "module",
+    "trace",
+    "data",
+    "node",
+];
 
 #[cfg(test)]
 mod tests {

@@ -236,6 +236,67 @@ fn a_file_that_changed_a_moment_ago_is_not_known_by_its_facts() {
     assert_ne!(touched.version(), old.version());
 }
 
+/// A mixed run of letters and digits.
+fn run(length: usize) -> String {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[usize::try_from(state >> 58).unwrap()])
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+#[test]
+fn no_answer_shows_a_part_of_a_secret_however_long_it_is() {
+    const LONG: usize = 64 * 1024;
+    let lines = |length: usize, indent: &str| -> String {
+        run(length).as_bytes().chunks(64).map(|line| format!("{indent}{}\n", String::from_utf8_lossy(line))).collect()
+    };
+    let word = run(LONG).replace(['+', '/'], "x9");
+    let values: String = (0..LONG / 64).map(|key| format!("  key{key}: {}\n", run(64))).collect();
+    for (name, secret) in [
+        ("token", format!("xoxb-{word}\n")),
+        ("pem", format!("-----BEGIN PRIVATE KEY-----\n{}-----END PRIVATE KEY-----\n", lines(1 << 20, ""))),
+        ("jwt", format!("eyJhbGciOiJSUzI1NiJ9.{word}.{word}\n")),
+        ("kubernetes", format!("---\napiVersion: v1\ndata:\n{values}kind: Secret\n---\n")),
+        ("block", format!("---\nkind: Secret\nstringData:\n  key: |\n{}---\n", lines(LONG, "    "))),
+    ] {
+        let mut house = House::new();
+        house.terms.max_file_size = Bytes(8 << 20);
+        house.terms.max_answer = Bytes(8 << 20);
+        // Behind a file that is read whole, and one that is read in pieces.
+        let fillers = ["x y\n".repeat(64), "x y\n".repeat(1 << 18)];
+        for filler in fillers.iter().take(if matches!(name, "pem" | "kubernetes") { 2 } else { 1 }) {
+            let content = format!("{filler}{secret}{filler}the last line\n");
+            house.put("work/a", &content);
+            let first = filler.lines().count() as u64 + 1;
+            let count = secret.lines().count() as u64;
+            let mut answers = vec![format!("{:?}", house.read("work/a").unwrap())];
+            for offset in [first, first + 1, first + count / 2] {
+                answers.extend(house.read_lines("work/a", offset, Some(3)).map(|reading| format!("{reading:?}")).ok());
+            }
+            let action = crate::model::SearchFiles {
+                path: call_path("work"),
+                query: Some("[0-9A-Z]".into()),
+                glob: None,
+                context_lines: 2,
+                max_results: 50,
+            };
+            let found = house.roots.search(house.permit(action, vec![house.look("work", Access::List)]), &all_visible, &stop()).unwrap();
+            answers.push(format!("{found:?}"));
+            for old in ["the last line", &*format!("{}\n", secret.lines().next().unwrap())] {
+                answers.push(format!("{:?}", house.edit("work/a", &[(old, "another")], true)));
+            }
+            let answers: Vec<String> = answers.iter().map(|answer| answer.replace("x y\\n", "")).collect();
+            let shown: std::collections::HashSet<&[u8]> = answers.iter().flat_map(|answer| answer.as_bytes().windows(8)).collect();
+            let body = secret.lines().flat_map(|line| line.split([' ', '.', '-']).filter(|word| word.len() >= 40));
+            for part in body.flat_map(|word| word.as_bytes().chunks_exact(8)) {
+                assert!(!shown.contains(part), "{name}: {}", String::from_utf8_lossy(part));
+            }
+        }
+    }
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(96))]
     #[test]
