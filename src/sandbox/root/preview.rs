@@ -8,7 +8,8 @@ use super::fault::missing;
 use super::rename::{is_replacing, not_empty};
 use super::resolve::{open_file, open_folder};
 use super::stop::Stop;
-use super::write::{masks_in_the_way, unexpected};
+use super::write::{masks_in_the_way, no_digest, unexpected};
+use crate::filter::masked::secrets_in_any_encoding;
 use crate::gate::Preview;
 use crate::model::{Action, Bytes, Code, Failure, Kind, Opened, WriteMode};
 
@@ -32,7 +33,7 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Sto
             Err(failure) => return Preview { doomed: Some(failure), ..Preview::default() },
         }
     }
-    let mut doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref().filter(|_| hides));
+    let mut doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref(), hides);
     let text = first.and_then(|bytes| String::from_utf8(bytes).ok());
     let after = match action {
         Action::WriteFile(write) => String::from_utf8(write.content.clone()).ok().map(|new| match write.mode {
@@ -53,19 +54,25 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Sto
     Preview { contents, before: text, after, doomed }
 }
 
-/// How an action will fail on what was opened: nobody is asked about what cannot be done. `masked`: the present content, where secrets in
-/// it are masked.
-fn doomed(action: &Action, opened: &[Opened], sha256: Option<&str>, masked: Option<&[u8]>) -> Option<Failure> {
+/// How an action will fail on what was opened: nobody is asked about what cannot be done. `content`: the present one, where it is not too
+/// long to be shown. `hides`: the manifest masks secrets.
+fn doomed(action: &Action, opened: &[Opened], sha256: Option<&str>, content: Option<&[u8]>, hides: bool) -> Option<Failure> {
     let (first, second) = (opened.first()?, opened.get(1));
     let kind = first.fact.kind;
     match action {
         Action::WriteFile(write) => {
-            let expected = write.expected_sha256.as_deref();
-            let differs = |expected| kind == Kind::Absent || sha256.is_some_and(|now| now != expected);
-            if expected.is_some_and(differs) {
-                return Some(unexpected(&first.target, kind != Kind::Absent));
+            if let Some(expected) = write.expected_sha256.as_deref() {
+                let names = content.filter(|_| hides).map(secrets_in_any_encoding).unwrap_or_default();
+                if !names.is_empty() {
+                    return Some(no_digest(&first.target, &names));
+                }
+                // Whether a longer file holds secrets is found when it is written.
+                let tells = !hides || content.is_some();
+                if kind == Kind::Absent || tells && sha256.is_some_and(|now| now != expected) {
+                    return Some(unexpected(&first.target, kind != Kind::Absent));
+                }
             }
-            masks_in_the_way(write, masked?, &first.target)
+            masks_in_the_way(write, content.filter(|_| hides)?, &first.target)
         }
         Action::MoveFile(_) => is_replacing(first, second?).err(),
         Action::DeleteFile(_) if kind == Kind::Absent => Some(missing(&first.target)),

@@ -4,12 +4,13 @@ use rustix::io::Errno;
 
 use super::content::{Whole, digest, read_whole};
 use super::fault::{changed, fault, missing};
+use super::masks::held;
 use super::read::{regular, too_large};
 use super::replace::{Unplaced, put};
 use super::room::make_room;
 use super::roots::Roots;
 use crate::filter::holds_secret_mask;
-use crate::filter::masked::{REACH, mentions, secrets_in};
+use crate::filter::masked::{mentions, secrets_in};
 use crate::gate::{Permit, Terms};
 use crate::model::{Bytes, Code, Failure, Identity, Kind, Opened, Target, WriteFile, WriteMode};
 use std::os::fd::OwnedFd;
@@ -35,7 +36,7 @@ impl Roots {
     ///
     /// # Errors
     /// `not_found` (its folder), `is_a_directory`, `already_exists`, `conflict`, `file_too_large`, `no_space`, `masked_content` (a mask would
-    /// take the place of a secret, or a masked secret would be shown by what is appended to it).
+    /// take the place of a secret, a masked secret would be shown by what is appended to it, or a digest of one would be compared).
     pub fn write(&self, permit: Permit<WriteFile>) -> Result<Written, Failure> {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
@@ -56,10 +57,15 @@ impl Roots {
                 Whole::TooLarge => return Err(too_large(target, terms.max_file_size)),
             }
         }
-        if let Some(expected) = &action.expected_sha256
-            && (!exists || digest(&before) != *expected)
-        {
-            return Err(unexpected(target, exists));
+        if let Some(expected) = &action.expected_sha256 {
+            let now = digest(&before);
+            let names = if hides { self.clean.names(&before, &now) } else { Vec::new() };
+            if !names.is_empty() {
+                return Err(no_digest(target, &names));
+            }
+            if !exists || now != *expected {
+                return Err(unexpected(target, exists));
+            }
         }
         if hides && let Some(failure) = masks_in_the_way(&action, &before, target) {
             return Err(failure);
@@ -102,9 +108,8 @@ pub(super) fn masks_in_the_way(action: &WriteFile, before: &[u8], target: &Targe
     let failure = |why: String, hint: &str| Failure(Failure::new(Code::MaskedContent, why).hint(hint).0.rule("filters.secrets"));
     match action.mode {
         WriteMode::Append => {
-            let tail = before.get(before.len().saturating_sub(REACH)..).unwrap_or_default();
-            let after = secrets_in(&[tail, &action.content].concat());
-            let shows = secrets_in(tail).iter().any(|secret| !after.contains(secret));
+            let after = secrets_in(&[before, &action.content].concat());
+            let shows = secrets_in(before).iter().any(|secret| !after.contains(secret));
             shows.then(|| {
                 let why = format!("`{target}` ends with a masked secret, which the text would run into; nothing was changed");
                 failure(why, "begin the text with a line end")
@@ -125,6 +130,14 @@ pub(super) fn masks_in_the_way(action: &WriteFile, before: &[u8], target: &Targe
 /// Whether a content holds what may be the mask of a secret.
 fn brings_masks(action: &WriteFile) -> bool {
     std::str::from_utf8(&action.content).is_ok_and(holds_secret_mask)
+}
+
+/// The digest of a content that is known but for a short secret tells the secret: no answer gives one, and none confirms one.
+pub(super) fn no_digest(target: &Target, names: &[&'static str]) -> Failure {
+    let held = held(names);
+    let why = format!("`{target}` holds masked secrets ({held}), so no digest of it is compared; nothing was changed");
+    let hint = "change it with edit_file, which compares the passages, or write it without `expected_sha256`";
+    Failure(Failure::new(Code::MaskedContent, why).hint(hint).0.rule("filters.secrets"))
 }
 
 /// It is not what the caller says it read.

@@ -1,5 +1,6 @@
 //! Files with secrets, where the manifest masks them: what is shown, searched and edited is the masked text.
 
+use super::super::content::digest;
 use super::*;
 
 const PEM: &str =
@@ -294,6 +295,26 @@ fn no_answer_shows_a_part_of_a_secret_however_long_it_is() {
                 assert!(!shown.contains(part), "{name}: {}", String::from_utf8_lossy(part));
             }
         }
+    }
+}
+
+#[test]
+fn a_write_says_of_no_guess_of_a_hidden_value_whether_it_is_right() {
+    let house = House::new();
+    house.put("work/a", settings());
+    let wrong = settings().replace(PASSWORD, "tG4#xw8Kd!Zq1nPx");
+    let answers = [settings(), wrong].map(|guess| {
+        let opened = house.look("work/a", Access::Write(Bytes(1)));
+        house.write_at(opened, "x", WriteMode::Overwrite, Some(&digest(guess.as_bytes()))).unwrap_err().to_string()
+    });
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(house.text("work/a"), settings());
+    // A file that hides nothing is compared as ever, and what is new is as the caller brought it.
+    house.put("work/plain", "port = 1\n");
+    for (guess, works) in [("port = 2\n", false), ("port = 1\n", true)] {
+        let opened = house.look("work/plain", Access::Write(Bytes(1)));
+        let written = house.write_at(opened, "port = 3\n", WriteMode::Overwrite, Some(&digest(guess.as_bytes())));
+        assert_eq!(written.is_ok(), works, "{guess}");
     }
 }
 
