@@ -1,6 +1,7 @@
 //! What comes back, by its kind, through the built server over a network.
 #![expect(clippy::format_collect, reason = "the text of one test")]
 
+use std::fmt::Write as _;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -99,8 +100,8 @@ fn slow_pdf() -> Vec<u8> {
     let mut file = "%PDF-1.5\n".to_owned();
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
     for (number, object) in (1..).zip(&objects) {
-        table.push_str(&format!("{:010} 00000 n \n", file.len()));
-        file.push_str(&format!("{number} 0 obj\n{object}\nendobj\n"));
+        let _ = writeln!(table, "{:010} 00000 n ", file.len());
+        let _ = writeln!(file, "{number} 0 obj\n{object}\nendobj");
     }
     let at = file.len();
     (file + &format!("{table}trailer<</Size {}/Root 1 0 R>>\nstartxref\n{at}\n%%EOF\n", objects.len() + 1)).into_bytes()

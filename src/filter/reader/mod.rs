@@ -23,7 +23,11 @@ mod kind;
 mod markdown;
 mod paging;
 mod pdf;
+mod pdf_color;
+mod pdf_script;
 mod pdf_sight;
+#[cfg(test)]
+mod pdf_tests;
 mod plain;
 mod raised;
 mod sink;

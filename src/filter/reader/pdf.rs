@@ -1,13 +1,17 @@
 //! The text of a PDF file.
 
+use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream, output_doc_page};
 
 use super::Article;
-use super::pdf_sight::{Area, Sight, signalling};
+use super::pdf_color::{numbers, plain};
+use super::pdf_script::{self, Scope, Script, layers_off};
+use super::pdf_sight::{Area, Sight};
 
 /// Reads the text of every page, in the order of the pages, and hands each to `found` as soon as it is read. What nobody can see of a page is
 /// its hidden text. A page that the parser breaks on is left out.
@@ -26,22 +30,12 @@ pub fn read_pdf(bytes: &[u8], mut found: impl FnMut(Article)) -> Result<(), &'st
     if pages.is_empty() {
         return Err(broken);
     }
-    for object in document.objects.values_mut() {
-        if let Object::Stream(stream) = object {
-            prepare(stream, key);
-        }
-    }
+    let off = layers_off(&document);
+    let mut forms = HashSet::new();
     let (mut any, mut lost) = (false, false);
     for (number, id) in pages {
         let read = catch_unwind(AssertUnwindSafe(|| {
-            if let Ok(content) = document.get_page_content(id)
-                && let Some(content) = signalling(&content, key)
-            {
-                let content = document.add_object(Stream::new(Dictionary::new(), content));
-                if let Ok(page) = document.get_object_mut(id).and_then(Object::as_dict_mut) {
-                    page.set("Contents", content);
-                }
-            }
+            prepare(&mut document, id, &mut forms, &off, key);
             let mut sight = Sight::new(key, shown_area(&document, id));
             output_doc_page(&document, &mut sight, number).ok().map(|()| sight.finished())
         }));
@@ -92,141 +86,73 @@ fn tidy(text: &str) -> String {
     out
 }
 
-/// Makes a form say what it does to the graphics state, and takes the bytes of pictures away, which hold no text.
-fn prepare(stream: &mut Stream, key: i64) {
-    let is = |stream: &Stream, name: &[u8]| stream.dict.get(b"Subtype").and_then(Object::as_name).is_ok_and(|subtype| subtype == name);
-    let content = if is(stream, b"Image") {
-        Some(Vec::new())
-    } else if is(stream, b"Form") {
-        let content = if stream.filters().is_ok() { stream.decompressed_content().ok() } else { Some(stream.content.clone()) };
-        content.and_then(|content| signalling(&content, key))
-    } else {
-        None
-    };
-    if let Some(content) = content {
-        stream.dict.remove(b"Filter");
-        stream.dict.remove(b"DecodeParms");
-        stream.set_content(content);
+/// Rewrites a page and the forms it draws, so that they say what they do to the graphics state. `done`: the forms of pages before it.
+fn prepare(document: &mut Document, page: ObjectId, done: &mut HashSet<ObjectId>, off: &HashSet<ObjectId>, key: i64) {
+    let resources = inherited(document, page, b"Resources").and_then(|found| found.as_dict().ok()).cloned().unwrap_or_default();
+    let Ok(content) = document.get_page_content(page) else { return };
+    let Some(script) = pdf_script::page(Scope { document, resources: &resources, off, key }, &content) else { return };
+    let resources = Rc::new(resources);
+    let mut drawn: Vec<_> = script.forms.iter().map(|form| (*form, Rc::clone(&resources))).collect();
+    let fonts = with_fonts(document, &resources, &script);
+    let content = document.add_object(Stream::new(Dictionary::new(), script.content));
+    if let Ok(page) = document.get_object_mut(page).and_then(Object::as_dict_mut) {
+        page.set("Contents", content);
+        if let Some(fonts) = fonts {
+            page.set("Resources", fonts);
+        }
+    }
+    while let Some((id, around)) = drawn.pop() {
+        let Some(form) = document.get_object(id).and_then(Object::as_stream).ok().filter(|_| done.insert(id)) else { continue };
+        // A form without resources uses those of the page.
+        let own = form.dict.get_deref(b"Resources", document).and_then(Object::as_dict).ok();
+        let resources = own.map_or(around, |own| Rc::new(own.clone()));
+        let scope = Scope { document, resources: &resources, off, key };
+        let script = pdf_script::form(scope, &plain(form), &form.dict);
+        let fonts = script.as_ref().and_then(|script| with_fonts(document, &resources, script));
+        let Ok(form) = document.get_object_mut(id).and_then(Object::as_stream_mut) else { continue };
+        form.dict.remove(b"Filter");
+        form.dict.remove(b"DecodeParms");
+        if let Some(fonts) = fonts {
+            form.dict.set("Resources", fonts);
+        }
+        let Script { content, forms, .. } = script.unwrap_or_default();
+        form.set_content(content);
+        drawn.extend(forms.into_iter().map(|form| (form, Rc::clone(&resources))));
     }
 }
 
-/// The part of a page that viewers show (ISO 32000-2, section 14.11.2): its crop box, where it has one.
-fn shown_area(document: &Document, page: ObjectId) -> Option<Area> {
+/// The resources with the fonts that a script names besides; None where there are none.
+fn with_fonts(document: &Document, resources: &Dictionary, script: &Script) -> Option<Dictionary> {
+    if script.fonts.is_empty() {
+        return None;
+    }
+    let mut fonts = resources.get_deref(b"Font", document).and_then(Object::as_dict).cloned().unwrap_or_default();
+    for (name, font) in &script.fonts {
+        fonts.set(name.clone(), font.clone());
+    }
+    let mut resources = resources.clone();
+    resources.set("Font", fonts);
+    Some(resources)
+}
+
+/// What a page has under a key, or a node above it.
+fn inherited<'d>(document: &'d Document, page: ObjectId, key: &[u8]) -> Option<&'d Object> {
     let mut at = document.get_dictionary(page).ok()?;
     for _ in 0..MOST_ABOVE {
-        if let Ok(found) = at.get_deref(b"CropBox", document).and_then(Object::as_array) {
-            let numbers: Vec<f64> = found.iter().filter_map(|number| number.as_float().ok().map(f64::from)).collect();
-            let [left, bottom, right, top] = numbers.as_slice() else { return None };
-            return Some(Area::of([(*left, *bottom), (*right, *top)]));
+        if let Ok(found) = at.get_deref(key, document) {
+            return Some(found);
         }
         at = at.get_deref(b"Parent", document).and_then(Object::as_dict).ok()?;
     }
     None
 }
 
-/// Nodes above a page that are looked at for its crop box.
-const MOST_ABOVE: usize = 32;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A PDF file of pages with one line each; its table of objects is right.
-    fn pdf(lines: &[&str]) -> Vec<u8> {
-        let kids = (0..lines.len()).fold(String::new(), |kids, page| kids + &format!("{} 0 R ", 4 + page * 2));
-        let mut objects = vec![
-            "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
-            format!("<</Type/Pages/Kids[{kids}]/Count {}>>", lines.len()),
-            "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding<</BaseEncoding/WinAnsiEncoding/Differences[1/fi/fl/ff/ffi/ffl]>>>>"
-                .to_owned(),
-        ];
-        for (page, line) in lines.iter().enumerate() {
-            let stream = if line.contains(" Tj") { (*line).to_owned() } else { format!("BT /F1 12 Tf 72 720 Td ({line}) Tj ET") };
-            objects.push(format!(
-                "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 3 0 R>>>>/Contents {} 0 R>>",
-                5 + page * 2
-            ));
-            objects.push(format!("<</Length {}>>stream\n{stream}\nendstream", stream.len()));
-        }
-        let mut file = b"%PDF-1.4\n".to_vec();
-        let mut places = Vec::new();
-        for (number, object) in objects.iter().enumerate() {
-            places.push(file.len());
-            file.extend_from_slice(format!("{} 0 obj\n{object}\nendobj\n", number + 1).as_bytes());
-        }
-        let table = file.len();
-        file.extend_from_slice(format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1).as_bytes());
-        for place in places {
-            file.extend_from_slice(format!("{place:010} 00000 n \n").as_bytes());
-        }
-        file.extend_from_slice(format!("trailer<</Size {}/Root 1 0 R>>\nstartxref\n{table}\n%%EOF\n", objects.len() + 1).as_bytes());
-        file
-    }
-
-    fn whole(file: &[u8]) -> Result<Article, &'static str> {
-        let mut whole = Article::default();
-        read_pdf(file, |page| join_page(&mut whole, &page)).map(|()| whole)
-    }
-
-    #[test]
-    fn what_nobody_can_see_is_hidden_text() {
-        let seen = "BT /F1 12 Tf 72 720 Td (seen) Tj ET";
-        let text = |at: &str| format!("BT /F1 12 Tf {at} Td (secret) Tj ET");
-        let dark = "0 g 60 400 200 100 re f 1 g";
-        let rows = [
-            (format!("q 3 Tr {} Q", text("72 500")), false),
-            (format!("3 Tr q {} Q", text("72 500")), false),
-            (format!("q 7 Tr Q {}", text("72 500")), true),
-            (format!("1 g {}", text("72 500")), false),
-            (format!("1 1 1 rg {}", text("72 500")), false),
-            (format!("0 0 0 0 k {}", text("72 500")), false),
-            (format!("/DeviceRGB cs 0.99 1 1 sc {}", text("72 500")), false),
-            (format!("/DeviceGray cs {}", text("72 500")), true),
-            (format!("q 1 g Q {}", text("72 500")), true),
-            (format!("0.5 g {}", text("72 500")), true),
-            (format!("{dark} {}", text("72 440")), true),
-            (format!("{dark} {}", text("72 600")), false),
-            (format!("{dark} 60 400 200 100 re f {}", text("72 440")), false),
-            (format!("1 g 0 0 612 792 re f* 0 g {}", text("72 440")), true),
-            ("BT /F1 0.1 Tf 72 500 Td (secret) Tj ET".to_owned(), false),
-            ("BT /F1 1 Tf 0.1 0 0 0.1 72 500 Tm (secret) Tj ET".to_owned(), false),
-            ("BT /F1 1 Tf 9 0 0 9 72 500 Tm (secret) Tj ET".to_owned(), true),
-            ("BT /F1 1 Tf 0 9 -9 0 72 500 Tm (secret) Tj ET".to_owned(), true),
-            (text("700 500"), false),
-            (text("72 -50"), false),
-            (text("72 5000"), false),
-            ("BT /F1 12 Tf 14 TL 72 520 Td (secret) ' ET".to_owned(), true),
-        ];
-        for (content, shown) in rows {
-            // The order of the two is that of the file; its state at the end of one is that of the next.
-            let read = whole(&pdf(&[&format!("q {content} Q {seen}")])).unwrap();
-            let expected = if shown { ("secret seen", "") } else { ("seen", "secret") };
-            let words = read.markdown.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert_eq!((words.as_str(), read.hidden.as_str()), expected, "{content}");
-        }
-    }
-
-    #[test]
-    fn ligatures_are_letters() {
-        let file = pdf(&["BT /F1 12 Tf 72 720 Td (\\001ve \\002ies o\\003 e\\004cient ba\\005e) Tj ET"]);
-        assert_eq!(whole(&file).unwrap().markdown, "five flies off efficient baffle\n");
-    }
-
-    #[test]
-    fn a_broken_page_costs_itself_alone() {
-        let read = whole(&pdf(&["one", "BT /None 12 Tf 72 720 Td (lost) Tj ET", "three"])).unwrap();
-        assert_eq!((read.markdown.as_str(), read.truncated), ("one\n\nthree\n", true));
-    }
-
-    #[test]
-    fn pages_give_their_text_in_order() {
-        let read = whole(&pdf(&["The river rose.", "Nobody slept."]));
-        assert_eq!(read.map(|article| article.markdown), Ok("The river rose.\n\nNobody slept.\n".to_owned()));
-    }
-
-    #[test]
-    fn what_is_no_pdf_or_has_no_text_says_so() {
-        assert_eq!(whole(b"%PDF-1.4\nnonsense"), Err("it is encrypted, broken, or no PDF file"));
-        assert_eq!(whole(&pdf(&[""])), Err("it holds no text, only pictures of it"));
-    }
+/// The part of a page that viewers show (ISO 32000-2, section 14.11.2): its crop box, where it has one.
+fn shown_area(document: &Document, page: ObjectId) -> Option<Area> {
+    let found = numbers(inherited(document, page, b"CropBox")?.as_array().ok()?);
+    let [left, bottom, right, top] = found.as_slice() else { return None };
+    Some(Area::of([(*left, *bottom), (*right, *top)]))
 }
+
+/// Nodes above a page that are looked at for what it inherits.
+const MOST_ABOVE: usize = 32;

@@ -1,11 +1,12 @@
 //! What of a page's text in a PDF file a person can see.
 //!
-//! The parser gives every character and its place, but neither its colour nor its render mode. So the instructions of a page are rewritten before:
-//! behind each one that matters here stands a rectangle, the sides of which say what it was, and the parser passes that on in its turn.
+//! The parser gives every character and its place; signals among the paths (`pdf_script`) say the rest.
 
-use pdf_extract::content::{Content, Operation};
-use pdf_extract::{ColorSpace, MediaBox, Object, OutputDev, OutputError, Path, PathOp, Transform};
+use pdf_extract::{ColorSpace, MediaBox, OutputDev, OutputError, Path, PathOp, Transform};
 use unicode_normalization::UnicodeNormalization;
+
+use super::pdf_color::Tone;
+use super::pdf_script::{CLIPS, FILLED, STROKED, Signal, whole};
 
 /// A rectangle on a page, upright.
 #[derive(Debug, Clone, Copy)]
@@ -28,78 +29,96 @@ impl Area {
         })
     }
 
+    /// What it has in common with another.
+    fn within(self, other: Self) -> Self {
+        Self {
+            left: self.left.max(other.left),
+            bottom: self.bottom.max(other.bottom),
+            right: self.right.min(other.right),
+            top: self.top.min(other.top),
+        }
+    }
+
+    fn is_empty(self) -> bool {
+        self.left >= self.right || self.bottom >= self.top
+    }
+
+    fn wider(self, by: f64) -> Self {
+        Self { left: self.left - by, bottom: self.bottom - by, right: self.right + by, top: self.top + by }
+    }
+
     fn holds(&self, (x, y): (f64, f64)) -> bool {
         (self.left..=self.right).contains(&x) && (self.bottom..=self.top).contains(&y)
     }
 }
 
-/// Rewrites the instructions of a page or a form with a signal behind each that changes what can be seen. None where they cannot be read.
-pub(super) fn signalling(content: &[u8], key: i64) -> Option<Vec<u8>> {
-    let mut operations = Vec::new();
-    for mut operation in Content::decode(content).ok()?.operations {
-        let numbers: Vec<f64> = operation.operands.iter().filter_map(|operand| operand.as_float().ok().map(f64::from)).collect();
-        let is_white = match operation.operator.as_str() {
-            "g" | "rg" => Some(!numbers.is_empty() && numbers.iter().all(|part| *part >= WHITE)),
-            "k" => Some(numbers.len() == 4 && numbers.iter().all(|part| *part <= 1.0 - WHITE)),
-            "cs" => Some(false),
-            _ => None,
-        };
-        // The parser does not know the two that begin a line and show a text at once (ISO 32000-2, section 9.4.3).
-        if matches!(operation.operator.as_str(), "'" | "\"") {
-            let text = operation.operands.pop();
-            let spaces = ["Tw", "Tc"].into_iter().zip(operation.operands);
-            operations.extend(spaces.map(|(name, space)| Operation::new(name, vec![space])));
-            operations.push(Operation::new("T*", Vec::new()));
-            operations.push(Operation::new("Tj", text.into_iter().collect()));
-            continue;
-        }
-        let signal = match operation.operator.as_str() {
-            "q" => Some((SAVE, 0)),
-            "Q" => Some((RESTORE, 0)),
-            "Tr" => numbers.first().map(|mode| (MODE, whole(*mode))),
-            "sc" | "scn" => Some((COLOR, 0)),
-            "Do" | "BI" => Some((PICTURE, 0)),
-            "sh" => Some((SHADING, 0)),
-            _ => is_white.map(|white| (FILL, i64::from(white))),
-        };
-        // The parser knows one way to fill a path only.
-        if matches!(operation.operator.as_str(), "F" | "f*" | "B" | "B*" | "b" | "b*") {
-            operation = Operation::new("f", Vec::new());
-        }
-        let is_form = operation.operator == "Do";
-        let signal = signal.map(|(what, value)| {
-            let sides = [key, what, value, 0].map(Object::Integer).to_vec();
-            [Operation::new("re", sides), Operation::new("f", Vec::new())]
-        });
-        // A picture is painted before what follows it; a form begins where it is drawn, and what it changes ends with it.
-        if is_form {
-            let state = |what| [Operation::new("re", [key, what, 0, 0].map(Object::Integer).to_vec()), Operation::new("f", Vec::new())];
-            operations.extend(signal.into_iter().flatten());
-            operations.extend(state(SAVE));
-            operations.push(operation);
-            operations.extend(state(RESTORE));
-        } else {
-            operations.push(operation);
-            operations.extend(signal.into_iter().flatten());
-        }
+/// What is painted with.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ink {
+    tone: Tone,
+    /// Too transparent to be seen.
+    is_clear: bool,
+}
+
+impl Ink {
+    fn tone(self) -> Tone {
+        if self.is_clear { Tone::Clear } else { self.tone }
     }
-    Content { operations }.encode().ok()
 }
 
 /// What of the graphics state decides about sight.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct State {
     mode: i64,
-    white: bool,
+    fill: Ink,
+    stroke: Ink,
+    sheer: bool,
+    /// What is painted is cut to this area, and whether that is all of the cut.
+    clip: Option<Area>,
+    is_exact: bool,
+    /// What is painted is cut to the characters from this one on.
+    letters: Option<usize>,
+    /// From places of the form to places of the page.
+    base: Transform,
 }
 
 /// Why a character cannot be seen, or that it can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Shown,
-    /// Invisible ink above a picture: what a scanner has read in it, unless something else is written on the page.
+    /// Under a picture or, in invisible ink, where one is: what a scanner has read in it, unless something else is written on the page.
     Scanned,
+    /// Seen where something is painted through it.
+    Cut,
+    /// In no ink.
+    Inkless,
     Hidden,
+}
+
+/// A character on the page.
+#[derive(Debug)]
+struct Glyph {
+    place: (f64, f64),
+    middle: (f64, f64),
+    size: f64,
+    width: f64,
+    begins: bool,
+    seen: Seen,
+    text: std::ops::Range<usize>,
+}
+
+/// What was painted.
+#[derive(Debug, Clone, Copy)]
+struct Painted {
+    area: Area,
+    tone: Tone,
+    is_picture: bool,
+    /// Nothing below is seen.
+    is_solid: bool,
+    /// Through these characters only.
+    letters: Option<usize>,
+    /// How many characters there were before.
+    after: usize,
 }
 
 /// A text with the white space that the places of its characters ask for.
@@ -117,41 +136,50 @@ pub(super) struct Sight {
     area: Option<Area>,
     state: State,
     saved: Vec<State>,
-    /// What was painted, in its order, and whether in white.
-    painted: Vec<(Area, bool)>,
-    pictures: Vec<Area>,
+    /// Layers around that are switched off.
+    off: i64,
+    painted: Vec<Painted>,
     begins: bool,
-    shown: Flow,
-    scanned: Flow,
-    hidden: Flow,
+    glyphs: Vec<Glyph>,
+    text: String,
 }
 
 impl Sight {
     pub(super) fn new(key: i64, area: Option<Area>) -> Self {
-        let flow = || Flow { text: String::new(), last: None };
-        Self {
-            key,
-            area,
-            state: State::default(),
-            saved: Vec::new(),
-            painted: Vec::new(),
-            pictures: Vec::new(),
-            begins: false,
-            shown: flow(),
-            scanned: flow(),
-            hidden: flow(),
-        }
+        let state = State {
+            mode: 0,
+            fill: Ink::default(),
+            stroke: Ink::default(),
+            sheer: false,
+            clip: None,
+            is_exact: true,
+            letters: None,
+            base: Transform::identity(),
+        };
+        Self { key, area, state, saved: Vec::new(), off: 0, painted: Vec::new(), begins: false, glyphs: Vec::new(), text: String::new() }
     }
 
     /// The text that is seen, and that which is not.
     pub(super) fn finished(self) -> (String, String) {
-        let (mut shown, mut hidden) = (self.shown.text, self.hidden.text.trim().to_owned());
+        let flow = || Flow { text: String::new(), last: None };
+        let (mut shown, mut scanned, mut hidden) = (flow(), flow(), flow());
+        let covers: Vec<&Painted> = self.painted.iter().filter(|painted| painted.is_solid).collect();
+        let pictures: Vec<&Painted> = self.painted.iter().filter(|painted| painted.is_picture).collect();
+        for (at, glyph) in self.glyphs.iter().enumerate() {
+            let flow = match self.in_the_end(at, glyph, &covers, &pictures) {
+                Seen::Shown => &mut shown,
+                Seen::Scanned => &mut scanned,
+                Seen::Cut | Seen::Inkless | Seen::Hidden => &mut hidden,
+            };
+            flow.add(glyph, self.text.get(glyph.text.clone()).unwrap_or_default());
+        }
+        let (mut shown, scanned, mut hidden) = (shown.text, scanned.text, hidden.text.trim().to_owned());
         // A stamp of a few words may stand beside what a scanner has read.
-        if shown.trim().len() * 5 < self.scanned.text.len() {
-            shown = format!("{shown}\n{}", self.scanned.text);
-        } else if !self.scanned.text.is_empty() {
+        if shown.trim().len() * 5 < scanned.len() {
+            shown = format!("{shown}\n{scanned}");
+        } else if !scanned.is_empty() {
             hidden.push('\n');
-            hidden.push_str(self.scanned.text.trim());
+            hidden.push_str(scanned.trim());
         }
         if hidden.len() > MOST_HIDDEN {
             let end = (0..=MOST_HIDDEN).rev().find(|end| hidden.is_char_boundary(*end)).unwrap_or(0);
@@ -160,46 +188,113 @@ impl Sight {
         (shown, hidden)
     }
 
-    fn signal(&mut self, what: i64, value: i64, ctm: &Transform, space: &ColorSpace, color: &[f64]) {
-        match what {
-            SAVE => self.saved.push(self.state),
-            RESTORE => self.state = self.saved.pop().unwrap_or(self.state),
-            MODE => self.state.mode = value,
-            FILL => self.state.white = value == 1,
-            COLOR => self.state.white = is_white(space, color),
-            PICTURE => {
-                let corners = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)];
-                let area = Area::of(corners.map(|corner| moved(ctm, corner)));
-                if self.pictures.len() < MOST_AREAS {
-                    self.pictures.push(area);
+    /// Whether a character is seen when the page is done: what is painted later covers it, or shows it.
+    fn in_the_end(&self, at: usize, glyph: &Glyph, covers: &[&Painted], pictures: &[&Painted]) -> Seen {
+        let is_in_picture = || pictures.iter().any(|picture| picture.area.holds(glyph.middle));
+        match glyph.seen {
+            Seen::Shown => {
+                let start = covers.partition_point(|cover| cover.after <= at);
+                match covers.get(start..).unwrap_or_default().iter().find(|cover| cover.area.holds(glyph.middle)) {
+                    Some(cover) if cover.is_picture => Seen::Scanned,
+                    Some(_) => Seen::Hidden,
+                    None => Seen::Shown,
                 }
-                self.paint(area, false);
             }
-            SHADING => self.paint(Area { left: f64::MIN, bottom: f64::MIN, right: f64::MAX, top: f64::MAX }, false),
-            _ => {}
+            Seen::Cut => {
+                let shows = |painted: &Painted| {
+                    let is_through = painted.after > at && painted.letters.is_some_and(|first| first <= at);
+                    is_through && painted.tone == Tone::Seen && painted.area.holds(glyph.middle)
+                };
+                match self.painted.iter().any(shows) {
+                    true => Seen::Shown,
+                    false if is_in_picture() => Seen::Scanned,
+                    false => Seen::Hidden,
+                }
+            }
+            Seen::Inkless if is_in_picture() => Seen::Scanned,
+            seen => seen,
         }
     }
 
-    fn paint(&mut self, area: Area, white: bool) {
+    fn signal(&mut self, what: Signal, value: i64, width: f64, ctm: &Transform, path: &[PathOp]) {
+        let place = ctm.post_transform(&self.state.base);
+        let tone = [Tone::White, Tone::Clear].into_iter().find(|tone| *tone as i64 == value).unwrap_or_default();
+        match what {
+            Signal::Save => self.saved.push(self.state),
+            Signal::Restore => self.state = self.saved.pop().unwrap_or(self.state),
+            Signal::Mode => self.state.mode = value,
+            Signal::Fill => self.state.fill.tone = tone,
+            Signal::Stroke => self.state.stroke.tone = tone,
+            Signal::ClearFill => self.state.fill.is_clear = value == 1,
+            Signal::ClearStroke => self.state.stroke.is_clear = value == 1,
+            Signal::Sheer => self.state.sheer = value == 1,
+            Signal::Form => self.state.base = place,
+            Signal::Off => self.off += value,
+            Signal::Picture => {
+                let corners = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)].map(|corner| moved(&place, corner));
+                self.paint(Area::of(corners), Tone::Seen, true, value == 1 && is_upright(&place));
+            }
+            Signal::Shading => self.paint(EVERYWHERE, Tone::Seen, false, false),
+            Signal::Path => self.path(value, width, &place, path),
+        }
+    }
+
+    /// What becomes of a path: `value` is a sum of the three.
+    fn path(&mut self, value: i64, width: f64, place: &Transform, path: &[PathOp]) {
+        let Some((area, is_rectangle)) = area_of(path, place) else { return };
+        let is_exact = is_rectangle && is_upright(place);
+        if value & FILLED != 0 {
+            self.paint(area, self.state.fill.tone(), false, is_exact);
+        }
+        let width = width * squeeze(place).1;
+        if value & STROKED != 0 && width >= BROAD {
+            self.paint(area.wider(width / 2.0), self.state.stroke.tone(), false, false);
+        }
+        if value & CLIPS != 0 {
+            self.state.clip = Some(self.state.clip.map_or(area, |clip| clip.within(area)));
+            self.state.is_exact &= is_exact;
+        }
+    }
+
+    fn paint(&mut self, area: Area, tone: Tone, is_picture: bool, is_exact: bool) {
         // Where nothing has been painted all is white.
-        if self.painted.len() < MOST_AREAS && !(white && self.painted.is_empty()) {
-            self.painted.push((area, white));
+        let is_mark = tone == Tone::Seen || tone == Tone::White && !(self.painted.is_empty() && self.glyphs.is_empty());
+        if !is_mark || self.off > 0 || self.painted.len() >= MOST_AREAS {
+            return;
         }
+        let State { clip, sheer, letters, .. } = self.state;
+        let area = clip.map_or(area, |clip| clip.within(area));
+        let is_solid = is_exact && self.state.is_exact && !sheer && letters.is_none();
+        self.painted.push(Painted { area, tone, is_picture, is_solid, letters, after: self.glyphs.len() });
     }
 
-    fn seen(&self, place: (f64, f64), size: f64) -> Seen {
+    /// Whether a character is seen where nothing is painted later. `scale`: its smaller and its larger side.
+    fn seen(&self, middle: (f64, f64), scale: (f64, f64)) -> Seen {
         let height = self.area.map_or(0.0, |area| area.top - area.bottom);
-        let is_tiny = size < TINY && size * SHARE < height;
-        if is_tiny || self.area.is_some_and(|area| !area.holds(place)) {
+        let is_tiny = scale.0 < TINY && scale.0 * SHARE < height;
+        let is_squeezed = scale.0 < scale.1 * SQUEEZED;
+        let is_cut = self.state.clip.is_some_and(|clip| clip.is_empty() || !clip.wider(scale.0 / 4.0).holds(middle));
+        if is_tiny || is_squeezed || is_cut || self.off > 0 || self.area.is_some_and(|area| !area.holds(middle)) {
             return Seen::Hidden;
         }
-        if matches!(self.state.mode, 3 | 7) {
-            return if self.pictures.iter().any(|picture| picture.holds(place)) { Seen::Scanned } else { Seen::Hidden };
-        }
-        // A letter stands on its place; its middle is above it.
-        let middle = (place.0 + size * 0.2, place.1 + size * 0.3);
-        let ground = || self.painted.iter().rev().find(|(area, _)| area.holds(middle)).is_none_or(|(_, white)| *white);
-        if self.state.white && matches!(self.state.mode, 0 | 4) && ground() { Seen::Hidden } else { Seen::Shown }
+        let State { fill, stroke, mode, .. } = self.state;
+        let inks = match mode {
+            3 => return Seen::Inkless,
+            7 => return Seen::Cut,
+            1 | 5 => vec![stroke],
+            2 | 6 => vec![fill, stroke],
+            _ => vec![fill],
+        };
+        let ground = || {
+            let below = self.painted.iter().rev().find(|painted| painted.letters.is_none() && painted.area.holds(middle));
+            below.map_or(Tone::White, |painted| painted.tone)
+        };
+        let is_seen = |ink: &Ink| match ink.tone() {
+            Tone::Seen => true,
+            Tone::White => ground() != Tone::White,
+            Tone::Clear => false,
+        };
+        if inks.iter().any(is_seen) { Seen::Shown } else { Seen::Hidden }
     }
 }
 
@@ -207,12 +302,7 @@ impl OutputDev for Sight {
     fn begin_page(&mut self, _: u32, media: &MediaBox, _: Option<(f64, f64, f64, f64)>) -> Result<(), OutputError> {
         let media = Area::of([(media.llx, media.lly), (media.urx, media.ury)]);
         // A crop box larger than the page shows no more than the page.
-        self.area = Some(self.area.map_or(media, |crop| Area {
-            left: crop.left.max(media.left),
-            bottom: crop.bottom.max(media.bottom),
-            right: crop.right.min(media.right),
-            top: crop.top.min(media.top),
-        }));
+        self.area = Some(self.area.map_or(media, |crop| crop.within(media)));
         Ok(())
     }
 
@@ -221,15 +311,20 @@ impl OutputDev for Sight {
     }
 
     fn output_character(&mut self, trm: &Transform, width: f64, _: f64, font_size: f64, char: &str) -> Result<(), OutputError> {
-        let place = (trm.m31, trm.m32);
-        let size = (trm.m11 * trm.m22 - trm.m12 * trm.m21).abs().sqrt() * font_size.abs();
-        let flow = match self.seen(place, size) {
-            Seen::Shown => &mut self.shown,
-            Seen::Scanned => &mut self.scanned,
-            Seen::Hidden => &mut self.hidden,
-        };
-        flow.add(place, size, width, self.begins, char);
-        self.begins = false;
+        let place = trm.post_transform(&self.state.base);
+        let (least, most) = squeeze(&place);
+        let (least, most) = (least * font_size.abs(), most * font_size.abs());
+        // A letter stands on its place; its middle is above it.
+        let middle = moved(&place, (font_size * width * 0.5, font_size * 0.3));
+        let seen = self.seen(middle, (least, most));
+        if self.state.mode >= 4 && self.state.letters.is_none() {
+            self.state.letters = Some(self.glyphs.len());
+        }
+        let start = self.text.len();
+        self.text.push_str(char);
+        let begins = std::mem::take(&mut self.begins);
+        let text = start..self.text.len();
+        self.glyphs.push(Glyph { place: (place.m31, place.m32), middle, size: (least * most).sqrt(), width, begins, seen, text });
         Ok(())
     }
 
@@ -246,19 +341,12 @@ impl OutputDev for Sight {
         Ok(())
     }
 
-    fn fill(&mut self, ctm: &Transform, space: &ColorSpace, color: &[f64], path: &Path) -> Result<(), OutputError> {
-        if let Some(PathOp::Rect(key, what, value, _)) = path.ops.last()
+    fn fill(&mut self, ctm: &Transform, _: &ColorSpace, _: &[f64], path: &Path) -> Result<(), OutputError> {
+        if let Some((PathOp::Rect(key, what, value, width), path)) = path.ops.split_last()
             && whole(*key) == self.key
+            && let Some(what) = Signal::of(whole(*what))
         {
-            self.signal(whole(*what), whole(*value), ctm, space, color);
-        } else if !path.ops.is_empty() {
-            let points = path.ops.iter().flat_map(|op| match *op {
-                PathOp::MoveTo(x, y) | PathOp::LineTo(x, y) | PathOp::CurveTo(.., x, y) => vec![(x, y)],
-                PathOp::Rect(x, y, width, height) => vec![(x, y), (x + width, y), (x, y + height), (x + width, y + height)],
-                PathOp::Close => Vec::new(),
-            });
-            let area = Area::of(points.map(|point| moved(ctm, point)));
-            self.paint(area, self.state.white);
+            self.signal(what, whole(*value), *width, ctm, path);
         }
         Ok(())
     }
@@ -266,7 +354,8 @@ impl OutputDev for Sight {
 
 impl Flow {
     /// Adds a character. A larger step than a gap between letters is a space, a step down a line, as the parser's own output has it.
-    fn add(&mut self, (x, y): (f64, f64), size: f64, width: f64, begins: bool, char: &str) {
+    fn add(&mut self, glyph: &Glyph, text: &str) {
+        let Glyph { place: (x, y), size, width, begins, .. } = *glyph;
         if let Some((end, line)) = self.last.filter(|_| begins) {
             if (y - line).abs() > size * 1.5 {
                 self.text.push('\n');
@@ -278,7 +367,7 @@ impl Flow {
                 self.text.push(' ');
             }
         }
-        for c in char.chars() {
+        for c in text.chars() {
             // Unicode 17, Alphabetic Presentation Forms: the Latin and Armenian ligatures.
             if matches!(c, '\u{fb00}'..='\u{fb17}') {
                 self.text.extend(c.nfkc());
@@ -290,40 +379,59 @@ impl Flow {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "what is no whole number is no signal either")]
-fn whole(number: f64) -> i64 {
-    number as i64
-}
-
 fn moved(ctm: &Transform, (x, y): (f64, f64)) -> (f64, f64) {
     (x * ctm.m11 + y * ctm.m21 + ctm.m31, x * ctm.m12 + y * ctm.m22 + ctm.m32)
 }
 
-/// What is no colour by itself (tints, patterns) is taken to be seen.
-fn is_white(space: &ColorSpace, color: &[f64]) -> bool {
-    let light = || color.iter().all(|part| *part >= WHITE);
-    match (space, color.len()) {
-        (ColorSpace::DeviceGray | ColorSpace::CalGray(_) | ColorSpace::ICCBased(_), 1)
-        | (ColorSpace::DeviceRGB | ColorSpace::CalRGB(_) | ColorSpace::ICCBased(_), 3) => light(),
-        (ColorSpace::DeviceCMYK | ColorSpace::ICCBased(_), 4) => color.iter().all(|part| *part <= 1.0 - WHITE),
-        _ => false,
-    }
+/// By how much a square is stretched at least, and at most.
+fn squeeze(place: &Transform) -> (f64, f64) {
+    let Transform { m11, m12, m21, m22, .. } = *place;
+    let (sum, area) = (m11 * m11 + m12 * m12 + m21 * m21 + m22 * m22, (m11 * m22 - m12 * m21).abs());
+    let most = f64::midpoint(sum, (sum * sum - 4.0 * area * area).max(0.0).sqrt()).sqrt();
+    (if most > 0.0 { area / most } else { 0.0 }, most)
 }
 
-// The second side of a signal.
-const SAVE: i64 = 1;
-const RESTORE: i64 = 2;
-const MODE: i64 = 3;
-const FILL: i64 = 4;
-const COLOR: i64 = 5;
-const PICTURE: i64 = 6;
-const SHADING: i64 = 7;
+/// Whether sides that were upright still are.
+fn is_upright(place: &Transform) -> bool {
+    let Transform { m11, m12, m21, m22, .. } = *place;
+    let is_small = |part: f64, other: f64| part.abs() <= other.abs() * 0.001;
+    is_small(m12, m11) && is_small(m21, m22) || is_small(m11, m12) && is_small(m22, m21)
+}
 
-/// Parts of a colour from which on it is white to an eye.
-const WHITE: f64 = 0.95;
+/// The area that a path lies in, and whether it is all of it. None where there is no path.
+fn area_of(path: &[PathOp], place: &Transform) -> Option<(Area, bool)> {
+    if path.is_empty() {
+        return None;
+    }
+    let points: Vec<(f64, f64)> = path
+        .iter()
+        .flat_map(|op| match *op {
+            PathOp::MoveTo(x, y) | PathOp::LineTo(x, y) | PathOp::CurveTo(.., x, y) => vec![(x, y)],
+            PathOp::Rect(x, y, width, height) => vec![(x, y), (x + width, y), (x + width, y + height), (x, y + height)],
+            PathOp::Close => Vec::new(),
+        })
+        .collect();
+    let own = Area::of(points.iter().copied());
+    let starts = path.iter().filter(|op| matches!(op, PathOp::MoveTo(..) | PathOp::Rect(..))).count();
+    let is_straight = !path.iter().any(|op| matches!(op, PathOp::CurveTo(..)));
+    let is_corner = |(x, y): &(f64, f64)| (same(*x, own.left) || same(*x, own.right)) && (same(*y, own.bottom) || same(*y, own.top));
+    let is_rectangle = starts == 1 && is_straight && matches!(points.len(), 4 | 5) && points.iter().all(is_corner);
+    Some((Area::of(points.into_iter().map(|point| moved(place, point))), is_rectangle))
+}
+
+fn same(one: f64, other: f64) -> bool {
+    (one - other).abs() < 0.01
+}
+
+const EVERYWHERE: Area = Area { left: f64::MIN, bottom: f64::MIN, right: f64::MAX, top: f64::MAX };
+
 /// Points below which letters are dots, and the share of the page's height below which they are that on pages of another scale.
 const TINY: f64 = 1.0;
 const SHARE: f64 = 400.0;
+/// The share of one side in the other below which letters are lines.
+const SQUEEZED: f64 = 0.15;
+/// Points from which on a line is a ground for letters.
+const BROAD: f64 = 4.0;
 /// Areas of one page that are remembered.
 const MOST_AREAS: usize = 4096;
 /// Bytes of hidden text that are kept of one page.
