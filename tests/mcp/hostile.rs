@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::home::{Home, Policy};
 use crate::server::{Guarded, Server, code, until, went_well};
