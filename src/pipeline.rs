@@ -159,9 +159,9 @@ async fn walk(
                 *taken = Counted::default();
             }
             if end.status == Status::Error {
-                reservation.settle_failed(sent)
+                reservation.settle_failed(sent);
             } else {
-                reservation.settle_cut(sent)
+                reservation.settle_cut(sent);
             }
             return Err(end);
         }

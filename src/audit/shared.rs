@@ -177,8 +177,8 @@ impl Shared {
     /// its first one follows.
     /// # Errors
     /// `Fault::Folder`, `Fault::Key`.
-    pub(super) fn sign_first(&self, id: &str, after: Receipt) -> Result<(), Fault> {
-        self.keys()?.sign(&self.folder, id, after, 0, (self.clock)(), Sync::Handed)
+    pub(super) fn sign_first(&self, id: &str, after: Receipt, now: Timestamp) -> Result<(), Fault> {
+        self.keys()?.sign(&self.folder, id, after, 0, now, Sync::Handed)
     }
 
     /// Signs where the file `id` ends, for now. Whether that was done.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 
-use super::chain::{Chain, Receipt};
+use super::chain::Chain;
 use super::fault::Fault;
 use super::folder::Place;
 use super::record::{Event, Record};
@@ -28,10 +28,11 @@ impl Shared {
             } else if spare::give_when_full(&self.folder) || spare::take(&self.folder, spare::WHOLE) == Err(Fault::Full) {
                 self.state.store(FULL, Ordering::Release);
             }
-            match self.sign_first(&writer.chain.id, writer.chain.last) {
+            let now = (self.clock)();
+            match self.sign_first(&writer.chain.id, writer.chain.last, now) {
                 Err(fault) if fault.is_no_room() => {
                     spare::give(&self.folder, 0);
-                    self.sign_first(&writer.chain.id, writer.chain.last)?;
+                    self.sign_first(&writer.chain.id, writer.chain.last, now)?;
                 }
                 signed => signed?,
             }
@@ -42,7 +43,7 @@ impl Shared {
             if !found.broken.is_empty() {
                 extra.insert("broken".to_owned(), Value::Array(found.broken));
             }
-            writer.chain.note((self.clock)(), &Record { extra, ..Record::new(Event::LogOpened) })?;
+            writer.chain.note(now, &Record { extra, ..Record::new(Event::LogOpened) })?;
             for body in found.lost.unknown() {
                 writer.chain.put((self.clock)(), &body)?;
             }
@@ -56,7 +57,7 @@ impl Shared {
     pub(super) fn rotate(&self, writer: &mut Writer) -> Result<(), Fault> {
         let number = writer.number.saturating_add(1);
         let id = segment::id_of(&writer.chain.id, number);
-        let Some(mut next) = self.next_file(&id, writer.chain.last)? else { return Ok(()) };
+        let Some(mut next) = self.next_file(&id, writer)? else { return Ok(()) };
         let extra = [("next".to_owned(), json!(id))].into_iter().collect();
         let end = writer.chain.finish((self.clock)(), Event::LogRotated, extra)?;
         self.commit.reached(end.seq);
@@ -73,10 +74,10 @@ impl Shared {
     }
 
     /// The file to go on in. `None`: not now; the old one goes on, with its reserve.
-    fn next_file(&self, id: &str, after: Receipt) -> Result<Option<Chain>, Fault> {
+    fn next_file(&self, id: &str, writer: &Writer) -> Result<Option<Chain>, Fault> {
         match segment::create(&self.folder, id, &self.wrap) {
             Ok(mut next) => {
-                match next.keep_reserve(FIRST_ROOM).and_then(|()| self.sign_first(id, after)) {
+                match next.keep_reserve(FIRST_ROOM).and_then(|()| self.sign_first(id, writer.chain.last, writer.latest)) {
                     Ok(()) => return Ok(Some(next)),
                     Err(fault) if !fault.is_no_room() => return Err(fault),
                     Err(_) => {}

@@ -23,6 +23,8 @@ fn closed() -> (tempfile::TempDir, PathBuf) {
 }
 
 type Change = fn(&mut Vec<String>);
+/// A change of a file, and its name.
+type Way = (&'static str, fn(&Path));
 
 fn edit(file: &Path, change: impl FnOnce(&mut Vec<String>)) {
     let mut lines: Vec<String> = fs::read_to_string(file).unwrap().lines().map(|line| format!("{line}\n")).collect();
@@ -132,7 +134,7 @@ fn unclosed(file: &Path) {
 #[test]
 fn an_ended_chain_that_is_made_to_look_alive_is_broken_and_no_later_start_signs_it() {
     let heads = |state: &Path| fs::read_dir(state.join("heads")).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
-    let ways: [(&str, fn(&Path)); 4] = [
+    let ways: [Way; 4] = [
         ("removed", |head| fs::remove_file(head).unwrap()),
         ("emptied", |head| fs::write(head, "").unwrap()),
         ("no head", |head| fs::write(head, "{}").unwrap()),
@@ -325,7 +327,6 @@ fn a_file_that_was_removed_is_missed_by_its_signed_head() {
 
 #[test]
 fn a_log_that_is_taken_away_or_changed_while_it_is_written_takes_no_further_call() {
-    type Way = (&'static str, fn(&Path));
     let ways: [Way; 9] = [
         ("removed", |file| fs::remove_file(file).unwrap()),
         ("renamed", |file| fs::rename(file, file.with_extension("old")).unwrap()),

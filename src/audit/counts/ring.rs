@@ -33,6 +33,9 @@ struct Head {
     tied: Tied,
 }
 
+/// The marks of a call where it was counted, and the ages of the calls that fill windows.
+type Count = (Option<Vec<Mark>>, Vec<Vec<Millis>>);
+
 /// When a call was counted, and how long neighbours share a slot with it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
@@ -57,7 +60,7 @@ impl Ring {
     /// that leaves the window first.
     ///
     /// INVARIANT: a call that counts in two rings names them in the same order: each is locked while the next is.
-    pub(super) fn count(ticks: &Ticks, rings: &[(Arc<Self>, &[Window])]) -> io::Result<(Option<Vec<Mark>>, Vec<Vec<Millis>>)> {
+    pub(super) fn count(ticks: &Ticks, rings: &[(Arc<Self>, &[Window])]) -> io::Result<Count> {
         let Some(((ring, windows), further)) = rings.split_first() else { return Ok((Some(Vec::new()), Vec::new())) };
         ring.0.alone(|file| {
             let mut head = read_head(file)?;

@@ -46,8 +46,8 @@ impl Lineage {
     }
 
     /// Whether two of these operators are two persons.
-    pub fn has_two<'l>(operators: impl Iterator<Item = (&'l str, &'l Self)> + Clone) -> bool {
-        operators.clone().any(|one| operators.clone().any(|other| are_two(one, other)))
+    pub fn has_two(operators: &[(&str, &Self)]) -> bool {
+        operators.iter().any(|one| operators.iter().any(|other| are_two(*one, *other)))
     }
 }
 

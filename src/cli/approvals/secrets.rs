@@ -89,7 +89,8 @@ fn set(folder: &StateDir, who: Vec<String>, totp: bool, out: &mut dyn Write) -> 
         }
     }
     let known = folder.operators()?;
-    if !Lineage::has_two(known.iter().map(|operator| (operator.name.as_str(), &operator.lineage))) {
+    let enrolled: Vec<_> = known.iter().map(|operator| (operator.name.as_str(), &operator.lineage)).collect();
+    if !Lineage::has_two(&enrolled) {
         let first = names.first().map_or(DEFAULT, String::as_str);
         writeln!(
             out,
