@@ -82,6 +82,43 @@ fn in_a_described_world_an_entry_vouches_for_a_spelling_and_nothing_else_does() 
     );
 }
 
+#[test]
+fn no_call_leaves_anything_under_the_name_of_a_temporary_file() {
+    let judged = |tool: &str, args: Value| {
+        let policy = json!({"version": 1, "roots": {"w": {"path": "/w", "mode": "rw", "allowed_paths": ["**"]}},
+            "files": {"symlinks": "inside"},
+            "profiles": {"p": {"permissions": ["STANDARD"], "allowed_tools": ["*"]}}, "approvals": {"level_2": "none", "level_3": "none"}});
+        let fs = json!({"w/.toolgate-0123456789abcdef0123456789ABCDEF.tmp": "file", "w/a": "file", "w/d": "dir",
+            "w/d/.toolgate-0123456789abcdef0123456789abcdef.tmp": "file", "w/l": "symlink:.toolgate-0123456789abcdef0123456789ABCDEF.tmp"});
+        let case = json!({"id": 1, "policy": policy, "request": {"profile": "p", "tool": tool, "args": args}, "state": {"fs": fs}});
+        let mut output = Vec::new();
+        simulate(tools::all(), case.to_string().as_bytes(), &mut output).unwrap();
+        serde_json::from_slice::<Value>(&output).unwrap()["code"].as_str().unwrap().to_owned()
+    };
+    let name = "w/.toolgate-0123456789abcdef0123456789ABCDEF.tmp";
+    for (tool, args) in [
+        ("write_file", json!({"path": name, "content": "x"})),
+        ("write_file", json!({"path": "w/.toolgate-00000000000000000000000000000000.tmp", "content": "x", "mode": "create"})),
+        ("write_file", json!({"path": format!("{name}/x"), "content": "x"})),
+        ("write_file", json!({"path": "w/l", "content": "x"})),
+        ("edit_file", json!({"path": name, "edits": [{"old_text": "a", "new_text": "b"}]})),
+        ("create_directory", json!({"path": "w/.toolgate-00000000000000000000000000000000.tmp"})),
+        ("move_file", json!({"from": "w/a", "to": "w/.toolgate-00000000000000000000000000000000.tmp"})),
+    ] {
+        assert_eq!(judged(tool, args.clone()), "path_denied", "{tool} {args}");
+    }
+    // What a program left under such a name can be read, moved and deleted, and a folder that holds one is a folder as any other.
+    for (tool, args) in [
+        ("read_file", json!({"path": name})),
+        ("move_file", json!({"from": name, "to": "w/kept"})),
+        ("move_file", json!({"from": "w/d", "to": "w/e"})),
+        ("delete_file", json!({"path": name})),
+        ("write_file", json!({"path": "w/.toolgate-1.tmp", "content": "x"})),
+    ] {
+        assert_eq!(judged(tool, args.clone()), "ok", "{tool} {args}");
+    }
+}
+
 mod explain {
     use std::sync::Arc;
 

@@ -296,6 +296,11 @@ impl Access {
     pub fn writes(self) -> bool {
         !matches!(self, Access::Read | Access::List | Access::Stat)
     }
+
+    /// Whether the access leaves something at the path.
+    pub fn places(self) -> bool {
+        matches!(self, Access::Write(_) | Access::Edit | Access::CreateDirectory | Access::MoveTo)
+    }
 }
 
 /// One path of an action and what is wanted with it.

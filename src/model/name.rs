@@ -35,6 +35,15 @@ impl Found {
     }
 }
 
+/// What a name of a temporary file of the server begins and ends with; 32 hexadecimal digits stand between. A later server removes it.
+pub const TEMPORARY: (&str, &str) = (".toolgate-", ".tmp");
+
+/// Whether a name is one of a temporary file of the server.
+pub fn is_temporary(name: &[u8]) -> bool {
+    let middle = name.strip_prefix(TEMPORARY.0.as_bytes()).and_then(|rest| rest.strip_suffix(TEMPORARY.1.as_bytes()));
+    middle.is_some_and(|random| random.len() == 32 && random.iter().all(u8::is_ascii_hexdigit))
+}
+
 /// The name in normal form C (UAX #15). Two spellings of one name are equal in it.
 pub fn nfc(name: &str) -> Cow<'_, str> {
     if name.is_ascii() || is_nfc(name) { Cow::Borrowed(name) } else { Cow::Owned(name.nfc().collect()) }
@@ -120,6 +129,20 @@ static EMOJI: LazyLock<Option<Regex>> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_names_as_the_server_makes_them_are_temporary() {
+        assert!(is_temporary(b".toolgate-00000000000000000000000000aBcDeF.tmp"));
+        for name in [
+            ".toolgate-x.tmp",
+            ".toolgate-.tmp",
+            "toolgate-00000000000000000000000000000000.tmp",
+            ".toolgate-0000000000000000000000000000000g.tmp",
+            ".toolgate-00000000000000000000000000000000.tmp2",
+        ] {
+            assert!(!is_temporary(name.as_bytes()), "{name}");
+        }
+    }
 
     #[test]
     fn joiners_and_selectors_stand_behind_what_they_act_on_and_nothing_else_that_is_hidden_stands_anywhere() {

@@ -5,6 +5,7 @@ use super::network::{judge_addresses, judge_redirect, judge_url};
 use super::paths::{judge_patterns, judge_text, outside, unknown_spelling};
 use super::screen::Screened;
 use crate::manifest::Symlinks;
+use crate::model::name::is_temporary;
 use crate::model::{Access, Action, Bytes, Code, Entry, Facts, HttpUrl, Kind, Link, PathFact, Refusal, Spelling, Target, Touch, WriteMode};
 
 /// Judges what was seen. Gives the targets as they are after links were followed.
@@ -31,6 +32,13 @@ pub(super) fn judge_facts(capability: &Capability, action: &Action, screened: &S
 fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &Target, fact: &PathFact) -> Result<Target, Refusal> {
     let target = spelled(capability, touch.access, target, &fact.spelling)?;
     let target = follow(capability, touch.access, &target, &fact.link)?;
+    if touch.access.places() && target.path.segments().iter().any(|name| is_temporary(name.as_bytes())) {
+        return Err(Refusal::new(
+            Code::PathDenied,
+            format!("`{target}` has the name of a temporary file of this server, which removes such files"),
+        )
+        .hint("choose another name"));
+    }
     if fact.protected {
         return Err(protected(&target));
     }

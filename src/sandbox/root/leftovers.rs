@@ -15,6 +15,7 @@ use super::resolve::{Resolver, open_folder};
 use super::roots::Root;
 use super::seen::Seen;
 use super::session::random_name;
+use crate::model::name::{TEMPORARY, is_temporary};
 use crate::model::{Bytes, Kind, Opened, RelPath};
 
 /// What this server noted, and the folders that it has already freed from the temporary files of others.
@@ -195,17 +196,13 @@ fn remove(folder: &OwnedFd, name: &std::ffi::CStr) {
 
 /// A name that no caller is shown and that a later server knows for a leftover of this one.
 pub(super) fn temporary_name() -> Result<String, Errno> {
-    Ok(format!("{PREFIX}{}{SUFFIX}", name_of_ours()?))
+    let (before, after) = TEMPORARY;
+    Ok(format!("{before}{}{after}", name_of_ours()?))
 }
 
-/// Whether a name is one of a server's.
-pub(super) fn is_temporary(name: &[u8]) -> bool {
-    is_temporary_of(b"", name)
-}
-
+/// Whether a name is one of this server's.
 fn is_temporary_of(server: &[u8], name: &[u8]) -> bool {
-    let middle = name.strip_prefix(PREFIX.as_bytes()).and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
-    middle.is_some_and(|random| is_random(random) && random.starts_with(server))
+    is_temporary(name) && name.strip_prefix(TEMPORARY.0.as_bytes()).is_some_and(|random| random.starts_with(server))
 }
 
 /// 128 random bits in hexadecimal, of which the first half is the same for all names of this process.
@@ -220,8 +217,6 @@ fn is_random(name: &[u8]) -> bool {
     name.len() == 2 * SERVER && name.iter().all(u8::is_ascii_hexdigit)
 }
 
-const PREFIX: &str = ".toolgate-";
-const SUFFIX: &str = ".tmp";
 /// Digits of a random name that are the server's.
 const SERVER: usize = 16;
 /// The folder of the notes, below the state folder.
@@ -234,16 +229,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_own_names_are_leftovers() {
-        let own = temporary_name().unwrap();
-        assert!(is_temporary(own.as_bytes()) && own != temporary_name().unwrap());
-        for name in [
-            ".toolgate-x.tmp",
-            ".toolgate-.tmp",
-            "toolgate-00000000000000000000000000000000.tmp",
-            ".toolgate-0000000000000000000000000000000g.tmp",
-        ] {
-            assert!(!is_temporary(name.as_bytes()), "{name}");
-        }
+    fn a_name_that_is_made_is_one_of_this_server() {
+        let (own, other) = (temporary_name().unwrap(), temporary_name().unwrap());
+        let server = own.strip_prefix(TEMPORARY.0).unwrap().get(..SERVER).unwrap();
+        assert!(own != other && is_temporary(own.as_bytes()) && is_temporary_of(server.as_bytes(), other.as_bytes()));
+        assert!(!is_temporary_of(b"x", own.as_bytes()));
     }
 }

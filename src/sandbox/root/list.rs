@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::below::{MOST_AT_ONCE, entries};
 use super::fault::{fault, missing};
-use super::leftovers::is_temporary;
 use super::look::Guard;
 use super::pattern::Pattern;
 use super::roots::Roots;
 use super::stop::Stop;
 use crate::gate::Permit;
+use crate::model::name::is_temporary;
 use crate::model::{Code, Failure, Kind, Link, ListDirectory, Opened, RelPath, Target};
 use crate::policy::paths::Visible;
 

@@ -14,7 +14,6 @@ use rustix::io::Errno;
 use super::below::{DEEPEST, MOST_AT_ONCE, entries};
 use super::fault::fault;
 use super::ignored::Ignored;
-use super::leftovers::is_temporary;
 use super::list::{Judge, below, directory, glob};
 use super::look::Guard;
 use super::masks::{MaskedLines, MaskedReader};
@@ -24,6 +23,7 @@ use super::roots::Roots;
 use super::seen::Seen;
 use super::stop::Stop;
 use crate::gate::Permit;
+use crate::model::name::is_temporary;
 use crate::model::{Code, Failure, Kind, RelPath, SearchFiles, Target};
 use crate::policy::paths::Visible;
 
