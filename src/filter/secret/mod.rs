@@ -386,10 +386,10 @@ pub(super) mod tests {
             ),
             (format!("eyJhbGciOiJSUzI1NiJ9.{body}.q7WxTnc2V8bRy4HsJ5mm"), "jwt"),
             (format!("eyJhbGciOiJSUzI1NiJ9.q7WxTnc2V8bRy4HsJ5mm.{body}"), "jwt"),
-            (format!("eyJ4NWMiOiJ{}.q7WxTnc2V8bRy4HsJ5mm.{body}", &body[..20_000]), "jwt"),
+            (format!("eyJ4NWMiOiJ{}.q7WxTnc2V8bRy4HsJ5mm.{body}", body.get(..20_000).unwrap()), "jwt"),
             (format!("xoxb-{body}"), "slack-bot"),
         ] {
-            assert!(found_in(&text) == [(sub, text.as_str())], "{sub}: {}", &text[..80]);
+            assert!(found_in(&text) == [(sub, text.as_str())], "{sub}: {}", text.get(..80).unwrap());
         }
         for (before, after) in [
             ("client_secret = ", "\n"),
