@@ -260,6 +260,47 @@ fn navigation_is_left_out_of_the_article_and_part_of_the_page() {
     assert!(page.contains("old bridge") && page.contains("Shop") && page.contains("rights"), "{page}");
 }
 
+/// A page of documentation as generators make it, with these sections.
+fn documentation(sections: &[(&str, &str)]) -> String {
+    let words =
+        "The first process writes what the second one reads, in the order in which it was written, until both have ended. ".repeat(3);
+    let section = |(id, heading): &(&str, &str)| {
+        let link = format!("<a class='headerlink' href='#{id}' title='Permalink'>¶</a>");
+        format!(
+            "<section id='{id}'><h2>{heading}{link}</h2><p>{words}</p><div class='highlight'><pre>start({heading:?})</pre></div></section>"
+        )
+    };
+    let sections: String = sections.iter().map(section).collect();
+    format!(
+        "<div class='related' role='navigation'><ul class='nav'><li class='right'><a href='/'>index</a></li></ul></div>\
+         <div class='document'><div class='documentwrapper'><div class='bodywrapper'><div class='body' role='main'><h1>Processes</h1>\
+         <p class='first'>{words}</p>{sections}<div id='share-bar'><h3>Tell others</h3><p><a href='/s'>Send it to a friend</a></p></div></div></div></div></div>\
+         <div class='sphinxsidebar'><div class='sphinxsidebarwrapper'><h3 class='title'>Contents</h3></div></div><div class='footer'>made</div>"
+    )
+}
+
+#[test]
+fn a_section_is_no_frill_by_the_words_of_its_heading() {
+    let plain: Vec<(String, String)> = (1..10).map(|n| (format!("step-{n}"), format!("Step {n}"))).collect();
+    for (id, heading) in [
+        ("sharing-state-between-processes", "Sharing state between processes"),
+        ("related-modules", "Related modules"),
+        ("what-is-a-social-network-1", "What is a social network?"),
+        ("share_memory", "Share memory"),
+        ("cookies", "Cookies"),
+        ("comments", "Comments"),
+        ("footers", "Footers"),
+    ] {
+        let mut sections: Vec<(&str, &str)> = plain.iter().map(|(id, heading)| (id.as_str(), heading.as_str())).collect();
+        sections.insert(5, (id, heading));
+        let article = read_html(&documentation(&sections), None, Mode::Article).markdown;
+        let found: Vec<&str> = article.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        let expected: Vec<&str> = sections.iter().map(|(_, heading)| *heading).collect();
+        assert_eq!(found, expected);
+        assert!(!article.contains("to a friend"), "{article}");
+    }
+}
+
 #[test]
 fn hidden_words_are_kept_apart() {
     let read = read_html("<p>seen</p><div style='display:none'>unseen</div>", None, Mode::Page);

@@ -18,6 +18,7 @@ mod fence;
 mod footnotes;
 mod formula;
 mod head;
+mod headed;
 mod inline;
 mod kind;
 mod markdown;

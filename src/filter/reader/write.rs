@@ -9,6 +9,7 @@ use super::code::{Pieces, holders, is_inline_code, is_line_number, is_pre};
 use super::count::{self, NUMBER};
 use super::dom::{Dom, Element, Id, Kind};
 use super::formula::formula;
+use super::headed::headed;
 use super::spell::{address, attribute, escape, flowing, literal, unmarked};
 use super::{align, embed, raised};
 
@@ -21,9 +22,10 @@ enum Step<'a> {
     Say(String),
 }
 
-/// The whole page; every text that has a mark is followed by it.
+/// The whole page; every text that has a mark is followed by it, and ids that repeat a heading are left out.
 pub(super) fn marked(dom: &Dom, mark: impl Fn(Id) -> Option<char>) -> String {
     let mut out = String::new();
+    let headed = headed(dom);
     let mut steps = vec![Step::Open(0, 0)];
     while let Some(step) = steps.pop() {
         let (id, depth) = match step {
@@ -47,7 +49,7 @@ pub(super) fn marked(dom: &Dom, mark: impl Fn(Id) -> Option<char>) -> String {
             Some(Kind::Element(element)) if depth < MAX_DEPTH => {
                 out.push('<');
                 out.push_str(element.name());
-                for (name, value) in element.attributes() {
+                for (name, value) in element.attributes().filter(|(name, _)| *name != "id" || !headed.contains(&id)) {
                     attribute(&mut out, name, value);
                 }
                 out.push('>');
