@@ -301,21 +301,56 @@ impl Style {
     }
 
     fn is_not_displayed(&self) -> bool {
-        self.is("display", &["none"]) || self.is("visibility", &["hidden", "collapse"])
+        self.is("display", &["none"]) || self.is("visibility", &["hidden", "collapse"]) || self.is("content-visibility", &["hidden"])
     }
 
     fn is_out_of_sight(&self) -> bool {
-        let away = ["left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top"];
-        let flat = ["height", "width", "max-height", "max-width"];
+        let away = ["left", "top", "right", "bottom", "inset-inline-start", "text-indent", "margin-left", "margin-top", "translate"];
+        let flat = ["height", "width", "max-height", "max-width", "block-size", "inline-size"];
         self.is_not_displayed()
             || self.number("opacity").is_some_and(|value| value <= 0.05)
             || self.number("font-size").is_some_and(|value| value <= 1.0) && !self.is("font-size", &["1em", "1rem"])
-            || away.iter().any(|name| self.number(name).is_some_and(|value| value <= -500.0))
+            || away.iter().filter_map(|name| self.property(name)).any(is_far)
             || flat.iter().any(|name| self.number(name).is_some_and(|value| value <= 1.0)) && self.is("overflow", &["hidden", "clip"])
             || self.property("clip").is_some_and(|value| value.starts_with("rect(0") || value.starts_with("rect(1px"))
-            || self.property("clip-path").is_some_and(|value| value.starts_with("inset(50") || value.starts_with("inset(100"))
-            || self.property("transform").is_some_and(|value| value.contains("scale(0)") || value.contains("translate(-9"))
+            || self.property("clip-path").is_some_and(is_nothing)
+            || self.number("scale").is_some_and(|value| value <= 0.05)
+            || self.number("zoom").is_some_and(|value| value > 0.0 && value <= 0.05)
+            || self.property("transform").is_some_and(|value| value.split_inclusive(')').any(is_gone))
+            || self.property("filter").and_then(|value| value.strip_prefix("opacity(")).and_then(leading).is_some_and(|value| value <= 0.05)
     }
+}
+
+/// Whether a length takes what it moves off every screen.
+fn is_far(length: &str) -> bool {
+    let least = ["vw", "vh", "vmin", "vmax"].iter().find(|unit| length.contains(*unit)).map_or(-500.0, |_| -100.0);
+    leading(length).is_some_and(|value| value <= least)
+}
+
+/// Whether a shape to cut by leaves nothing.
+fn is_nothing(shape: &str) -> bool {
+    let whole = |name: &str| shape.strip_prefix(name).and_then(leading);
+    whole("inset(").is_some_and(|value| value >= 50.0 && shape.contains('%'))
+        || ["circle(", "ellipse("].into_iter().filter_map(whole).any(|value| value == 0.0)
+        || shape.strip_prefix("polygon(").is_some_and(|points| points.chars().all(|c| matches!(c, '0' | ',' | ')' | 'p' | 'x' | '%')))
+}
+
+/// Whether one function of a transformation leaves nothing to see.
+fn is_gone(function: &str) -> bool {
+    let Some((name, values)) = function.trim_end_matches(')').split_once('(') else { return false };
+    let mut values = values.split(',');
+    match name {
+        "scale" | "scalex" | "scaley" | "scale3d" => values.any(|value| leading(value).is_some_and(|value| value.abs() <= 0.05)),
+        "translate" | "translatex" | "translatey" | "translate3d" => values.any(is_far),
+        "matrix" => values.take(4).all(|value| leading(value).is_some_and(|value| value.abs() <= 0.05)),
+        _ => false,
+    }
+}
+
+/// The number that a value begins with.
+fn leading(value: &str) -> Option<f32> {
+    let end = value.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+')).unwrap_or(value.len());
+    value.get(..end).and_then(|number| number.parse().ok())
 }
 
 #[cfg(test)]
@@ -334,6 +369,59 @@ mod tests {
         assert_eq!(hidden("<img alt=\"two words\"><span style=\"opacity:0\">o</span>"), ["two words", "o"]);
         assert_eq!(hidden("<div style=\"color:#fff;font-size:1px\">w</div><div style=\"color:#fff;background:#000\">ok</div>"), ["w"]);
         assert_eq!(hidden("<script>var a = '<p hidden>'</script><p>seen</p>"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_way_to_hide_in_a_style_is_known_and_ordinary_styles_are_not() {
+        for style in [
+            "content-visibility:hidden",
+            "clip-path: circle(0)",
+            "clip-path:circle(0px at 50% 50%)",
+            "clip-path:polygon(0 0, 0 0, 0 0)",
+            "clip-path:inset(50%)",
+            "transform: scale(0)",
+            "transform:scale(0, 0)",
+            "transform:scaleX(0)",
+            "transform:rotate(3deg) scaleY(.01)",
+            "transform:scale3d(0,0,1)",
+            "transform:matrix(0,0,0,0,0,0)",
+            "transform:translateX(-9999px)",
+            "transform:translate3d(-100vw,0,0)",
+            "transform:translate(0,-3000px)",
+            "scale:0",
+            "translate:-9999px",
+            "filter:opacity(0)",
+            "filter:opacity(0%)",
+            "zoom:.01",
+            "position:absolute;left:-100vw",
+            "position:fixed;top:-200vh",
+            "text-indent:-9999px",
+            "width:1px;height:1px;overflow:hidden",
+            "block-size:0;overflow:clip",
+        ] {
+            assert_eq!(hidden(&format!("<p style='{style}'>x</p>y")), ["x"], "{style}");
+        }
+        for style in [
+            "clip-path:circle(50%)",
+            "clip-path:inset(10px)",
+            "clip-path:polygon(0 0, 100% 0, 100% 100%)",
+            "transform:scale(1.05)",
+            "transform:translateX(-50%)",
+            "transform:translate(-50%,-100%)",
+            "transform:matrix(1,0,0,1,0,0)",
+            "transform:rotate(0deg)",
+            "scale:1",
+            "zoom:1",
+            "filter:opacity(.8)",
+            "filter:blur(0)",
+            "left:-20px",
+            "left:-100%",
+            "text-indent:-2em",
+            "margin-left:-15px",
+            "content-visibility:auto",
+        ] {
+            assert_eq!(hidden(&format!("<p style='{style}'>x</p>y")), Vec::<String>::new(), "{style}");
+        }
     }
 
     #[test]
