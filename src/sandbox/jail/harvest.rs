@@ -122,7 +122,7 @@ impl Before {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
     All,
-    /// It has more entries than are counted.
+    /// It has more entries, or more folders that lie deep, than are counted.
     Some,
     /// It holds what cannot be looked at.
     Not,
@@ -143,6 +143,8 @@ struct Walk<'a> {
     /// Files of more names than one that are counted.
     linked: HashSet<(u64, u64)>,
     fresh: HashMap<Vec<u8>, Fresh>,
+    /// Folders that lie deeper than one descent goes, with their paths: each is where another descent begins.
+    deeper: Vec<(OwnedFd, Vec<u8>)>,
 }
 
 /// What came of reading a changed file.
@@ -155,9 +157,19 @@ enum Content {
 
 impl<'a> Walk<'a> {
     fn of(before: &'a Before, name: &'a str, root: &OwnedFd, lists: bool) -> Self {
-        let (harvest, counted, linked, fresh) = (Harvest::default(), Counted::All, HashSet::new(), HashMap::new());
-        let mut walk =
-            Self { before, now: tick::now().0, lists, harvest, counted, entries: 0, bytes: MOST_BYTES, names: MOST_NAMES, linked, fresh };
+        let mut walk = Self {
+            before,
+            now: tick::now().0,
+            lists,
+            harvest: Harvest::default(),
+            counted: Counted::All,
+            entries: 0,
+            bytes: MOST_BYTES,
+            names: MOST_NAMES,
+            linked: HashSet::new(),
+            fresh: HashMap::new(),
+            deeper: Vec::new(),
+        };
         let Ok(opened) = openat(root, c".", FOLDER, Mode::empty()) else {
             walk.counted = Counted::Not;
             return walk;
@@ -166,6 +178,9 @@ impl<'a> Walk<'a> {
             walk.harvest.written = charge::attributes(&opened, c".");
         }
         walk.folder(&opened, name.as_bytes(), 0);
+        while let Some((below, path)) = walk.deeper.pop() {
+            walk.folder(&below, &path, 0);
+        }
         walk
     }
 
@@ -185,7 +200,7 @@ impl<'a> Walk<'a> {
             }
             self.entries += 1;
             if self.entries > MOST_COUNTED {
-                self.counted = if self.counted == Counted::Not { Counted::Not } else { Counted::Some };
+                self.leave_out();
                 return;
             }
             let Ok(stat) = statat(opened, entry_name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
@@ -200,10 +215,19 @@ impl<'a> Walk<'a> {
         for (entry_name, path, stat) in folders {
             match charge::open_folder(opened, entry_name, &stat) {
                 Ok(Some(below)) if depth < DEEPEST => self.folder(&below, &path, depth + 1),
+                Ok(Some(below)) if self.deeper.len() < MOST_DEEPER && path.len() < LONGEST_PATH => self.deeper.push((below, path)),
+                Ok(Some(_)) => self.leave_out(),
                 // It is gone, or of another user whose programs alone may write in it.
                 Ok(None) => {}
-                Ok(Some(_)) | Err(_) => self.counted = Counted::Not,
+                Err(_) => self.counted = Counted::Not,
             }
+        }
+    }
+
+    /// Leaves the rest to what the file system has counted.
+    fn leave_out(&mut self) {
+        if self.counted == Counted::All {
+            self.counted = Counted::Some;
         }
     }
 
@@ -313,8 +337,12 @@ const MOST_ENTRIES: usize = 20_000;
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 /// The most entries that are counted; so many take about a third of a second.
 const MOST_COUNTED: usize = 200_000;
-/// Folders in folders; each holds a descriptor while it is looked through.
+/// Folders in folders of one descent; each holds a descriptor while it is looked through.
 const DEEPEST: usize = 64;
+/// Folders that wait for a descent of their own; each holds a descriptor.
+const MOST_DEEPER: usize = 64;
+/// The longest path of such a folder, in bytes: the path of each entry is made from that of its folder.
+const LONGEST_PATH: usize = 64 * 1024;
 
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
@@ -416,11 +444,19 @@ mod tests {
         assert_eq!(many(|path| std::os::unix::fs::symlink("x", path).unwrap()), 500 * ENTRY);
         assert_eq!(many(|path| std::fs::create_dir(path).unwrap()), 500 * ENTRY);
         assert_eq!(many(|path| nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap()), 500 * ENTRY);
-        // Too deep to be looked at.
-        assert_eq!(
-            charged(|root| std::fs::create_dir_all((0..DEEPEST + 2).fold(root.to_owned(), |at, _| at.join("d"))).unwrap()),
-            u64::MAX
-        );
+        // Deeper than one descent.
+        let chain = |root: &std::path::Path| (0..3 * DEEPEST).fold(root.to_owned(), |at, _| at.join("d"));
+        assert_eq!(charged(|root| std::fs::create_dir_all(chain(root)).unwrap()), 3 * DEEPEST as u64 * ENTRY);
+        assert!(is_charged(charged(|root| {
+            std::fs::create_dir_all(chain(root)).unwrap();
+            std::fs::write(chain(root).join("f"), &large).unwrap();
+        })));
+        // More of them than descents of their own: the file system has counted them.
+        let wide = charged(|root| {
+            let edge = (0..DEEPEST).fold(root.to_owned(), |at, _| at.join("d"));
+            (0..3 * MOST_DEEPER).for_each(|at| std::fs::create_dir_all(edge.join(at.to_string()).join("d")).unwrap());
+        });
+        assert!((DEEPEST as u64 * ENTRY..u64::MAX).contains(&wide), "{wide}");
         // One file of many names is one file.
         let linked = charged(|root| {
             std::fs::write(root.join("0"), &large).unwrap();
