@@ -317,6 +317,24 @@ fn a_share_of_a_processor_is_held_or_said_to_be_missing() {
 }
 
 #[test]
+fn a_program_with_a_namespace_sets_its_own_bounds_by_its_number_and_starts_children_anew() {
+    let Ok(world) = World::of("native") else {
+        println!("skipped: no namespaces here");
+        return;
+    };
+    for fresh in [true, false] {
+        let own = "import os, resource, threading\nme = os.getpid()\nos.sched_setaffinity(me, os.sched_getaffinity(me))\nos.setpriority(os.PRIO_PROCESS, me, 19)\nresource.prlimit(me, resource.RLIMIT_NOFILE, (50, 50))\nos.sched_setaffinity(threading.get_native_id(), {next(iter(os.sched_getaffinity(0)))})\nprint(os.getpriority(os.PRIO_PROCESS, me), resource.getrlimit(resource.RLIMIT_NOFILE))";
+        let anew = "import multiprocessing\nwith multiprocessing.get_context('spawn').Pool(2) as pool:\n    print(pool.map(abs, [-1, -2]))";
+        for (program, told) in [(own, "19 (50, 50)\n"), (anew, "[1, 2]\n")] {
+            let mut spec = world.spec(program);
+            (spec.fresh, spec.limits.wall) = (fresh, Duration::from_mins(5));
+            let outcome = world.run(&spec).unwrap();
+            assert_eq!(outcome.stdout, told, "{outcome:?}");
+        }
+    }
+}
+
+#[test]
 fn processor_time_is_told_once() {
     for listed in BACKENDS {
         let Ok(world) = World::of(listed.name) else {

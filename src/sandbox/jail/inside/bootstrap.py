@@ -206,6 +206,8 @@ def _toolgate(prelude="", prelude_code=None):
     module = type(sys)("__main__")
     module.__builtins__ = builtins
     module.__file__ = "<program>"
+    # There is no such file: a child that `multiprocessing` starts anew would look for it, unless the module has this name.
+    module.__spec__ = type(sys.__spec__)("__main__", None)
     sys.modules["__main__"] = module
     names = module.__dict__
 

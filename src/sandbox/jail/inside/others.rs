@@ -6,19 +6,31 @@ use std::collections::BTreeMap;
 use nix::libc;
 use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
 
-/// Refuses bounds, priorities, processors and scheduling of any process but the caller, whatever its number, and signals to pid 1. A filter
-/// cannot tell a program's own number from another's, so its own is said as 0.
+/// Whose processes a program can name by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// Those of its own namespace, in which pid 1 alone is not the program's.
+    Own,
+    /// Others as well, among them one that watches. A filter cannot tell a program's own number from theirs, so its own is said as 0.
+    Shared,
+}
+
+/// Refuses bounds, priorities, processors and scheduling of every process that is not the program's, and signals to pid 1.
 ///
 /// # Errors
 /// The text of what went wrong.
-pub(super) fn refused() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+pub(super) fn refused(numbers: Numbers) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+    let of_another = |argument| match numbers {
+        Numbers::Own => when(argument, SeccompCmpOp::Eq, 1),
+        Numbers::Shared => when(argument, SeccompCmpOp::Ne, 0),
+    };
     let mut rules = BTreeMap::new();
     for call in OWN_ONLY {
-        rules.insert(*call, vec![when(0, SeccompCmpOp::Ne, 0)?]);
+        rules.insert(*call, vec![of_another(0)?]);
     }
     for (call, process) in BY_KIND {
         // Of these the second argument is a process, a group or a user. In its group, and of its user, the one that watches may be.
-        rules.insert(*call, vec![when(1, SeccompCmpOp::Ne, 0)?, when(0, SeccompCmpOp::Ne, *process)?]);
+        rules.insert(*call, vec![of_another(1)?, when(0, SeccompCmpOp::Ne, *process)?]);
     }
     for call in SIGNALS {
         rules.insert(*call, vec![when(0, SeccompCmpOp::Eq, 1)?]);

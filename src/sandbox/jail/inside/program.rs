@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::layers::Built;
+use super::others::Numbers;
 use super::site::Site;
 use super::supervisor::Streams;
 use super::{commons, fence, raw, syscalls, walls};
@@ -80,7 +81,7 @@ fn become_program(
         None => walls::landlock(order, built),
         Some(site) => fenced(order, site, built)?,
     }
-    match share(order).and_then(|()| syscalls::install(order.kind.network)) {
+    match share(order).and_then(|()| syscalls::install(order.kind.network, numbers(order))) {
         Ok(()) => built.on("syscalls"),
         Err(e) => built.missing("syscalls", format!("no system call filter ({e}); enable seccomp in the kernel or the container")),
     }
@@ -110,6 +111,11 @@ pub(super) fn others(order: &Order, site: Option<&Site>) -> u64 {
     }
 }
 
+/// Beside `bwrap` other processes than its init may be in the namespace.
+fn numbers(order: &Order) -> Numbers {
+    if order.kind.ground.has_init() { Numbers::Own } else { Numbers::Shared }
+}
+
 /// Refuses what a program could do to what it shares with the host.
 fn share(order: &Order) -> Result<(), String> {
     if matches!(order.kind.ground, Ground::Unmounted | Ground::Bare) {
@@ -123,7 +129,10 @@ fn fenced(order: &Order, site: &Site, built: &mut Built) -> Result<(), Word> {
     if order.kind.ground == Ground::Bounded {
         built.missing("filesystem", "off: this backend hides no file of the host");
         built.missing("landlock", "off: this backend does without");
-        built.missing("processes", "off: no process namespace, and nothing stops signals to other processes of the same user");
+        built.missing(
+            "processes",
+            "off: no process namespace, and nothing stops signals to other processes of the same user, its own watch among them",
+        );
         return Ok(());
     }
     let alone = order.kind.ground.shares_processes();

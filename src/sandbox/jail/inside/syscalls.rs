@@ -12,14 +12,15 @@ use seccompiler::{
     sock_filter,
 };
 
+use super::others::Numbers;
 use super::{ioctls, modes, others};
 
 /// Puts the filter on this process and what it starts, for good. With `network` there are TCP sockets, for the doorway of the jail.
 ///
 /// # Errors
 /// The text of what went wrong.
-pub(super) fn install(network: bool) -> Result<(), String> {
-    for program in programs(network)? {
+pub(super) fn install(network: bool, numbers: Numbers) -> Result<(), String> {
+    for program in programs(network, numbers)? {
         apply_filter(&program).map_err(|e| e.to_string())?;
     }
     Ok(())
@@ -54,8 +55,8 @@ pub(super) fn seated_line(network: bool) -> Result<String, String> {
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The filters in the order of their installation; the kernel asks all of them and takes the strictest answer (seccomp(2)).
-fn programs(network: bool) -> Result<Vec<BpfProgram>, String> {
-    with_the_rest(compile(refused(network)?, libc::EPERM)?)
+fn programs(network: bool, numbers: Numbers) -> Result<Vec<BpfProgram>, String> {
+    with_the_rest(compile(refused(network, numbers)?, libc::EPERM)?)
 }
 
 /// Those for an interpreter that waits.
@@ -65,7 +66,7 @@ fn waiting() -> Result<Vec<BpfProgram>, String> {
 
 /// What [`waiting`] leaves out of [`refused`].
 fn seated(network: bool) -> Result<BpfProgram, String> {
-    let mut rules = refused(network)?;
+    let mut rules = refused(network, Numbers::Own)?;
     for call in early()?.keys() {
         rules.remove(call);
     }
@@ -75,13 +76,13 @@ fn seated(network: bool) -> Result<BpfProgram, String> {
 /// What a process can do without before it sits in its jail: it enters that by `setns`, and which sockets it may have is for its call to say.
 fn early() -> Result<Rules, String> {
     let whatever = REFUSED.iter().filter(|call| ![libc::SYS_setns, libc::SYS_socket].contains(call)).map(|call| (*call, Vec::new()));
-    Ok(whatever.chain(by_arguments()?).collect())
+    Ok(whatever.chain(by_arguments(Numbers::Own)?).collect())
 }
 
 /// What is refused with certain arguments, the same for every call.
-fn by_arguments() -> Result<Rules, String> {
+fn by_arguments(numbers: Numbers) -> Result<Rules, String> {
     let mut rules = modes::refused()?;
-    rules.extend(others::refused()?);
+    rules.extend(others::refused(numbers)?);
     rules.insert(libc::SYS_ioctl, ioctls::refused()?);
     Ok(rules)
 }
@@ -117,8 +118,8 @@ fn no_x32() -> BpfProgram {
     ]
 }
 
-fn refused(network: bool) -> Result<Rules, String> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).chain(by_arguments()?).collect();
+fn refused(network: bool, numbers: Numbers) -> Result<Rules, String> {
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).chain(by_arguments(numbers)?).collect();
     let when = |index: u8, op: SeccompCmpOp, value: u64| rule(&[(index, op, value)]);
     // A pair of connected sockets stays inside; a socket could reach AF_VSOCK, which no network namespace covers, a netlink
     // family, or a listening socket file that lies in a root.
@@ -295,7 +296,7 @@ mod tests {
     #[test]
     fn the_filters_compile_and_are_short_enough_for_the_kernel() {
         for network in [false, true] {
-            let programs = programs(network).unwrap();
+            let programs = programs(network, Numbers::Own).unwrap();
             assert_eq!(programs.len(), 4);
             assert!(programs.iter().all(|program| program.len() < 4096), "BPF_MAXINSNS");
         }
@@ -305,7 +306,7 @@ mod tests {
     fn what_a_waiting_interpreter_is_refused_early_and_late_is_together_what_a_new_one_is_refused() {
         let early = early().unwrap();
         for network in [false, true] {
-            let mut late = refused(network).unwrap();
+            let mut late = refused(network, Numbers::Own).unwrap();
             let all = late.clone();
             late.retain(|call, _| !early.contains_key(call));
             assert!(late.contains_key(&libc::SYS_setns) && late.contains_key(&libc::SYS_socket));
@@ -317,7 +318,7 @@ mod tests {
     #[test]
     fn no_call_stands_in_two_lists() {
         let mut all: Vec<i64> = [REFUSED, ABSENT, UNSUPPORTED].concat();
-        all.extend([modes::refused().unwrap(), others::refused().unwrap()].into_iter().flat_map(BTreeMap::into_keys));
+        all.extend([modes::refused().unwrap(), others::refused(Numbers::Own).unwrap()].into_iter().flat_map(BTreeMap::into_keys));
         all.extend([libc::SYS_ioctl, libc::SYS_socketpair, libc::SYS_clone, libc::SYS_prctl, libc::SYS_personality]);
         all.sort_unstable();
         let before = all.len();
