@@ -4,6 +4,7 @@
 mod backends {
     pub(crate) mod calls;
     pub(crate) mod channels;
+    pub(crate) mod counted;
     pub(crate) mod harness;
     pub(crate) mod poorer;
     pub(crate) mod sessions;

@@ -38,7 +38,8 @@ pub(crate) const REDUCED_FILES: &str = "reduced: Landlock holds what is read and
 
 /// What is said where programs have one user number on the host: the kernel bounds some things for all its processes together.
 pub(crate) const SHARED_USER: &str = "partial: all programs of this server have one user number on the host; what the kernel counts by users they share \
-     (files on their way through sockets, the size of pipes)";
+     (files on their way through sockets, the size of pipes); a number for each program takes a server that is root, and roots on file systems \
+     with id-mapped mounts";
 
 /// What is said where the processes of a program are among those of the host.
 pub(crate) const REDUCED_PROCESSES: &str = "partial: no process namespace; nothing can leave its process group and all of it is killed, Landlock stops \

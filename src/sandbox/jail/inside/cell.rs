@@ -10,6 +10,7 @@ use super::attend::tell;
 use super::cgroup::Group;
 use super::charge::Charge;
 use super::supervisor::Handed;
+use super::users::User;
 use super::{enter, trees};
 use crate::sandbox::jail::order::{self, End, Go, Groups, Order, Word};
 use crate::sandbox::jail::outcome::Limit;
@@ -41,6 +42,8 @@ pub(super) struct Remains {
     pub(super) group: Option<Group>,
     /// Its network namespace, where that may serve again.
     pub(super) net: Option<OwnedFd>,
+    /// Its user number, where no other jail has it.
+    pub(super) user: Option<User>,
 }
 
 /// How far a jail is.
@@ -264,7 +267,7 @@ impl Cell {
     /// Hands a call over, with its roots as detached mounts; false where it is still to be given to somebody.
     fn hand_over(&mut self, order: &Order, handed: &Handed, new_program: Option<Groups>, more: &[BorrowedFd<'_>]) -> bool {
         self.state = State::Taken;
-        let roots = match trees::roots(order, &handed.roots, enter::eyes()) {
+        let roots = match trees::roots(order, &handed.roots, enter::eyes_of(self.remains.user.as_ref().map(|user| user.number))) {
             Ok(roots) => roots,
             Err(word) => {
                 tell(&handed.call, &word);

@@ -3,7 +3,6 @@
 #![expect(clippy::disallowed_methods, reason = "the jail process reads and writes what the kernel shows of itself")]
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::OnceLock;
 
 use nix::sched::CloneFlags;
 use rustix::process::Pid;
@@ -11,29 +10,32 @@ use rustix::process::Pid;
 use super::layers::Built;
 use super::site::Site;
 use super::trees::{self, Eyes};
-use super::{mend, raw};
+use super::{group, mend, raw, users};
 use crate::sandbox::jail::ground::{Ground, SHARED_USER};
 use crate::sandbox::jail::order::{Order, Word};
 
-/// Takes on the other user and the namespaces that its ground has, and makes the trees of what will be shown there.
+/// Takes on the other user and the namespaces that its ground has, and makes the trees of what will be shown there. `user` is the number that
+/// no other jail has, where there is one.
 ///
 /// # Errors
 /// The word that refuses the call.
-pub(super) fn enter(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<trees::Shown, Word> {
+pub(super) fn enter(order: &Order, roots: &[OwnedFd], user: Option<u32>, built: &mut Built) -> Result<trees::Shown, Word> {
     match order.kind.ground {
-        Ground::Rooted => enter_as_root(order, roots, built),
+        Ground::Rooted => enter_as_root(order, roots, user, built),
         Ground::Unmounted => enter_without_mounts(order, roots, built),
-        _ => enter_all(order, roots, built),
+        _ => enter_all(order, roots, user, built),
     }
 }
 
-fn enter_all(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<trees::Shown, Word> {
+fn enter_all(order: &Order, roots: &[OwnedFd], user: Option<u32>, built: &mut Built) -> Result<trees::Shown, Word> {
     let mut shown = None;
-    if let Eyes::Other(user, _) = eyes() {
-        shown = Some(trees::make(order, roots, eyes())?);
-        take_on(user)?;
+    let eyes = eyes_of(user);
+    if let Eyes::Other(number, _) = eyes {
+        shown = Some(trees::make(order, roots, eyes)?);
+        take_on(number)?;
     }
     own_user_namespace(built)?;
+    note_user(user, built);
     take_namespaces(&NAMESPACES, built)?;
     match shown {
         Some(shown) => Ok(shown),
@@ -43,13 +45,13 @@ fn enter_all(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<tree
 
 /// The namespaces without that of users: only root may, and it stays root until everything is built. The program gets a user number of its
 /// own, since the kernel counts processes by it.
-fn enter_as_root(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<trees::Shown, Word> {
-    let user = user_of_a_call();
-    let mut shown = trees::make(order, roots, Eyes::Other(user, user))?;
-    shown.user = Some(user);
+fn enter_as_root(order: &Order, roots: &[OwnedFd], user: Option<u32>, built: &mut Built) -> Result<trees::Shown, Word> {
+    let number = user.unwrap_or_else(users::shared);
+    let mut shown = trees::make(order, roots, Eyes::Other(number, number))?;
+    shown.user = Some(number);
     take_namespaces(&NAMESPACES, built)?;
     built.missing("user_namespace", "off: the program has a user number of its own on the host instead, which owns nothing");
-    built.on("own_user");
+    note_user(user, built);
     Ok(shown)
 }
 
@@ -68,8 +70,18 @@ fn enter_without_mounts(order: &Order, roots: &[OwnedFd], built: &mut Built) -> 
         site.clear();
         return Err(word);
     }
+    note_user(None, built);
     built.missing("mount_namespace", "off: this ground makes no mounts");
     Ok(trees::Shown { site: Some(site), ..trees::Shown::default() })
+}
+
+/// Notes whether the kernel counts for a jail alone what it counts by users.
+pub(super) fn note_user(user: Option<u32>, built: &mut Built) {
+    if user.is_some() {
+        built.on("own_user");
+    } else {
+        built.missing("own_user", SHARED_USER);
+    }
 }
 
 /// For whom the first process of a jail that waits is forked.
@@ -79,7 +91,9 @@ pub(super) struct Owner {
     user: u32,
     /// The group.
     group: u32,
-    /// The parts of the root, where only that process can make them.
+    /// The number that no other jail has.
+    own: Option<u32>,
+    /// The parts of the root, where only the process that forks can make them; it maps the user as well then.
     parts: Option<Vec<trees::Tree>>,
     /// Whether it is in a network namespace of its own already.
     pub(super) has_net: bool,
@@ -93,24 +107,41 @@ impl Owner {
 }
 
 /// Forks the first process of a jail that waits, in a new user and process namespace. Those belong to whoever this process is in effect at that
-/// moment, and may be entered by all processes of that user: for root it has to be the other one (`user_namespaces(7)`).
+/// moment, and may be entered by all processes of that user: for root it has to be the shared one, as whom the interpreter waits
+/// (`user_namespaces(7)`). What is in there is of the user `own` all the same, where there is one: the one user inside is mapped to that.
 ///
 /// # Errors
 /// The text of what went wrong.
-pub(super) fn fork_first(order: &Order, has_net: bool) -> Result<(Option<Pid>, Owner), String> {
+pub(super) fn fork_first(order: &Order, has_net: bool, own: Option<u32>) -> Result<(Option<Pid>, Owner), String> {
     let Eyes::Other(user, group) = eyes() else {
-        let owner = Owner { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw(), parts: None, has_net };
+        let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let owner = Owner { user, group, own, parts: None, has_net };
         return Ok((raw::fork_first()?, owner));
     };
-    let owner = Owner { user, group, has_net, parts: Some(trees::parts(order).map_err(|word| format!("{word:?}"))?) };
+    let owner = Owner { user, group, own, has_net, parts: Some(trees::parts(order).map_err(|word| format!("{word:?}"))?) };
     // Those of root may open what the program must not; inside they can no longer be given up.
     nix::unistd::setgroups(&[]).map_err(|e| format!("giving up groups: {e}"))?;
     let own_group = rustix::process::getegid().as_raw();
+    let (wait, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| e.to_string())?;
     let forked = in_effect(user, group).and_then(|()| raw::fork_first());
     if !matches!(forked, Ok(None)) {
         in_effect(0, own_group)?;
     }
-    Ok((forked?, owner))
+    let Some(first) = forked? else {
+        drop(tell);
+        // INVARIANT: the child never goes on as its parent would.
+        if rustix::io::retry_on_intr(|| rustix::io::read(&wait, &mut [0_u8; 1])) != Ok(1) {
+            raw::leave(1);
+        }
+        return Ok((None, owner));
+    };
+    let number = own.unwrap_or(user);
+    let mapped = map(&first.as_raw_nonzero().to_string(), number, number).map_err(|e| format!("mapping a user: {e}"));
+    if let Err(reason) = mapped.and_then(|()| rustix::io::write(&tell, b"1").map_err(|e| e.to_string())) {
+        group::finish(first);
+        return Err(reason);
+    }
+    Ok((Some(first), owner))
 }
 
 /// Changes the user and the group in effect, and no other.
@@ -133,7 +164,9 @@ pub(super) fn settle(order: &Order, owner: Owner, built: &mut Built) -> Result<t
     // A change of user hides /proc/self from its owner, and the map is written there.
     let shown = || rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable);
     shown().map_err(|e| fault("showing itself", &e))?;
-    map_self(owner.user, owner.group).map_err(|e| fault("mapping a user", &e))?;
+    if owner.parts.is_none() {
+        map("self", owner.user, owner.group).map_err(|e| fault("mapping a user", &e))?;
+    }
     let (uid, gid) = (nix::unistd::Uid::from_raw(INNER), nix::unistd::Gid::from_raw(INNER));
     nix::unistd::setresgid(gid, gid, gid)
         .and_then(|()| nix::unistd::setresuid(uid, uid, uid))
@@ -143,7 +176,7 @@ pub(super) fn settle(order: &Order, owner: Owner, built: &mut Built) -> Result<t
     let others = NAMESPACES.iter().filter(|(name, _)| is_new(name)).fold(CloneFlags::empty(), |all, (_, flag)| all | *flag);
     nix::sched::unshare(others).map_err(|e| mend::no_namespace("mount", e))?;
     built.on("user_namespace");
-    built.missing("own_user", SHARED_USER);
+    note_user(owner.own, built);
     for (name, _) in NAMESPACES {
         built.on(&format!("{name}_namespace"));
     }
@@ -162,12 +195,11 @@ fn take_on(user: u32) -> Result<(), Word> {
 fn own_user_namespace(built: &mut Built) -> Result<(), Word> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     nix::sched::unshare(CloneFlags::CLONE_NEWUSER).map_err(|e| mend::no_namespace("user", e))?;
-    map_self(user, group).map_err(|e| Word::Unavailable {
+    map("self", user, group).map_err(|e| Word::Unavailable {
         layer: "processes".to_owned(),
         reason: format!("the user namespace takes no map ({e}); {}", mend::namespaces()),
     })?;
     built.on("user_namespace");
-    built.missing("own_user", SHARED_USER);
     Ok(())
 }
 
@@ -179,13 +211,18 @@ fn take_namespaces(which: &[(&'static str, CloneFlags)], built: &mut Built) -> R
     Ok(())
 }
 
-/// For whom this process makes trees: as root for the dedicated user, else for itself.
+/// For whom this process makes trees: as root for the shared user, else for itself.
 pub(super) fn eyes() -> Eyes {
     if rustix::process::geteuid().is_root() && !is_alone() {
-        let user = dedicated_user();
+        let user = users::shared();
         return Eyes::Other(user, user);
     }
     Eyes::Own
+}
+
+/// For whom this process makes the trees of a jail: for the user of that jail, where it has one.
+pub(super) fn eyes_of(user: Option<u32>) -> Eyes {
+    user.map_or_else(eyes, |user| Eyes::Other(user, user))
 }
 
 /// Whether this is the only user there is, and an ordinary one outside: root of a user namespace that it made for itself (`unshare -r`).
@@ -208,7 +245,7 @@ pub(super) fn enter_workshop() -> Result<(), String> {
     }
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     nix::sched::unshare(CloneFlags::CLONE_NEWUSER).map_err(|e| e.to_string())?;
-    map_self(user, group).map_err(|e| e.to_string())?;
+    map("self", user, group).map_err(|e| e.to_string())?;
     nix::sched::unshare(CloneFlags::CLONE_NEWNS).map_err(|e| e.to_string())
 }
 
@@ -220,43 +257,6 @@ const NAMESPACES: [(&str, CloneFlags); 6] = [
     ("uts", CloneFlags::CLONE_NEWUTS),
     ("cgroup", CloneFlags::CLONE_NEWCGROUP),
 ];
-
-/// The user as whom programs run when the server is root: one that no account has, if it exists in our own user namespace.
-///
-/// Never 0: the kernel exempts root from its bound on processes, and a file of root is readable for it.
-fn dedicated_user() -> u32 {
-    static FOUND: OnceLock<u32> = OnceLock::new();
-    *FOUND.get_or_init(find_dedicated_user)
-}
-
-fn find_dedicated_user() -> u32 {
-    const RARE: u32 = 1_993_000_000;
-    if is_mapped(RARE) { RARE } else { SMALL }
-}
-
-const SMALL: u32 = 65_432;
-
-/// Whether a user exists in our own user namespace.
-fn is_mapped(user: u32) -> bool {
-    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| {
-        map.lines().any(|line| {
-            let mut numbers = line.split_ascii_whitespace().filter_map(|number| number.parse::<u64>().ok());
-            let (first, _, count) = (numbers.next(), numbers.next(), numbers.next());
-            first.zip(count).is_some_and(|(first, count)| (first..first.saturating_add(count)).contains(&u64::from(user)))
-        })
-    })
-}
-
-/// A user for the program of this very process, where the kernel counts processes by users of the host: no other call has it at the same time.
-pub(super) fn user_of_a_call() -> u32 {
-    let own = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
-    let dedicated = dedicated_user();
-    // INVARIANT: process numbers end below 2^22 (proc_sys_kernel(5)). In a container with few users two calls may share one; then they
-    // share the bound of their processes, and nothing else.
-    if dedicated > FEW { dedicated + 1 + own } else { dedicated - 1 - own % 5000 }
-}
-
-const FEW: u32 = 65_536;
 
 /// Takes on a user and a group, and gives up every other group.
 ///
@@ -271,11 +271,11 @@ pub(super) fn become_user(user: u32) -> Result<(), nix::Error> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable).map_err(|e| nix::Error::from_raw(e.raw_os_error()))
 }
 
-/// Maps one user and one group, to numbers that are not 0, and gives up other groups (`user_namespaces(7)`).
-fn map_self(user: u32, group: u32) -> std::io::Result<()> {
-    std::fs::write("/proc/self/setgroups", "deny")?;
-    std::fs::write("/proc/self/uid_map", format!("{INNER} {user} 1"))?;
-    std::fs::write("/proc/self/gid_map", format!("{INNER} {group} 1"))
+/// Maps one user and one group of a process, to numbers that are not 0, and gives up other groups (`user_namespaces(7)`).
+fn map(process: &str, user: u32, group: u32) -> std::io::Result<()> {
+    std::fs::write(format!("/proc/{process}/setgroups"), "deny")?;
+    std::fs::write(format!("/proc/{process}/uid_map"), format!("{INNER} {user} 1"))?;
+    std::fs::write(format!("/proc/{process}/gid_map"), format!("{INNER} {group} 1"))
 }
 
 /// The number of the user and of the group inside.

@@ -13,26 +13,21 @@ use super::site::Site;
 use super::supervisor::{self, Handed, Streams};
 use super::trees::Eyes;
 use super::{enter, program, raw, walls, wrap};
-use crate::sandbox::jail::ground::{Ground, SHARED_USER};
+use crate::sandbox::jail::ground::Ground;
 use crate::sandbox::jail::order::{self, Order, Word};
 
-/// Serves one call, in a process of its own.
-pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
+/// Serves one call, in a process of its own, with the user number `own` that no other has.
+pub(super) fn serve(order: &Order, handed: Handed, own: Option<u32>, group: &Group) -> ExitCode {
     let Handed { call, program, roots } = handed;
     let Ok(ticket) = program.ticket.share() else { return tell(&call, &Word::Returned) };
     let _ = tell(&call, &Word::Building);
     let mut built = Built::default();
     supervisor::join(order, group, &mut built);
-    let user = match (enter::eyes(), &order.kind.ground) {
-        (Eyes::Own, _) => None,
-        (Eyes::Other(user, _), Ground::Wrapped(_)) => Some(user),
-        (Eyes::Other(..), _) => Some(enter::user_of_a_call()),
+    let user = match enter::eyes_of(own) {
+        Eyes::Own => None,
+        Eyes::Other(user, _) => Some(user),
     };
-    if user.is_some() && !matches!(order.kind.ground, Ground::Wrapped(_)) {
-        built.on("own_user");
-    } else {
-        built.missing("own_user", SHARED_USER);
-    }
+    enter::note_user(own, &mut built);
     let made = match &order.kind.ground {
         Ground::Wrapped(_) => Ok((None, roots)),
         _ => Site::make(order, roots, user).map(|site| (Some(site), Vec::new())),

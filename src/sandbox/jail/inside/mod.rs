@@ -36,6 +36,7 @@ mod supervisor;
 mod syscalls;
 mod trees;
 mod unnamed;
+mod users;
 mod walls;
 mod watch;
 mod wrap;

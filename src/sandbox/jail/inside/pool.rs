@@ -39,6 +39,8 @@ const FAILURES: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Pool {
     template: Rc<Order>,
+    /// Whether its jails have user numbers of their own.
+    own_users: bool,
     /// Whether calls come that an interpreter may wait for.
     warm: bool,
     zygote: Option<Zygote>,
@@ -83,10 +85,11 @@ pub(super) enum Step {
 }
 
 impl Pool {
-    /// A pool for calls like this one.
-    pub(super) fn new(order: &Order) -> Self {
+    /// A pool for calls like this one, in jails with user numbers of their own or with the shared one.
+    pub(super) fn new(order: &Order, own_users: bool) -> Self {
         Self {
             template: Rc::new(order.clone()),
+            own_users,
             warm: false,
             zygote: None,
             former: None,
@@ -100,8 +103,13 @@ impl Pool {
     }
 
     /// Whether the pool is for calls like this one.
-    pub(super) fn is_for(&self, order: &Order) -> bool {
-        self.template.kind.is(&order.kind)
+    pub(super) fn is_for(&self, order: &Order, own_users: bool) -> bool {
+        self.own_users == own_users && self.template.kind.is(&order.kind)
+    }
+
+    /// Whether its jails have user numbers of their own.
+    pub(super) fn has_own_users(&self) -> bool {
+        self.own_users
     }
 
     /// What a jail of this pool is built from.

@@ -20,7 +20,7 @@ pub(super) fn order() -> Order {
 /// A pool that was quiet for long, with cells that said that they stand; the channels of their other sides.
 pub(super) fn quiet(cells: i32) -> (Pool, Vec<OwnedFd>) {
     let order = order();
-    let mut pool = Pool::new(&order);
+    let mut pool = Pool::new(&order, true);
     pool.last_call = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
     let mut others = Vec::new();
     for number in 1..=cells {

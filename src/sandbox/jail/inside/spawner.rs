@@ -20,8 +20,10 @@ use super::nets::Nets;
 use super::pool::{Pool, Step};
 use super::retired::Retired;
 use super::supervisor::{self, Handed};
+use super::trees::Eyes;
+use super::users::{User, Users};
 use super::zygote::{self, Made};
-use super::{enter, init, raw, seat, site};
+use super::{enter, init, raw, seat, site, trees};
 use crate::sandbox::jail::ground::Ground;
 use crate::sandbox::jail::kind::{Kind, Known};
 use crate::sandbox::jail::order::{self, Order, Word};
@@ -84,6 +86,7 @@ pub(super) fn serve() -> ExitCode {
         signals,
         place,
         nets: Nets::default(),
+        users: if enter::eyes() == Eyes::Own { None } else { Users::reserve() },
         alone: Vec::new(),
         last_fresh: None,
         tally: Some(tally),
@@ -117,6 +120,8 @@ struct Alone {
     /// The bound of its memory.
     group: Group,
     charge: Option<Charge>,
+    /// Its user number, until it is dead.
+    _user: Option<User>,
 }
 
 impl Alone {
@@ -137,6 +142,8 @@ struct Spawner {
     signals: SignalFd,
     place: Place,
     nets: Nets,
+    /// The user numbers that jails have for themselves, where this process is root.
+    users: Option<Users>,
     /// Calls that are made from nothing, by supervisors of their own.
     alone: Vec<Alone>,
     /// The last call that was to start its own interpreter and found no pool.
@@ -177,7 +184,7 @@ impl Spawner {
             let stranger = !(self.pools.iter().any(|pool| pool.knows(pid))
                 || self.retired.iter().any(|retired| retired.knows(pid))
                 || self.alone.iter().any(|alone| alone.supervisor == pid));
-            for Remains { group, net } in self.pools.iter_mut().filter_map(|pool| pool.died(pid, &end, stranger)) {
+            for Remains { group, net, user: _ } in self.pools.iter_mut().filter_map(|pool| pool.died(pid, &end, stranger)) {
                 if let Some(group) = group {
                     self.place.take_back(group);
                 }
@@ -279,7 +286,8 @@ impl Spawner {
                 };
                 let group = self.place.make(&order.kind.limits);
                 let net = if order.kind.network { None } else { self.nets.step_in() };
-                let forked = enter::fork_first(&order, net.is_some());
+                let user = if pool.has_own_users() { self.users.as_ref().and_then(Users::take) } else { None };
+                let forked = enter::fork_first(&order, net.is_some(), user.as_ref().map(|user| user.number));
                 if net.is_some() && !matches!(forked, Ok((None, _))) {
                     self.nets.come_home();
                 }
@@ -290,12 +298,12 @@ impl Spawner {
                         let code = raw::close_all_but(kept)
                             .map_or(ExitCode::FAILURE, |()| seat::run(&order, owner, &group.lacks(), &seat, counter));
                         // Nothing else of it is this process's to close or to remove, the group least of all.
-                        std::mem::forget((group, channel, net));
+                        std::mem::forget((group, channel, net, user));
                         Turn::Leave(code)
                     }
                     Ok((Some(pid), _)) => {
                         if let Some(pool) = self.pools.get_mut(index) {
-                            pool.add_cell(pid, channel, Remains { group: Some(group), net });
+                            pool.add_cell(pid, channel, Remains { group: Some(group), net, user });
                         }
                         Turn::Spawner
                     }
@@ -327,7 +335,8 @@ impl Spawner {
         if !order.kind.command.is_empty() || !self.workshop || order.kind.ground != Ground::Whole {
             return self.cold(&order, handed);
         }
-        let found = self.pools.iter().position(|pool| pool.is_for(&order));
+        let own_users = self.has_own_users(&order, &handed);
+        let found = self.pools.iter().position(|pool| pool.is_for(&order, own_users));
         if order.asked.fresh && found.is_none() && !self.last_fresh.as_ref().is_some_and(|last| last.is(&order.kind)) {
             // One such call may be the only one, as those are that find out what this machine can do.
             self.last_fresh = Some(Arc::clone(&order.kind));
@@ -341,7 +350,7 @@ impl Spawner {
                 let Some(oldest) = self.pools.iter().position(|pool| !pool.is_waited_for()) else { return self.cold(&order, handed) };
                 self.retired.extend(self.pools.remove(oldest).retire());
             }
-            self.pools.push(Pool::new(&order));
+            self.pools.push(Pool::new(&order, own_users));
             self.pools.len() - 1
         };
         let Some(pool) = self.pools.get_mut(index) else { return Turn::Spawner };
@@ -352,19 +361,31 @@ impl Spawner {
         }
     }
 
+    /// Whether a call is made under a user number that no other jail has. Where mounts show the owner of a root as that user, every root has to
+    /// let them; else what one program makes in it the next could not change.
+    fn has_own_users(&self, order: &Order, handed: &Handed) -> bool {
+        self.users.is_some()
+            && match order.kind.ground {
+                Ground::Whole => trees::can_show_as_another(&handed.roots),
+                Ground::Rooted | Ground::Bare | Ground::Bounded => true,
+                Ground::Unmounted | Ground::Wrapped(_) => false,
+            }
+    }
+
     /// Makes a call from nothing, in a fork.
     fn cold(&mut self, order: &Order, handed: Handed) -> Turn {
         let group = self.place.make(&order.kind.limits);
+        let user = if self.has_own_users(order, &handed) { self.users.as_ref().and_then(Users::take) } else { None };
         match self.fork() {
             Ok(None) => {
-                let code = supervisor::serve(order, handed, &group);
-                std::mem::forget(group);
+                let code = supervisor::serve(order, handed, user.as_ref().map(|user| user.number), &group);
+                std::mem::forget((group, user));
                 Turn::Leave(code)
             }
             Ok(Some(supervisor)) => {
                 // It goes on without one as well.
                 let charge = Charge::of_supervisor(&handed, order.asked.wall).ok();
-                self.alone.push(Alone { supervisor, group, charge });
+                self.alone.push(Alone { supervisor, group, charge, _user: user });
                 Turn::Spawner
             }
             Err(e) => {

@@ -57,10 +57,10 @@ impl Handed {
     }
 }
 
-/// Serves one call, in a process of its own.
-pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
+/// Serves one call, in a process of its own, with the user number `own` that no other has.
+pub(super) fn serve(order: &Order, handed: Handed, own: Option<u32>, group: &Group) -> ExitCode {
     if !order.kind.ground.has_init() {
-        return group::serve(order, handed, group);
+        return group::serve(order, handed, own, group);
     }
     let Handed { call, program, roots } = handed;
     let Ok(ticket) = program.ticket.share() else { return tell(&call, &Word::Returned) };
@@ -68,7 +68,7 @@ pub(super) fn serve(order: &Order, handed: Handed, group: &Group) -> ExitCode {
     let _ = tell(&call, &Word::Building);
     let mut built = Built::default();
     join(order, group, &mut built);
-    let mut shown = match enter(order, &roots, &mut built) {
+    let mut shown = match enter(order, &roots, own, &mut built) {
         Ok(shown) => shown,
         Err(word) => return tell(&call, &word),
     };

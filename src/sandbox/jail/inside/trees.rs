@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jail process looks at trees that no program can change yet")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use rustix::mount::{OpenTreeFlags, open_tree};
 use rustix::process::Pid;
 
-use super::mend;
 use super::raw::{self, Attributes};
 use super::site::{self, Site};
+use super::{mend, users};
 use crate::sandbox::jail::kind::RootOrder;
 use crate::sandbox::jail::order::{Order, Word};
 
@@ -116,6 +116,32 @@ fn plain(root: &RootOrder, dir: &OwnedFd) -> Result<Tree, String> {
     tree(&format!("roots/{}", root.name), dir, Attributes { read_only: !root.writable, ..Attributes::default() }).map_err(|e| e.to_string())
 }
 
+/// Whether mounts can show the owner of each of these folders as another user.
+pub(super) fn can_show_as_another(dirs: &[OwnedFd]) -> bool {
+    static CAN: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+    let mut can = CAN.lock().unwrap_or_else(PoisonError::into_inner);
+    dirs.iter().all(|dir| {
+        let Ok(facts) = fstat(dir) else { return false };
+        if can.contains(&(facts.st_dev, facts.st_ino)) {
+            return true;
+        }
+        let shared = users::shared();
+        let tried = id_map((facts.st_uid, shared), (facts.st_gid, shared)).and_then(|map| {
+            let fd = detach(dir.as_fd()).map_err(|e| e.to_string())?;
+            let attributes = Attributes { id_map: Some(map.as_fd()), ..Attributes::default() };
+            raw::mount_setattr(fd.as_fd(), attributes).map_err(|e| e.to_string())?;
+            Ok(())
+        });
+        if tried.is_err() {
+            return false;
+        }
+        if can.len() >= MOST_MAPS {
+            can.clear();
+        }
+        can.insert((facts.st_dev, facts.st_ino))
+    })
+}
+
 /// A root for a user who does not own it: its owner is shown as that user.
 fn root_for(root: &RootOrder, dir: &OwnedFd, user: u32, group: u32) -> Result<Tree, String> {
     let stat = fstat(dir).map_err(|e| e.to_string())?;
@@ -160,8 +186,8 @@ fn id_map(users: (u32, u32), groups: (u32, u32)) -> Result<Arc<OwnedFd>, String>
     Ok(map)
 }
 
-/// Owners of roots that are remembered.
-const MOST_MAPS: usize = 16;
+/// Owners of roots, each as each user of a jail, that are remembered; and roots.
+const MOST_MAPS: usize = 64;
 
 fn new_id_map(users: (u32, u32), groups: (u32, u32)) -> Result<OwnedFd, String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();

@@ -76,6 +76,9 @@ def _zygote():
             must(libc.syscall(*sequences))
         for fd in groups:
             posix.write(fd, b"0")
+        # The one user and the one group of the jail, which are others on the host than this process has by now.
+        posix.setresgid(1000, 1000, 1000)
+        posix.setresuid(1000, 1000, 1000)
         posix.dup2(channel_fd, 3, False)
         if rules is not None:
             posix.dup2(rules, 4, False)

@@ -1,0 +1,163 @@
+//! What the kernel counts by users of the host: one program uses it up, and another still has its own.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a backend that is not run says why, and a test that cannot be set up fails loudly"
+)]
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+
+use toolgate::sandbox::jail::{BACKENDS, JailRoot, JailSpec, Outcome};
+
+use super::harness::{World, open};
+
+/// Uses up files on their way through sockets and the pages of pipes, says so, and stays until the other is done.
+const FILLS: &str = r"
+import errno, fcntl, os, socket, time
+pipes = []
+try:
+    while True:
+        pipes.append(os.pipe())
+        fcntl.fcntl(pipes[-1][0], fcntl.F_SETPIPE_SZ, 1 << 20)
+except PermissionError:
+    pass
+while fcntl.fcntl(pipes[-1][0], fcntl.F_GETPIPE_SZ) >= 65536:
+    pipes.append(os.pipe())
+a, b = socket.socketpair()
+try:
+    while True:
+        socket.send_fds(a, [b'x'], [0] * 250)
+except OSError as e:
+    assert e.errno == errno.ETOOMANYREFS, e
+open('/roots/work/full', 'w').close()
+end = time.monotonic() + 40
+while not os.path.exists('/roots/work/done') and time.monotonic() < end:
+    time.sleep(0.01)
+print(os.path.exists('/roots/work/done'))
+";
+
+/// Waits until that is used up, and uses a little of its own.
+const USES: &str = r"
+import fcntl, os, socket, time
+end = time.monotonic() + 40
+while not os.path.exists('/roots/work/full') and time.monotonic() < end:
+    time.sleep(0.01)
+assert os.path.exists('/roots/work/full')
+a, b = socket.socketpair()
+def attempt(f):
+    try:
+        return f()
+    except OSError as e:
+        return e
+pipe = os.pipe()
+print(attempt(lambda: socket.send_fds(a, [b'x'], [0])), fcntl.fcntl(pipe[0], fcntl.F_GETPIPE_SZ))
+open('/roots/work/done', 'w').close()
+";
+
+/// One program of `first` fills, one of `second` uses; both see the folder of `first`.
+fn beside(first: &World, second: &World, fresh: bool) -> [Outcome; 2] {
+    for name in ["full", "done"] {
+        let _ = std::fs::remove_file(first.work.path().join(name));
+    }
+    let spec = |program: &str| JailSpec { fresh, ..first.spec(&first.here(program)) };
+    let (fills, uses) = (spec(FILLS), spec(USES));
+    std::thread::scope(|scope| {
+        let filled = scope.spawn(|| first.run(&fills).unwrap());
+        let used = second.run(&uses).unwrap();
+        [filled.join().unwrap(), used]
+    })
+}
+
+#[test]
+fn what_is_counted_by_users_is_used_up_for_no_other_program_and_no_other_server() {
+    for listed in BACKENDS {
+        let (first, second) = match (World::of(listed.name), World::of(listed.name)) {
+            (Ok(first), Ok(second)) => (first, second),
+            (Err(why), _) | (_, Err(why)) => {
+                println!("not run here: {}: {why}", listed.name);
+                continue;
+            }
+        };
+        if first.layer("own_user") != "on" {
+            let said = first.layer("own_user");
+            println!("not held by {}: {said}", listed.name);
+            assert!(said.starts_with("partial: "), "{}: {said}", listed.name);
+            assert!(!(listed.name == "native" && rustix::process::geteuid().is_root()), "root can have it: {said}");
+            continue;
+        }
+        for world in [&first, &second] {
+            world.warm_up();
+        }
+        for (other, fresh) in [(&first, false), (&first, true), (&second, false), (&second, true)] {
+            let [filled, used] = beside(&first, other, fresh);
+            assert_eq!(
+                (filled.stdout.as_str(), used.stdout.as_str()),
+                ("True\n", "1 65536\n"),
+                "{}, {fresh}: {filled:?} {used:?}",
+                listed.name
+            );
+            assert_eq!((&filled.isolation.layers["own_user"], &used.isolation.layers["own_user"]), (&"on".to_owned(), &"on".to_owned()));
+        }
+    }
+}
+
+/// A program says whether it made the file; in a second call another program changes what the first one made.
+const MAKES: &str = "import os\nfd = os.open('/roots/kept/file', os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)\nos.write(fd, b'first ')\nprint(os.fstat(fd).st_uid == os.getuid())";
+const CHANGES: &str =
+    "import os\nopen('/roots/kept/file', 'a').write('second')\nos.chmod('/roots/kept/file', 0o640)\nprint(open('/roots/kept/file').read())";
+
+fn changed_by_the_next(world: &World, folder: &Path, fresh: bool) -> u32 {
+    let call = |program: &str| {
+        let mut spec = JailSpec { fresh, ..world.spec(program) };
+        spec.roots.push(JailRoot { name: "kept".to_owned(), dir: open(folder), writable: true, masked: Vec::new() });
+        let outcome = world.run(&spec).unwrap();
+        assert_eq!(outcome.stderr, "", "{outcome:?}");
+        outcome.stdout
+    };
+    assert_eq!([call(MAKES), call(CHANGES)], ["True\n", "first second\n"]);
+    let owner = std::fs::metadata(folder.join("file")).unwrap().uid();
+    std::fs::remove_file(folder.join("file")).unwrap();
+    owner
+}
+
+#[test]
+fn files_of_a_root_belong_to_the_server_whichever_program_made_them_and_the_next_may_change_them() {
+    let (world, folder) = (World::new(), tempfile::tempdir().unwrap());
+    for fresh in [false, false, true, false, true, false] {
+        assert_eq!(changed_by_the_next(&world, folder.path(), fresh), rustix::process::geteuid().as_raw());
+    }
+}
+
+/// A file system that shows no owner as another; it goes when the test ends.
+struct Mounted(tempfile::TempDir);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn where_no_owner_can_be_shown_as_another_all_programs_are_one_user_and_change_what_each_other_made() {
+    let folder = Mounted(tempfile::tempdir().unwrap());
+    let mount = Command::new("mount").args(["-t", "ramfs", "none"]).arg(folder.0.path()).output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no file system can be mounted here by this user; run it as root");
+        return;
+    }
+    let world = World::new();
+    std::fs::set_permissions(folder.0.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let owners = [false, true, false].map(|fresh| changed_by_the_next(&world, folder.0.path(), fresh));
+    assert_eq!(owners, [owners[0]; 3]);
+    // Given to that user, as the refusal says.
+    std::os::unix::fs::chown(folder.0.path(), Some(owners[0]), Some(owners[0])).unwrap();
+    std::fs::set_permissions(folder.0.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    assert_eq!([false, true, false].map(|fresh| changed_by_the_next(&world, folder.0.path(), fresh)), owners);
+    let mut spec = world.spec("print(1)");
+    spec.roots.push(JailRoot { name: "kept".to_owned(), dir: open(folder.0.path()), writable: true, masked: Vec::new() });
+    let outcome = world.run(&spec).unwrap();
+    assert!(outcome.isolation.layers["own_user"].starts_with("partial: "), "{outcome:?}");
+}
