@@ -258,6 +258,7 @@ fn a_manifest_as_json_is_read_by_the_same_rules() {
     }
 }
 
+#[expect(clippy::indexing_slicing, reason = "a helper of tests may stop at what should not be")]
 fn with_rule(key: &str, value: Value) -> Value {
     let mut manifest = issuer("https://id.example", "https://id.example/keys");
     manifest["clients"]["oauth"][0][key] = value;

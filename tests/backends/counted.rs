@@ -1,11 +1,5 @@
 //! What the kernel counts by users of the host: one program uses it up, and another still has its own.
-#![expect(
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a backend that is not run says why, and a test that cannot be set up fails loudly"
-)]
-
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
@@ -66,8 +60,8 @@ fn beside(first: &World, second: &World, fresh: bool) -> [Outcome; 2] {
     let (fills, uses) = (spec(FILLS), spec(USES));
     std::thread::scope(|scope| {
         let filled = scope.spawn(|| first.run(&fills).unwrap());
-        let used = second.run(&uses).unwrap();
-        [filled.join().unwrap(), used]
+        let beside = second.run(&uses).unwrap();
+        [filled.join().unwrap(), beside]
     })
 }
 

@@ -376,7 +376,7 @@ pub(super) mod tests {
     fn no_private_key_signed_token_or_named_value_is_too_long() {
         const LENGTH: usize = 1 << 17;
         let body = drawn(Alphabet::Alnum, LENGTH);
-        let lines: String = body.as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect();
+        let lines = body.as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect::<Vec<_>>().concat();
         for (text, sub) in [
             (format!("-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----"), "pem"),
             (format!("-----BEGIN PRIVATE KEY-----\n{}", lines.trim_end()), "pem"),

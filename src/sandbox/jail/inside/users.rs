@@ -139,6 +139,6 @@ mod tests {
             assert_eq!(maps(map, first, count), expected, "{first} {count}");
         }
         assert!(maps("         0          0 4294967295\n", FIRST, BLOCKS * BLOCK) && !maps("", 0, 1));
-        assert!(FEW_FIRST + FEW_BLOCKS * BLOCK <= SMALL && FIRST > RARE);
+        const { assert!(FEW_FIRST + FEW_BLOCKS * BLOCK <= SMALL && FIRST > RARE) };
     }
 }

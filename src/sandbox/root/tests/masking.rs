@@ -251,10 +251,10 @@ fn run(length: usize) -> String {
 fn no_answer_shows_a_part_of_a_secret_however_long_it_is() {
     const LONG: usize = 64 * 1024;
     let lines = |length: usize, indent: &str| -> String {
-        run(length).as_bytes().chunks(64).map(|line| format!("{indent}{}\n", String::from_utf8_lossy(line))).collect()
+        run(length).as_bytes().chunks(64).map(|line| format!("{indent}{}\n", String::from_utf8_lossy(line))).collect::<Vec<_>>().concat()
     };
     let word = run(LONG).replace(['+', '/'], "x9");
-    let values: String = (0..LONG / 64).map(|key| format!("  key{key}: {}\n", run(64))).collect();
+    let values = (0..LONG / 64).map(|key| format!("  key{key}: {}\n", run(64))).collect::<Vec<_>>().concat();
     for (name, secret) in [
         ("token", format!("xoxb-{word}\n")),
         ("pem", format!("-----BEGIN PRIVATE KEY-----\n{}-----END PRIVATE KEY-----\n", lines(1 << 20, ""))),
