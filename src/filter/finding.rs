@@ -76,27 +76,35 @@ impl Finding {
     }
 }
 
-/// Keeps, of findings that overlap, the surest, then the longest; the rest in order of their start.
+/// Keeps, of findings that overlap, the surest, then the longest; the rest in order of their start. A secret that overlaps others is not dropped:
+/// the surest secret among them then spans all of them, so that no part of one shows beside the mask of another.
 ///
 /// One pass over spans that share no byte is what makes masking safe: a mask is never masked again.
 pub(crate) fn without_overlaps(mut findings: Vec<Finding>) -> Vec<Finding> {
     // Any order in which a span competes only with its neighbours would do; sorting keeps it n log n.
     findings.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.len().cmp(&a.len())).then(a.start.cmp(&b.start)));
-    let mut taken = std::collections::BTreeMap::<usize, usize>::new();
-    let mut kept = Vec::with_capacity(findings.len());
+    // INVARIANT: the spans of `kept` share no byte, so those that overlap another span lie side by side.
+    let mut kept = std::collections::BTreeMap::<usize, Finding>::new();
     for finding in findings {
         if finding.is_empty() {
             continue;
         }
-        // INVARIANT: `taken` holds disjoint spans, so the last that starts before our end is the only rival.
-        let rival = taken.range(..finding.end).next_back().is_some_and(|(_, &end)| end > finding.start);
-        if !rival {
-            taken.insert(finding.start, finding.end);
-            kept.push(finding);
+        let rivals: Vec<Finding> =
+            kept.range(..finding.end).rev().map(|(_, kept)| *kept).take_while(|kept| kept.end > finding.start).collect();
+        if rivals.is_empty() {
+            kept.insert(finding.start, finding);
+        } else if finding.kind == Kind::Secret {
+            let secrets = rivals.iter().filter(|rival| rival.kind == Kind::Secret);
+            let surest = secrets.max_by(|a, b| a.score.total_cmp(&b.score)).copied().unwrap_or(finding);
+            let start = rivals.iter().map(|rival| rival.start).fold(finding.start, usize::min);
+            let end = rivals.iter().map(|rival| rival.end).fold(finding.end, usize::max);
+            for rival in rivals {
+                kept.remove(&rival.start);
+            }
+            kept.insert(start, Finding { start, end, ..surest });
         }
     }
-    kept.sort_by_key(|finding| finding.start);
-    kept
+    kept.into_values().collect()
 }
 
 /// The nearest character boundary at or before `at`.
@@ -127,8 +135,26 @@ mod tests {
 
     #[test]
     fn of_overlapping_findings_the_surest_then_the_longest_stays() {
-        let kept =
-            without_overlaps(vec![finding(0, 5, 0.6), finding(4, 9, 0.9), finding(5, 20, 0.6), finding(9, 12, 0.6), finding(3, 3, 1.0)]);
-        assert_eq!(kept, vec![finding(4, 9, 0.9), finding(9, 12, 0.6)]);
+        let personal = |start, end, score| Finding { kind: Kind::PersonalData, ..finding(start, end, score) };
+        let kept = without_overlaps(vec![
+            personal(0, 5, 0.6),
+            personal(4, 9, 0.9),
+            personal(5, 20, 0.6),
+            personal(9, 12, 0.6),
+            finding(3, 3, 1.0),
+        ]);
+        assert_eq!(kept, vec![personal(4, 9, 0.9), personal(9, 12, 0.6)]);
+    }
+
+    #[test]
+    fn of_overlapping_secrets_no_part_stays_uncovered() {
+        let named = |sub, start, end, score| Finding { sub, ..finding(start, end, score) };
+        let kept = without_overlaps(vec![named("password", 0, 40, 0.6), named("aws", 10, 30, 0.9), named("other", 50, 60, 0.7)]);
+        assert_eq!(kept, vec![named("aws", 0, 40, 0.9), named("other", 50, 60, 0.7)]);
+        let kept = without_overlaps(vec![finding(0, 5, 0.6), finding(4, 9, 0.9), finding(8, 20, 0.7), finding(20, 21, 0.5)]);
+        assert_eq!(kept, vec![finding(0, 20, 0.9), finding(20, 21, 0.5)]);
+        // Beside a surer finding of another kind the secret is what the whole is.
+        let card = Finding { kind: Kind::PersonalData, ..finding(5, 15, 0.9) };
+        assert_eq!(without_overlaps(vec![card, finding(0, 12, 0.6)]), vec![finding(0, 15, 0.6)]);
     }
 }
