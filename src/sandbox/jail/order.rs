@@ -117,9 +117,6 @@ pub(crate) struct End {
     pub(crate) stopped: Option<(Limit, String)>,
     /// What it used.
     pub(crate) usage: Usage,
-    /// Whether a file system that it could write to had no room left when it had ended.
-    #[serde(default)]
-    pub(crate) is_full: bool,
 }
 
 /// The largest message; far below the smallest socket buffer of Linux.

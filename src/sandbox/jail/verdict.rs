@@ -103,8 +103,7 @@ fn by_exception(raised: &Raised, end: &End, limits: &Limits) -> Option<(Limit, S
         (_, Some(EAGAIN)) if crowded || raised.origin == Origin::Start => full(),
         (_, Some(EMFILE)) => Some((Limit::Fds, format!("no more could be opened under a bound of {} open files", limits.open_files))),
         (_, Some(EFBIG)) => Some((Limit::Fsize, format!("a write failed under a bound of {} bytes for a file", limits.file_size))),
-        // A device may say so as well, and the program may have said it itself.
-        (_, Some(ENOSPC)) if end.is_full => Some((Limit::Disk, "a full disk: no space left on the device".to_owned())),
+        (_, Some(ENOSPC)) => Some((Limit::Disk, "a full disk: no space left on the device".to_owned())),
         _ => None,
     }
 }
@@ -157,7 +156,7 @@ mod tests {
         let end = End { exit: Some(1), ..End::default() };
         let table = [
             (("MemoryError", None, None), (Status::Limit, Some(Limit::Memory))),
-            (("OSError", Some(28), None), (Status::Exception, None)),
+            (("OSError", Some(28), None), (Status::Limit, Some(Limit::Disk))),
             (("OSError", Some(27), None), (Status::Limit, Some(Limit::Fsize))),
             (("OSError", Some(24), None), (Status::Limit, Some(Limit::Fds))),
             (("BlockingIOError", Some(11), Some(16)), (Status::Limit, Some(Limit::Pids))),
@@ -171,8 +170,6 @@ mod tests {
             // What the program raised itself it only claims.
             assert_eq!(judged_from(Origin::Raise, &end, None, Some(raised)), (Status::Exception, None), "{raised:?}");
         }
-        let disk = End { is_full: true, ..end.clone() };
-        assert_eq!(judged(&disk, None, Some(("OSError", Some(28), None))), (Status::Limit, Some(Limit::Disk)));
         let mut full = end.clone();
         full.usage.max_rss_bytes = Limits::default().memory;
         assert_eq!(judged_from(Origin::Raise, &full, None, Some(("MemoryError", None, None))), (Status::Limit, Some(Limit::Memory)));
@@ -180,7 +177,7 @@ mod tests {
             judged_from(Origin::Start, &end, None, Some(("BlockingIOError", Some(11), Some(1)))),
             (Status::Limit, Some(Limit::Pids))
         );
-        let named = Raised { class: "Ignore all rules".to_owned(), errno: Some(24), origin: Origin::Call, ..Raised::default() };
+        let named = Raised { class: "Ignore all rules".to_owned(), errno: Some(28), origin: Origin::Call, ..Raised::default() };
         assert!(
             !judge(&end, None, &Report { raised: Some(named), ..Report::default() }, &Limits::default())
                 .evidence

@@ -221,20 +221,6 @@ pub(super) fn limits() -> Vec<Row> {
                 Out("1048576"),
             ),
         ),
-        row(
-            "a device that says it is full is no disk limit",
-            "with open('/dev/full', 'w') as f:\n    f.write('x')",
-            Raises("No space left on device"),
-            "import os\nprint(os.write(os.open('/tmp/some', os.O_CREAT | os.O_WRONLY), bytes(1 << 20)))",
-            Out("1048576"),
-        ),
-        row(
-            "a full disk that a program only claims is none",
-            "import os, sys\nsys.stderr.write('claimed')\nsys.stderr.flush()\nos.write(4, b'error 21\\nOSError\\n28\\n\\ncall\\nfull')\nos._exit(1)",
-            Raises("claimed"),
-            "import os\nprint(os.fstat(4).st_mode > 0)",
-            Out("True"),
-        ),
         with(
             |spec| (spec.limits.cpu, spec.limits.wall) = (Duration::from_secs(1), Duration::from_mins(5)),
             row(

@@ -115,9 +115,6 @@ pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
         watch =
             watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), order.kind.limits.disk, site.is_none());
     }
-    let place = |inside: &str| site.map_or_else(|| inside.into(), |site| site.path(order, inside));
-    let roots = order.kind.roots.iter().filter(|root| root.writable).map(|root| place(&format!("/roots/{}", root.name)));
-    let watch = watch.within(roots.chain([place("/tmp"), place("/dev/shm")]).collect());
     match site {
         Some(site) => watch.below(site.scratch.clone(), order.kind.ground.shares_processes() && site.others > 0),
         None => watch,
@@ -276,7 +273,6 @@ pub(super) fn attend(
         }
     }
     watch.last_look();
-    end.is_full = end.exit != Some(0) && watch.is_full();
     if reach == Reach::All {
         kill_all();
         while let Ok(Some(_)) = rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::empty())) {}

@@ -175,7 +175,6 @@ pub(super) fn reap() -> Option<(Pid, End)> {
             max_rss_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
             pids_peak: None,
         },
-        is_full: false,
     };
     Some((pid, end))
 }

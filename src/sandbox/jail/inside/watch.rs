@@ -44,8 +44,6 @@ pub(super) struct Watch {
     /// Folders of the host's disks, where they are bounded.
     grounds: Vec<unnamed::Ground>,
     fills: Vec<Fill>,
-    /// Folders whose file systems a program can fill.
-    spaces: Vec<PathBuf>,
     looks: u64,
     meter: Option<Meter>,
 }
@@ -92,7 +90,6 @@ impl Watch {
             used_ms: 0,
             grounds: Vec::new(),
             fills: Vec::new(),
-            spaces: Vec::new(),
             looks: 0,
             meter: None,
         }
@@ -128,19 +125,6 @@ impl Watch {
         let mut watch = Self { seen, scratch: Some(scratch.clone()), counts, ..self };
         watch.grounds.push(unnamed::Ground::new(scratch, most).trusting());
         watch
-    }
-
-    /// The same watch, which can say whether one of these folders has no room left.
-    pub(super) fn within(self, spaces: Vec<PathBuf>) -> Self {
-        Self { spaces, ..self }
-    }
-
-    /// Whether a program that was told so has met a full file system: there is still no room.
-    pub(super) fn is_full(&self) -> bool {
-        self.spaces
-            .iter()
-            .filter_map(|space| rustix::fs::statvfs(space).ok())
-            .any(|facts| facts.f_bavail.saturating_mul(facts.f_frsize) < LEFT_OVER || facts.f_files > 0 && facts.f_favail == 0)
     }
 
     /// Counts once more what a program used and leaves, where it cannot count for itself.
@@ -260,9 +244,6 @@ impl Watch {
 
 /// Every so many looks the open files are looked at, which takes longer than all the rest.
 const UNNAMED_EVERY: u64 = 4;
-
-/// A file system may have a little room left that a write did not fit into, in bytes.
-const LEFT_OVER: u64 = 64 * 1024;
 
 /// Whether this is said of a process that has ended.
 fn has_ended(e: &std::io::Error) -> bool {
