@@ -192,7 +192,8 @@ fn a_fork_bomb_among_the_hosts_processes_ends_as_that_and_nothing_of_it_lives_on
                 assert_eq!(ended.status, Status::Limit, "{backend}: {ended:?}");
             } else {
                 assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Pids)), "{backend}: {bomb}: {ended:?}");
-                assert!(ended.usage.pids_peak.is_some_and(|peak| peak > 1), "{backend}: {ended:?}");
+                // What the kernel itself refuses may be over before the first look.
+                assert!(is_root() || ended.usage.pids_peak.is_some_and(|peak| peak > 1), "{backend}: {ended:?}");
             }
             assert_eq!(standing_in(world.work.path()), 0, "{backend}: {bomb}");
         }

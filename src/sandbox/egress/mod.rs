@@ -22,7 +22,7 @@ mod verb;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::Semaphore;
@@ -188,12 +188,9 @@ impl Egress {
         if let Some(meter) = meter {
             meter.send(payer.caller, payer.upload, size)?;
         }
-        let done = self.send(request, to, &sent).await;
-        let unsent = size.saturating_sub(sent.into_inner());
-        if let (Some(meter), 1..) = (meter, unsent) {
-            meter.give_back(payer.caller, unsent);
-        }
-        Ok(done?)
+        // Given back when this is dropped: a request whose time is up ends at any await.
+        let _charged = meter.map(|meter| Charged { meter, caller: payer.caller, size, sent: &sent });
+        Ok(self.send(request, to, &sent).await?)
     }
 
     async fn send(&self, request: Request, To { rules, url, addresses }: To<'_>, sent: &AtomicU64) -> Result<Sent, Failure> {
@@ -402,6 +399,23 @@ impl Egress {
         }
         // RFC 9309 section 2.3.1.2: too many redirects count as unavailable, which allows; a loop is more likely broken than meant, so we do not.
         Err(Trouble::Unreachable)
+    }
+}
+
+/// What a request was charged; what of it never left is given back in the end.
+struct Charged<'a> {
+    meter: &'a Meter,
+    caller: &'a str,
+    size: u64,
+    sent: &'a AtomicU64,
+}
+
+impl Drop for Charged<'_> {
+    fn drop(&mut self) {
+        let unsent = self.size.saturating_sub(self.sent.load(Ordering::Relaxed));
+        if unsent > 0 {
+            self.meter.give_back(self.caller, unsent);
+        }
     }
 }
 

@@ -204,15 +204,16 @@ impl<'a> Walk<'a> {
                 return;
             }
             let Ok(stat) = statat(opened, entry_name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            let path = [path, b"/", entry_name.to_bytes()].concat();
             if changed(&stat) >= self.before.charged_since {
-                self.entry(opened, entry_name, path.clone(), &stat);
+                self.entry(opened, entry_name, below(path, entry_name), &stat);
             }
             if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-                folders.push((entry_name, path, stat));
+                folders.push((entry_name, stat));
             }
         }
-        for (entry_name, path, stat) in folders {
+        for (entry_name, stat) in folders {
+            // Made one at a time: the paths of all folders of a folder could take more memory than the server has.
+            let path = below(path, entry_name);
             match charge::open_folder(opened, entry_name, &stat) {
                 Ok(Some(below)) if depth < DEEPEST => self.folder(&below, &path, depth + 1),
                 Ok(Some(below)) if self.deeper.len() < MOST_DEEPER && path.len() < LONGEST_PATH => self.deeper.push((below, path)),
@@ -321,6 +322,10 @@ impl<'a> Walk<'a> {
     }
 }
 
+fn below(folder: &[u8], name: &std::ffi::CStr) -> Vec<u8> {
+    [folder, b"/", name.to_bytes()].concat()
+}
+
 fn changed(stat: &rustix::fs::Stat) -> Tick {
     (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0))
 }
@@ -341,8 +346,8 @@ const MOST_COUNTED: usize = 200_000;
 const DEEPEST: usize = 64;
 /// Folders that wait for a descent of their own; each holds a descriptor.
 const MOST_DEEPER: usize = 64;
-/// The longest path of such a folder, in bytes: the path of each entry is made from that of its folder.
-const LONGEST_PATH: usize = 64 * 1024;
+/// The longest path of such a folder, in bytes (`PATH_MAX`): the path of each entry is made from that of its folder.
+const LONGEST_PATH: usize = 4096;
 
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;

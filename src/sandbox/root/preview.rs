@@ -54,7 +54,7 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Sto
     Preview { contents, before: text, after, doomed }
 }
 
-/// How an action will fail on what was opened: nobody is asked about what cannot be done. `content`: the present one, where it is not too
+/// How an action will fail on what was opened: no approval is asked for what cannot be done. `content`: the present one, where it is not too
 /// long to be shown. `hides`: the manifest masks secrets.
 fn doomed(action: &Action, opened: &[Opened], sha256: Option<&str>, content: Option<&[u8]>, hides: bool) -> Option<Failure> {
     let (first, second) = (opened.first()?, opened.get(1));

@@ -50,7 +50,8 @@ fn enter_as_root(order: &Order, roots: &[OwnedFd], user: Option<u32>, built: &mu
     let mut shown = trees::make(order, roots, Eyes::Other(number, number))?;
     shown.user = Some(number);
     take_namespaces(&NAMESPACES, built)?;
-    built.missing("user_namespace", "off: the program has a user number of its own on the host instead, which owns nothing");
+    let whose = if user.is_some() { "a user number of its own" } else { "the user number of all programs" };
+    built.missing("user_namespace", format!("off: the program has {whose} on the host instead, which owns nothing"));
     note_user(user, built);
     Ok(shown)
 }
@@ -61,7 +62,7 @@ fn enter_without_mounts(order: &Order, roots: &[OwnedFd], built: &mut Built) -> 
         Eyes::Other(user, _) => Some(user),
         Eyes::Own => None,
     };
-    let site = Site::make(order, dirs, user)?;
+    let site = Site::make(order, dirs, user, false)?;
     let entered = user.map_or(Ok(()), take_on).and_then(|()| own_user_namespace(built)).and_then(|()| {
         let [_, others @ ..] = NAMESPACES;
         take_namespaces(&others, built)

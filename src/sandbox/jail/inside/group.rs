@@ -30,7 +30,7 @@ pub(super) fn serve(order: &Order, handed: Handed, own: Option<u32>, group: &Gro
     enter::note_user(own, &mut built);
     let made = match &order.kind.ground {
         Ground::Wrapped(_) => Ok((None, roots)),
-        _ => Site::make(order, roots, user).map(|site| (Some(site), Vec::new())),
+        _ => Site::make(order, roots, user, own.is_some()).map(|site| (Some(site), Vec::new())),
     };
     let (site, roots) = match made {
         Ok(made) => made,

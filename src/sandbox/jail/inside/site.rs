@@ -31,16 +31,16 @@ const PREFIX: &str = "toolgate-scratch-";
 /// Where scratch folders are made.
 const BASE: &str = "/tmp";
 /// Processes of the same user that may come while a call runs.
-const SLACK: u64 = 256;
-/// Folders in folders in scratch space; more of them could hide from whoever looks.
+const SLACK: u64 = 1024;
+/// Folders in folders in scratch space; more of them could hide from a look.
 const DEEPEST: usize = 48;
 
 impl Site {
-    /// Makes the scratch folder for `user`, and finds out where the roots stand.
+    /// Makes the scratch folder for `user`, and finds out where the roots stand. `is_own`: no other program has that user.
     ///
     /// # Errors
     /// The word that refuses the call.
-    pub(super) fn make(order: &Order, dirs: Vec<OwnedFd>, user: Option<u32>) -> Result<Self, Word> {
+    pub(super) fn make(order: &Order, dirs: Vec<OwnedFd>, user: Option<u32>, is_own: bool) -> Result<Self, Word> {
         let mut roots = Vec::new();
         for (root, dir) in order.kind.roots.iter().zip(dirs) {
             let refused = |reason: String| Word::Root { root: root.name.clone(), reason };
@@ -63,11 +63,11 @@ impl Site {
         }
         let others = match user {
             _ if !order.kind.ground.shares_processes() => walls::OWN_PROCESSES,
-            // Root's program has a user of its own.
-            Some(_) => 0,
-            // An ordinary user's counts with all that runs for this user anywhere, and how many that are changes: the watch counts
-            // exactly, this only bounds what happens between two looks.
-            None => watch::own_threads().saturating_add(SLACK),
+            // The kernel counts the processes of this program alone.
+            Some(_) if is_own => 0,
+            // It counts those of all programs of this user, and how many that are changes: the watch counts exactly, this only bounds what
+            // happens between two looks.
+            _ => watch::own_threads().saturating_add(SLACK),
         };
         Ok(Self { scratch, roots, others })
     }

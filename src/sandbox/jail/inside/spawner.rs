@@ -121,14 +121,17 @@ struct Alone {
     group: Group,
     charge: Option<Charge>,
     /// Its user number, until it is dead.
-    _user: Option<User>,
+    user: Option<User>,
 }
 
 impl Alone {
     fn hear(&mut self, heard: &Heard) {
         if self.charge.as_mut().is_some_and(|charge| charge.is_over(heard)) {
-            // What it has built dies with it.
+            // What it has built dies with it, though not at once.
             let _ = rustix::process::kill_process(self.supervisor, Signal::KILL);
+            if let Some(user) = self.user.take() {
+                user.leave();
+            }
         }
     }
 }
@@ -385,7 +388,7 @@ impl Spawner {
             Ok(Some(supervisor)) => {
                 // It goes on without one as well.
                 let charge = Charge::of_supervisor(&handed, order.asked.wall).ok();
-                self.alone.push(Alone { supervisor, group, charge, _user: user });
+                self.alone.push(Alone { supervisor, group, charge, user });
                 Turn::Spawner
             }
             Err(e) => {

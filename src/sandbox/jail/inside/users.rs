@@ -24,9 +24,18 @@ pub(super) fn shared() -> u32 {
 #[derive(Debug)]
 pub(super) struct Users {
     first: u32,
-    taken: Rc<RefCell<BTreeSet<u32>>>,
+    given: Rc<RefCell<Given>>,
     // The kernel frees the name when every process that holds it is dead: a supervisor that outlives its server keeps the numbers with it.
     _reservation: OwnedFd,
+}
+
+/// The numbers that no jail may be given.
+#[derive(Debug, Default)]
+struct Given {
+    /// A jail has it.
+    taken: BTreeSet<u32>,
+    /// Its jail was ended from outside, so that processes of it may live for a moment.
+    left: BTreeSet<u32>,
 }
 
 impl Users {
@@ -40,16 +49,21 @@ impl Users {
         (0..blocks.min(ATTEMPTS)).find_map(|next| {
             let block = u32::try_from((begin + u64::from(next)) % u64::from(blocks)).ok()?;
             let first = first + block * BLOCK;
-            Some(Self { first, taken: Rc::default(), _reservation: reserve(first).ok()? })
+            Some(Self { first, given: Rc::default(), _reservation: reserve(first).ok()? })
         })
     }
 
     /// The lowest number that no jail has: what was made for it before is found again.
     pub(super) fn take(&self) -> Option<User> {
-        let mut taken = self.taken.borrow_mut();
-        let number = (self.first..self.first + BLOCK).find(|number| !taken.contains(number))?;
-        taken.insert(number);
-        Some(User { number, taken: Rc::clone(&self.taken) })
+        let given = &mut *self.given.borrow_mut();
+        let block = self.first..self.first + BLOCK;
+        let free = |given: &Given| block.clone().find(|number| !given.taken.contains(number) && !given.left.contains(number));
+        let number = free(given).or_else(|| {
+            given.left = &given.left & &living()?;
+            free(given)
+        })?;
+        given.taken.insert(number);
+        Some(User { number, given: Rc::clone(&self.given) })
     }
 }
 
@@ -58,13 +72,29 @@ impl Users {
 pub(super) struct User {
     /// The number, of the user and of the group.
     pub(super) number: u32,
-    taken: Rc<RefCell<BTreeSet<u32>>>,
+    given: Rc<RefCell<Given>>,
+}
+
+impl User {
+    /// Gives the number up while processes of its jail may live: no jail has it before all of them are dead.
+    pub(super) fn leave(self) {
+        self.given.borrow_mut().left.insert(self.number);
+    }
 }
 
 impl Drop for User {
     fn drop(&mut self) {
-        self.taken.borrow_mut().remove(&self.number);
+        self.given.borrow_mut().taken.remove(&self.number);
     }
+}
+
+/// The users of all processes; none where they cannot be listed.
+fn living() -> Option<BTreeSet<u32>> {
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let statuses = processes.filter_map(|process| std::fs::read_to_string(process.path().join("status")).ok());
+    // The real user, the first of four (`proc_pid_status(5)`): a program has no other.
+    let user = |status: String| status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok();
+    Some(statuses.filter_map(user).collect())
 }
 
 /// Reserves the block of numbers that begins with this one: a name in the abstract namespace of sockets is had once (`unix(7)`).
@@ -129,6 +159,17 @@ mod tests {
         assert!(!numbers.contains(&shared()));
         let freed = first.remove(7).number;
         assert_eq!(one.take().map(|user| user.number), Some(freed));
+        // What is left behind is had again once no process has it, and not before.
+        first.remove(3).leave();
+        let again = one.take().unwrap();
+        assert!(!first.iter().any(|user| user.number == again.number));
+        drop(again);
+        let own = rustix::process::getuid().as_raw();
+        assert!(living().unwrap().contains(&own));
+        let block = Users { first: own, given: Rc::default(), _reservation: reserve(FIRST - 1).unwrap() };
+        block.take().unwrap().leave();
+        let rest = all(&block);
+        assert!(rest.len() < BLOCK as usize && rest.iter().all(|user| user.number != own));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The walls that a process puts around itself: limits, capabilities, Landlock.
 
 use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
@@ -31,10 +32,12 @@ fn within(resource: Resource, bound: u64) -> u64 {
     getrlimit(resource).map_or(bound, |(_, hard)| bound.min(hard))
 }
 
-/// Twice the limit, which the watch holds over all processes: the kernel counts this bound by ticks, and on a machine that is shared they run ahead
-/// of what was used.
+/// Twice the limit where the watch can look, which holds the limit over all processes: the kernel counts this bound by ticks, and on a machine
+/// that is shared they run ahead of what was used.
 fn seconds(limits: &Limits) -> u64 {
-    limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1).saturating_mul(2)
+    static CAN_LOOK: OnceLock<bool> = OnceLock::new();
+    let limit = limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1);
+    if *CAN_LOOK.get_or_init(super::watch::can_look_below) { limit.saturating_mul(2) } else { limit }
 }
 
 /// The same bounds as lines `number bound`, for a process that is to take them on itself, in a jail that waited; the hard bound of processor
