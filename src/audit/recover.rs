@@ -108,7 +108,9 @@ fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Fo
     }
     let fault = match Head::read(folder, id, Some(&keys.public())) {
         // A head may be ahead by the record whose line end is missing.
-        Ok(Some(head)) if head.seq > scanned.last.seq.saturating_add(u64::from(matches!(scanned.rest, Rest::Unended(_)))) => {
+        Ok(Some(head))
+            if head.names_a_record() && head.seq > scanned.last.seq.saturating_add(u64::from(matches!(scanned.rest, Rest::Unended(_)))) =>
+        {
             Some("it ends before its signed head")
         }
         // A head is signed before the first record. To sign the file now would vouch for whatever was done to it.

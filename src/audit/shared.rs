@@ -174,11 +174,11 @@ impl Shared {
     }
 
     /// Signs that the file `id` has begun, before its first record: a file with records and without a head has lost it. `after`: the record that
-    /// its first one follows.
+    /// its first one follows. It is on disk before a record is: a loss of power must not look as if it had been taken away.
     /// # Errors
     /// `Fault::Folder`, `Fault::Key`.
     pub(super) fn sign_first(&self, id: &str, after: Receipt, now: Timestamp) -> Result<(), Fault> {
-        self.keys()?.sign(&self.folder, id, after, 0, now, Sync::Handed)
+        self.keys()?.sign(&self.folder, id, after, 0, now, Sync::Durable)
     }
 
     /// Signs where the file `id` ends, for now. Whether that was done.
