@@ -81,14 +81,15 @@ fn percent_decoded(text: &str) -> Option<String> {
 fn findings(text: &str, settings: &Settings) -> Vec<Finding> {
     let input = settings.input;
     let mut folded = None;
-    let mut values = Vec::new();
-    if input.secrets != Watch::Off {
-        secret::findings(text, &mut values);
+    let mut all = Vec::new();
+    // Each kind alone: what is denied as one is not let through because it is more surely the other.
+    for (find, watch) in [(secret::findings as fn(&str, &mut Vec<Finding>), input.secrets), (personal::findings, input.personal_data)] {
+        if watch != Watch::Off {
+            let mut here = Vec::new();
+            find(text, &mut here);
+            all.extend(super::finding::without_overlaps(here));
+        }
     }
-    if input.personal_data != Watch::Off {
-        personal::findings(text, &mut values);
-    }
-    let mut all = super::finding::without_overlaps(values);
     if input.injection != Watch::Off {
         all.extend(injection::findings(text, folded.get_or_insert_with(|| view::fold(text)), &[]));
     }

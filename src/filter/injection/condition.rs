@@ -10,9 +10,21 @@ pub(super) fn is_for_people(source: &str, start: usize, end: usize) -> bool {
     let before: Vec<char> = source.get(..start).unwrap_or_default().chars().rev().take(REACH).collect();
     let before: String = before.into_iter().rev().collect();
     let lead = before.rsplit(ENDS).next().unwrap_or_default().trim_start().to_lowercase();
+    let matched = source.get(start..end).unwrap_or_default().to_lowercase();
+    if holds(&matched, WHOLE) {
+        return false;
+    }
     let binds =
         |clause: &str, openings: &[&str]| openings.iter().find_map(|words| clause.strip_prefix(words)).is_some_and(speaks_to_people);
-    binds(&clause, AFTER) || binds(&lead, BEFORE)
+    // What is forgotten is a subject only where it was learned.
+    let learned = if holds(&matched, LEARNED) { clause.strip_prefix("about ") } else { None };
+    learned.is_some_and(speaks_to_people) || binds(&clause, AFTER) || binds(&lead, BEFORE)
+}
+
+/// Whether a text holds one of these words; those of scripts without spaces anywhere.
+fn holds(text: &str, words: &[&str]) -> bool {
+    let is_word = |word: &str| text.split(|c: char| !c.is_alphanumeric()).any(|other| other == word);
+    words.iter().any(|word| if word.chars().all(|c| c < '\u{2000}') { is_word(word) } else { text.contains(word) })
 }
 
 fn sentence(text: &str) -> &str {
@@ -21,8 +33,7 @@ fn sentence(text: &str) -> &str {
 
 /// Whether a clause names neither a machine that reads nor what binds one.
 fn speaks_to_people(clause: &str) -> bool {
-    let is_word = |word: &str| clause.split(|c: char| !c.is_alphanumeric()).any(|other| other == word);
-    !MACHINES.iter().any(|word| if word.is_ascii() { is_word(word) } else { clause.contains(word) })
+    !holds(clause, MACHINES)
 }
 
 /// Characters that are looked at on each side.
@@ -46,7 +57,6 @@ const AFTER: &[&str] = &[
     "if you do not ",
     "if your ",
     "unless you ",
-    "about ",
     "before you ",
     "before starting ",
     "before installing ",
@@ -97,7 +107,47 @@ const BEFORE: &[&str] = &[
     "如果你已",
 ];
 
-/// Words of who is no person, and of what a person's manual does not speak.
+/// Words of instructions as a model has them, which no condition of a person binds.
+const WHOLE: &[&str] = &[
+    "all",
+    "any",
+    "every",
+    "previous",
+    "prior",
+    "earlier",
+    "preceding",
+    "your",
+    "system",
+    "hidden",
+    "initial",
+    "secret",
+    "developer",
+    "alle",
+    "bisherigen",
+    "vorherigen",
+    "sämtliche",
+    "toutes",
+    "tous",
+    "précédentes",
+    "précédents",
+    "todas",
+    "todos",
+    "anteriores",
+    "previas",
+    "previos",
+    "sistema",
+    "système",
+    "所有",
+    "之前",
+    "先前",
+    "以前",
+    "系统",
+];
+
+/// Words of what a person learned.
+const LEARNED: &[&str] = &["learn", "learned", "learnt", "know", "knew", "read", "heard"];
+
+/// Words of programs that read, and of what a person's manual does not speak.
 const MACHINES: &[&str] = &[
     "ai",
     "llm",

@@ -216,8 +216,10 @@ fn yaml_values(object: &str, offset: usize, out: &mut Vec<Finding>) {
             }
             scalar = None;
             let Some((key, rest)) = content.split_once(':') else {
-                // A plain value goes on in the next line.
-                out.extend(value(content, place, false));
+                // A plain value goes on in the next line; a comment or an item of a list is none.
+                if !content.starts_with(['#', '-']) {
+                    out.extend(value(content, place, encoded));
+                }
                 continue;
             };
             let word = rest.trim();

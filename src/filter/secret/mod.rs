@@ -195,7 +195,7 @@ fn private_key(text: &str, start: usize) -> Option<Finding> {
     }
     let body_at = PRIVATE_KEY.len() + label.len() + 5;
     let body = rest.get(body_at..)?;
-    // The next frame of any kind ends this one: many beginnings without an end are read once, not once each.
+    // The next frame of any kind ends this one: many beginnings without an end are each read to the next one alone.
     let frame = body.find("-----").unwrap_or(body.len());
     super::work::read(frame);
     let end = match body.get(frame..).and_then(|rest| rest.strip_prefix("-----END ")) {
@@ -204,7 +204,7 @@ fn private_key(text: &str, start: usize) -> Option<Finding> {
             let label = tail.get(..super::finding::floor(tail, 80)).and_then(|tail| tail.find("-----"));
             body_at + frame + 9 + label.map_or(0, |label| label + 5)
         }
-        None => body_at + armour(body),
+        None => body_at + armour(body.get(..frame).unwrap_or_default()),
     };
     // Documents show the frame with nothing, or with words, inside; a key begins soon.
     let inside = body.get(..super::finding::floor(body, end.saturating_sub(body_at).min(240))).unwrap_or_default();
