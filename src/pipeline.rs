@@ -41,7 +41,10 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
         }
         Err(End { refusal, status }) => {
             told::refused(&span, &refusal, status, begun.elapsed());
+            // A rate of the call itself counted nothing. One of questions comes after the names in the call were looked up, and stays counted.
+            let is_hosts = refusal.rule.as_deref().is_some_and(|rule| rule.starts_with("network.rate_limit_per_"));
             if refusal.code == Code::RateLimited
+                && is_hosts
                 && let Err(fault) = counted.take_back()
             {
                 tracing::warn!(%fault, "a call that a rate refused stays counted");

@@ -1,5 +1,5 @@
 //! Stage 4: may this caller use this tool now? The call is counted, whatever it holds and whatever becomes of it; one that is refused for its
-//! rate is not, or a client that tries again too early would never pass again: neither here nor where it turns out later, before anything is sent.
+//! rate is not, or a client that tries again too early would never pass again. A rate of the host is found out later, before a request is sent.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -47,10 +47,12 @@ impl Door {
         // Given back on every way out of here but the last.
         let reservation = Reservation::new(std::sync::Arc::clone(kept), &caller.principal, &standing);
         // A session on standard input is one process: where this one refused nothing yet, none of its sessions is suspended.
-        let suspended = standing.suspended
-            || caller.is_suspended_by_session()
-                && self.shared.has_refused_sessions.load(Ordering::Relaxed)
-                && kept.is_suspended(&counts::of_session(&caller.session)).map_err(|fault| uncounted(&fault))?;
+        let suspended = if caller.is_suspended_by_session() {
+            self.shared.has_refused_sessions.load(Ordering::Relaxed)
+                && kept.is_suspended(&counts::of_session(&caller.session)).map_err(|fault| uncounted(&fault))?
+        } else {
+            standing.suspended
+        };
         let (now, calls_at) = rates::moments(&calls);
         let (_, tool_calls_at) = rates::moments(&tool_calls);
         let state = State {

@@ -85,7 +85,7 @@ impl Door {
         Some(contacted.into())
     }
 
-    /// What of an answer is a stranger's, besides pages: the content of files that the manifest marks or that came from the web, and the
+    /// What of an answer is untrusted, besides pages: the content of files that the manifest marks or that came from the web, and the
     /// output of programs that may have read such files or the network. A file is looked for by the name it was called by and by the one that links
     /// lead to.
     pub fn strange(&self, session: &str, action: &Action, places: &Places<'_>, profile: &str, output: &Output) -> Strange {

@@ -261,7 +261,7 @@ fn a_site_of_one_founder_is_told_that_two_persons_will_never_be_there() {
     let home = Home::new(TWO);
     let out = approvals(&home, &["secret", "set", "--as", "ann"], &[SECRET]);
     assert!(out.status.success() && said(&out).contains("two_persons") && said(&out).contains("--as ann --as NAME"), "{}", said(&out));
-    // Whoever the only founder enrols counts as one person with the founder.
+    // An operator whom the only founder enrols counts as one person with the founder.
     let out = approvals(&home, &["secret", "set", "--as", "bob"], &[SECRET, "battery staple"]);
     assert!(out.status.success() && said(&out).contains("two_persons"), "{}", said(&out));
     // Two founders are two persons.
