@@ -369,7 +369,7 @@ fn sixty_four_calls_at_once_all_come_back() {
 fn a_root_is_weighed_as_soon_as_its_disk_fills_up() {
     let world = World::new();
     let mut spec = world.spec(&world.here(
-        "import time\ntime.sleep(0.1)\nfor part in range(4):\n    with open('part %d' % part, 'wb') as f:\n        for _ in range(40):\n            f.write(bytes(1 << 20))\ntime.sleep(0.4)\nprint('in time')",
+        "import time\ntime.sleep(0.1)\nfor part in range(4):\n    with open('part %d' % part, 'wb') as f:\n        for _ in range(40):\n            f.write(bytes(1 << 20))\ntime.sleep(20)\nprint('in time')",
     ));
     spec.limits.disk = 8 << 20;
     let full = world.run(&spec).unwrap();
