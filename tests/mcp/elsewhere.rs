@@ -142,7 +142,7 @@ fn without_a_manifest_nothing_of_the_machine_is_open() {
         ("read_file", json!({"path": project})),
         ("read_file", json!({"path": "project/notes.txt"})),
         ("write_file", json!({"path": project, "content": "x"})),
-        ("list_directory", json!({"path": "/"})),
+        ("list_directory", json!({"path": "/etc"})),
         ("delete_file", json!({"path": project})),
         ("fetch", json!({"url": "https://example.com/"})),
         ("fetch", json!({"url": "http://127.0.0.1/"})),

@@ -313,7 +313,7 @@ fn what_a_program_writes_is_charged_whatever_it_is_called_however_deep_it_lies_a
     let programs = [
         format!("open(b'\\xff', 'wb').write({large})"),
         format!("import os\nos.makedirs('d/' * 40)\nopen('d/' * 40 + 'f', 'wb').write({large})"),
-        "import os\nos.makedirs('d/' * 70)".to_owned(),
+        format!("import os\nos.makedirs('d/' * 70)\nopen('d/' * 70 + 'f', 'wb').write({large})"),
         "import os\nfor at in range(400): os.symlink('x', str(at))".to_owned(),
         "import os\nfor at in range(400): os.mkdir(str(at))".to_owned(),
         "import os\nopen('f', 'w').close()\nfor at in range(3): os.setxattr('.', f'user.{at}', bytes(1000))\n\

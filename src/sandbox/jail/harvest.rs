@@ -82,7 +82,7 @@ impl Before {
         for root in roots {
             before.in_use.insert(root.name.clone(), charge::in_use(&root.dir));
             if touched {
-                let fresh = Walk::of(&before, &root.name, &root.dir, true).fresh;
+                let fresh = Walk::of(&before, &root.name, &root.dir, true, since).fresh;
                 before.fresh.extend(fresh);
             }
         }
@@ -102,7 +102,7 @@ impl Before {
     /// `lists`, of [`MOST_ENTRIES`] that are looked at; what cannot be read within [`MOST_BYTES`] is left out.
     pub(super) fn gather(&self, name: &str, root: &OwnedFd, lists: bool) -> Harvest {
         let at = tick::now().0;
-        let Walk { mut harvest, counted, fresh, .. } = Walk::of(self, name, root, lists);
+        let Walk { mut harvest, counted, fresh, .. } = Walk::of(self, name, root, lists, at);
         harvest.seen = Seen { at, fresh };
         match counted {
             Counted::All => {}
@@ -156,10 +156,11 @@ enum Content {
 }
 
 impl<'a> Walk<'a> {
-    fn of(before: &'a Before, name: &'a str, root: &OwnedFd, lists: bool) -> Self {
+    /// `now`: the moment from which the next walk counts changes. Read before this one: the clock may tick while it goes on.
+    fn of(before: &'a Before, name: &'a str, root: &OwnedFd, lists: bool, now: Tick) -> Self {
         let mut walk = Self {
             before,
-            now: tick::now().0,
+            now,
             lists,
             harvest: Harvest::default(),
             counted: Counted::All,
