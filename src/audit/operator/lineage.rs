@@ -12,17 +12,17 @@ use super::queue::Answered;
 pub struct Lineage {
     /// The operators that vouched for this one, and in turn those that vouched for them.
     vouched: BTreeSet<String>,
-    /// The operators each of whose secrets alone was enough to enrol this one, itself included. Empty: the enrolment is not known.
+    /// The names whose single secret is enough for this enrolment, its own included. Empty: the enrolment is not known.
     alone: BTreeSet<String>,
 }
 
 impl Lineage {
-    /// One of the first operators, for whom no voucher was needed.
+    /// The lineage of a first operator: an enrolment without vouchers.
     pub fn founder(name: &str) -> Self {
         Self { vouched: BTreeSet::new(), alone: BTreeSet::from([name.to_owned()]) }
     }
 
-    /// An operator for whom all these vouched.
+    /// The lineage of an enrolment that has all these vouchers.
     pub fn enrolled(name: &str, vouchers: &[(String, Self)]) -> Self {
         let vouched = vouchers.iter().flat_map(|(voucher, line)| line.vouched.iter().chain([voucher])).cloned().collect();
         let mut lines = vouchers.iter().map(|(_, line)| &line.alone);

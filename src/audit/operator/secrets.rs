@@ -39,7 +39,7 @@ pub struct Operator {
 pub enum Enrolment<'a> {
     /// Without a voucher: there are no operators but these, the first, which are enrolled together.
     Founding(&'a [String]),
-    /// Vouched for by these, whose present secrets were given: two operators, or the only one; for a new secret of an operator, that operator.
+    /// The names of the vouchers, each checked by its present secret: two, or the only one there is; for a new secret of a known name, that name.
     Vouched(&'a [String]),
 }
 
@@ -138,7 +138,7 @@ impl StateDir {
     }
 
     /// Takes an operator's secret away. Whether there was one.
-    /// # Errors  When it stays. That of the last operator does: without one, whoever came next would need nobody's word.
+    /// # Errors  When it stays. The last secret does: without any, the next enrolment would need no voucher.
     pub fn remove_operator(&self, name: &str) -> io::Result<bool> {
         let folder = self.subfolder(FOLDER)?;
         let _alone = lock(&folder)?;
@@ -280,7 +280,7 @@ mod tests {
             assert!(set("carl", Enrolment::Vouched(&names(by))).is_err(), "{by:?}");
         }
         set("carl", Enrolment::Vouched(&names(&["ann", "bob"]))).unwrap();
-        // A new secret changes nothing of whom an operator owes the old one to, and is nobody else's to give.
+        // A new secret keeps the lineage of the old one, and takes the old one as its voucher.
         let before = state.operators().unwrap();
         assert!(set("carl", Enrolment::Vouched(&names(&["ann", "bob"]))).is_err());
         set("carl", Enrolment::Vouched(&names(&["carl"]))).unwrap();

@@ -43,7 +43,7 @@ pub(super) fn run(folder: &StateDir, command: SecretCommand, out: &mut dyn Write
     Ok(true)
 }
 
-/// Gives secrets: to the first operators, to one more, or a new one to one who has one.
+/// Sets secrets: those of the first names, that of one more name, or a new one in place of an old one.
 fn set(folder: &StateDir, who: Vec<String>, totp: bool, out: &mut dyn Write) -> Result<bool, Failed> {
     let names = if who.is_empty() { vec![DEFAULT.to_owned()] } else { who };
     let several = names.len() > 1;
@@ -108,8 +108,8 @@ struct Vouched {
     secrets: Vec<String>,
 }
 
-/// Asks for the word that it takes: nobody's for the first, the only operator's for the second, that of two for every other; else an agent with the
-/// same user would enrol itself. An operator who has a secret changes it alone. `None`: it was not given.
+/// Reads the secrets of the vouchers: none for the first enrolment, one for the second, two for every other; else a program of the same user could
+/// enrol itself. A new secret in place of an old one takes the old one alone. `None`: they were not given.
 fn vouched(folder: &StateDir, name: &str, out: &mut dyn Write) -> Result<Option<Vouched>, Failed> {
     let mut candidates: Vec<String> = folder.operators()?.into_iter().map(|operator| operator.name).collect();
     let own = candidates.iter().any(|known| known == name);
