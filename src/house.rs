@@ -155,6 +155,11 @@ impl House {
         policy::words::roots_in_line(&self.gate.manifest(), profile.unwrap_or_default())
     }
 
+    /// The same, as the description of a tool names them.
+    pub fn roots_in_short(&self, profile: Option<&str>) -> String {
+        policy::words::roots_in_short(&self.gate.manifest(), profile.unwrap_or_default())
+    }
+
     /// The longest message a client may send: a file of the largest size in base64, escaped, with room for the rest.
     pub fn longest_message(&self) -> usize {
         const LEAST: usize = 16 << 20;

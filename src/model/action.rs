@@ -152,6 +152,8 @@ pub struct ListDirectory {
     pub glob: Option<String>,
     /// Most entries.
     pub limit: u32,
+    /// Whether entries that `.gitignore` files name are listed as well.
+    pub ignored: bool,
 }
 
 /// `search_files`

@@ -35,6 +35,16 @@ pub fn roots_in_line(manifest: &Manifest, profile: &str) -> String {
     if roots.is_empty() { "none".to_owned() } else { roots.join(", ") }
 }
 
+/// The roots of a profile as a tool's description names them, e.g. "docs (read only), work"; `none` where it has none.
+pub fn roots_in_short(manifest: &Manifest, profile: &str) -> String {
+    let name = |(name, root): (&String, &Root)| match root.mode {
+        RootMode::ReadOnly => format!("{name} (read only)"),
+        RootMode::ReadWrite => name.clone(),
+    };
+    let roots: Vec<String> = manifest.roots_of(profile).map(name).collect();
+    if roots.is_empty() { "none".to_owned() } else { roots.join(", ") }
+}
+
 /// What may be done in a root, in words.
 pub fn mode(root: &Root) -> &'static str {
     match root.mode {

@@ -41,16 +41,13 @@ impl Tool for CreateDirectory {
     fn card(&self) -> Card {
         Card {
             title: "Create a folder",
-            description: "Creates a folder and the missing folders above it. A folder that is there already is fine.",
+            description: "Creates a folder and those missing above it; fine where it exists.",
             read_only: false,
             destructive: false,
             idempotent: true,
             open_world: false,
             input_schema: INPUT.clone(),
-            output_schema: Some(schema::output(json!({
-                "path": {"type": "string"},
-                "created": {"type": "integer"},
-            }))),
+            output_schema: Some(schema::output(json!({}))),
         }
     }
 

@@ -31,7 +31,6 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[serde(deny_unknown_fields)]
 struct Args {
     path: String,
-    /// Also a folder that is not empty, with all below it.
     recursive: Option<bool>,
 }
 
@@ -43,16 +42,13 @@ impl Tool for DeleteFile {
     fn card(&self) -> Card {
         Card {
             title: "Delete",
-            description: "Deletes a file or an empty folder, or with recursive a folder and all below it. There is no way back.",
+            description: "Deletes a file or an empty folder, or with `recursive` all below it. There is no way back.",
             read_only: false,
             destructive: true,
             idempotent: true,
             open_world: false,
             input_schema: INPUT.clone(),
-            output_schema: Some(schema::output(json!({
-                "path": {"type": "string"},
-                "deleted": {"type": "integer"},
-            }))),
+            output_schema: Some(schema::output(json!({}))),
         }
     }
 

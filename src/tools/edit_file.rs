@@ -35,7 +35,6 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[serde(deny_unknown_fields)]
 struct Args {
     path: String,
-    /// Applied in order, all or none.
     #[schemars(length(min = 1))]
     edits: Vec<Edit>,
     /// Only show the diff.
@@ -45,7 +44,7 @@ struct Args {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edit {
-    /// The passage, exactly as it stands in the file, exactly once unless `replace_all`.
+    /// Exactly as in the file, and there once unless replace_all.
     #[schemars(length(min = 1))]
     old_text: String,
     new_text: String,
@@ -60,19 +59,14 @@ impl Tool for EditFile {
     fn card(&self) -> Card {
         Card {
             title: "Edit a file",
-            description: "Replaces exact passages of a text file and answers with the diff. Line ends and byte order mark of the file are kept. \
-                          Fails without any change when a passage is missing or stands there more than once.",
+            description: "Replaces exact passages of a text file, in order, all or none; answers with the diff. Line ends are kept.",
             read_only: false,
             destructive: true,
             idempotent: false,
             open_world: false,
             input_schema: INPUT.clone(),
             output_schema: Some(schema::output(json!({
-                "path": {"type": "string"},
-                "replacements": {"type": "integer"},
-                "dry_run": {"type": "boolean"},
                 "diff": {"type": "string"},
-                "size": {"type": "integer"},
                 "sha256": {"type": "string"},
             }))),
         }
@@ -99,7 +93,8 @@ impl Tool for EditFile {
             let dry_run = edited.identity.is_none();
             let done = if dry_run { "would change; nothing was written" } else { "changed" };
             let passages = if edited.replacements == 1 { "1 passage" } else { &format!("{} passages", edited.replacements) };
-            let mut output = Output::text(format!("`{target}` {done}: {passages}"))
+            let sha256 = edited.sha256.as_ref().map(|sha256| format!(", sha256 {sha256}")).unwrap_or_default();
+            let mut output = Output::text(format!("`{target}` {done}: {passages}{sha256}"))
                 .fact("path", target)
                 .fact("replacements", edited.replacements)
                 .fact("dry_run", dry_run)

@@ -43,22 +43,13 @@ impl Tool for FileInfo {
     fn card(&self) -> Card {
         Card {
             title: "File facts",
-            description: "Type, size and times of a file or folder; for a file its SHA-256 and lines as well, while it is not too large.",
+            description: "Type, size and times of a file or folder; SHA-256 and line count of a file.",
             read_only: true,
             destructive: false,
             idempotent: true,
             open_world: false,
             input_schema: INPUT.clone(),
-            output_schema: Some(schema::output(json!({
-                "path": {"type": "string"},
-                "kind": {"type": "string"},
-                "size": {"type": "integer"},
-                "modified": {"type": "string"},
-                "mode": {"type": "string"},
-                "sha256": {"type": "string"},
-                "lines": {"type": "integer"},
-                "mime_type": {"type": "string"},
-            }))),
+            output_schema: Some(schema::output(json!({}))),
         }
     }
 

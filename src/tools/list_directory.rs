@@ -32,6 +32,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "depth", default: Some("1") },
         Argument { name: "glob", default: None },
         Argument { name: "limit", default: Some("500") },
+        Argument { name: "ignored", default: Some("false") },
     ],
     inside: &[],
 };
@@ -41,16 +42,16 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// ROOT or ROOT/folder; `.` lists the roots
+    /// `.` lists the roots
     path: String,
-    /// How many folders deep.
     #[schemars(range(min = 1, max = 32))]
     depth: Option<u32>,
-    /// `*.rs`: names at any depth; `src/**/*.rs`: paths below `path`.
+    /// `*.rs` at any depth, or `src/**/*.rs`
     glob: Option<String>,
-    /// Most entries.
     #[schemars(range(min = 1, max = 10000))]
     limit: Option<u32>,
+    /// Also what .gitignore names.
+    ignored: Option<bool>,
 }
 
 impl Tool for ListDirectory {
@@ -61,23 +62,13 @@ impl Tool for ListDirectory {
     fn card(&self) -> Card {
         Card {
             title: "List a folder",
-            description: "Lists a folder, sorted, folders with a trailing slash, files with their size. Entries you may not see are left out and \
-                          counted.",
+            description: "Lists a folder, sorted, with sizes. Left out and counted: what you may not see, and what .gitignore names.",
             read_only: true,
             destructive: false,
             idempotent: true,
             open_world: false,
             input_schema: INPUT.clone(),
-            output_schema: Some(schema::output(json!({
-                "path": {"type": "string"},
-                "entries": {"type": "array", "items": {"type": "object", "properties": {
-                    "path": {"type": "string"},
-                    "kind": {"type": "string"},
-                    "size": {"type": "integer"},
-                }}},
-                "left_out": {"type": "integer"},
-                "truncated": {"type": "boolean"},
-            }))),
+            output_schema: Some(schema::output(json!({}))),
         }
     }
 
@@ -91,6 +82,7 @@ impl Tool for ListDirectory {
             depth: args.depth.unwrap_or(1),
             glob: args.glob,
             limit: args.limit.unwrap_or(500),
+            ignored: args.ignored.unwrap_or(false),
         }))
     }
 
@@ -161,6 +153,11 @@ fn answer(listing: &Listing, most: Bytes) -> Output {
         let _ = writeln!(text, "nothing to show in `{}`", name(&target));
     }
     text.push_str(&left_out(listing.left_out));
+    match listing.ignored {
+        0 => {}
+        1 => text.push_str("[1 entry that .gitignore names is left out; `ignored: true` lists it]\n"),
+        more => drop(writeln!(text, "[{more} entries that .gitignore names are left out; `ignored: true` lists them]")),
+    }
     if cut {
         let why = if listing.late { "the time was up" } else { "there are more entries" };
         let _ = writeln!(text, "[cut: {why}; go on in a folder below, with a glob, or with a higher limit]");
@@ -168,5 +165,7 @@ fn answer(listing: &Listing, most: Bytes) -> Output {
     // The names are those of the file system, where programs and others make files as well.
     let mut output = Output { blocks: vec![Block::Text { text, origin: Origin::File }], ..Output::default() }.fact("path", target);
     output.structured.get_or_insert_default().push(("entries", Field::List(entries)));
-    output.fact("left_out", listing.left_out).fact("truncated", cut)
+    output = output.fact("left_out", listing.left_out).fact("truncated", cut);
+    // What is below an ignored folder was not counted.
+    if listing.ignored > 0 { output.fact("ignored", listing.ignored) } else { output }
 }

@@ -31,7 +31,7 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[serde(deny_unknown_fields)]
 struct Args {
     from: String,
-    /// The whole new path, not the folder to move into.
+    /// The whole new path.
     to: String,
 }
 
@@ -49,11 +49,7 @@ impl Tool for MoveFile {
             idempotent: false,
             open_world: false,
             input_schema: INPUT.clone(),
-            output_schema: Some(schema::output(json!({
-                "from": {"type": "string"},
-                "to": {"type": "string"},
-                "replaced": {"type": "boolean"},
-            }))),
+            output_schema: Some(schema::output(json!({}))),
         }
     }
 

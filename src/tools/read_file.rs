@@ -36,15 +36,14 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// ROOT/folder/file
     path: String,
-    /// First line, from 1.
+    /// First line.
     #[schemars(range(min = 1))]
     offset: Option<u64>,
-    /// Most lines; all when absent.
+    /// Most lines.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// How the content is sent; base64 for binary files.
+    #[schemars(description = "")]
     encoding: Option<Encoding>,
 }
 
@@ -56,8 +55,8 @@ impl Tool for ReadFile {
     fn card(&self) -> Card {
         Card {
             title: "Read a file",
-            description: "Reads a text file, or `limit` lines of it from line `offset`. A long answer is cut at a line and says which offset to \
-                          go on with. Pictures (PNG, JPEG, GIF, WebP) come back as images; other binary files only with encoding base64.",
+            description: "Reads a text file, or some of its lines. A cut answer says which offset to go on with. Pictures come as images, other \
+                          binary files only in base64.",
             read_only: true,
             destructive: false,
             idempotent: true,

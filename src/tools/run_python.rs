@@ -39,15 +39,13 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[serde(deny_unknown_fields)]
 struct Args {
     code: String,
-    /// `new` keeps the interpreter; later calls give the handle from the answer and find their variables.
+    /// `new` keeps variables; later calls give the handle that was answered.
     #[schemars(length(min = 1))]
     session: Option<String>,
-    /// What the program reads from standard input.
     stdin: Option<String>,
-    /// Longest run time in seconds, within the manifest's.
     #[schemars(range(min = 1))]
     timeout_s: Option<u64>,
-    /// A cold interpreter; not with the handle of a session that runs.
+    /// A cold interpreter.
     fresh: Option<bool>,
 }
 
@@ -59,9 +57,8 @@ impl Tool for RunPython {
     fn card(&self) -> Card {
         Card {
             title: "Run Python",
-            description: "Runs a Python program in a sandbox: allowed imports only, no network unless the policy opens it, own /tmp, the policy's \
-                          roots at /roots/NAME. Print what you want to see; the value of a last expression is shown. Read toolgate://policy for \
-                          imports and limits.",
+            description: "Runs a Python program in a sandbox: own /tmp, roots at /roots/NAME, no network unless opened. Print what you want to \
+                          see; the value of a last expression is shown. toolgate://policy names its roots, imports and limits.",
             read_only: false,
             destructive: true,
             idempotent: false,
@@ -69,19 +66,8 @@ impl Tool for RunPython {
             input_schema: INPUT.clone(),
             output_schema: Some(schema::output(json!({
                 "status": {"type": "string", "enum": ["ok", "exception", "limit", "killed", "sandbox_error"]},
-                "limit": {"type": "string", "enum": ["memory", "cpu", "wall", "pids", "fsize", "disk", "fds", "output"]},
-                "evidence": {"type": "string"},
-                "exit_code": {"type": "integer"},
-                "signal": {"type": "integer"},
                 "stdout": {"type": "string"},
                 "stderr": {"type": "string"},
-                "truncated": {"type": "boolean"},
-                "duration_ms": {"type": "number"},
-                "usage": {"type": "object"},
-                "files": {"type": "array", "items": {"type": "object"}},
-                "network": {"type": "array", "items": {"type": "object"}},
-                "session": {"type": "string"},
-                "isolation": {"type": "object"},
             }))),
         }
     }
@@ -103,13 +89,16 @@ impl Tool for RunPython {
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
-            let outcome = sandbox.run_python(permit.narrow::<model::RunPython>()?, &stage).await?;
-            Ok(answer(&outcome))
+            let permit = permit.narrow::<model::RunPython>()?;
+            let is_new = permit.action().session.as_deref() == Some("new");
+            let outcome = sandbox.run_python(permit, &stage).await?;
+            Ok(answer(&outcome, is_new))
         })
     }
 }
 
-fn answer(outcome: &Outcome) -> Output {
+/// The answer. `is_new`: its session begins with this call.
+fn answer(outcome: &Outcome, is_new: bool) -> Output {
     let mut output = Output {
         is_error: outcome.status != Status::Ok,
         code: (outcome.status != Status::Ok).then_some(Code::ProgramFailed),
@@ -119,12 +108,19 @@ fn answer(outcome: &Outcome) -> Output {
         ..Output::default()
     };
     output.blocks.push(Block::Text { text: text(outcome), origin: Origin::Program });
+    if let Some(session) = outcome.session.as_ref().filter(|_| is_new) {
+        // The handle stands where every client shows it, and not among the words of the program.
+        output.blocks.push(Block::Text { text: format!("[session: {session}]"), origin: Origin::Own });
+    }
     let pictures = outcome.pictures.iter();
     output.blocks.extend(pictures.map(|picture| Block::Image { data: picture.bytes.clone(), mime_type: picture.mime_type.clone() }));
-    let facts = match serde_json::to_value(outcome) {
+    let mut facts = match serde_json::to_value(outcome) {
         Ok(Value::Object(facts)) => facts,
         _ => Map::new(),
     };
+    let cost = ["duration_ms", "usage"].into_iter().filter_map(|name| Some((name.to_owned(), facts.get(name)?.clone()))).collect();
+    output.meta.insert("toolgate/program".to_owned(), Value::Object(cost));
+    leave_out_the_usual(outcome, &mut facts);
     let mut structured = Vec::new();
     structured.extend(output.code.map(|code| ("code", Field::Fact(code.as_str().into()))));
     for name in FIELDS {
@@ -137,6 +133,28 @@ fn answer(outcome: &Outcome) -> Output {
     output.structured = Some(structured);
     output
 }
+
+/// Takes out of the facts what says nothing of an ordinary run: a model reads every byte of them with each call.
+/// - `isolation.layers`: where every layer is on, or there is nothing for it to hold;
+/// - `duration_ms` and `usage`: of a program that ended well and used less than [`LITTLE_MS`]; `_meta` has them of every program;
+/// - `truncated`: where it is false.
+fn leave_out_the_usual(outcome: &Outcome, facts: &mut Map<String, Value>) {
+    if outcome.isolation.layers.values().all(|state| state == "on" || state.starts_with("none needed"))
+        && let Some(Value::Object(isolation)) = facts.get_mut("isolation")
+    {
+        isolation.remove("layers");
+    }
+    if outcome.status == Status::Ok && outcome.usage.cpu_ms < LITTLE_MS {
+        facts.remove("duration_ms");
+        facts.remove("usage");
+    }
+    if !outcome.truncated {
+        facts.remove("truncated");
+    }
+}
+
+/// Processor time in milliseconds below which the cost of a program that ended well is not worth a model's tokens.
+const LITTLE_MS: u64 = 1000;
 
 /// A value of the answer. Words and names in it may be the program's own, however they came here.
 fn told(name: &'static str, value: &Value) -> Field {
@@ -230,11 +248,43 @@ mod tests {
     #[test]
     fn every_program_that_failed_has_a_code_and_no_other_has() {
         for status in [Status::Ok, Status::Exception, Status::Limit, Status::Killed, Status::SandboxError] {
-            let output = answer(&outcome(status, &[]));
+            let output = answer(&outcome(status, &[]), false);
             let code = output.structured.unwrap().into_iter().find(|(name, _)| *name == "code").map(|(_, value)| value);
             let expected = (status != Status::Ok).then(|| Field::Fact("program_failed".into()));
             assert_eq!((code, output.is_error), (expected, status != Status::Ok), "{status:?}");
         }
+    }
+
+    #[test]
+    fn the_cost_of_a_program_is_told_where_it_is_news() {
+        let named = |outcome: &Outcome| {
+            let output = answer(outcome, false);
+            assert_eq!(output.meta["toolgate/program"]["usage"]["cpu_ms"], outcome.usage.cpu_ms);
+            let structured = output.structured.unwrap();
+            ["duration_ms", "usage", "truncated"].map(|key| structured.iter().any(|(name, _)| *name == key))
+        };
+        let mut one = outcome(Status::Ok, &[]);
+        assert_eq!(named(&one), [false; 3]);
+        one.usage.cpu_ms = 1000;
+        assert_eq!(named(&one), [true, true, false]);
+        one.truncated = true;
+        assert_eq!(named(&one), [true; 3]);
+        assert_eq!(named(&outcome(Status::Limit, &[])), [true, true, false]);
+    }
+
+    #[test]
+    fn the_layers_are_told_where_one_of_them_is_not_on() {
+        let layers = |states: &[(&str, &str)]| {
+            let mut one = outcome(Status::Ok, &[]);
+            one.isolation.layers = states.iter().map(|(name, state)| ((*name).to_owned(), (*state).to_owned())).collect();
+            let isolation = answer(&one, false).structured.unwrap().into_iter().find(|(name, _)| *name == "isolation");
+            let Some((_, Field::Fact(isolation))) = isolation else { panic!("no isolation") };
+            assert_eq!(isolation["backend"], "native");
+            isolation.get("layers").cloned()
+        };
+        assert_eq!(layers(&[("memory", "on"), ("cpu_share", "none needed: the share is the whole")]), None);
+        let partial = layers(&[("memory", "partial: no control group"), ("network", "on")]).unwrap();
+        assert_eq!(partial, json!({"memory": "partial: no control group", "network": "on"}));
     }
 
     fn outcome(status: Status, files: &[&str]) -> Outcome {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::model::{Code, Refusal, ToolSpec};
 
 /// The schema of a tool's arguments: no `$ref`, no type arrays, no null variants, `additionalProperties: false`; defaults come
-/// from the tool's spec.
+/// from the tool's spec, except `false` and the empty text.
 pub fn input<A: JsonSchema>(spec: &ToolSpec) -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -21,27 +21,26 @@ pub fn input<A: JsonSchema>(spec: &ToolSpec) -> Map<String, Value> {
     for argument in spec.arguments {
         let default = argument.default.and_then(|text| serde_json::from_str(text).ok());
         let property = schema.get_mut("properties").and_then(|all| all.get_mut(argument.name)).and_then(Value::as_object_mut);
-        if let (Some(default), Some(property)) = (default, property) {
+        // `false` and the empty text are what an absent switch or text means anyway.
+        let is_usual = default.as_ref().is_some_and(|default| *default == json!(false) || *default == json!(""));
+        if let (Some(default), Some(property), false) = (default, property, is_usual) {
             property.insert("default".to_owned(), default);
         }
     }
     schema
 }
 
-/// The schema of a tool's structured answer: one flat object of these properties and those of a refusal, nothing required,
+/// The schema of a tool's structured answer: one flat object of these properties, of others that its text names as well, and of
+/// those of a refusal. Only those that a program would look for are listed, since each listing is read by a model; nothing is required,
 /// so that success and refusal alike conform.
 pub fn output(properties: Value) -> Map<String, Value> {
-    let mut all = match properties {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    };
-    // `hint`, `rule`, `call_id` and `retry_after_s` come as well; a schema that forbids nothing need not spend every listing on them.
-    for name in ["code", "message"] {
-        all.insert(name.to_owned(), json!({"type": "string"}));
-    }
+    // `code`, `message`, `hint`, `rule`, `call_id` and `retry_after_s` come as well; a schema that forbids nothing need not spend
+    // every listing on them.
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("object"));
-    schema.insert("properties".to_owned(), Value::Object(all));
+    if properties.as_object().is_some_and(|properties| !properties.is_empty()) {
+        schema.insert("properties".to_owned(), properties);
+    }
     schema
 }
 
@@ -63,6 +62,10 @@ fn make_portable(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     for key in ["title", "$schema", "format"] {
         map.remove(key);
+    }
+    // An argument whose own description is empty needs none, and not that of its type either.
+    if map.get("description") == Some(&json!("")) {
+        map.remove("description");
     }
     if let Some(Value::Array(types)) = map.get("type")
         && let Some(first) = types.iter().find(|name| *name != "null").cloned()

@@ -41,13 +41,11 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// ROOT or ROOT/folder
     path: String,
-    /// A regular expression (Rust syntax, `(?i)` ignores case); without it the matching file names are listed.
+    /// Rust regex, (?i) ignores case; without it file names are listed.
     query: Option<String>,
-    /// `*.rs`: names at any depth; `src/**/*.rs`: paths below `path`.
+    /// `*.rs` at any depth, or `src/**/*.rs`
     glob: Option<String>,
-    /// Lines around each match.
     #[schemars(range(min = 0, max = 20))]
     context_lines: Option<u32>,
     #[schemars(range(min = 1, max = 1000))]
@@ -62,24 +60,15 @@ impl Tool for SearchFiles {
     fn card(&self) -> Card {
         Card {
             title: "Search files",
-            description: "Searches the files below a folder for lines that match a regular expression, or for names that match a glob. \
-                          Skips what .gitignore names, and binary files.",
+            description: "Searches files below a folder for lines that match a regex, or for names that match a glob. Skips what .gitignore names, \
+                          and binary files.",
             read_only: true,
             destructive: false,
             idempotent: true,
             open_world: false,
             input_schema: INPUT.clone(),
             output_schema: Some(schema::output(json!({
-                "path": {"type": "string"},
-                "matches": {"type": "array", "items": {"type": "object", "properties": {
-                    "path": {"type": "string"},
-                    "line": {"type": "integer"},
-                    "text": {"type": "string"},
-                    "before": {"type": "string"},
-                    "after": {"type": "string"},
-                }}},
-                "files_searched": {"type": "integer"},
-                "left_out": {"type": "integer"},
+                "matches": {"type": "array", "items": {"type": "object"}},
                 "truncated": {"type": "boolean"},
             }))),
         }

@@ -38,14 +38,13 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// ROOT/folder/file
     path: String,
     content: String,
-    /// base64 for binary content.
+    #[schemars(description = "")]
     encoding: Option<Encoding>,
-    /// create fails when the file exists; append adds to its end.
+    /// create fails when the file exists.
     mode: Option<WriteMode>,
-    /// Refuse unless the existing file has this SHA-256.
+    /// Of the file that is replaced.
     expected_sha256: Option<String>,
 }
 
@@ -57,19 +56,13 @@ impl Tool for WriteFile {
     fn card(&self) -> Card {
         Card {
             title: "Write a file",
-            description: "Writes a whole file atomically: it is replaced or left as it was, never half. The folder must exist. To change part of a \
-                          file use edit_file.",
+            description: "Writes a whole file, atomically. The folder must exist. To change part of a file use edit_file.",
             read_only: false,
             destructive: true,
             idempotent: false,
             open_world: false,
             input_schema: INPUT.clone(),
-            output_schema: Some(schema::output(json!({
-                "path": {"type": "string"},
-                "created": {"type": "boolean"},
-                "size": {"type": "integer"},
-                "sha256": {"type": "string"},
-            }))),
+            output_schema: Some(schema::output(json!({}))),
         }
     }
 

@@ -19,6 +19,41 @@ fn facts(answer: &Value) -> &Value {
 }
 
 #[test]
+fn the_answer_of_a_small_program_is_small_and_says_nothing_twice() {
+    let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let answer = server.call("run_python", &json!({"code": "print(2)"}));
+    let (content, told) = (&answer["result"]["content"], facts(&answer));
+    assert_eq!(content, &json!([{"type": "text", "text": "2\n"}]));
+    assert_eq!(
+        (&told["status"], &told["stdout"], &told["stderr"], &told["exit_code"]),
+        (&json!("ok"), &json!("2\n"), &json!(""), &json!(0))
+    );
+    assert!(told["isolation"]["backend"].is_string(), "{told}");
+    let doctor: Value = serde_json::from_slice(&home.toolgate(&["doctor", "--json"]).output().unwrap().stdout).unwrap();
+    let layers = doctor["backends"].as_array().unwrap().iter().find(|backend| backend["name"] == told["isolation"]["backend"]).unwrap();
+    let is_whole = layers["layers"].as_object().unwrap().values().all(|state| state == "on");
+    if is_whole {
+        assert!(told.to_string().len() <= 150, "{} bytes: {told}", told.to_string().len());
+    } else {
+        eprintln!("skipped: the size of an answer whose layers are all on: {layers}");
+    }
+    assert_eq!(told["isolation"].get("layers").is_none(), is_whole, "{told}");
+    // What it cost is not shown to the model, and not lost.
+    let cost = &answer["result"]["_meta"]["toolgate/program"];
+    assert!(cost["usage"]["cpu_ms"].is_u64() && cost["duration_ms"].is_u64(), "{answer}");
+    let failed = server.call("run_python", &json!({"code": "1/0"}));
+    assert!(facts(&failed)["usage"].is_object(), "{failed}");
+    // The handle of a new session stands in the text, once.
+    let kept = server.call("run_python", &json!({"code": "x = 2", "session": "new"}));
+    let handle = facts(&kept)["session"].as_str().unwrap().to_owned();
+    assert_eq!(kept["result"]["content"][1]["text"], format!("[session: {handle}]"), "{kept}");
+    let next = server.call("run_python", &json!({"code": "print(x)", "session": handle}));
+    assert_eq!(next["result"]["content"], json!([{"type": "text", "text": "2\n"}]), "{next}");
+    home.verify();
+}
+
+#[test]
 fn a_program_reads_its_input_and_its_last_value_is_shown_as_in_a_notebook() {
     let (_home, mut server) = served();
     let shown = server.call("run_python", &json!({"code": "import sys\nsys.stdin.read().upper()", "stdin": "äpples"}));

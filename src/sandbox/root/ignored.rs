@@ -1,6 +1,7 @@
 //! What `.gitignore` files name, read through held folders.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -10,9 +11,9 @@ use super::resolve::{Resolver, open_file, step};
 use super::seen::Seen;
 use crate::model::{Bytes, Kind, RelPath};
 
-/// The ignore files from the root down to the folder that is searched, outermost first.
-#[derive(Debug, Default)]
-pub(super) struct Ignored(Vec<(RelPath, Gitignore)>);
+/// The ignore files from the root down to one folder, outermost first. A clone shares the files.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Ignored(Vec<(RelPath, Rc<Gitignore>)>);
 
 impl Ignored {
     /// Takes the ignore files of the folders above `path`.
@@ -28,7 +29,7 @@ impl Ignored {
     pub(super) fn enter(&mut self, folder: &OwnedFd, path: &RelPath, exists: bool) -> bool {
         let rules = if exists { rules(folder) } else { None };
         let entered = rules.is_some();
-        self.0.extend(rules.map(|rules| (path.clone(), rules)));
+        self.0.extend(rules.map(|rules| (path.clone(), Rc::new(rules))));
         entered
     }
 

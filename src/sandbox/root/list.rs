@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::below::{MOST_AT_ONCE, entries};
 use super::fault::{fault, missing};
+use super::ignored::Ignored;
 use super::look::Guard;
 use super::pattern::Pattern;
 use super::roots::Roots;
@@ -38,6 +39,8 @@ pub struct Listing {
     pub entries: Vec<Listed>,
     /// Entries that were met and may not be seen.
     pub left_out: u64,
+    /// Entries that may be seen and that `.gitignore` files name; what is below such a folder is not counted.
+    pub ignored: u64,
     /// Whether there are more entries than the limit.
     pub truncated: bool,
     /// Whether the time was up before everything was looked at.
@@ -45,7 +48,8 @@ pub struct Listing {
 }
 
 impl Roots {
-    /// Lists the folder the permit names, breadth first, so that a cut leaves out what is deepest.
+    /// Lists the folder the permit names, breadth first, so that a cut leaves out what is deepest. Unless the action asks for
+    /// them, entries that `.gitignore` files name are left out and counted, and folders among them are not entered.
     ///
     /// # Errors
     /// `not_found`, `not_a_directory`, `cancelled`, `argument_invalid` (the glob).
@@ -56,17 +60,25 @@ impl Roots {
         let root = self.find(&terms.session, &target.root)?;
         let guard = Guard::new(self, &root);
         let glob = glob(action.glob.as_deref())?;
-        let mut listing = Listing { target: target.clone(), entries: Vec::new(), left_out: 0, truncated: false, late: false };
+        let mut listing = Listing { target: target.clone(), entries: Vec::new(), left_out: 0, ignored: 0, truncated: false, late: false };
         let most = usize::try_from(action.limit).unwrap_or(usize::MAX);
         let (folder, top) = directory(&opened)?;
+        let mut ignored = Ignored::default();
+        if !action.ignored {
+            ignored.enter_above(root.resolver, root.folder.as_fd(), &top);
+        }
         // Folders below are opened when their turn comes, from the root and by the path that was judged: no descriptor waits.
-        let mut left = VecDeque::from([(top.clone(), 1)]);
-        'folders: while let Some((path, depth)) = left.pop_front() {
-            let found = if depth == 1 {
-                entries(folder, MOST_AT_ONCE)
-            } else {
-                root.resolver.open(root.folder.as_fd(), &path).and_then(|folder| entries(folder, MOST_AT_ONCE))
+        let mut left = VecDeque::from([(top.clone(), 1, ignored)]);
+        'folders: while let Some((path, depth, mut ignored)) = left.pop_front() {
+            let mut list = |folder: &OwnedFd| {
+                let found = entries(folder, MOST_AT_ONCE)?;
+                if !action.ignored {
+                    ignored.enter(folder, &path, found.0.iter().any(|(name, seen)| name == ".gitignore" && seen.kind == Kind::File));
+                }
+                Ok(found)
             };
+            let found =
+                if depth == 1 { list(folder) } else { root.resolver.open(root.folder.as_fd(), &path).and_then(|folder| list(&folder)) };
             let (mut found, more) = match found {
                 Ok(found) => found,
                 Err(errno) if depth == 1 => return Err(fault(errno, target, "listed")),
@@ -86,6 +98,11 @@ impl Roots {
                     listing.left_out += 1;
                     continue;
                 }
+                // After the judgement, which knows nothing of it.
+                if ignored.names(&path, is_folder) {
+                    listing.ignored += 1;
+                    continue;
+                }
                 if glob.as_ref().is_none_or(|glob| below(&path, &top).is_some_and(|path| glob.matches(&path))) {
                     if listing.entries.len() >= most {
                         listing.truncated = true;
@@ -102,7 +119,7 @@ impl Roots {
                         listing.late = true;
                         break 'folders;
                     }
-                    left.push_back((path, depth + 1));
+                    left.push_back((path, depth + 1, ignored.clone()));
                 }
             }
         }

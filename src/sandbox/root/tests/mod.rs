@@ -113,7 +113,7 @@ impl House {
     }
 
     fn list(&self, path: &str, depth: u32, judge: Judge<'_>) -> Result<Listing, Failure> {
-        let action = ListDirectory { path: Some(call_path(path)), depth, glob: None, limit: 500 };
+        let action = ListDirectory { path: Some(call_path(path)), depth, glob: None, limit: 500, ignored: false };
         self.roots.list(self.permit(action, vec![self.try_look(path, Access::List)?]), judge, &stop())
     }
 }

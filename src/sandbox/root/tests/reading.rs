@@ -132,7 +132,7 @@ fn a_glob_and_a_limit_bound_a_listing() {
     }
     house.put("work/one.rs", "");
     let list = |path: &str, glob: Option<&str>, limit| {
-        let action = ListDirectory { path: Some(call_path(path)), depth: 2, glob: glob.map(str::to_owned), limit };
+        let action = ListDirectory { path: Some(call_path(path)), depth: 2, glob: glob.map(str::to_owned), limit, ignored: false };
         house.roots.list(house.permit(action, vec![house.look(path, Access::List)]), &all_visible, &stop()).unwrap()
     };
     assert_eq!(shown(&list("work", Some("*.rs"), 10)), ["one.rs"]);
@@ -145,12 +145,38 @@ fn a_glob_and_a_limit_bound_a_listing() {
 }
 
 #[test]
+fn what_gitignore_names_is_left_out_of_a_listing_counted_and_listed_when_asked_for() {
+    let house = House::new();
+    for name in [".gitignore", "a.rs", "b.log", "target/x", "node_modules/m/index.js", "src/c.rs", "src/keep.log", "src/gen/y", "src/.env"]
+    {
+        house.put(&format!("work/{name}"), "");
+    }
+    std::fs::write(house.path("work/.gitignore"), "target/\nnode_modules\n*.log\n").unwrap();
+    std::fs::write(house.path("work/src/.gitignore"), "!keep.log\n/gen\n.env\n").unwrap();
+    let judge =
+        |path: &RelPath, _: bool| if path.segments().last().is_some_and(|name| name == ".env") { Visible::No } else { Visible::Yes };
+    let list = |path: &str, ignored| {
+        let action = ListDirectory { path: Some(call_path(path)), depth: 9, glob: None, limit: 500, ignored };
+        house.roots.list(house.permit(action, vec![house.look(path, Access::List)]), &judge, &stop()).unwrap()
+    };
+    let short = list("work", false);
+    assert_eq!(shown(&short), [".gitignore", "a.rs", "src", "src/.gitignore", "src/c.rs", "src/keep.log"]);
+    // What is judged is counted as judged, whatever an ignore file says of it.
+    assert_eq!((short.ignored, short.left_out), (4, 1));
+    let whole = list("work", true);
+    assert_eq!((whole.entries.len(), whole.ignored, whole.left_out), (14, 0, 1), "{:?}", shown(&whole));
+    // The rules of the folders above hold below, and a folder that is asked for by its name is shown.
+    assert_eq!(shown(&list("work/src", false)), ["src/.gitignore", "src/c.rs", "src/keep.log"]);
+    assert_eq!(shown(&list("work/node_modules", false)), ["node_modules/m", "node_modules/m/index.js"]);
+}
+
+#[test]
 fn a_cancelled_listing_ends() {
     let house = House::new();
     house.put("work/a", "");
     let cancel = tokio_util::sync::CancellationToken::new();
     cancel.cancel();
-    let action = ListDirectory { path: Some(call_path("work")), depth: 1, glob: None, limit: 9 };
+    let action = ListDirectory { path: Some(call_path("work")), depth: 1, glob: None, limit: 9, ignored: false };
     let stop = Stop::new(cancel, std::time::Duration::from_secs(1));
     assert_eq!(code(house.roots.list(house.permit(action, vec![house.look("work", Access::List)]), &all_visible, &stop)), Code::Cancelled);
 }
