@@ -50,14 +50,16 @@ pub struct Offer {
     pub manifest: Manifest,
     /// Where its roots are.
     pub places: Vec<Place>,
+    /// What no call may touch, by canonical paths.
+    pub guarded: Vec<PathBuf>,
 }
 
 /// The manifest's source, what waits, and who is told of a change.
 #[derive(Debug)]
 pub struct Reload {
     source: Option<Box<dyn Source>>,
-    /// Held from the look to the taking: no call is judged by the old manifest once the new one was seen. With the places of what waits.
-    places: Mutex<Vec<Place>>,
+    /// Held from the look to the taking: no call is judged by the old manifest once the new one was seen. With the places and guarded paths of what waits.
+    places: Mutex<(Vec<Place>, Vec<PathBuf>)>,
     changes: watch::Sender<u64>,
 }
 
@@ -103,7 +105,7 @@ impl Reload {
             Look::Same => {}
             Look::Faulty(why) => refuse(source, house, &why),
             Look::Changed(offer) => {
-                *places = offer.places;
+                *places = (offer.places, offer.guarded);
                 self.offer(source, house, offer.manifest);
             }
         }
@@ -145,9 +147,9 @@ impl Reload {
         }
     }
 
-    fn apply(&self, source: &dyn Source, house: &House, waiting: &Waiting, places: &[Place]) {
+    fn apply(&self, source: &dyn Source, house: &House, waiting: &Waiting, (places, guarded): &(Vec<Place>, Vec<PathBuf>)) {
         // New roots are open before the manifest that names them is in force.
-        if let Err((path, errno)) = house.sandbox().roots.replace(places) {
+        if let Err((path, errno)) = house.sandbox().roots.replace(places, guarded) {
             return refuse(source, house, &format!("the root `{}` cannot be opened: {errno}", path.display()));
         }
         if house.gate().apply(&waiting.manifest.sha256).is_some() {

@@ -81,7 +81,7 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
     let profile = setup::stdio_profile(&found.manifest, choice)?;
     let places = setup::places(&mut found)?;
     // The session's own folder is as it is when the session begins: empty. Nothing is made for a question.
-    let roots = Roots::open(&places, &setup::guarded(found.file.as_deref(), &found.manifest), None).map_err(setup::unopened)?;
+    let roots = Roots::open(&places, &super::guarded::guarded(found.file.as_deref(), &found.manifest), None).map_err(setup::unopened)?;
     let manifest = Arc::new(found.manifest);
     let call = Call { caller: operator(profile), tool, arguments, malformed: None };
     let state = State { channels: Channels { client: true, operator: true }, ..State::default() };

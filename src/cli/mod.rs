@@ -12,6 +12,7 @@ pub mod drill;
 pub mod environment;
 pub mod explain;
 pub mod extract;
+mod guarded;
 mod http;
 pub mod init;
 pub mod install;

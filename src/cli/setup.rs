@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::ManifestChoice;
+use super::guarded::guarded;
 use super::{check, environment};
 use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
 use crate::manifest::{self, Fault, Manifest, Place};
-use crate::policy::secret::SecretSource;
 use crate::sandbox::egress::{self, Egress};
 use crate::sandbox::root::{self, Roots, Where};
 use crate::sandbox::{Sandbox, jail};
@@ -272,31 +272,6 @@ fn python_writes_apart(manifest: &Manifest, places: &[root::Place], guarded: &[&
         }
     }
     Ok(())
-}
-
-/// The files that hold secrets of the manifest, where they are now: no call may read them.
-fn secret_files(manifest: &Manifest) -> impl Iterator<Item = PathBuf> {
-    manifest.network.secrets.values().filter_map(|secret| match &secret.source {
-        SecretSource::File(path) => path.canonicalize().ok().or_else(|| {
-            // It may be put there later.
-            Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
-        }),
-        SecretSource::Env(_) => None,
-    })
-}
-
-/// What no call may touch: the manifest in force, its lock and its secrets, and every place where the next start would look for a manifest.
-pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> {
-    let mut guarded: Vec<PathBuf> = file.map(Path::to_owned).into_iter().collect();
-    if !manifest.python.packages.is_empty() {
-        // Whoever writes the lock says what the next sync installs.
-        guarded.extend(file.map(environment::lock_path));
-    }
-    if let Some(next) = manifest_path(None).and_then(|file| file.canonicalize().ok()).filter(|file| !guarded.contains(file)) {
-        guarded.push(next);
-    }
-    guarded.extend(secret_files(manifest));
-    guarded
 }
 
 /// Seconds since 1970 of the machine's clock.

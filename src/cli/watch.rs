@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::arguments::ManifestChoice;
+use super::guarded::guarded;
 use super::setup::{self, Found, Unbuilt};
 use super::text_file;
 use crate::gate::{Waiting, hex};
@@ -151,7 +152,8 @@ impl Source for ManifestFile {
             Ok((found, _)) if found.manifest.sha256 == seen.sha256 => Look::Same,
             Ok((found, places)) => {
                 seen.sha256 = found.manifest.sha256;
-                Look::Changed(Box::new(Offer { manifest: found.manifest, places }))
+                let guarded = guarded(found.file.as_deref(), &found.manifest);
+                Look::Changed(Box::new(Offer { manifest: found.manifest, places, guarded }))
             }
             Err(fault) => {
                 // The same text again, after a faulty one, is a change back.

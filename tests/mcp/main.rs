@@ -11,6 +11,7 @@ mod crash;
 mod elsewhere;
 mod ending;
 mod eras;
+mod guarded;
 #[path = "../home/mod.rs"]
 mod home;
 mod hostile;

@@ -189,7 +189,7 @@ fn record(state: &Path, new: &Found, looser: &[String]) -> Result<(), Fault> {
 
 /// A manifest as the judge takes it, and its roots on this machine where they can be opened.
 fn opened(found: &mut Found) -> (Arc<Manifest>, Option<crate::sandbox::root::Roots>) {
-    let guarded = setup::guarded(found.file.as_deref(), &found.manifest);
+    let guarded = crate::cli::guarded::guarded(found.file.as_deref(), &found.manifest);
     let roots = setup::places(found).ok().and_then(|places| crate::sandbox::root::Roots::open(&places, &guarded, None).ok());
     (Arc::new(found.manifest.clone()), roots)
 }

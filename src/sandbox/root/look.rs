@@ -220,7 +220,7 @@ pub(super) struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     pub(super) fn new(roots: &'a Roots, root: &'a Root) -> Self {
-        Self { roots, root, objects: roots.protected.objects(), everything: OnceCell::new() }
+        Self { roots, root, objects: roots.protected().objects(), everything: OnceCell::new() }
     }
 
     /// Whether the object at this path is protected or lies in something protected.
@@ -255,7 +255,7 @@ impl<'a> Guard<'a> {
     }
 
     fn holds_elsewhere(&self, object: (u64, u64)) -> bool {
-        let everything = self.everything.get_or_init(|| self.roots.protected.everything(&[PLACE, GONE, ENVIRONMENTS]));
+        let everything = self.everything.get_or_init(|| self.roots.protected().everything(&[PLACE, GONE, ENVIRONMENTS]));
         // Too much to compare: then it counts as protected.
         everything.as_ref().is_none_or(|all| all.contains(&object))
     }

@@ -46,7 +46,7 @@ pub struct Roots {
     open: RwLock<Open>,
     state: Option<PathBuf>,
     folders: OnceLock<SessionFolders>,
-    pub(super) protected: Protected,
+    protected: RwLock<Arc<Protected>>,
     pub(super) leftovers: Leftovers,
     pub(super) clean: Clean,
 }
@@ -83,18 +83,16 @@ impl Roots {
     /// # Errors
     /// What the kernel said of the first root or protected place that cannot be opened, with its path: for the operator.
     pub fn open(places: &[Place], protected: &[PathBuf], state: Option<&Path>) -> Result<Self, (PathBuf, Errno)> {
-        let guarded: Vec<PathBuf> = protected.iter().cloned().chain(state.map(Path::to_owned)).collect();
-        let protected = Protected::open(&guarded).map_err(|errno| (guarded.first().cloned().unwrap_or_default(), errno))?;
         let leftovers = Leftovers::open(state).map_err(|errno| (state.map(Path::to_owned).unwrap_or_default(), errno))?;
         let roots = Self {
             open: RwLock::default(),
             state: state.map(Path::to_owned),
             folders: OnceLock::new(),
-            protected,
+            protected: RwLock::default(),
             leftovers,
             clean: Clean::default(),
         };
-        roots.replace(places)?;
+        roots.replace(places, protected)?;
         drop(roots.sweep());
         Ok(roots)
     }
@@ -104,16 +102,18 @@ impl Roots {
         self.leftovers.sweep(self.open.read().unwrap_or_else(PoisonError::into_inner).fixed.values())
     }
 
-    /// Opens the roots of another manifest in the place of these. A root that stays where it is stays open; sessions keep their folders.
+    /// Opens the roots of another manifest in the place of these, and takes what it protects. Sessions keep their folders.
     ///
     /// # Errors
     /// As [`open`](Self::open); then nothing is changed.
-    pub fn replace(&self, places: &[Place]) -> Result<(), (PathBuf, Errno)> {
+    pub fn replace(&self, places: &[Place], protected: &[PathBuf]) -> Result<(), (PathBuf, Errno)> {
+        let guarded: Vec<PathBuf> = protected.iter().cloned().chain(self.state.clone()).collect();
+        let protected = Protected::open(&guarded).map_err(|errno| (guarded.first().cloned().unwrap_or_default(), errno))?;
         let mut open = Open::default();
         for place in places {
             match &place.at {
                 Where::Folder(path) => {
-                    let root = self.root(path, place.quota).map_err(|errno| (path.clone(), errno))?;
+                    let root = root(path, place.quota, &protected).map_err(|errno| (path.clone(), errno))?;
                     open.fixed.insert(place.name.clone(), Arc::new(root));
                 }
                 Where::Session => {
@@ -126,27 +126,15 @@ impl Roots {
             // Only the first opening counts; a second one would be the same folder.
             let _ = self.folders.set(folders);
         }
+        // What is protected holds before the roots are reached that it lies in.
+        *self.protected.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(protected);
         *self.open.write().unwrap_or_else(PoisonError::into_inner) = open;
         Ok(())
     }
 
-    fn root(&self, path: &Path, quota: Option<Quota>) -> Result<Root, Errno> {
-        if self.protected.holds_folder(path) {
-            return Err(Errno::PERM);
-        }
-        let folder = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-        let place = path.to_string_lossy().split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        Ok(Root {
-            resolver: Resolver::detect(&folder),
-            place,
-            mount: Seen::of(&folder)?.mount,
-            protected: self.protected.inside(path),
-            protected_folder: self.protected.has_folder_inside(path),
-            quota,
-            looks: Looks::default(),
-            scratch: false,
-            folder: Arc::new(folder),
-        })
+    /// What no call may touch, as the manifest in force has it.
+    pub(super) fn protected(&self) -> Arc<Protected> {
+        Arc::clone(&self.protected.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The folder of a root, for what mounts it whole; a session's folder is made when it is first asked for.
@@ -163,7 +151,8 @@ impl Roots {
     /// As [`folder`](Self::folder).
     pub(in crate::sandbox) fn hidden(&self, session: &str, root: &str) -> Result<Hidden, Failure> {
         let root = self.find(session, root)?;
-        Ok(Hidden { places: root.protected.clone(), objects: self.protected.objects(), is_linked: self.protected.is_linked() })
+        let protected = self.protected();
+        Ok(Hidden { places: root.protected.clone(), objects: protected.objects(), is_linked: protected.is_linked() })
     }
 
     /// Wipes what the session had in session roots.
@@ -190,4 +179,24 @@ impl Roots {
     pub(super) fn change(&mut self, change: impl Fn(&mut Root)) {
         self.open.get_mut().unwrap_or_else(PoisonError::into_inner).fixed.values_mut().filter_map(Arc::get_mut).for_each(change);
     }
+}
+
+/// Opens one root. What is protected cannot be one.
+fn root(path: &Path, quota: Option<Quota>, guard: &Protected) -> Result<Root, Errno> {
+    if guard.holds_folder(path) {
+        return Err(Errno::PERM);
+    }
+    let folder = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let place = path.to_string_lossy().split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    Ok(Root {
+        resolver: Resolver::detect(&folder),
+        place,
+        mount: Seen::of(&folder)?.mount,
+        protected: guard.inside(path),
+        protected_folder: guard.has_folder_inside(path),
+        quota,
+        looks: Looks::default(),
+        scratch: false,
+        folder: Arc::new(folder),
+    })
 }
