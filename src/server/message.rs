@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use rmcp::model::{CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId};
+use rmcp::model::{
+    CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
+};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -103,9 +105,20 @@ pub(super) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
         }
         // rmcp reads a request as a notification where its id is none.
         JsonRpcMessage::Notification(_) => no_message(text)?,
-        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        JsonRpcMessage::Response(response) => {
+            if let Some(key) = duplicate {
+                return Ok(Some(ambiguous(&response.id, &key)));
+            }
+        }
+        JsonRpcMessage::Error(_) => {}
     }
     Ok(Some(message))
+}
+
+/// What is taken in the place of a response that has a name twice: an error. Parsers differ on the value that counts, so none does;
+/// the answer to a question is a no.
+fn ambiguous(id: &RequestId, key: &str) -> ClientJsonRpcMessage {
+    JsonRpcMessage::error(ErrorData::invalid_params(twice(key), None), Some(id.clone()))
 }
 
 fn twice(key: &str) -> String {
@@ -216,6 +229,8 @@ pub(super) struct Head {
     pub(super) id: Option<RequestId>,
     /// What the handler must answer for.
     pub(super) malformed: Option<Malformed>,
+    /// What is read in the place of the text: of a response that has a name twice.
+    pub(super) instead: Option<Vec<u8>>,
 }
 
 /// Reads the head of one message as strictly as [`read`]; `is_modern` where the headers name a version without a handshake.
@@ -255,7 +270,13 @@ pub(super) fn head(text: &[u8], is_modern: bool) -> Result<Head, Fault> {
         }
         _ => {}
     }
-    Ok(Head { method, id, malformed })
+    let instead = match (&method, &id, &malformed) {
+        (None, Some(id), Some(Malformed(why))) => {
+            serde_json::to_vec(&ClientJsonRpcMessage::error(ErrorData::invalid_params(why.clone(), None), Some(id.clone()))).ok()
+        }
+        _ => None,
+    };
+    Ok(Head { method, id, malformed, instead })
 }
 
 /// A field that is there, be it `null`.

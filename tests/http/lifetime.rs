@@ -62,6 +62,24 @@ fn a_session_that_waits_for_a_person_is_never_idle_and_one_that_does_nothing_end
     assert_eq!(leftover, 0, "the folder of the idle session was wiped");
 }
 
+#[test]
+fn an_answer_that_gives_a_name_twice_is_a_no() {
+    let home = Home::new(Policy::default());
+    let server = HttpServer::start(&home);
+    let caller = Caller { address: &server.address, token: None };
+    let session = caller.begin();
+    let before = home.read("project/notes.txt");
+    for content in [r#"{"decision":"deny","decision":"once"}"#, r#"{"decision":"once","decision":"deny"}"#] {
+        let mut stream = open_call(&server.address, &session, "write_file", &json!({"path": "project/notes.txt", "content": "new\n"}));
+        let question = event(&mut stream);
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"action":"accept","content":{content}}}}}"#, question["id"]);
+        assert_eq!(caller.post(&[("mcp-session-id", &session)], &answer).status, 202);
+        let done = event(&mut stream);
+        assert_eq!(done["result"]["structuredContent"]["code"], "approval_not_explicit", "{done}");
+        assert_eq!(home.read("project/notes.txt"), before);
+    }
+}
+
 pub(crate) fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -205,3 +205,29 @@ fn a_client_with_a_person_gets_what_the_person_allowed() {
     server.close();
     home.verify();
 }
+
+#[test]
+fn an_answer_that_gives_a_name_twice_is_a_no_whichever_value_is_read() {
+    let home = Home::new(QUICK);
+    let mut server = Server::greeted(&home, "2025-11-25");
+    for result in [
+        r#"{"action":"accept","content":{"decision":"deny","confirm":"CODE","decision":"once"}}"#,
+        r#"{"action":"accept","content":{"decision":"once","confirm":"CODE","decision":"deny"}}"#,
+        r#"{"action":"accept","content":{"decision":"once","confirm":"ZZZZ","confirm":"CODE"}}"#,
+        r#"{"action":"accept","content":{"decision":"deny"},"content":{"decision":"once","confirm":"CODE"}}"#,
+        r#"{"action":"decline","action":"accept","content":{"decision":"once","confirm":"CODE"}}"#,
+    ] {
+        let call = server.ask("tools/call", &json!({"name": "delete_file", "arguments": {"path": "project/notes.txt"}}));
+        let asked = question(&mut server);
+        let shown = asked["params"]["message"].as_str().unwrap();
+        // The code is the only word of four capital letters and digits.
+        let is_code = |word: &&str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+        let shown = shown.split(|letter: char| !letter.is_ascii_alphanumeric()).find(is_code).unwrap();
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{}}}"#, asked["id"], result.replace("CODE", shown));
+        server.send_raw(format!("{text}\n").as_bytes());
+        assert_eq!(code(&server.answer(&call)), "approval_not_explicit", "{text}");
+        assert_eq!(home.read("project/notes.txt"), NOTES);
+    }
+    server.close();
+    home.verify();
+}

@@ -223,6 +223,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         let is_modern =
             parts.headers.get(VERSION).is_some_and(|version| version.as_bytes() >= ProtocolVersion::V_2026_07_28.as_str().as_bytes());
         let head = message::head(&text, is_modern).map_err(|fault| rpc_error(&fault))?;
+        let text = head.instead.map_or(text, bytes::Bytes::from);
         if let Some(malformed) = head.malformed {
             parts.extensions.insert(malformed);
         }
