@@ -85,6 +85,9 @@ pub fn line_matcher(query: &str) -> Result<RegexMatcher, String> {
         return Err(format!("empty or longer than {LONGEST} bytes"));
     }
     RegexMatcherBuilder::new()
+        .multi_line(true)
+        // `$` holds before `\r\n` as well; lines end with `\n`, whatever stands before it.
+        .crlf(true)
         .line_terminator(Some(b'\n'))
         .size_limit(2 << 20)
         .dfa_size_limit(8 << 20)

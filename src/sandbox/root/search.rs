@@ -301,8 +301,11 @@ impl Sink for Lines<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        let at = self.matcher.find(found.bytes()).ok().flatten();
-        let text = shown(found.bytes(), at.map_or(0..0, |at| at.start()..at.end()));
+        let line = found.bytes();
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let at = self.matcher.find(line).ok().flatten();
+        let text = shown(line, at.map_or(0..0, |at| at.start()..at.end()));
         self.found.push(MatchedLine {
             number: found.line_number().unwrap_or_default(),
             text,

@@ -108,6 +108,13 @@ fn a_long_line_is_shown_around_its_match_with_marks_where_it_is_cut() {
     assert!(first.starts_with("needleé") && first.ends_with('…'), "{first}");
     let last = shown(format!("{}needle", fill(2000)), "needle$");
     assert!(last.starts_with('…') && last.ends_with("é, needle") && last.chars().count() >= 500, "{last}");
+    for end in ["", "\n", "\r\n"] {
+        for query in ["needle$", "e$", ", needle$", "(?i)NEEDLE$", "needle$|^zz", "^.*needle$"] {
+            let found = shown(format!("{}needle{end}", fill(2000)), query);
+            assert!(found.contains("é, needle") || query.starts_with('^'), "{query} {end:?}: {found}");
+        }
+    }
+    assert!(shown(format!("{}needle\n", fill(2000)), r"needle\z").contains("é, needle"));
     // A match that is longer than what is shown is shown from its beginning.
     let long = shown(format!("{}needle{}", fill(9), fill(2000)), "needle.*");
     assert!(long.starts_with("…needleé, ") && long.ends_with('…'), "{long}");
