@@ -60,7 +60,7 @@ impl Tool for SearchFiles {
     fn card(&self) -> Card {
         Card {
             title: "Search files",
-            description: "Searches files below a folder for lines that match a regex, or for names that match a glob. Skips what .gitignore names, \
+            description: "Searches a file, or all below a folder, for lines that match a regex, or for names that match a glob. Skips what .gitignore names, \
                           and binary files.",
             read_only: true,
             destructive: false,
@@ -129,6 +129,7 @@ fn answer(found: Found) -> Output {
         rows.push(row);
     }
     let mut note = match count {
+        0 if found.files == 1 => format!("nothing found in `{}`\n", name(&target)),
         0 => format!("nothing found in {} files below `{}`\n", found.files, name(&target)),
         _ => String::new(),
     };

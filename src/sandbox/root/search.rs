@@ -19,12 +19,12 @@ use super::look::Guard;
 use super::masks::{MaskedLines, MaskedReader};
 use super::pattern::{Pattern, line_matcher};
 use super::resolve::{open_file, step};
-use super::roots::Roots;
+use super::roots::{Root, Roots};
 use super::seen::Seen;
 use super::stop::Stop;
 use crate::gate::Permit;
 use crate::model::name::is_temporary;
-use crate::model::{Code, Failure, Kind, RelPath, SearchFiles, Target};
+use crate::model::{Code, Failure, Kind, Link, Opened, RelPath, SearchFiles, Target};
 use crate::policy::paths::Visible;
 
 /// One line, or one file where only names are searched.
@@ -76,7 +76,7 @@ pub struct Found {
 }
 
 impl Roots {
-    /// Searches below the folder the permit names. Skips what `.gitignore` files name, `.git`, binary files, links and files
+    /// Searches below the folder the permit names, or in the file. Below a folder it skips what `.gitignore` files name, `.git`, binary files, links and files
     /// with a second name. Where secrets are masked, the expression is compared with what is shown: a match tells nothing of a secret. Ends at `max_results`, at `max_answer` or near the end of its time, and says so.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Roots {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
         let root = self.find(&terms.session, &opened.target.root)?;
-        let (folder, top) = directory(&opened)?;
+        let start = Start::of(&opened)?;
         let invalid = |why| Failure::new(Code::ArgumentInvalid, why);
         let hides = terms.manifest.filters.hides_secrets();
         let lines = action.query.as_deref().map(line_matcher).transpose().map_err(invalid)?;
@@ -106,7 +106,7 @@ impl Roots {
                 .heap_limit(Some(LONGEST_LINE))
                 .build(),
             ignored: Ignored::default(),
-            top: top.clone(),
+            top: start.path().clone(),
             most: usize::try_from(action.max_results).unwrap_or(usize::MAX),
             // The text and the facts say the same twice.
             room: terms.max_answer.as_usize() / 2,
@@ -119,9 +119,14 @@ impl Roots {
                 masked: hides.then(Vec::new),
             },
         };
-        search.ignored.enter_above(root.resolver, root.folder.as_fd(), &top);
-        search
-            .folder(folder, &top, 0)
+        let walked = match start {
+            Start::Folder(folder, top) => {
+                search.ignored.enter_above(root.resolver, root.folder.as_fd(), &top);
+                search.folder(folder, &top, 0)
+            }
+            Start::File(path) => search.only(&root, &path),
+        };
+        walked
             .map_err(|end| match end {
                 End::Failure(failure) => Some(failure),
                 End::Errno(errno) => Some(fault(errno, &opened.target, "searched")),
@@ -132,6 +137,30 @@ impl Roots {
             })
             .or_else(|failure| failure.map_or(Ok(()), Err))?;
         Ok(search.found)
+    }
+}
+
+/// Where a search begins.
+enum Start<'a> {
+    /// A folder, open, and its path below the root.
+    Folder(&'a OwnedFd, RelPath),
+    /// The path of the only file that is searched.
+    File(RelPath),
+}
+
+impl<'a> Start<'a> {
+    fn of(opened: &'a Opened) -> Result<Self, Failure> {
+        match (opened.fact.kind, &opened.fact.link) {
+            (Kind::File, Link::Leads(path)) => Ok(Self::File(path.clone())),
+            (Kind::File, _) => Ok(Self::File(opened.target.path.clone())),
+            _ => directory(opened).map(|(folder, path)| Self::Folder(folder, path)),
+        }
+    }
+
+    fn path(&self) -> &RelPath {
+        match self {
+            Self::Folder(_, path) | Self::File(path) => path,
+        }
     }
 }
 
@@ -199,6 +228,19 @@ impl Search<'_> {
             self.ignored.leave();
         }
         Ok(())
+    }
+
+    /// Searches the one file that was named. Ignore files and globs choose among many, and have no word on it.
+    fn only(&mut self, root: &Root, path: &RelPath) -> Result<(), End> {
+        if (self.judge)(path, false) != Visible::Yes {
+            self.found.left_out += 1;
+            return Ok(());
+        }
+        let (Some(folder), Some(name)) = (path.ancestors().nth(path.segments().len().saturating_sub(1)), path.segments().last()) else {
+            return Ok(());
+        };
+        let folder = root.resolver.open(root.folder.as_fd(), &folder).map_err(End::Errno)?;
+        self.file(&folder, std::ffi::OsStr::new(name), path)
     }
 
     fn wants(&self, path: &RelPath) -> bool {

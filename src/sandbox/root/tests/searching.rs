@@ -200,3 +200,28 @@ fn facts_of_a_path_are_told_without_its_content() {
     assert_eq!(info("work").unwrap().kind, Kind::Directory);
     assert_eq!(code(info("work/none")), Code::NotFound);
 }
+
+#[test]
+fn one_file_is_searched_by_its_name_as_strictly_as_it_is_found_below_a_folder() {
+    let house = House::new();
+    house.put("work/.gitignore", "*.log\n");
+    house.put("work/logs/a.log", "one\nneedle\nthree\nneedle again\n");
+    house.put("work/logs/b.log", "needle\n");
+    let one = |path: &str, query, judge: Judge<'_>| try_search(&house, path, query, None, 100, 1, judge).unwrap();
+    let found = one("work/logs/a.log", Some("needle$"), &all_visible);
+    assert_eq!((hits(&found), found.files, found.left_out), (vec!["logs/a.log:2:needle".to_owned()], 1, 0));
+    assert_eq!(found.matches[0].line.as_ref().map(|line| line.before.clone()), Some(vec!["one".to_owned()]));
+    assert_eq!(one("work/logs/a.log", None, &all_visible).matches.len(), 1);
+    // What may not be seen, has a second name or is no regular file stays closed.
+    for hidden in [Visible::No, Visible::OnTheWay] {
+        let found = one("work/logs/a.log", Some("needle"), &|path, is_folder| {
+            if is_folder || path.segments().len() < 2 { Visible::Yes } else { hidden }
+        });
+        assert_eq!((found.matches.len(), found.left_out), (0, 1));
+    }
+    std::fs::hard_link(house.path("work/logs/b.log"), house.path("work/logs/c.log")).unwrap();
+    let found = one("work/logs/c.log", Some("needle"), &all_visible);
+    assert_eq!((found.matches.len(), found.left_out), (0, 1));
+    let absent = try_search(&house, "work/logs/none", Some("needle"), None, 9, 0, &all_visible);
+    assert_eq!(code(absent), Code::NotFound);
+}
