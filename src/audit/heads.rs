@@ -189,3 +189,7 @@ fn text(file: std::fs::File) -> std::io::Result<String> {
 
 /// The file of the keys.
 pub(crate) const KEYS: &str = "audit.keys";
+
+/// Of a file with records and without a head. Nothing that the file says of its version is signed, so which of the two it was cannot be told.
+pub(crate) const GONE: &str = "it has no signed head: the head was taken away, or an older version, which signed the first one after ten seconds, \
+    died before that; the two cannot be told apart";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{Read, Seek as _, SeekFrom};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -54,7 +54,9 @@ pub(crate) fn all(folder: &Folder, keys: &LazyKeys, clock: &Clock) -> Result<Fou
             Err(fault) => return Err(fault),
         }
     }
-    let newest = names.iter().rev().find_map(|name| name.strip_suffix(".jsonl"));
+    // One in which no record was written is thrown away above.
+    let mut ids = names.iter().rev().filter_map(|name| name.strip_suffix(".jsonl"));
+    let newest = ids.find(|id| folder.exists(Place::Audit, &segment::name(id)));
     living.extend(newest);
     let links = living.into_iter().filter_map(|id| {
         let (last, time) = last_record(&folder.read(Place::Audit, &segment::name(id)).ok()?)?;
@@ -102,11 +104,18 @@ fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Fo
     });
     let keys = heads::lazy(keys, folder)?;
     let size = reader.metadata().map_or(0, |data| data.len());
-    if size == 0 {
-        segment::discard(folder, id);
-        return Ok(Outcome::Gone);
-    }
-    let fault = match Head::read(folder, id, Some(&keys.public())) {
+    let is_broken = is_broken(&mut reader, scanned.good, scanned.rest);
+    let head = Head::read(folder, id, Some(&keys.public()));
+    let is_unwritten = scanned.records == 0 && matches!(scanned.rest, Rest::Nothing | Rest::Part | Rest::Wrong(_)) && !is_broken;
+    let fault = match head {
+        // A file ends only after the first record of the next is on disk, so that record was taken away.
+        Ok(_) if is_unwritten && follows_an_ended(folder, id) => Some("its first record is gone: the file before it was ended after that"),
+        // Its process died before the first record.
+        Ok(head) if is_unwritten && is_to_go(head.as_ref(), id, size) => {
+            keep_torn(folder, id, &disk, &mut reader, 0)?;
+            segment::discard(folder, id);
+            return Ok(Outcome::Gone);
+        }
         // A head may be ahead by the record whose line end is missing.
         Ok(Some(head))
             if head.names_a_record() && head.seq > scanned.last.seq.saturating_add(u64::from(matches!(scanned.rest, Rest::Unended(_)))) =>
@@ -114,9 +123,9 @@ fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Fo
             Some("it ends before its signed head")
         }
         // A head is signed before the first record. To sign the file now would vouch for whatever was done to it.
-        Ok(None) => Some("it has no signed head"),
+        Ok(None) => Some(heads::GONE),
         Err(why) => Some(why),
-        _ if is_broken(&mut reader, scanned.good, scanned.rest) => Some("a record in its middle is not what its hash says"),
+        _ if is_broken => Some("a record in its middle is not what its hash says"),
         _ => None,
     };
     if let Some(why) = fault {
@@ -126,11 +135,17 @@ fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Fo
         return Ok(Outcome::Recovered);
     }
     let mut chain = mend(folder, id, disk, &mut reader, &scanned.rest, scanned.last, scanned.good)?;
-    let ended = segment::is_end(event.as_deref()) && (event.as_deref() != Some(Event::LogRotated.as_str()) || has_next(folder, id));
+    let next = segment::next(id);
+    let has_next = next.as_deref().is_some_and(|next| holds_a_record(folder, next));
+    let ended = segment::is_end(event.as_deref()) && (event.as_deref() != Some(Event::LogRotated.as_str()) || has_next);
     if !ended {
         let dropped = folder.length(Place::Audit, &segment::torn(id));
         // It names its file, for it is the first record where even that was torn.
-        let extra = json!({"file": id, "dropped_bytes": dropped, "unknown": under_way.len()});
+        let mut extra = json!({"file": id, "dropped_bytes": dropped, "unknown": under_way.len()});
+        // Its process died while it went on in a next file, which holds a part of its first record.
+        if let Some(next) = next.filter(|next| !has_next && folder.length(Place::Audit, &segment::name(next)) > 0) {
+            extra["dropped_next"] = json!({"file": next, "bytes": folder.length(Place::Audit, &segment::name(&next))});
+        }
         chain.note(clock(), &Record { extra: extra.as_object().cloned().unwrap_or_default(), ..Record::new(Event::LogRecovered) })?;
         for body in under_way.unknown() {
             chain.put(clock(), &body)?;
@@ -158,7 +173,11 @@ fn is_broken(file: &mut File, good: u64, rest: Rest) -> bool {
     if !matches!(rest, Rest::Wrong(_)) || file.seek(SeekFrom::Start(good)).is_err() {
         return rest == Rest::Unreadable;
     }
-    let mut lines = Lines::new(file);
+    has_record(&mut Lines::new(file))
+}
+
+/// Whether one of the lines is a whole record.
+fn has_record<R: Read>(lines: &mut Lines<R>) -> bool {
     while let Ok(Some(line)) = lines.next() {
         // A loss of power leaves holes where pages had not reached the disk, even before others that had. No record holds a zero byte.
         if line.bytes.contains(&0) {
@@ -181,32 +200,59 @@ fn mend(folder: &Folder, id: &str, disk: Disk, reader: &mut File, rest: &Rest, l
             (*receipt, reader.metadata().map_or(good, |data| data.len()))
         }
         Rest::Part | Rest::Wrong(_) => {
-            let mut tail = Vec::new();
-            let read = reader.seek(SeekFrom::Start(good)).and_then(|_| reader.take(LONGEST_TAIL).read_to_end(&mut tail));
-            read.map_err(|_| write(Errno::IO))?;
-            folder.replace(Place::Audit, &segment::torn(id), &tail, Sync::Durable)?;
-            disk.truncate(good).map_err(write)?;
+            keep_torn(folder, id, &disk, reader, good)?;
             (last, good)
         }
     };
     Ok(Chain::new(id.to_owned(), Arc::new(disk), last, size))
 }
 
-fn has_next(folder: &Folder, id: &str) -> bool {
-    let next = segment::split(id).map(|(_, number)| segment::name(&segment::id_of(id, number.saturating_add(1))));
-    next.is_some_and(|next| folder.length(Place::Audit, &next) > 0)
+/// Cuts a file to its first `good` bytes; the rest, if there is any, is kept beside it first.
+fn keep_torn(folder: &Folder, id: &str, disk: &Disk, reader: &mut File, good: u64) -> Result<(), Fault> {
+    let write = |source| Fault::Write { source };
+    let mut tail = Vec::new();
+    let read = reader.seek(SeekFrom::Start(good)).and_then(|_| reader.take(LONGEST_TAIL).read_to_end(&mut tail));
+    read.map_err(|_| write(Errno::IO))?;
+    if tail.is_empty() {
+        return Ok(());
+    }
+    folder.replace(Place::Audit, &segment::torn(id), &tail, Sync::Durable)?;
+    disk.truncate(good).map_err(write)
 }
 
-/// The last whole record of a file, read from its end.
-pub(crate) fn last_record(mut file: &File) -> Option<(Receipt, Option<Timestamp>)> {
+/// Whether a file without a record is thrown away: its head, which is signed before the first record, names none. A later file of a chain goes with the part
+/// of a record that it holds, for the file before it is ended instead; the first one is kept, and begins with the record of its recovery.
+fn is_to_go(head: Option<&Head>, id: &str, size: u64) -> bool {
+    let is_later = segment::split(id).is_some_and(|(_, number)| number > 1);
+    head.map_or(size == 0, |head| !head.names_a_record() && (size == 0 || is_later))
+}
+
+/// Whether the file before this one has ended by going on in this one, and been given up.
+fn follows_an_ended(folder: &Folder, id: &str) -> bool {
+    let Some(before) = segment::before(id).filter(|before| !folder.exists(Place::Audit, &segment::marker(before))) else { return false };
+    let file = folder.read(Place::Audit, &segment::name(&before)).ok();
+    file.and_then(|file| last(&file, |sealed| sealed.event() == Some(Event::LogRotated.as_str()))).unwrap_or(false)
+}
+
+/// Whether a file holds a whole record, be it without its line end.
+fn holds_a_record(folder: &Folder, id: &str) -> bool {
+    folder.read(Place::Audit, &segment::name(id)).is_ok_and(|file| has_record(&mut Lines::new(file)))
+}
+
+/// The last whole record of a file, and its time.
+pub(crate) fn last_record(file: &File) -> Option<(Receipt, Option<Timestamp>)> {
+    last(file, |sealed| (Receipt::new(sealed.seq, sealed.hash), sealed.time()))
+}
+
+/// What is made of the last whole record of a file, read from its end.
+fn last<T>(mut file: &File, read: impl FnOnce(&Sealed<'_>) -> T) -> Option<T> {
     let size = file.metadata().ok()?.len();
     let mut tail = Vec::new();
     file.seek(SeekFrom::Start(size.saturating_sub(LONGEST_TAIL))).ok()?;
     file.take(LONGEST_TAIL).read_to_end(&mut tail).ok()?;
     let whole = tail.iter().rposition(|byte| *byte == b'\n').and_then(|end| tail.get(..end))?;
     let line = whole.rsplit(|byte| *byte == b'\n').next()?;
-    let sealed = Sealed::read(line).ok()?;
-    Some((Receipt::new(sealed.seq, sealed.hash), sealed.time()))
+    Sealed::read(line).ok().map(|sealed| read(&sealed))
 }
 
 /// More than the longest line, and all that is kept of a torn end.

@@ -42,6 +42,9 @@ pub(crate) fn expire(shared: &Shared) -> Result<(), Fault> {
     for id in old {
         shared.folder.remove(Place::Audit, &segment::name(&id))?;
         shared.folder.remove(Place::Audit, &segment::torn(&id))?;
+        // The part of a first record with which the next file was thrown away.
+        let next = segment::next(&id).filter(|next| !shared.folder.exists(Place::Audit, &segment::name(next)));
+        next.map_or(Ok(()), |next| shared.folder.remove(Place::Audit, &segment::torn(&next)))?;
         shared.folder.remove(Place::Heads, &heads::name(&id))?;
     }
     Ok(())

@@ -85,6 +85,16 @@ pub(crate) fn split(id: &str) -> Option<(&str, u32)> {
     Some((chain, number.parse().ok()?))
 }
 
+/// The file in which a chain goes on after this one.
+pub(crate) fn next(id: &str) -> Option<String> {
+    split(id).map(|(_, number)| id_of(id, number.saturating_add(1)))
+}
+
+/// The file of a chain before this one; `None` for its first.
+pub(crate) fn before(id: &str) -> Option<String> {
+    split(id).filter(|(_, number)| *number > 1).map(|(_, number)| id_of(id, number.saturating_sub(1)))
+}
+
 /// The chain a file belongs to.
 pub(crate) fn chain_of(id: &str) -> &str {
     split(id).map_or(id, |(chain, _)| chain)

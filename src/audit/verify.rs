@@ -230,7 +230,7 @@ impl<'a> Check<'a> {
         } else if let Some(why) = head_fault {
             broken(next, why)
         } else if scanned.records > 0 && !self.has_head(id) {
-            broken(report.first_seq.unwrap_or(1), "its signed head is gone: one is signed before the first record")
+            broken(report.first_seq.unwrap_or(1), heads::GONE)
         } else if cut() {
             broken(next, "the file ends before a record that its signed head or another chain names")
         } else if scanned.records == 0 && !live {
@@ -239,7 +239,8 @@ impl<'a> Check<'a> {
             broken(next, why)
         } else if (!live || (is_end && !locked)) && !self.is_signed_off(id, scanned.last) {
             // Its process signs the last record before it gives the file up. A mark of life without a process is no excuse.
-            broken(report.signed_seq.map_or(1, |seq| seq.saturating_add(1)).max(report.first_seq.unwrap_or(1)), UNSIGNED)
+            let first = report.signed_seq.map_or(1, |seq| seq.saturating_add(1)).max(report.first_seq.unwrap_or(1));
+            broken(first, if live { UNSIGNED_YET } else { UNSIGNED })
         } else {
             None
         };
@@ -266,8 +267,8 @@ impl<'a> Check<'a> {
 
     fn unended(&self, id: &str, live: bool, event: Option<&str>) -> Option<&'static str> {
         if event == Some(Event::LogRotated.as_str()) {
-            let next = segment::split(id).map(|(_, number)| segment::name(&segment::id_of(id, number.saturating_add(1))));
-            let there = live || next.is_some_and(|next| self.folder.exists(Place::Audit, &next));
+            // It is given up after the first record of the next one.
+            let there = live || segment::next(id).is_some_and(|next| self.folder.length(Place::Audit, &segment::name(&next)) > 0);
             return (!there).then_some("the file that continues this one is missing");
         }
         let ended = live || event == Some(Event::LogClosed.as_str());
@@ -284,8 +285,8 @@ impl<'a> Check<'a> {
             }
         }
         for (id, (first, follows)) in self.orphans {
-            let before = segment::split(&id).map(|(_, number)| segment::id_of(&id, number.saturating_sub(1)));
-            let explained = before.and_then(|before| self.expired.get(&before)).is_some_and(|hash| hash.as_bytes() == follows);
+            let explained =
+                segment::before(&id).and_then(|before| self.expired.get(&before)).is_some_and(|hash| hash.as_bytes() == follows);
             let name = segment::name(&id);
             if let Some(file) = files.iter_mut().find(|file| file.name == name && file.broken.is_none() && !explained) {
                 file.broken = broken(first, "the file before this one is missing");
@@ -295,6 +296,8 @@ impl<'a> Check<'a> {
 }
 
 const UNSIGNED: &str = "the file has ended, and no signed head vouches for its last record";
+const UNSIGNED_YET: &str =
+    "its process died, or had no room on the disk, before it signed the last record; the next start puts it in order";
 
 /// What is wrong with what follows the last whole record, if anything. `locked`: the process that writes the file lives.
 fn wrong(rest: Rest, locked: bool, live: bool) -> Option<&'static str> {

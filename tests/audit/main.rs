@@ -4,5 +4,6 @@
 mod crash;
 mod folder;
 mod form;
+mod rotation;
 mod support;
 mod tamper;
