@@ -80,6 +80,21 @@ mod tests {
         "\"auth\":\"",
         "aaa1Q~",
         "https://a@",
+        "---- BEGIN SSH2 PRIVATE KEY ----\n",
+        "Private-Lines: 9\n",
+        "mysql -p",
+        "mysql ",
+        "sshpass -p a",
+        "jdbc:oracle:thin:a",
+        "sqlplus a/",
+        "Signature=aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3&",
+        "?Signature=",
+        "name,password\n",
+        "password,",
+        "password,\"",
+        "a,password\n\"b\n",
+        "\\u0041",
+        "\\\\u0022password\\\\u0022:",
     ];
 
     #[test]

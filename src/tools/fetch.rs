@@ -123,7 +123,10 @@ impl Tool for Fetch {
             let began = Instant::now();
             let page = sandbox.fetch(permit, &stage.cancel).await?;
             let mut output = match save {
-                Some(save) if page.status < 400 => page::saved(&page, &heavy(true, || sandbox.roots.write(save.of(page.body.clone())))?),
+                Some(save) if page.status < 400 => heavy(true, || {
+                    let written = sandbox.roots.write(save.of(page.body.clone()))?;
+                    Ok::<_, Failure>(page::saved(&page, &written, terms.manifest.filters.hides_secrets()))
+                })?,
                 _ => page::shown(sandbox, &action, &page, &terms, terms.timeout.saturating_sub(began.elapsed())).await?,
             };
             output.bytes_sent = page.bytes_sent;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::answer::heavy;
-use crate::filter::masked::{secrets_in, with_masks};
+use crate::filter::masked::{secrets_in, secrets_in_any_encoding, with_masks};
 use crate::filter::reader::{self, Article, Kind, Mode};
 use crate::gate::Terms;
 use crate::model::{Block, Bytes, Code, Failure, Fetch, Format, Links, Origin, Output};
@@ -17,12 +17,15 @@ use crate::sandbox::egress::Page;
 use crate::sandbox::reading::{Job, Source};
 use crate::sandbox::root::Written;
 
-/// The answer of a fetch whose body went into a file.
-pub(super) fn saved(page: &Page, written: &Written) -> Output {
-    let text = format!("`{}` holds the {} bytes of {}", written.target, written.size, page.final_url.origin());
+/// The answer of a fetch whose body went into a file. `hides`: the manifest masks secrets; the digest of a content that is known but for a short
+/// secret would tell the secret.
+pub(super) fn saved(page: &Page, written: &Written, hides: bool) -> Output {
+    let names = if hides { secrets_in_any_encoding(&page.body) } else { Vec::new() };
+    let masked = if names.is_empty() { "" } else { ", with secrets that are masked where it is read" };
+    let text = format!("`{}` holds the {} bytes of {}{masked}", written.target, written.size, page.final_url.origin());
     let mut facts = facts(page);
     facts.insert("saved_to".to_owned(), written.target.to_string().into());
-    if let Some(sha256) = &written.sha256 {
+    if let Some(sha256) = written.sha256.as_ref().filter(|_| names.is_empty()) {
         facts.insert("sha256".to_owned(), sha256.clone().into());
     }
     Output { bytes_written: written.size, ..with_facts(Output::text(text), facts) }
@@ -236,7 +239,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::model::HttpUrl;
+    use crate::model::{HttpUrl, Identity, RelPath, Target};
 
     fn page(content_type: &str, body: &[u8]) -> Page {
         Page {
@@ -274,6 +277,27 @@ mod tests {
 
     fn code(shown: Result<Output, Failure>) -> Option<Code> {
         shown.err().map(|failure| failure.0.code)
+    }
+
+    #[test]
+    fn of_a_saved_body_that_holds_a_secret_no_digest_is_told() {
+        let target = Target { root: "work".to_owned(), path: RelPath::parse("a").unwrap() };
+        let written = |page: &Page| Written {
+            target: target.clone(),
+            created: true,
+            size: page.body.len() as u64,
+            sha256: Some("ab".repeat(32)),
+            identity: Identity { device: 1, inode: 1, mtime_ns: 1, ctime_ns: 1 },
+        };
+        let told = |page: &Page, hides: bool| {
+            let output = saved(page, &written(page), hides);
+            serde_json::to_string(&output.meta).unwrap().contains("abab")
+        };
+        let plain = page("text/plain", b"nothing of worth");
+        let secret = page("text/plain", b"id AKIAQ7ZT3N5WXK2VPLMR");
+        let wide: Vec<u8> = secret.body.iter().flat_map(|byte| [*byte, 0]).collect();
+        assert!(told(&plain, true) && !told(&secret, true) && !told(&page("text/plain", &wide), true));
+        assert!(told(&secret, false), "where the manifest masks nothing");
     }
 
     #[test]

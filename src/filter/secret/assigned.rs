@@ -7,7 +7,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
 use super::named_key::{is_drawn, names_a_credential, names_a_service};
 use super::strength::{classes, entropy, is_program_text, is_stand_in};
-use super::{found, head, scheme_of};
+use super::{command, found, head, scheme_of, signed_url};
 use crate::filter::finding::Finding;
 
 /// What a name promises about its value.
@@ -25,8 +25,14 @@ enum Promise {
     Url,
     /// `user:password` after `-u`.
     User,
-    /// The signature of a signed address.
+    /// The signature of an address of Azure's.
     Signature,
+    /// The signature of another signed address.
+    OtherSignature,
+    /// A program that takes a password in `-p`.
+    Option,
+    /// What comes before `user/password@host`.
+    Slashed,
 }
 
 /// Names, as they end; matched without regard to ASCII case.
@@ -89,6 +95,12 @@ const NAMES: &[(&str, Promise)] = &[
     ("令牌", Promise::Key),
     ("key", Promise::NamedKey),
     ("sig", Promise::Signature),
+    ("signature", Promise::OtherSignature),
+    ("mysql", Promise::Option),
+    ("mariadb", Promise::Option),
+    ("sshpass", Promise::Option),
+    ("jdbc:oracle:", Promise::Slashed),
+    ("sqlplus ", Promise::Slashed),
     (" -u ", Promise::User),
     ("--user ", Promise::User),
     ("basic ", Promise::Header),
@@ -132,7 +144,10 @@ pub(super) fn finding(text: &str, number: usize, start: usize, end: usize, reach
         Promise::Url => userinfo(text, start, end),
         Promise::Header => header(text, start, end),
         Promise::User => user(text, end),
-        Promise::Signature => signature(text, start, end),
+        Promise::Signature => signed_url::azure(text, start, end),
+        Promise::OtherSignature => signed_url::other(text, start, end),
+        Promise::Option => command::option(text, start, end),
+        Promise::Slashed => command::slashed(text, start, end),
         Promise::Password | Promise::Key | Promise::NamedKey => assignment(text, start, end, *promise, reach),
     }
 }
@@ -181,20 +196,6 @@ fn user(text: &str, end: usize) -> Option<Finding> {
         && entropy(first) >= 2.3;
     let at = from + name.len() + 1;
     fits.then(|| found("credential", at, to, 0.8))
-}
-
-/// `sig=…` of an address that is signed with an account's key: 32 bytes in base64, percent-encoded, beside its other parameters.
-fn signature(text: &str, start: usize, end: usize) -> Option<Finding> {
-    let before = start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
-    let rest = text.get(end..)?.strip_prefix('=')?;
-    let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'%' | b'+' | b'/' | b'=')).count();
-    crate::filter::work::read(length);
-    let value = rest.get(..length)?;
-    let fits = before.is_none_or(|byte| matches!(byte, b'&' | b'?' | b' ' | b';' | b'"'))
-        && length >= 44
-        && (value.ends_with("%3D") || value.ends_with("%3d") || value.ends_with('='))
-        && entropy(head(value)) >= 4.0;
-    fits.then(|| found("azure-sas", end + 1, end + 1 + length, 0.85))
 }
 
 /// `Authorization: Basic …` and `Bearer …`.

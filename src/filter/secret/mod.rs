@@ -1,9 +1,14 @@
 //! Credentials: keys that name themselves, keys that their surroundings name, private keys, signed tokens.
 
+mod armour;
 mod assigned;
+mod command;
+mod escaped;
 mod files;
 mod named_key;
+mod signed_url;
 mod strength;
+mod table;
 mod tokens;
 
 use std::sync::LazyLock;
@@ -13,30 +18,48 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::finding::{Finding, Kind};
+pub(super) use armour::RULE;
 pub use files::REACH;
 use strength::{classes, entropy, is_stand_in};
+pub(super) use table::{HEADER, Table};
 use tokens::{Alphabet, TOKENS};
 
 /// Keywords after the ones of [`TOKENS`].
-const PRIVATE_KEY: &str = "-----BEGIN ";
 const SIGNED: &str = "eyJ";
 const BOT: &str = ":AA";
 
 /// One pass for everything that a secret may begin with. Names stand in any case; what must stand in its own is compared after the hit.
 /// A DFA: it is built once, and reads a byte with one step whatever it has seen.
 static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let starts = TOKENS.iter().map(|token| token.start).chain([PRIVATE_KEY, SIGNED, BOT]).chain(files::starts()).chain(assigned::names());
+    let starts =
+        TOKENS.iter().map(|token| token.start).chain(armour::STARTS).chain([SIGNED, BOT]).chain(files::starts()).chain(assigned::names());
     AhoCorasick::builder().match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA)).ascii_case_insensitive(true).build(starts).ok()
 });
 
-/// Finds credentials.
+/// Finds credentials, also where their characters are written as escapes.
 pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
+    written(text, out);
+    if let Some(plain) = escaped::Plain::of(text) {
+        let mut inside = Vec::new();
+        written(&plain.text, &mut inside);
+        out.extend(inside.into_iter().map(|finding| {
+            let (start, end) = plain.source(finding.start, finding.end);
+            Finding { start, end, ..finding }
+        }));
+    }
+}
+
+/// Finds credentials as they stand in a text.
+fn written(text: &str, out: &mut Vec<Finding>) {
     let Some(automaton) = AUTOMATON.as_ref() else { return };
     let mut read_to = 0;
     let mut reach = assigned::Reach::default();
     let mut runs = Runs::default();
+    let mut tables = table::Tables::default();
     let mut objects = Vec::new();
-    let (files_from, names_from) = (TOKENS.len() + 3, TOKENS.len() + 3 + files::starts().count());
+    let armours_to = TOKENS.len() + armour::STARTS.len();
+    let files_from = armours_to + 2;
+    let names_from = files_from + files::starts().count();
     for hit in automaton.find_overlapping_iter(text) {
         let number = hit.pattern().as_usize();
         let exactly = |start: &str| text.get(hit.range()) == Some(start);
@@ -45,6 +68,7 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
             continue;
         }
         if let Some(name) = number.checked_sub(names_from) {
+            tables.findings(text, hit.start(), hit.end(), out);
             if reach.takes(hit.start()) {
                 out.extend(assigned::finding(text, name, hit.start(), hit.end(), &mut reach));
             }
@@ -53,8 +77,8 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
         let finding = match TOKENS.get(number) {
             Some(token) if !exactly(token.start) || hit.start() < read_to => None,
             Some(token) => self_named(text, token, hit.start(), hit.end(), &mut runs),
-            None if number == TOKENS.len() && exactly(PRIVATE_KEY) => {
-                private_key(text, hit.start()).filter(|finding| finding.start >= read_to)
+            None if number < armours_to && armour::STARTS.iter().any(|start| exactly(start)) => {
+                armour::private_key(text, number - TOKENS.len(), hit.start()).filter(|finding| finding.start >= read_to)
             }
             None if exactly(SIGNED) => signed(text, hit.start()),
             None if exactly(BOT) => bot(text, hit.start()),
@@ -155,6 +179,11 @@ fn fits_form(token: &tokens::Token, body: &str) -> bool {
     let (begins, least): (fn(&[usize]) -> bool, usize) = match token.name {
         "discord-bot" => (|lengths| matches!(lengths, [21..=26, 6]), 27),
         "airtable" => (|lengths| matches!(lengths, [14]), 64),
+        // After the number of the interface.
+        "discord-webhook" if token.start.ends_with("/v") => {
+            let rest = body.trim_start_matches(|c: char| c.is_ascii_digit());
+            return rest.len() < body.len() && rest.starts_with("/webhooks/");
+        }
         _ => return true,
     };
     let parts = if token.name == "airtable" { 1 } else { 2 };
@@ -183,48 +212,6 @@ fn scheme_of(text: &str, at: usize) -> Option<usize> {
         .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
         .count();
     (length > 0).then(|| at - length)
-}
-
-/// A private key in PEM armour, to its end line or, where that is cut off, to the last line of its body.
-fn private_key(text: &str, start: usize) -> Option<Finding> {
-    let rest = text.get(start..)?;
-    let head = rest.get(..super::finding::floor(rest, 80))?;
-    let label = head.strip_prefix(PRIVATE_KEY)?.split("-----").next()?;
-    if !label.contains("PRIVATE KEY") {
-        return None;
-    }
-    let body_at = PRIVATE_KEY.len() + label.len() + 5;
-    let body = rest.get(body_at..)?;
-    // The next frame of any kind ends this one: many beginnings without an end are each read to the next one alone.
-    let frame = body.find("-----").unwrap_or(body.len());
-    super::work::read(frame);
-    let end = match body.get(frame..).and_then(|rest| rest.strip_prefix("-----END ")) {
-        // The label of an end line is as short as that of a beginning.
-        Some(tail) => {
-            let label = tail.get(..super::finding::floor(tail, 80)).and_then(|tail| tail.find("-----"));
-            body_at + frame + 9 + label.map_or(0, |label| label + 5)
-        }
-        None => body_at + armour(body.get(..frame).unwrap_or_default()),
-    };
-    // Documents show the frame with nothing, or with words, inside; a key begins soon.
-    let inside = body.get(..super::finding::floor(body, end.saturating_sub(body_at).min(240))).unwrap_or_default();
-    let material = inside.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '=')).map(str::len).max().unwrap_or(0);
-    (material >= 24).then(|| found("pem", start, start + end, 0.99))
-}
-
-/// The length of a body in armour whose end is missing: some headers (RFC 1421, RFC 9580), then base64, also with written line ends.
-fn armour(body: &str) -> usize {
-    const HEADERS: usize = 8;
-    let mut at = 0;
-    for line in body.split_inclusive('\n').take(HEADERS) {
-        let named = line.split_once(": ").is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'));
-        if !named && !line.trim().is_empty() {
-            break;
-        }
-        at += line.len();
-    }
-    let run = body.get(at..).unwrap_or_default().bytes();
-    at + run.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r' | b'\\' | b' ')).count()
 }
 
 /// A JSON Web Token: header, payload, signature, in base64url.
@@ -292,6 +279,11 @@ pub(super) mod tests {
                 "webhook.office.com/webhookb2/7f3c27e4-a1d8-4f60-b7e5-2c9a13d4f8e6@1a2b3c4d/IncomingWebhook/9f3c27e4a1d8f60b",
             ),
             (
+                "https://ptb.discord.com/api/v10/webhooks/1143226718830112345/q7WxTnc2V8bRy4HsJ5mmKq2Zt9fD6bTnWk8dQ2vYx5Zc1Lp4Gm7Hs3Jr6Pa9Ew2Iu5Oy8Tb1N",
+                "discord-webhook",
+                "discord.com/api/v10/webhooks/1143226718830112345/q7WxTnc2V8bRy4HsJ5mmKq2Zt9fD6bTnWk8dQ2vYx5Zc1Lp4Gm7Hs3Jr6Pa9Ew2Iu5Oy8Tb1N",
+            ),
+            (
                 "fm1r_lJPECAAAAAAAAkrVxBC7q2WxTnc2V8bRy4HsJ5mm+q7WxTnc2V8bRy4HsJ5mmlJ==",
                 "fly",
                 "fm1r_lJPECAAAAAAAAkrVxBC7q2WxTnc2V8bRy4HsJ5mm+q7WxTnc2V8bRy4HsJ5mmlJ==",
@@ -357,6 +349,7 @@ pub(super) mod tests {
                         format!("{}.{}.{}", drawn(token.alphabet, 24), drawn(token.alphabet, 6), drawn(token.alphabet, length))
                     }
                     "airtable" => format!("{}.{}", drawn(token.alphabet, 14), drawn(token.alphabet, length)),
+                    "discord-webhook" if token.start.ends_with("/v") => format!("10/webhooks/1/{}", drawn(token.alphabet, length)),
                     _ => drawn(token.alphabet, length.max(token.least)),
                 };
                 let key = format!("{}{body}", token.start);
@@ -445,6 +438,8 @@ pub(super) mod tests {
             "?key=user_profile_v2_settings_2024",
             "columns = (\"password\", \"address1\")",
             "Use --password to give it.",
+            "https://discord.com/api/v10/channels/1143226718830112345/messages/1143226718830112399/reactions/q7WxTnc2V8bRy4HsJ5mm/a1",
+            "POST https://discord.com/api/v10/webhooks/{webhook.id}/{webhook.token}",
             "<password>changeme</password>",
         ] {
             assert_eq!(found_in(text), [], "{text}");

@@ -117,6 +117,8 @@ pub(super) const TOKENS: &[Token] = &[
     token("teams-webhook", "outlook.office365.com/webhook/", Hook, 60),
     token("discord-webhook", "discord.com/api/webhooks/", Path, 60),
     token("discord-webhook", "discordapp.com/api/webhooks/", Path, 60),
+    token("discord-webhook", "discord.com/api/v", Path, 66),
+    token("discord-webhook", "discordapp.com/api/v", Path, 66),
     token("stripe", "sk_live_", Alnum, 16),
     token("stripe", "sk_test_", Alnum, 16),
     token("stripe", "rk_live_", Alnum, 16),

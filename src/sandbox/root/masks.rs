@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::content::line_ends;
 use super::seen::Version;
-use crate::filter::masked::{REACH, Secret, secrets_in, secrets_in_any_encoding, with_masks, within};
+use crate::filter::masked::{Before, REACH, Secret, secrets_in, secrets_in_any_encoding, with_masks, within};
 use crate::model::{Code, Failure, Target};
 
 /// What was looked through and holds no secret.
@@ -103,6 +103,8 @@ pub(super) struct MaskedReader<R> {
     /// Bytes as they were read; the first `passed` were handed out and are kept as the beginning of what follows.
     raw: Vec<u8>,
     passed: usize,
+    /// What the beginning tells of the pieces after the first.
+    before: Option<Before>,
     /// Masked bytes to hand out, from `at` on.
     ready: Vec<u8>,
     at: usize,
@@ -130,6 +132,7 @@ impl<R: Read> MaskedReader<R> {
             inner,
             raw: Vec::new(),
             passed: 0,
+            before: None,
             ready: Vec::new(),
             at: 0,
             ended: false,
@@ -164,7 +167,11 @@ impl<R: Read> MaskedReader<R> {
             return Ok(false);
         }
         self.fill(self.passed + self.piece + self.reach)?;
-        let secrets = secrets_in(&self.raw);
+        let secrets = match &self.before {
+            None => secrets_in(&self.raw),
+            Some(before) => before.secrets_in(&self.raw),
+        };
+        let before = self.before.take().unwrap_or_else(|| Before::of(&self.raw));
         let mut cut = if self.ended { self.raw.len() } else { self.raw.len() - self.reach };
         // A piece ends before a secret, not within it.
         if let Some(secret) = secrets.iter().find(|secret| secret.at.start > self.passed && secret.at.start < cut && cut < secret.at.end) {
@@ -190,6 +197,7 @@ impl<R: Read> MaskedReader<R> {
         self.raw.drain(head.end..kept);
         self.raw.drain(..head.start);
         self.passed = cut - kept + head.len();
+        self.before = Some(before);
         Ok(!self.ready.is_empty())
     }
 

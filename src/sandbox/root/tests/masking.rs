@@ -299,6 +299,60 @@ fn no_answer_shows_a_part_of_a_secret_however_long_it_is() {
 }
 
 #[test]
+fn a_part_of_a_file_is_masked_by_what_stands_far_before_it() {
+    const FAR: usize = crate::filter::masked::REACH;
+    let mut house = House::new();
+    house.terms.max_file_size = Bytes(32 << 20);
+    let lines: Vec<String> = run(3 * FAR).as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect();
+    let rows: Vec<String> = (0..FAR / 16).map(|row| format!("site{row},ann,hunter{row}x\n")).collect();
+    for (name, first, body, last, hidden) in [
+        ("pem", "-----BEGIN PRIVATE KEY-----\n", &lines, "-----END PRIVATE KEY-----\n", 8..20),
+        (
+            "ssh2",
+            "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: \"a\"\n",
+            &lines,
+            "---- END SSH2 ENCRYPTED PRIVATE KEY ----\n",
+            8..20,
+        ),
+        ("table", "name,username,password\n", &rows, "", 0..0),
+    ] {
+        let before = if name == "table" { "" } else { "x y\n" };
+        house.put("work/a", format!("{before}{first}{}{last}the last line\n", body.concat()));
+        let skipped = (before.lines().count() + first.lines().count()) as u64;
+        for at in [body.len() / 2, body.len() - 2] {
+            let reading = house.read_lines("work/a", skipped + at as u64 + 1, Some(2)).unwrap();
+            assert_eq!(reading.masked, Some(if name == "table" { vec!["table", "table"] } else { vec![name] }), "{name} {at}");
+            let shown = text(Ok(reading));
+            let secret = body[at].trim_end();
+            let secret = if hidden.is_empty() { secret.rsplit(',').next().unwrap() } else { secret.get(hidden.clone()).unwrap() };
+            assert!(!shown.contains(secret) && shown.contains("[SECRET:") && shown.lines().count() == 2, "{name} {at}: {shown}");
+        }
+        let action = crate::model::SearchFiles {
+            path: call_path("work"),
+            query: Some(if hidden.is_empty() { "hunter".into() } else { body[body.len() / 2].get(..8).unwrap().into() }),
+            glob: None,
+            context_lines: 0,
+            max_results: 50,
+        };
+        let found = house.roots.search(house.permit(action, vec![house.look("work", Access::List)]), &all_visible, &stop()).unwrap();
+        assert!(found.matches.is_empty(), "{name}: {:?}", found.matches.first());
+        let end = house.read_lines("work/a", skipped + body.len() as u64 + 1 + last.lines().count() as u64, None).unwrap();
+        assert_eq!((text(Ok(end)), 1), ("the last line\n".to_owned(), 1), "what comes after is shown");
+    }
+    // A frame of something else far before does not hide what is after it.
+    house.put(
+        "work/a",
+        format!(
+            "-----BEGIN CERTIFICATE-----\n{}-----END CERTIFICATE-----\n{}",
+            lines[..20].concat(),
+            "An ordinary line.\n".repeat(FAR / 8)
+        ),
+    );
+    let reading = house.read_lines("work/a", 300_000, Some(1)).unwrap();
+    assert_eq!(text(Ok(reading)), "An ordinary line.\n");
+}
+
+#[test]
 fn a_write_says_of_no_guess_of_a_hidden_value_whether_it_is_right() {
     let house = House::new();
     house.put("work/a", settings());

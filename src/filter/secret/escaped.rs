@@ -1,0 +1,91 @@
+//! Secrets whose characters are written as escapes: `\u0041KIA…`, `"a\u002Bb"`. JSON allows them for every character, and some writers use them
+//! for `+`, `/`, `=`, `&` and quotes.
+
+/// A text with its escapes of printable ASCII characters in the place of what they stand for.
+#[derive(Debug)]
+pub(super) struct Plain {
+    pub(super) text: String,
+    /// After each escape: the place here, and how many bytes more stand before the same place in the source.
+    shifts: Vec<(usize, usize)>,
+}
+
+impl Plain {
+    /// `None`: the text has no such escapes.
+    pub(super) fn of(source: &str) -> Option<Self> {
+        let mut plain = Self { text: String::new(), shifts: Vec::new() };
+        let mut from = 0;
+        for (at, _) in source.match_indices(ESCAPE) {
+            let Some(character) = source.get(at + ESCAPE.len()..at + LENGTH).and_then(printable) else { continue };
+            // A text inside a text has its escapes escaped again.
+            let before = source.get(from..at).unwrap_or_default().trim_end_matches('\\');
+            plain.text.push_str(before);
+            plain.text.push(character);
+            from = at + LENGTH;
+            plain.shifts.push((plain.text.len(), from - plain.text.len()));
+        }
+        if plain.shifts.is_empty() {
+            return None;
+        }
+        plain.text.push_str(source.get(from..).unwrap_or_default());
+        crate::filter::work::read(plain.text.len());
+        Some(plain)
+    }
+
+    /// Where a span of this text begins and ends in the source: an escape at its edge is in it.
+    pub(super) fn source(&self, start: usize, end: usize) -> (usize, usize) {
+        (start + self.shift(start), end + self.shift(end))
+    }
+
+    fn shift(&self, at: usize) -> usize {
+        let after = self.shifts.partition_point(|(place, _)| *place <= at);
+        after.checked_sub(1).and_then(|last| self.shifts.get(last)).map_or(0, |(_, shift)| *shift)
+    }
+}
+
+/// What such an escape begins with, and its whole length.
+const ESCAPE: &str = "\\u00";
+const LENGTH: usize = ESCAPE.len() + 2;
+
+/// The character with this code in two hexadecimal digits, where it is a printable one.
+fn printable(digits: &str) -> Option<char> {
+    let code = u8::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    (b' '..=b'~').contains(&code).then(|| char::from(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::found_in;
+    use super::*;
+
+    #[test]
+    fn secrets_are_found_through_their_escapes_and_masked_with_them() {
+        let written = |text: &str| text.bytes().map(|byte| format!("\\u{byte:04X}")).collect::<String>();
+        let all = written("AKIAQ7ZT3N5WXK2VPLMR");
+        for (text, sub, value) in [
+            (r#"{"id":"\u0041KIAQ7ZT3N5WXK2VPLMR"}"#, "aws-access-key", r"\u0041KIAQ7ZT3N5WXK2VPLMR"),
+            (r#"{"id":"AKIAQ7ZT3N5WXK2VPLM\u0052","a":1}"#, "aws-access-key", r"AKIAQ7ZT3N5WXK2VPLM\u0052"),
+            (&all, "aws-access-key", &all),
+            (r#""{\"id\":\"\\u0041KIAQ7ZT3N5WXK2VPLMR\"}""#, "aws-access-key", r"\\u0041KIAQ7ZT3N5WXK2VPLMR"),
+            (
+                r#""accountKey":"UwcSPg38hW\u002FD9Y3tcS1FOV0K1wuURMbS0sesJEP5ak\u003d""#,
+                "credential",
+                r"UwcSPg38hW\u002FD9Y3tcS1FOV0K1wuURMbS0sesJEP5ak\u003d",
+            ),
+            (r"{\u0022db_password\u0022:\u0022tG4#xw8Kd!Zq1nPy\u0022}", "credential", "tG4#xw8Kd!Zq1nPy"),
+        ] {
+            assert_eq!(found_in(text), [(sub, value)], "{text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_escapes_are_left_alone() {
+        for text in [
+            r#"{"html":"\u003cb\u003eHello\u003c/b\u003e","q":"a\u0026b","u":"\u00e9\u4f60","n":"\u0000\u000a"}"#,
+            r"\u00",
+            r"\u00g1 \u0041",
+        ] {
+            assert_eq!(found_in(text), [], "{text}");
+        }
+        assert!(Plain::of(r"\u00e9 \u000a \u00").is_none());
+    }
+}

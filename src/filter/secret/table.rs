@@ -1,0 +1,238 @@
+//! Tables of comma-separated values whose header names a column of secrets: what browsers and password stores export, lists of log-ins.
+//!
+//! # Source
+//! RFC 4180; the exports of Chrome, Firefox, Bitwarden, `LastPass` and `KeePass`.
+
+use std::ops::Range;
+
+use super::strength::{classes, entropy, is_stand_in};
+use super::{found, head};
+use crate::filter::finding::{Finding, floor};
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    /// Chosen by a person: any word may be one.
+    Password,
+    /// Made by a machine: long and mixed. A column `token` may as well hold words.
+    Key,
+}
+
+/// The last word or words of a column's name.
+const NAMES: &[(&str, Column)] = &[
+    ("password", Column::Password),
+    ("passwd", Column::Password),
+    ("pwd", Column::Password),
+    ("passphrase", Column::Password),
+    ("passwort", Column::Password),
+    ("kennwort", Column::Password),
+    ("contraseña", Column::Password),
+    ("senha", Column::Password),
+    ("пароль", Column::Password),
+    ("密码", Column::Password),
+    ("パスワード", Column::Password),
+    ("secret", Column::Key),
+    ("token", Column::Key),
+    ("api_key", Column::Key),
+    ("apikey", Column::Key),
+    ("access_key", Column::Key),
+    ("secret_key", Column::Key),
+    ("private_key", Column::Key),
+    ("secret_access_key", Column::Key),
+];
+
+/// The columns of secrets in a table.
+#[derive(Debug)]
+pub(in crate::filter) struct Table {
+    sign: char,
+    fields: usize,
+    columns: Vec<(usize, Column)>,
+}
+
+/// Bytes of a header; a longer line is none.
+pub(in crate::filter) const HEADER: usize = 4096;
+
+/// Bytes of one row: a quote that is still open then was none.
+const ROW: usize = 64 * 1024;
+
+impl Table {
+    /// The table whose header is this line, without its end. `None`: it is no header, or names no secret.
+    pub(in crate::filter) fn of(line: &str) -> Option<Self> {
+        let line = line.trim_end_matches('\r').trim_start_matches('\u{feff}');
+        if line.len() > HEADER || line.starts_with([' ', '\t']) {
+            return None;
+        }
+        crate::filter::work::read(line.len());
+        let sign = line.chars().find(|sign| matches!(sign, ',' | ';' | '\t'))?;
+        let (fields, _) = row(line, 0, sign)?;
+        let names: Vec<String> = fields.iter().map(|at| name(line.get(at.clone()).unwrap_or_default())).collect::<Option<_>>()?;
+        let kind = |name: &String| NAMES.iter().find(|(word, _)| is_named(name, word)).map(|(_, column)| *column);
+        let columns: Vec<_> = names.iter().enumerate().filter_map(|(at, name)| Some((at, kind(name)?))).collect();
+        (names.len() > 1 && !columns.is_empty()).then_some(Self { sign, fields: names.len(), columns })
+    }
+
+    /// Finds the secrets in the rows from `at` on, where a line begins, to an empty line. Gives where they end.
+    pub(in crate::filter) fn rows(&self, text: &str, mut at: usize, out: &mut Vec<Finding>) -> usize {
+        while let Some(rest) = text.get(at..).filter(|rest| !rest.starts_with(['\n', '\r']) && !rest.is_empty()) {
+            let Some((fields, length)) = row(rest, at, self.sign) else { return at };
+            crate::filter::work::read(length);
+            if fields.len() == self.fields {
+                let values = self
+                    .columns
+                    .iter()
+                    .filter_map(|(column, kind)| Some((text.get(fields.get(*column)?.clone())?, fields.get(*column)?.start, kind)));
+                out.extend(
+                    values
+                        .filter(|(value, _, kind)| is_secret(value, **kind))
+                        .map(|(value, from, _)| found("table", from, from + value.len(), 0.85)),
+                );
+            }
+            at += length;
+        }
+        at
+    }
+}
+
+/// Finds tables. Each line is looked at as a header once, and each row is read once.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    read_to: usize,
+}
+
+impl Tables {
+    /// Finds the secrets of the table in whose header a name stands at `start..end`, if it is one.
+    pub(super) fn findings(&mut self, text: &str, start: usize, end: usize, out: &mut Vec<Finding>) {
+        let is_edge = |byte: Option<&u8>| byte.is_none_or(|byte| matches!(byte, b',' | b';' | b'\t' | b'"' | b'\n' | b'\r'));
+        if start < self.read_to || !is_edge(text.as_bytes().get(end)) {
+            return;
+        }
+        let from = text
+            .get(floor(text, start.saturating_sub(HEADER))..start)
+            .and_then(|before| Some(start - before.len() + before.rfind('\n')? + 1));
+        let from = from.or_else(|| (start <= HEADER).then_some(0));
+        let line = from.and_then(|from| text.get(from..)?.split('\n').next());
+        let (Some(from), Some(line)) = (from, line) else { return };
+        self.read_to = from + line.len();
+        if let Some(table) = Table::of(line) {
+            self.read_to = table.rows(text, from + line.len() + 1, out);
+        }
+    }
+}
+
+/// The fields of the row that `rest` begins with, and how long it is with its end. `offset` is added to their places. `None`: it has no end.
+fn row(rest: &str, offset: usize, sign: char) -> Option<(Vec<Range<usize>>, usize)> {
+    let mut fields = Vec::new();
+    let (mut begin, mut quoted, mut was_quote) = (0, false, false);
+    let mut end = None;
+    for (at, character) in rest.char_indices() {
+        if at >= ROW {
+            return None;
+        }
+        if character == '"' {
+            // A quote opens a field at its beginning alone; two of them inside are one that is meant.
+            quoted = if quoted { false } else { was_quote || rest.get(begin..at).is_some_and(|before| before.trim().is_empty()) };
+            was_quote = !quoted;
+            continue;
+        }
+        was_quote = false;
+        if quoted {
+            continue;
+        }
+        if character == sign || character == '\n' {
+            fields.push(field(rest, begin..at, offset));
+            begin = at + character.len_utf8();
+        }
+        if character == '\n' {
+            end = Some(begin);
+            break;
+        }
+    }
+    let length = end.unwrap_or(rest.len());
+    if end.is_none() {
+        fields.push(field(rest, begin..rest.len(), offset));
+    }
+    Some((fields, length))
+}
+
+/// A field without its blanks and quotes.
+fn field(rest: &str, at: Range<usize>, offset: usize) -> Range<usize> {
+    let written = rest.get(at.clone()).unwrap_or_default();
+    let inside = written.trim();
+    let from = offset + at.start + (written.len() - written.trim_start().len());
+    match inside.strip_prefix('"').and_then(|inside| inside.strip_suffix('"')) {
+        Some(bare) => from + 1..from + 1 + bare.len(),
+        None => from..from + inside.len(),
+    }
+}
+
+/// A column's name as words; `None` where it is no name.
+fn name(field: &str) -> Option<String> {
+    const WORDS: usize = 4;
+    let fits = field.len() <= 64
+        && field.starts_with(char::is_alphabetic)
+        && field.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '.' | '/' | '#'))
+        && field.split(' ').count() <= WORDS;
+    fits.then(|| field.to_lowercase().replace([' ', '-', '.'], "_"))
+}
+
+/// Whether a name ends with this word: `login_password`, `dbPassword` and `password`, not `passwords` or `password_changed`.
+fn is_named(name: &str, word: &str) -> bool {
+    const OTHERS: &[&str] = &["next_", "page_", "csrf_", "public_", "type_"];
+    name.strip_suffix(word).is_some_and(|before| !OTHERS.iter().any(|other| before.ends_with(other)))
+}
+
+fn is_secret(value: &str, column: Column) -> bool {
+    const WORDS: &[&str] =
+        &["true", "false", "none", "null", "yes", "no", "required", "optional", "string", "varchar", "text", "hash", "encrypted", "hidden"];
+    let first = head(value);
+    let mixed = first.bytes().any(|byte| byte.is_ascii_digit()) && first.bytes().any(|byte| byte.is_ascii_alphabetic());
+    !is_stand_in(first)
+        && match column {
+            Column::Password => value.len() >= 4 && !WORDS.contains(&value.to_lowercase().as_str()),
+            Column::Key => {
+                mixed && value.len() >= 16 && !value.contains([' ', '/', '(']) && entropy(first) >= 3.0
+                    || mixed && value.len() >= 12 && classes(first) >= 4
+            }
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::found_in;
+
+    #[test]
+    fn columns_of_secrets_are_found_whatever_stands_in_the_others() {
+        for (text, values) in [
+            (
+                "name,url,username,password,note\nsite,https://a.example/,ann,hunter2,\nother,https://b.example/,bob,correct horse,\"two\nlines\"\n",
+                vec!["hunter2", "correct horse"],
+            ),
+            ("\"url\",\"username\",\"password\"\n\"https://a.example\",\"ann\",\"q7W,\"\"x\"\n", vec!["q7W,\"\"x"]),
+            ("\u{feff}Title;Login;Passwort\r\nBank;ann;geheim99\r\n", vec!["geheim99"]),
+            ("id\tname\tapi_key\n1\tmaps\tq7WxTnc2V8bRy4HsJ5\n", vec!["q7WxTnc2V8bRy4HsJ5"]),
+            ("user,password_hint,db password\nann,the dog,rex1999\n", vec!["rex1999"]),
+            ("user,notes,password\nann,\"a\nb\",hunter2\n\nThe end, of it, there\n", vec!["hunter2"]),
+        ] {
+            let found = found_in(text);
+            assert_eq!(found.iter().map(|(_, value)| *value).collect::<Vec<_>>(), values, "{text}");
+            assert!(found.iter().all(|(sub, _)| *sub == "table"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn other_tables_prose_and_code_are_left_alone() {
+        for text in [
+            "token,lemma,count\nrunning,run,12\n1990s,1990s,3\n",
+            "name,password\nann,<password>\nbob,changeme\n",
+            "option,secret,default\nport,false,8080\n",
+            "user, password = credentials()\nuser, other = ann, hunter99\n",
+            "  user, password\n  ann, hunter99\n",
+            "Enter the user name, the account number and also the new password, please,\nthen go on, and on, and on, again4,\n",
+            "def log_in(user, password):\n    return a1b2, c3d4\n",
+            "feature,password_changed\nann,yesterday1\n",
+            "id,next_token\n1,q7WxTnc2V8bRy4HsJ5\n",
+        ] {
+            assert_eq!(found_in(text), [], "{text}");
+        }
+    }
+}
