@@ -47,6 +47,14 @@ fn the_structures_of_a_page_come_out_as_markdown() {
         ("<p><strong>a <em>b</em></strong> <kbd>Ctrl</kbd> <q>c</q> H<sub>2</sub>O</p>", "**a *b*** `Ctrl` \"c\" H₂O\n"),
         ("<pre><code>```\ninner\n```</code></pre>", "````\n```\ninner\n```\n````\n"),
         ("<details><summary>S</summary><p>body</p></details>", "**S**\n\nbody\n"),
+        (
+            "<details open><summary><section><a href=/s>Source</a><h3>impl <a href=/c>Clone</a> for X</h3></section></summary><p>body</p></details>",
+            "[Source](https://a.example/s)\n\n### impl [Clone](https://a.example/c) for X\n\nbody\n",
+        ),
+        (
+            "<h3>impl !<a href=/s>Sync</a> for X</h3><p>No! <a href=/y>y</a>",
+            "### impl \\![Sync](https://a.example/s) for X\n\nNo! [y](https://a.example/y)\n",
+        ),
         ("<p>&amp; &copy; a_b_c 2 * 3 [1] x &lt; y</p>", "& © a_b_c 2 * 3 [1] x < y\n"),
         (
             "<p>*a* _b_ `c` &lt;b&gt; ~~d~~</p><p>1. e</p><p># f</p><p>- g</p>",
@@ -115,6 +123,20 @@ fn code_comes_out_byte_for_byte() {
         ("<pre>T<div>where\n</div>x<button>Copy</button></pre>", "```\nTwhere\nx\n```\n"),
         ("<pre>|---|\n]: javascript:x\n[a](b)\n````\n</pre>", "`````\n|---|\n]: javascript:x\n[a](b)\n````\n`````\n"),
         ("<listing>a  b</listing>", "```\na  b\n```\n"),
+        ("<p>t<xmp>\n<b>a</b>  &amp;\n\n</xmp>u", "t\n\n```\n\n<b>a</b>  &amp;\n\n```\n\nu\n"),
+        ("<div style='white-space: pre'>if a:\n\n    b  <b>c</b></div><p>t", "```\nif a:\n\n    b  c\n```\n\nt\n"),
+        ("<style>.c{white-space:pre}</style><div class=c>a\n  b</div><p class=c>one line</p>", "```\na\n  b\n```\n\none line\n"),
+        ("<div style='white-space:pre-wrap'>a\n  b</div>", "a b\n"),
+        ("<div style='white-space:pre'><h2>t</h2>\n<p>a</div>", "## t\n\na\n"),
+        (
+            "<table class=highlight>\n<tbody><tr>\n  <td class='blob-num' data-line-number=1>\n  <td class='blob-code blob-code-inner'><span>fn</span> a() {</tr>\n\
+             <tr><td class=blob-num><td class=blob-code>\n</td></tr><tr><td class=blob-num>3<td class=blob-code>    b |  *c*;</td></tr></table>",
+            "```\nfn a() {\n\n    b |  *c*;\n```\n",
+        ),
+        (
+            "<table><tr><td class=blob-code><span class='blob-code-inner' data-code-marker='-'>a</span><tr><td class=blob-code data-code-marker='+'> b</table>",
+            "```\n-a\n+ b\n```\n",
+        ),
         ("<pre>&#xf0001; &#x10fff7;0&#x10fff7;</pre><p>x&#x10fff7;0&#x10fff7;", "```\n\u{f0001} \u{10fff7}0\u{10fff7}\n```\n\nx0\n"),
         (
             "<ul><li><pre>a\n\n  b</pre><li><blockquote><p>q</p><pre>c\n\nd</pre></blockquote></ul>",
@@ -305,6 +327,9 @@ fn a_section_is_no_frill_by_the_words_of_its_heading() {
 fn hidden_words_are_kept_apart() {
     let read = read_html("<p>seen</p><div style='display:none'>unseen</div>", None, Mode::Page);
     assert_eq!((read.markdown.as_str(), read.hidden.as_str()), ("seen\n", "unseen"));
+    let sheet = "<style>.x{display:none}.y{position:absolute;left:-9999px}#z{mask:linear-gradient(transparent,transparent)}</style>";
+    let read = read_html(&format!("{sheet}<p>seen</p><p class=x>a</p><p class=y>b</p><p id=z>c</p><p popover>d</p>"), None, Mode::Page);
+    assert_eq!((read.markdown.as_str(), read.hidden.split_whitespace().collect::<String>().as_str()), ("seen\n", "abcd"));
 }
 
 #[test]
@@ -338,6 +363,17 @@ fn hostile_pages_cost_bounded_time_and_no_crash() {
         ("<p>".to_owned() + &"[](<![".repeat(100_000), "brackets"),
         ("<p>".to_owned() + &"x".repeat(2_000_000), "one word"),
         ("<p>text</p>".to_owned() + &"\u{10fffd}\u{f0000}".repeat(50_000), "marks"),
+        (
+            format!(
+                "<style>{}</style>{}",
+                "div div div div .x{display:none}".repeat(8000),
+                "<div class=x>".repeat(200) + &"<p class='x a b c'>y".repeat(10_000)
+            ),
+            "rules",
+        ),
+        ("<style>".to_owned() + &"a{".repeat(200_000) + "</style><p>text", "open rules"),
+        ("<div style='white-space:pre'>a\n".repeat(30_000), "white space in white space"),
+        ("<table>".repeat(400) + &"<tr><td class=blob-code>x".repeat(20_000), "code in tables"),
     ];
     for (html, name) in pages {
         let began = Instant::now();

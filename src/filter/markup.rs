@@ -2,6 +2,8 @@
 //!
 //! A tokenizer, not a parser: it never fails, reads each byte once, and keeps the way back to the source.
 
+use super::sheet::{MOST_ABOVE, Sheet, Subject, merged};
+use super::style::Origin;
 use super::view::View;
 
 /// The words of a page and the spans of them that a person does not see.
@@ -32,12 +34,15 @@ const SPOKEN: &[&str] = &[
     "aria-description",
 ];
 
+/// Bytes of an id and of classes that selectors see.
+const LONGEST: usize = 1024;
+
 /// Elements without an end tag.
 const VOID: &[&str] = &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
 
 /// Reads an HTML source.
 pub(super) fn read(html: &str) -> Markup {
-    let mut reader = Reader { html, out: Markup::default(), open: Vec::new() };
+    let mut reader = Reader { html, out: Markup::default(), open: Vec::new(), sheet: Sheet::of(html) };
     let mut at = 0;
     while let Some(rest) = html.get(at..).filter(|rest| !rest.is_empty()) {
         let length = rest.find('<').unwrap_or(rest.len());
@@ -51,8 +56,22 @@ pub(super) fn read(html: &str) -> Markup {
 struct Reader<'h> {
     html: &'h str,
     out: Markup,
-    /// Names of open elements and whether they are hidden.
-    open: Vec<(String, bool)>,
+    open: Vec<Open>,
+    sheet: Sheet,
+}
+
+/// An open element: what selectors see of it, and whether it is hidden.
+struct Open {
+    name: String,
+    id: String,
+    class: String,
+    hidden: bool,
+}
+
+impl Open {
+    fn subject(&self) -> Subject<'_> {
+        Subject { name: &self.name, id: &self.id, class: &self.class }
+    }
 }
 
 impl Reader<'_> {
@@ -86,9 +105,16 @@ impl Reader<'_> {
         } else {
             let tag = rest.get(..length).unwrap_or_default();
             self.tag(&name, tag, at + name_at + name.len());
-            if matches!(name.as_str(), "script" | "style") {
+            if matches!(name.as_str(), "script" | "style" | "xmp" | "plaintext") {
                 let body = rest.get(length..).unwrap_or_default();
-                return length + raw_length(body, &name);
+                let body_length = raw_length(body, &name);
+                // What stands there is shown with its tags.
+                if matches!(name.as_str(), "xmp" | "plaintext") {
+                    self.gap(at);
+                    self.text(at + length, at + length + body_length);
+                    self.gap(at);
+                }
+                return length + body_length;
             }
         }
         if !matches!(
@@ -101,13 +127,23 @@ impl Reader<'_> {
     }
 
     fn tag(&mut self, name: &str, tag: &str, attributes_at: usize) {
-        let mut hidden = self.open.last().is_some_and(|(_, hidden)| *hidden) || matches!(name, "noscript" | "template");
+        let mut hidden = self.open.last().is_some_and(|open| open.hidden) || matches!(name, "noscript" | "template");
+        let (mut own, mut id, mut class) = ("", "", "");
+        let mut is_open = false;
         let offset = tag.len().min(name.len() + 1);
         for (key, from, to) in attributes(tag, offset) {
             let start = attributes_at + from - offset;
             let value = tag.get(from..to).unwrap_or_default();
+            match key.as_str() {
+                "style" if own.is_empty() => own = value,
+                "id" if id.is_empty() => id = value,
+                "class" if class.is_empty() => class = value,
+                "open" => is_open = true,
+                _ => {}
+            }
             hidden |= match key.as_str() {
-                "style" => is_hiding(value),
+                // Shown when a script or a button opens it (HTML standard, section 6.12).
+                "popover" => true,
                 "hidden" => !value.eq_ignore_ascii_case("until-found"),
                 "aria-hidden" => value.eq_ignore_ascii_case("true"),
                 "type" => name == "input" && value.eq_ignore_ascii_case("hidden"),
@@ -117,15 +153,25 @@ impl Reader<'_> {
                 self.aside(start, start + (to - from));
             }
         }
+        hidden |= name == "dialog" && !is_open;
+        let (id, class) = (
+            id.get(..super::finding::floor(id, LONGEST)).unwrap_or_default(),
+            class.get(..super::finding::floor(class, LONGEST)).unwrap_or_default(),
+        );
+        let by_sheet =
+            self.sheet.style(Subject { name, id, class }, || self.open.iter().rev().take(MOST_ABOVE).map(Open::subject).collect());
+        let origin = if by_sheet.is_some() { Origin::Sheet } else { Origin::Attribute };
+        hidden |= (by_sheet.is_some() || !own.is_empty())
+            && (merged(by_sheet, own).is_hiding(origin) || merged(None, own).is_hiding(Origin::Attribute));
         let ends = VOID.contains(&name) || tag.ends_with("/>");
         if !ends && self.open.len() < DEPTH {
-            self.open.push((name.to_owned(), hidden));
+            self.open.push(Open { name: name.to_owned(), id: id.to_owned(), class: class.to_owned(), hidden });
         }
     }
 
     fn close(&mut self, name: &str) {
         // Browsers close up to the matching element; an end tag that matches nothing near is nothing.
-        if let Some(back) = self.open.iter().rev().take(32).position(|(open, _)| open == name) {
+        if let Some(back) = self.open.iter().rev().take(32).position(|open| open.name == name) {
             self.open.truncate(self.open.len() - back - 1);
         }
     }
@@ -134,7 +180,7 @@ impl Reader<'_> {
     fn text(&mut self, start: usize, end: usize) {
         let from = self.out.view.text.len();
         self.decode(start, end);
-        let hidden = self.open.last().is_some_and(|(_, hidden)| *hidden);
+        let hidden = self.open.last().is_some_and(|open| open.hidden);
         let to = self.out.view.text.len();
         if hidden && to > from {
             self.out.hidden.push((from, to));
@@ -259,100 +305,6 @@ fn attributes(tag: &str, from: usize) -> Vec<(String, usize, usize)> {
     found
 }
 
-/// Whether an inline style keeps a person from seeing the text.
-fn is_hiding(style: &str) -> bool {
-    let style = Style::of(style);
-    let white = ["#fff", "#ffffff", "white", "rgb(255,255,255)", "transparent", "rgba(0,0,0,0)", "#ffff", "#fffffe", "#fefefe"];
-    let ground = || style.property("background-color").or_else(|| style.property("background"));
-    let camouflaged = style.property("color").is_some_and(|color| ground().map_or(white.contains(&color), |ground| ground == color));
-    camouflaged || style.is_out_of_sight()
-}
-
-/// Whether an inline style takes the text out of sight, whatever the colours around it.
-pub(super) fn is_out_of_sight(style: &str) -> bool {
-    Style::of(style).is_out_of_sight()
-}
-
-/// Whether an inline style takes the text out of the page.
-pub(super) fn is_not_displayed(style: &str) -> bool {
-    Style::of(style).is_not_displayed()
-}
-
-/// An inline style, in lower case and without blanks.
-struct Style(String);
-
-impl Style {
-    fn of(style: &str) -> Self {
-        Self(style.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_lowercase()).collect())
-    }
-
-    /// The value of a property: the last one holds.
-    fn property(&self, name: &str) -> Option<&str> {
-        let rules = self.0.split(';').filter_map(|rule| rule.split_once(':')).filter(|(key, _)| *key == name);
-        rules.map(|(_, value)| value.trim_end_matches("!important")).next_back()
-    }
-
-    fn number(&self, name: &str) -> Option<f32> {
-        self.property(name).and_then(|value| value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').parse().ok())
-    }
-
-    fn is(&self, name: &str, values: &[&str]) -> bool {
-        self.property(name).is_some_and(|value| values.contains(&value))
-    }
-
-    fn is_not_displayed(&self) -> bool {
-        self.is("display", &["none"]) || self.is("visibility", &["hidden", "collapse"]) || self.is("content-visibility", &["hidden"])
-    }
-
-    fn is_out_of_sight(&self) -> bool {
-        let away = ["left", "top", "right", "bottom", "inset-inline-start", "text-indent", "margin-left", "margin-top", "translate"];
-        let flat = ["height", "width", "max-height", "max-width", "block-size", "inline-size"];
-        self.is_not_displayed()
-            || self.number("opacity").is_some_and(|value| value <= 0.05)
-            || self.number("font-size").is_some_and(|value| value <= 1.0) && !self.is("font-size", &["1em", "1rem"])
-            || away.iter().filter_map(|name| self.property(name)).any(is_far)
-            || flat.iter().any(|name| self.number(name).is_some_and(|value| value <= 1.0)) && self.is("overflow", &["hidden", "clip"])
-            || self.property("clip").is_some_and(|value| value.starts_with("rect(0") || value.starts_with("rect(1px"))
-            || self.property("clip-path").is_some_and(is_nothing)
-            || self.number("scale").is_some_and(|value| value <= 0.05)
-            || self.number("zoom").is_some_and(|value| value > 0.0 && value <= 0.05)
-            || self.property("transform").is_some_and(|value| value.split_inclusive(')').any(is_gone))
-            || self.property("filter").and_then(|value| value.strip_prefix("opacity(")).and_then(leading).is_some_and(|value| value <= 0.05)
-    }
-}
-
-/// Whether a length takes what it moves off every screen.
-fn is_far(length: &str) -> bool {
-    let least = ["vw", "vh", "vmin", "vmax"].iter().find(|unit| length.contains(*unit)).map_or(-500.0, |_| -100.0);
-    leading(length).is_some_and(|value| value <= least)
-}
-
-/// Whether a shape to cut by leaves nothing.
-fn is_nothing(shape: &str) -> bool {
-    let whole = |name: &str| shape.strip_prefix(name).and_then(leading);
-    whole("inset(").is_some_and(|value| value >= 50.0 && shape.contains('%'))
-        || ["circle(", "ellipse("].into_iter().filter_map(whole).any(|value| value == 0.0)
-        || shape.strip_prefix("polygon(").is_some_and(|points| points.chars().all(|c| matches!(c, '0' | ',' | ')' | 'p' | 'x' | '%')))
-}
-
-/// Whether one function of a transformation leaves nothing to see.
-fn is_gone(function: &str) -> bool {
-    let Some((name, values)) = function.trim_end_matches(')').split_once('(') else { return false };
-    let mut values = values.split(',');
-    match name {
-        "scale" | "scalex" | "scaley" | "scale3d" => values.any(|value| leading(value).is_some_and(|value| value.abs() <= 0.05)),
-        "translate" | "translatex" | "translatey" | "translate3d" => values.any(is_far),
-        "matrix" => values.take(4).all(|value| leading(value).is_some_and(|value| value.abs() <= 0.05)),
-        _ => false,
-    }
-}
-
-/// The number that a value begins with.
-fn leading(value: &str) -> Option<f32> {
-    let end = value.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+')).unwrap_or(value.len());
-    value.get(..end).and_then(|number| number.parse().ok())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -421,6 +373,22 @@ mod tests {
             "content-visibility:auto",
         ] {
             assert_eq!(hidden(&format!("<p style='{style}'>x</p>y")), Vec::<String>::new(), "{style}");
+        }
+    }
+
+    #[test]
+    fn what_a_sheet_or_a_closed_box_hides_is_told_from_what_is_shown() {
+        let sheet = "<style>.x{display:none} #a p{opacity:0} .w{color:#fff} .g{color:#eee;background:#eee}</style>";
+        for (html, words) in [
+            ("<p class='b x'>h</p>y", vec!["h"]),
+            ("<div id=a><p>h</p>y</div><p>z</p>", vec!["h"]),
+            ("<p class=g>h</p><p class=w>y</p>", vec!["h"]),
+            ("<p class=x style='display:block'>y</p>", vec![]),
+            ("<div popover>h</div><dialog>i</dialog><dialog open>y</dialog>", vec!["h", "i"]),
+            ("<xmp><p class=x>y</p></xmp>", vec![]),
+        ] {
+            assert_eq!(hidden(&format!("{sheet}{html}")), words, "{html}");
+            assert_eq!(hidden(&format!("{html}{sheet}")), words, "{html}: the sheet comes after it");
         }
     }
 

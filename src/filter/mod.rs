@@ -22,6 +22,8 @@ pub mod reader;
 mod rules;
 mod secret;
 mod settings;
+mod sheet;
+mod style;
 mod view;
 mod work;
 

@@ -103,7 +103,16 @@ impl<'a> Scanner<'a> {
         match name.to_ascii_lowercase().as_str() {
             "script" => self.script(kind.unwrap_or_default()),
             // Their content is text to a parser in some places and markup in others.
-            "style" | "noembed" | "noframes" | "xmp" | "plaintext" => drop(self.skip_element(name)),
+            "style" | "noembed" | "noframes" => drop(self.skip_element(name)),
+            // What stands there is shown as it is written, with its tags and without references.
+            lower @ ("xmp" | "plaintext") => {
+                let body = if lower == "xmp" { self.skip_element(name) } else { std::mem::take(&mut self.rest) };
+                self.imply_ends("pre");
+                let attributes = tag.get(name.len() + 1..).unwrap_or(">");
+                // The first line feed of a `pre` is dropped, and that of an `xmp` is not.
+                let body = body.replace('&', "&amp;").replace('<', "&lt;");
+                self.out.push_str(&format!("<pre{attributes}\n{body}</pre>"));
+            }
             lower => {
                 if VOID.contains(&lower) {
                     self.out.push_str(&tag);
@@ -260,6 +269,7 @@ mod tests {
         assert_eq!(capped(html), "abcdef<p>g</p>");
         let json = "<script type=application/ld+json>{\"a\":\"<b>\"}</script>";
         assert_eq!(capped(json), "<script type=\"application/ld+json\">{\"a\":\"\\u003cb>\"}</script>");
+        assert_eq!(capped("a<XMP id=b>\n<p>&amp;</XMP>c"), "a<pre id=\"b\">\n\n&lt;p>&amp;amp;</pre>c");
         for open in ["<!-- x", "<script>x", "<p class='", "<style>", "<p a"] {
             assert_eq!(capped(&format!("a{open}")), "a", "{open}");
         }

@@ -1,18 +1,28 @@
 //! Takes out of a page what a person would not see.
 
-use super::super::markup;
+use std::collections::HashSet;
+
+use super::super::sheet::{MOST_ABOVE, Sheet};
+use super::super::style::Style;
 use super::code::holders;
 use super::dom::{Dom, Element, Id, Kind};
 use super::embed;
+use super::listing::{style_of, to_pre};
 
-/// Removes hidden elements and those without text of their own.
-pub(super) fn clean(dom: &mut Dom) {
-    let mut removed = Vec::new();
+/// Removes hidden elements and those without text of their own, and makes `pre` of what is shown like it. `sheet`: the style sheets of the page.
+pub(super) fn clean(dom: &mut Dom, sheet: &Sheet) {
+    let (mut removed, mut kept, mut by_sheet) = (Vec::new(), Vec::new(), HashSet::new());
+    // Words of what sheets hide.
+    let mut covered = 0;
     let below = words_below(dom);
     let words = below.first().copied().unwrap_or(0);
     let formulas = holders(dom, |element| element.name() == "math");
     for (id, _) in dom.walk() {
         let Some(element) = dom.element(id) else { continue };
+        let style = style_of(dom, id, element, sheet);
+        if style.as_ref().is_some_and(|style| style.is("white-space", &["pre"])) {
+            kept.push(id);
+        }
         let is_embedding = embed::is_embedding(element.name());
         let is_copy = is_drawing(dom, id, element, &formulas);
         if SILENT.contains(&element.name()) || is_copy || is_permalink(dom, id, element) || (is_embedding && !embed::is_shown(dom, id)) {
@@ -20,17 +30,38 @@ pub(super) fn clean(dom: &mut Dom) {
         } else if is_embedding {
             // Words for those who cannot see it; its sources stay.
             removed.extend(dom.children(id).iter().filter(|child| dom.element(**child).is_none_or(|element| element.name() != "source")));
-        } else if is_hidden(element.attribute("style").unwrap_or_default(), element.attribute("hidden").is_some()) {
-            // What is hidden and yet most of the page is shown by a script later; a person does see it.
+        } else if is_closed(element) || style.as_ref().is_some_and(is_hidden) {
+            let by_itself = is_closed(element) || is_hidden(&Style::of(element.attribute("style").unwrap_or_default()));
             let below = below.get(id).copied().unwrap_or(0);
-            if below < REVEALED || below * 3 < words {
+            if by_itself && is_little(below, words) {
                 removed.push(id);
+            } else if !by_itself {
+                if !dom.ancestors(id).take(MOST_ABOVE).any(|above| by_sheet.contains(&above)) {
+                    covered += below;
+                }
+                by_sheet.insert(id);
             }
         }
     }
+    // A sheet hides parts by the dozen until a script has filled them.
+    if is_little(covered, words) {
+        removed.extend(by_sheet);
+    }
     dom.detach_all(&removed);
+    to_pre(dom, &kept);
+    uncover_headings(dom);
     settle_noscript(dom);
     adopt_lists(dom);
+}
+
+/// A summary that holds a heading says what the heading says: as a line in bold it would break it.
+fn uncover_headings(dom: &mut Dom) {
+    let holds_heading = holders(dom, |element| matches!(element.name(), "h1" | "h2" | "h3" | "h4" | "h5" | "h6"));
+    let is_one = |id: &Id| holds_heading.get(*id) == Some(&true) && dom.element(*id).is_some_and(|element| element.name() == "summary");
+    let found: Vec<Id> = dom.walk().map(|(id, _)| id).filter(is_one).collect();
+    for id in found {
+        dom.rename(id, "div");
+    }
 }
 
 /// True for the drawing of a formula that stands beside it as markup or TeX, as formula scripts leave it.
@@ -147,11 +178,20 @@ pub(super) fn texts_below(dom: &Dom, top: Id) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What a style attribute can hide by itself; style sheets are not read. What only has the colour of its ground may be seen on another.
-fn is_hidden(style: &str, attribute: bool) -> bool {
-    // Transparent and moved at once is how an entrance begins, not how something is hidden.
-    let enters = style.contains("transform") || style.contains("transition") || style.contains("animation");
-    attribute || (!style.is_empty() && !enters && markup::is_out_of_sight(style)) || (enters && markup::is_not_displayed(style))
+/// What a script or a button has to open (HTML standard, sections 4.11.4 and 6.12), or is hidden by its attribute.
+fn is_closed(element: &Element) -> bool {
+    let has = |name: &str| element.attribute(name).is_some();
+    has("hidden") || has("popover") || (element.name() == "dialog" && !has("open"))
+}
+
+/// Whether words that are hidden are few among those of the page: what is hidden and yet most of it is shown by a script later, so a person does see it.
+const fn is_little(hidden: usize, words: usize) -> bool {
+    hidden < REVEALED || hidden * 3 < words
+}
+
+/// What a style hides by itself. What only has the colour of its ground may be seen on another.
+fn is_hidden(style: &Style) -> bool {
+    if style.enters() { style.is_not_displayed() } else { style.is_out_of_sight() }
 }
 
 /// Elements that say nothing to a reader, or not in words.
@@ -173,7 +213,7 @@ mod tests {
 
     fn cleaned(html: &str) -> String {
         let mut dom = Dom::parse(html);
-        clean(&mut dom);
+        clean(&mut dom, &Sheet::of(html));
         texts_below(&dom, 0).collect::<Vec<_>>().join("|")
     }
 
@@ -183,6 +223,17 @@ mod tests {
                     <p style='opacity:0.5'>f<p style='position:absolute;left:-9999px'>g<p style='opacity:0;transition:all 1s'>h<svg><text>i</text></svg>\
                     <p style='color:#fff'>j<p style='display:none;transition:all 1s'>k";
         assert_eq!(cleaned(html), "a|f|h|j");
+    }
+
+    #[test]
+    fn what_a_sheet_or_a_closed_box_hides_is_taken_out() {
+        let html = "<style>.x{display:none}.y{opacity:0;transition:all 1s}.z{display:block}</style><p class=x>a<p class=y>b<p class='x z'>c\
+                    <div popover>d</div><dialog>e</dialog><dialog open>f</dialog>";
+        assert_eq!(cleaned(html), "b|c|f");
+        let words = "word ".repeat(200);
+        assert_eq!(cleaned(&format!("<style>.x{{display:none}}</style><div class=x>{words}</div>")), words, "a script shows the page");
+        let parts = "<div class=x>a few words</div>".repeat(100);
+        assert!(cleaned(&format!("<style>.x{{visibility:hidden}}</style>{parts}")).contains("a few words"), "and its parts");
     }
 
     #[test]

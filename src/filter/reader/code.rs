@@ -136,7 +136,7 @@ fn unbroken(text: &str) -> String {
 }
 
 /// What `pre` holds: its text, with a line end for `br` and between the lines that are elements of their own.
-fn text_of(dom: &Dom, id: Id) -> String {
+pub(super) fn text_of(dom: &Dom, id: Id) -> String {
     let mut text = String::new();
     // Each with whether it follows a line that was an element.
     let mut pending = vec![(id, false)];

@@ -21,10 +21,12 @@ mod head;
 mod headed;
 mod inline;
 mod kind;
+mod listing;
 mod markdown;
 mod paging;
 mod pdf;
 mod pdf_color;
+mod pdf_notes;
 mod pdf_script;
 mod pdf_sight;
 #[cfg(test)]
@@ -47,6 +49,7 @@ pub use paging::{Slice, slice};
 pub use pdf::{join_page, read_pdf};
 pub use unseen::hidden_words;
 
+use super::sheet::Sheet;
 use crate::model::HttpUrl;
 use choose::{Choice, Facts};
 use dom::Dom;
@@ -89,7 +92,7 @@ pub fn read_html(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
         None => (html, false),
     };
     let mut dom = Dom::parse(start);
-    clean::clean(&mut dom);
+    clean::clean(&mut dom, &Sheet::of(start));
     let hidden = unseen::hidden_words(start);
     let page_url = base.map(HttpUrl::as_url);
     let links: Option<Url> = head::base_of(&dom, page_url);

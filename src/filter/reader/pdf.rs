@@ -10,6 +10,7 @@ use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream, output_doc_pag
 
 use super::Article;
 use super::pdf_color::{numbers, plain};
+use super::pdf_notes;
 use super::pdf_script::{self, Scope, Script, layers_off};
 use super::pdf_sight::{Area, Sight};
 
@@ -35,9 +36,13 @@ pub fn read_pdf(bytes: &[u8], mut found: impl FnMut(Article)) -> Result<(), &'st
     let (mut any, mut lost) = (false, false);
     for (number, id) in pages {
         let read = catch_unwind(AssertUnwindSafe(|| {
+            let notes = pdf_notes::of_page(&document, id);
             prepare(&mut document, id, &mut forms, &off, key);
             let mut sight = Sight::new(key, shown_area(&document, id));
-            output_doc_page(&document, &mut sight, number).ok().map(|()| sight.finished())
+            output_doc_page(&document, &mut sight, number).ok().map(|()| {
+                let (text, hidden) = sight.finished();
+                (text + &notes.shown, hidden + &notes.hidden)
+            })
         }));
         let Ok(Some((text, hidden))) = read else {
             lost = true;

@@ -404,3 +404,34 @@ fn what_is_no_pdf_or_has_no_text_says_so() {
     assert_eq!(whole(b"%PDF-1.4\nnonsense"), Err("it is encrypted, broken, or no PDF file"));
     assert_eq!(whole(&pdf(&[""])), Err("it holds no text, only pictures of it"));
 }
+
+#[test]
+fn what_annotations_say_is_told_as_notes_and_what_they_hide_as_hidden() {
+    let page = |annotations: &str| {
+        let objects = [
+            "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+            "<</Type/Pages/Kids[4 0 R]/Count 1>>".to_owned(),
+            "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>".to_owned(),
+            format!(
+                "<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 3 0 R>>>>/Contents 5 0 R/Annots[{annotations}]>>"
+            ),
+            stream("", "BT /F1 12 Tf 72 720 Td (seen) Tj ET"),
+            "<</Type/Annot/Subtype/FreeText/Rect[0 0 9 9]/Contents(in another object)>>".to_owned(),
+        ];
+        let read = whole(&file(&objects)).unwrap();
+        (read.markdown, read.hidden)
+    };
+    for (annotation, shown, hidden) in [
+        ("<</Subtype/Text/Contents(a remark)>>", "[note: a remark]", ""),
+        ("<</Subtype/FreeText/Contents<FEFF00E9007400E9>>>", "[note: \u{e9}t\u{e9}]", ""),
+        ("6 0 R", "[note: in another object]", ""),
+        ("<</Subtype/Highlight/Contents(once)>><</Subtype/Popup/Contents(once)>>", "[note: once]", ""),
+        ("<</Subtype/Text/F 2/Contents(kept back)>>", "", "kept back"),
+        ("<</Subtype/FreeText/F 32/Contents(kept back)>>", "", "kept back"),
+        ("<</Subtype/Link/Rect[0 0 1 1]>><</Subtype/Text/Contents()>>99 0 R", "", ""),
+    ] {
+        let note = if shown.is_empty() { "seen\n".to_owned() } else { format!("seen\n\n{shown}\n") };
+        assert_eq!(page(annotation), (note, if hidden.is_empty() { String::new() } else { format!("\n{hidden}\n") }), "{annotation}");
+    }
+    assert!(page(&"6 0 R ".repeat(100_000)).0.len() < 100);
+}

@@ -10,7 +10,7 @@ use super::count::{self, NUMBER};
 use super::dom::{Dom, Element, Id, Kind};
 use super::formula::formula;
 use super::headed::headed;
-use super::spell::{address, attribute, escape, flowing, literal, unmarked};
+use super::spell::{LITERAL, address, attribute, escape, flowing, literal, unmarked};
 use super::{align, embed, raised};
 
 enum Step<'a> {
@@ -188,6 +188,10 @@ fn start_tag(out: &mut String, dom: &Dom, id: Id, base: Option<&Url>) -> bool {
             let Some(target) = element.attribute("href").and_then(|href| address(href, base, true)) else { return false };
             copy(&["title"]);
             attribute(&mut tag, "href", &target);
+            // A link behind an exclamation mark would be a picture.
+            if out.ends_with('!') {
+                out.insert(out.len() - 1, LITERAL);
+            }
         }
         "img" => {
             let Some(source) = embed::picture(dom, id, element, base) else { return false };
