@@ -115,6 +115,7 @@ impl View {
 /// The main view: lower case, compatibility forms resolved, accents and invisible characters gone, look-alikes in words
 /// of mixed script resolved, terminal sequences gone, runs of blanks as one.
 pub(crate) fn fold(source: &str) -> View {
+    super::work::read(source.len());
     let mut view = View { text: String::with_capacity(source.len()), ..View::default() };
     let bytes = source.as_bytes();
     let mut mixed_until = 0;

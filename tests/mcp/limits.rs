@@ -1,7 +1,7 @@
 //! Limits over the wire: one count for every server on a state folder, whatever session asks.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -147,8 +147,8 @@ fn a_call_that_never_gets_its_turn_is_refused_and_was_never_begun() {
     assert!(home.told("call.started", "read_file").is_empty());
 }
 
-/// A site that sends every caller on as often as its path says, and counts what arrives.
-fn site() -> (u16, Arc<AtomicUsize>) {
+/// A site that answers each request as `answer` says, and counts what arrives.
+fn site(answer: impl Fn(&[u8]) -> &'static str + Send + 'static) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let heard = Arc::new(AtomicUsize::new(0));
@@ -165,21 +165,25 @@ fn site() -> (u16, Arc<AtomicUsize>) {
                 }
             }
             counted.fetch_add(request.len(), Ordering::SeqCst);
-            let answer = if request.starts_with(b"GET /again") {
-                "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            } else {
-                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
-            };
-            let _ = stream.write_all(answer.as_bytes());
+            let _ = stream.write_all(answer(&request).as_bytes());
         }
     });
     (port, heard)
 }
 
+/// Sends `/again` on to itself, and answers the rest.
+fn turning(request: &[u8]) -> &'static str {
+    if request.starts_with(b"GET /again") {
+        "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    } else {
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+    }
+}
+
 #[test]
 fn what_leaves_in_headers_urls_and_redirects_is_charged_like_a_body() {
     for (path, header, at_least) in [("/", 8_000, 0), ("/", 300, 300), ("/again", 700, 700), (&*format!("/{}", "x".repeat(3_000)), 0, 0)] {
-        let (port, heard) = site();
+        let (port, heard) = site(turning);
         let home = reaching(port, "robots = \"ignore\"", "rate_limit_per_minute = 500\negress_per_hour = \"2 KiB\"");
         let mut server = Server::start(&home);
         let mut arguments = json!({"url": format!("http://127.0.0.1:{port}{path}")});
@@ -215,7 +219,7 @@ fn fetch(port: u16, path: &str, header: usize) -> Value {
 
 #[test]
 fn a_fetch_that_its_hosts_rate_refuses_is_no_call() {
-    let (port, _) = site();
+    let (port, _) = site(turning);
     let home = reaching(port, "robots = \"ignore\"\nrate_limit_per_minute = 2", "rate_limit_per_minute = 4\negress_per_hour = \"4 KiB\"");
     let mut server = Server::start(&home);
     for _ in 0..2 {
@@ -236,7 +240,7 @@ fn a_fetch_that_its_hosts_rate_refuses_is_no_call() {
 
 #[test]
 fn a_redirect_that_a_rate_refuses_has_been_a_call_for_what_was_sent() {
-    let (port, _) = site();
+    let (port, _) = site(turning);
     let home = reaching(port, "robots = \"ignore\"\nrate_limit_per_minute = 3", "rate_limit_per_minute = 2");
     let mut server = Server::start(&home);
     assert_eq!(code(&server.stateless("tools/call", &fetch(port, "/again", 1))), "rate_limited");
@@ -246,8 +250,10 @@ fn a_redirect_that_a_rate_refuses_has_been_a_call_for_what_was_sent() {
 
 #[test]
 fn what_never_left_is_not_charged() {
-    // Nothing listens where this listener was.
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // Nothing listens at the caller's end of a connection, and while that stands no other listener is given its port.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let held = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let closed = held.local_addr().unwrap().port();
     let home = reaching(closed, "robots = \"ignore\"", "rate_limit_per_minute = 500\negress_per_hour = \"2 KiB\"");
     let mut server = Server::start(&home);
     for _ in 0..5 {
@@ -258,13 +264,7 @@ fn what_never_left_is_not_charged() {
 
 #[test]
 fn what_was_sent_to_a_site_that_answers_nothing_is_charged() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let _ = stream.unwrap().read(&mut [0; 4096]);
-        }
-    });
+    let (port, _) = site(|_| "");
     let home = reaching(port, "robots = \"ignore\"", "rate_limit_per_minute = 500\negress_per_hour = \"4 KiB\"");
     let mut server = Server::start(&home);
     let codes: Vec<String> = (0..5).map(|_| code(&server.stateless("tools/call", &fetch(port, "/", 1_500))).to_owned()).collect();
@@ -273,19 +273,7 @@ fn what_was_sent_to_a_site_that_answers_nothing_is_charged() {
 
 #[test]
 fn what_is_asked_of_robots_is_charged() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let heard = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&heard);
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut request = [0; 4096];
-            counted.fetch_add(stream.read(&mut request).unwrap_or(0), Ordering::SeqCst);
-            let answer = "HTTP/1.1 302 Found\r\nLocation: /robots.txt\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-            let _ = stream.write_all(answer.as_bytes());
-        }
-    });
+    let (port, heard) = site(|_| "HTTP/1.1 302 Found\r\nLocation: /robots.txt\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let home = reaching(port, "", "rate_limit_per_minute = 500\negress_per_hour = \"1 KiB\"");
     let mut server = Server::start(&home);
     let refused = server.stateless("tools/call", &fetch(port, "/", 1));
@@ -297,7 +285,7 @@ fn what_is_asked_of_robots_is_charged() {
 
 #[test]
 fn an_ordinary_fetch_passes_a_small_budget() {
-    let (port, heard) = site();
+    let (port, heard) = site(turning);
     let home = reaching(port, "robots = \"ignore\"", "rate_limit_per_minute = 500\negress_per_hour = \"2 KiB\"");
     let mut server = Server::start(&home);
     for n in 0..5 {

@@ -3,6 +3,7 @@
 /// Whether what stands at `start..end` is bound to a state of a person, or to a subject that one learns. What else is asked of the reader
 /// beside it weighs as ever.
 pub(super) fn is_for_people(source: &str, start: usize, end: usize) -> bool {
+    crate::filter::work::read(2 * REACH);
     let after: String = source.get(end..).unwrap_or_default().chars().take(REACH).collect();
     // A rule may end within a word.
     let after = after.trim_start_matches(char::is_alphanumeric);
@@ -14,11 +15,12 @@ pub(super) fn is_for_people(source: &str, start: usize, end: usize) -> bool {
     if holds(&matched, WHOLE) {
         return false;
     }
-    let binds =
-        |clause: &str, openings: &[&str]| openings.iter().find_map(|words| clause.strip_prefix(words)).is_some_and(speaks_to_people);
+    let binds = |clause: &str, openings: &[&[&str]]| {
+        openings.iter().copied().flatten().find_map(|words| clause.strip_prefix(words)).is_some_and(speaks_to_people)
+    };
     // What is forgotten is a subject only where it was learned.
     let learned = if holds(&matched, LEARNED) { clause.strip_prefix("about ") } else { None };
-    learned.is_some_and(speaks_to_people) || binds(&clause, AFTER) || binds(&lead, BEFORE)
+    learned.is_some_and(speaks_to_people) || binds(&clause, &[ANYWHERE, AFTER]) || binds(&lead, &[ANYWHERE])
 }
 
 /// Whether a text holds one of these words; those of scripts without spaces anywhere.
@@ -41,53 +43,8 @@ const REACH: usize = 120;
 
 const ENDS: [char; 8] = ['.', '!', '?', ';', '\n', '。', '！', '？'];
 
-/// How a condition, or the subject of what was learned, begins after the words.
-const AFTER: &[&str] = &[
-    "if you have ",
-    "if you've ",
-    "if you already ",
-    "if you use ",
-    "if you are using ",
-    "if you're using ",
-    "if you are running ",
-    "if you run ",
-    "if you installed ",
-    "if you only ",
-    "if you don't ",
-    "if you do not ",
-    "if your ",
-    "unless you ",
-    "before you ",
-    "before starting ",
-    "before installing ",
-    "for each ",
-    "for every ",
-    "for your records",
-    "for all other ",
-    "wenn sie ",
-    "wenn du ",
-    "falls sie ",
-    "falls du ",
-    "sofern sie ",
-    "si vous ",
-    "si tu ",
-    "si usa ",
-    "si usas ",
-    "si utiliza ",
-    "si utilizas ",
-    "si ya ",
-    "si tiene ",
-    "si tienes ",
-    "如果您使用",
-    "如果你使用",
-    "如果您已",
-    "如果你已",
-    "如果您用",
-    "如果你用",
-];
-
-/// How a sentence begins whose condition comes first.
-const BEFORE: &[&str] = &[
+/// How a condition begins, before the words or after them.
+const ANYWHERE: &[&str] = &[
     "if you have ",
     "if you've ",
     "if you already ",
@@ -105,6 +62,36 @@ const BEFORE: &[&str] = &[
     "如果你使用",
     "如果您已",
     "如果你已",
+];
+
+/// How a condition, or the subject of what was learned, begins after the words alone.
+const AFTER: &[&str] = &[
+    "if you are running ",
+    "if you run ",
+    "if you installed ",
+    "if you only ",
+    "if you don't ",
+    "if you do not ",
+    "if your ",
+    "unless you ",
+    "before you ",
+    "before starting ",
+    "before installing ",
+    "for each ",
+    "for every ",
+    "for your records",
+    "for all other ",
+    "falls sie ",
+    "falls du ",
+    "sofern sie ",
+    "si vous ",
+    "si tu ",
+    "si utilizas ",
+    "si ya ",
+    "si tiene ",
+    "si tienes ",
+    "如果您用",
+    "如果你用",
 ];
 
 /// Words of instructions as a model has them, which no condition of a person binds.

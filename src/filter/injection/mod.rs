@@ -95,6 +95,8 @@ pub(super) fn findings(source: &str, main: &View, hidden: &[(usize, usize)]) -> 
 /// Finds instruction-like content in text that is hidden as a whole (a comment, an attribute).
 fn weigh(source: &str, view: &View, bonus: f32, out: &mut Vec<Hit>) {
     let mut hits = Vec::new();
+    // Each view is read by each family of rules.
+    super::work::read(2 * view.text.len());
     forms::hits(view, &mut hits);
     concepts::hits(view, &mut hits);
     if view.is_whole() {
