@@ -121,7 +121,7 @@ def _toolgate(prelude="", prelude_code=None):
                     if opcode not in raises:
                         # The same number says that a pipe is not ready and that no process can be started.
                         if file == "<program>":
-                            words = source.splitlines()[line - 1]
+                            words = source.split("\n")[line - 1]
                             return "start" if "fork" in words or "spawn" in words else "call"
                         starts = "/subprocess.py", "/popen_fork.py", "/multiprocessing/util.py", "/pty.py"
                         return "start" if file.endswith(starts) else "call"
@@ -160,7 +160,10 @@ def _toolgate(prelude="", prelude_code=None):
             import linecache
             import traceback
 
-            linecache.cache["<program>"] = (len(source), None, source.splitlines(True), "<program>")
+            # As linecache reads a file: every line ends, or the marks below the last one stand one column to the right (CPython 3.11). Other
+            # characters that `splitlines` knows end no line of a program.
+            lines = [line + "\n" for line in source.split("\n")]
+            linecache.cache["<program>"] = (len(source), None, lines, "<program>")
             traceback.print_exception(type(error), error, trace)
 
         try:
