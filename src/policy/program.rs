@@ -35,12 +35,16 @@ pub fn rules(python: &Python) -> Rules {
     }
 }
 
-/// Checks a program.
+/// Checks a program. `has_input`: the call gives standard input, so that `input` reads what is there and waits for nothing.
 ///
 /// # Errors
 /// `import_not_allowed`, `code_forbidden`, `syntax_error`: the first finding's code, and all findings in the message.
-pub fn check(python: &Python, code: &str) -> Result<Program, Refusal> {
-    let report = python::check(code, &rules(python));
+pub fn check(python: &Python, code: &str, has_input: bool) -> Result<Program, Refusal> {
+    let mut rules = rules(python);
+    if has_input {
+        rules.allowed_calls.insert("input".to_owned());
+    }
+    let report = python::check(code, &rules);
     let of = |severity| report.findings.iter().filter(move |finding| finding.severity == severity);
     if report.verdict == Verdict::Deny {
         let Some(first) = of(Severity::Deny).next() else {
@@ -90,7 +94,7 @@ mod tests {
     #[test]
     fn all_findings_are_told_at_once_and_what_passes_is_what_runs() {
         let python = Python { allowed_imports: vec!["math".to_owned()], ..Python::default() };
-        let refusal = check(&python, "import os\nimport math\nimport socket\n").unwrap_err();
+        let refusal = check(&python, "import os\nimport math\nimport socket\n", false).unwrap_err();
         assert_eq!(refusal.code, Code::ImportNotAllowed);
         assert!(refusal.message.contains("line 1") && refusal.message.contains("line 3"), "{refusal}");
         assert!(refusal.message.contains("\n    | import socket\n"), "{refusal}");
@@ -99,7 +103,19 @@ mod tests {
             missing_imports(&python, "import os.path\nfrom numpy import linalg\nimport os.path, math\nimport numpy.fft\n"),
             ["os.path", "numpy"]
         );
-        let program = check(&python, "import math\r\nprint(math.pi)\r\n").unwrap();
+        let program = check(&python, "import math\r\nprint(math.pi)\r\n", false).unwrap();
         assert_eq!(program.source, "import math\nprint(math.pi)\n");
+    }
+
+    #[test]
+    fn input_is_read_where_the_call_gives_some() {
+        let python = Python::default();
+        let code = "name = input()\nprint(name)\n";
+        assert!(check(&python, code, true).is_ok());
+        let refusal = check(&python, code, false).unwrap_err();
+        assert!(refusal.code == Code::CodeForbidden && refusal.message.contains("give `stdin` with the call"), "{refusal}");
+        // Nothing else is opened by it.
+        assert!(check(&python, "eval(input())\n", true).is_err());
+        assert!(check(&python, "import fileinput\nfileinput.input('/etc/passwd')\n", true).is_err());
     }
 }

@@ -1,11 +1,14 @@
 //! Lines 8 to 10 as far as text decides them: what is refused here is never opened, resolved or run.
 
+use std::time::Duration;
+
 use super::capability::Capability;
 use super::network::judge_url;
 use super::paths::{judge_text, outside_for, place};
 use super::program::{self, Program};
 use super::request::judge_header;
 use super::secret::judge_secrets;
+use crate::manifest::Python;
 use crate::model::{Access, Action, Bytes, Code, Facts, HttpUrl, Link, PathFact, Refusal, Target};
 
 /// What an action means once its text was judged.
@@ -50,7 +53,7 @@ impl Capability {
     /// Judges the text of paths, URL, headers and program.
     ///
     /// # Errors
-    /// The codes of lines 8 to 10, and `argument_not_allowed` or `argument_invalid` for a header.
+    /// The codes of lines 8 to 10, `argument_not_allowed` or `argument_invalid` for a header, `argument_invalid` for a run time.
     pub fn screen(&self, action: &Action) -> Result<Screened, Refusal> {
         let mut screened = Screened::default();
         for touch in action.touches() {
@@ -72,7 +75,8 @@ impl Capability {
                 screened.url = Some(url);
             }
             Action::RunPython(run) => {
-                screened.program = Some(program::check(&self.manifest.python, &run.code)?);
+                judge_time(&self.manifest.python, run.timeout_s)?;
+                screened.program = Some(program::check(&self.manifest.python, &run.code, !run.stdin.is_empty())?);
             }
             Action::ReadFile(_)
             | Action::WriteFile(_)
@@ -110,6 +114,20 @@ impl Capability {
         )
         .rule(rule)
         .hint("use a smaller file, or split it"))
+    }
+}
+
+/// Judges the run time that a call asks for: a program that is ended before it would know no reason for it.
+fn judge_time(python: &Python, asked: Option<u64>) -> Result<(), Refusal> {
+    let most = python.timeout;
+    match asked.filter(|asked| Duration::from_secs(*asked) > most) {
+        None => Ok(()),
+        Some(asked) => {
+            let whole = most.as_secs();
+            let way_on = if whole == 0 { "leave it out".to_owned() } else { format!("give at most {whole}, or leave it out") };
+            let message = format!("`timeout_s` is {asked}, and no program runs longer than {} s", most.as_secs_f64());
+            Err(Refusal::new(Code::ArgumentInvalid, message).rule("python.timeout").hint(way_on))
+        }
     }
 }
 

@@ -42,6 +42,7 @@ struct Args {
     /// `new` keeps variables; later calls give the handle that was answered.
     #[schemars(length(min = 1))]
     session: Option<String>,
+    /// What `input()` reads.
     stdin: Option<String>,
     #[schemars(range(min = 1))]
     timeout_s: Option<u64>,

@@ -72,9 +72,10 @@ pub(super) fn builtin_policy(name: &str) -> Option<Policy> {
         "__import__" => Policy::Refused("imports by a name that is worked out at run time", "use an `import` statement"),
         "globals" | "locals" | "vars" => Policy::Refused("hands out a whole namespace", "keep the values in a `dict` of your own"),
         "breakpoint" | "help" => Policy::Refused("starts an interactive tool", "remove it; nobody can answer"),
-        "input" => {
-            Policy::Refused("waits for a person at a terminal", "put the value into the program, or define a function of that name first")
-        }
+        "input" => Policy::Refused(
+            "reads standard input, and none is given",
+            "give `stdin` with the call, put the value into the program, or define a function of that name first",
+        ),
         "license" | "copyright" | "credits" => Policy::Refused("belongs to interactive sessions", "remove it"),
         "getattr" | "setattr" | "delattr" => Policy::Called(Arguments::AttributeName),
         "exit" | "quit" => Policy::Called(Arguments::Any),
