@@ -167,6 +167,11 @@ impl Entry {
         Ok(())
     }
 
+    /// Whether the record shows this argument as it is, and not by a digest or a mask.
+    pub fn shows(&self, argument: &str) -> bool {
+        self.args.json().contains(&Value::from(argument).to_string())
+    }
+
     /// Writes what was decided and that the call is about to act.
     /// # Errors  `audit_unavailable`: then it must not act.
     pub async fn start(&mut self, decision: Decision, reach: Reach) -> Result<(), Refusal> {

@@ -45,6 +45,14 @@ impl Filter {
         Self { conditions: vec![Condition::Field { path: vec!["call".to_owned()], is: Is::Equal, value: call.to_owned() }] }
     }
 
+    /// The fields of a record that the conditions name, by their first word: `args` of `args.path`.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.conditions.iter().filter_map(|condition| match condition {
+            Condition::Since(_) | Condition::Until(_) | Condition::Denied => None,
+            Condition::Field { path, .. } => path.first().map(String::as_str),
+        })
+    }
+
     /// Both filters' conditions.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {

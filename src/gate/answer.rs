@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::asking::LATE;
+use super::asking::{LATE, channel_name};
 use super::door::Door;
 use super::pending::Pending;
 use super::rates::Millis;
@@ -29,7 +29,13 @@ impl Door {
         state.answer = Some(answer);
         let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
         let event = if unanswered { Event::ApprovalExpired } else { Event::ApprovalAnswered };
-        note_id(entry, event, id, json!({"decision": chosen, "reason": verdict.code}));
+        // By whom: the person at the client, which the record names beside the caller.
+        note_id(
+            entry,
+            event,
+            id,
+            json!({"decision": chosen, "reason": verdict.code, "channel": channel_name(case), "answerer": answerer(case)}),
+        );
         if verdict.decision != Decision::Allow {
             if matches!(verdict.code, Code::ApprovalRefused | Code::ApprovalNotExplicit)
                 && let Err(fault) = self.shared.state.use_once(id, self.kept(pending))
@@ -147,6 +153,12 @@ pub(super) fn note_id(entry: &Entry, event: Event, id: &str, facts: Value) {
         // The start of the call is recorded before it acts; that record decides, not this one.
         tracing::error!(%fault, "an approval event could not be recorded");
     }
+}
+
+/// The one who answers a client's question: the person at the client of this caller.
+fn answerer(case: &Case<'_>) -> String {
+    let caller = &case.call.caller;
+    if caller.client.name.is_empty() { caller.principal.clone() } else { format!("{} by {}", caller.principal, caller.client.name) }
 }
 
 pub(super) fn not_ours() -> Refusal {

@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
 use super::answer::nobody;
 use super::asker::Asker;
 use super::crowd::End;
 use super::door::Door;
-use super::pending::{Bound, Pending, call_digest, code};
+use super::pending::{Bound, Pending, call_digest, code, hex};
 use super::question::{self, Preview};
 use super::rates::{HOUR, Millis, uncounted};
 use super::settle::{Case, Settled, warnings};
 use crate::audit::counts::Window;
-use crate::audit::token;
+use crate::audit::{Entry, token};
 use crate::manifest::Remember;
 use crate::model::{Action, Channel, Code, Level, Question, Refusal};
 use crate::policy::{effect, python_network, python_roots, remember};
@@ -133,6 +136,22 @@ impl Door {
             text.push_str(&crate::filter::escape(warning));
         }
         text
+    }
+}
+
+/// The question as its record holds it: the consequence, without what would become of contents. Names in it stand as they do in the record of the
+/// arguments; where one of those is kept as a digest, the question is as well.
+pub(super) fn recorded(case: &Case<'_>, entry: &Entry, text: &str) -> Value {
+    let line = text.lines().next().unwrap_or_default();
+    let paths: Vec<String> = case.action.touches().iter().map(|touch| touch.path.to_string()).collect();
+    let url = match case.action {
+        Action::Fetch(fetch) => Some(fetch.url.as_str()),
+        _ => None,
+    };
+    if paths.iter().map(String::as_str).chain(url).all(|name| entry.shows(name)) {
+        json!(line)
+    } else {
+        json!({"len": line.len(), "sha256": hex(&Sha256::digest(line.as_bytes()))})
     }
 }
 

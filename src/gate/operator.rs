@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::answer::{moments, nobody, note, note_id};
 use super::asker::{Asker, Waits};
+use super::asking::recorded;
 use super::crowd::full;
 use super::door::Door;
 use super::pending::Pending;
@@ -160,7 +161,10 @@ impl Door {
             entry,
             Event::ApprovalRequested,
             &pending,
-            json!({"level": wanted.level, "channel": "operator", "reason": wanted.verdict.code, "leads_to": led_to(case)}),
+            json!({
+                "level": wanted.level, "channel": "operator", "reason": wanted.verdict.code, "leads_to": led_to(case),
+                "question": recorded(case, entry, &ask.text)
+            }),
         );
         queue.put_ask(&ask).map_err(|fault| {
             tracing::error!(%fault, "a question could not be put into the operator's queue");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::answer::{is_no, nobody, not_ours, note, replayed};
 use super::asker::{Asker, Waits};
-use super::asking::channel_name;
+use super::asking::{channel_name, recorded};
 use super::crowd::{Found, Seat};
 use super::door::Door;
 use super::grants::GrantKey;
@@ -207,7 +207,12 @@ impl Door {
         let mut pending = self.new_pending(case, binding.clone(), level)?;
         pending.reviews.clone_from(&state.reviews);
         let question = self.question(case, &preview, level, &pending);
-        note(entry, Event::ApprovalRequested, &pending, json!({"level": level, "channel": channel_name(case), "leads_to": led_to(case)}));
+        note(
+            entry,
+            Event::ApprovalRequested,
+            &pending,
+            json!({"level": level, "channel": channel_name(case), "leads_to": led_to(case), "question": recorded(case, entry, &question.text)}),
+        );
         if case.call.caller.channel == Channel::Repeat {
             let settled = Self::sealed(question, &pending, asker)?;
             seat.seal(pending);
