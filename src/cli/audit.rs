@@ -1,5 +1,6 @@
 //! `toolgate audit`: verify, tail, query, show, report, export.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
@@ -16,6 +17,9 @@ pub enum Failed {
     /// The filter is none.
     #[error(transparent)]
     Filter(#[from] FilterFault),
+    /// A condition on a field that no record has.
+    #[error("`{}` is no field of a record{}", plain(.0), .1)]
+    Field(String, String),
     /// Nobody takes the output.
     #[error("the output cannot be written")]
     Output(#[from] std::io::Error),
@@ -68,7 +72,9 @@ pub fn tail(
     wait: Option<&mut dyn FnMut() -> bool>,
     out: &mut dyn Write,
 ) -> Result<(), Failed> {
+    known(state, filter)?;
     let (mut follower, last) = Follower::open(state, count, |record| filter.admits(record))?;
+    head(form, out)?;
     print(&last, form, out)?;
     let Some(wait) = wait else { return Ok(()) };
     while wait() {
@@ -83,7 +89,9 @@ pub fn tail(
 /// # Errors
 /// `Failed`.
 pub fn query(state: &Path, filter: &Filter, limit: Option<usize>, form: Form, out: &mut dyn Write) -> Result<usize, Failed> {
+    known(state, filter)?;
     let mut printed = 0_usize;
+    head(form, out)?;
     for record in Records::open(state)?.filter(|record| filter.admits(record)).take(limit.unwrap_or(usize::MAX)) {
         print(&[record], form, out)?;
         printed = printed.saturating_add(1);
@@ -91,11 +99,19 @@ pub fn query(state: &Path, filter: &Filter, limit: Option<usize>, form: Form, ou
     Ok(printed)
 }
 
-/// Prints all records of one call as a timeline; `false`: there are none.
+/// Prints all records of one call as a timeline, with the question that was put to a person about it and the answer; `false`: there are none.
 /// # Errors
 /// `Failed`.
 pub fn show(state: &Path, call: &str, form: Form, out: &mut dyn Write) -> Result<bool, Failed> {
-    let records: Vec<Stored> = Records::open(state)?.filter(|record| Filter::call(call).admits(record)).collect();
+    let own = Filter::call(call);
+    // From 2026-07-28 on the call that was asked about and the one that came back with the answer are two, with one approval.
+    let approvals: BTreeSet<String> = Records::open(state)?
+        .filter(|record| own.admits(record))
+        .map(|record| record.text("approval").to_owned())
+        .filter(|approval| !approval.is_empty())
+        .collect();
+    let records: Vec<Stored> =
+        Records::open(state)?.filter(|record| own.admits(record) || approvals.contains(record.text("approval"))).collect();
     if form == Form::Json {
         print(&records, form, out)?;
         return Ok(!records.is_empty());
@@ -125,6 +141,7 @@ pub fn show(state: &Path, call: &str, form: Form, out: &mut dyn Write) -> Result
 /// # Errors
 /// `Failed`.
 pub fn export(state: &Path, filter: &Filter, format: Format, out: &mut dyn Write) -> Result<usize, Failed> {
+    known(state, filter)?;
     let mut export = Export::new(format);
     let mut printed = 0_usize;
     for record in Records::open(state)? {
@@ -211,26 +228,125 @@ fn print(records: &[Stored], form: Form, out: &mut dyn Write) -> std::io::Result
     out.flush()
 }
 
-/// A record for a person: time, event, then what matters of the rest.
-fn one_line(record: &Stored) -> String {
-    let mut line = format!("{}  {:<18}", plain(record.text("ts")), plain(record.text("ev")));
-    let target = ["path", "from", "url", "query"].iter().find_map(|name| record.fields.get("args")?.get(name)?.as_str());
-    let duration = record.fields.get("duration_ms").map(|took| format!("{took} ms"));
-    for part in ["tool", "status", "decision", "reason"].map(|name| record.text(name)).into_iter().chain(target).chain(duration.as_deref())
-    {
-        if !part.is_empty() {
-            line.push_str("  ");
-            line.push_str(&plain(part));
+/// Says what the columns of [`one_line`] are.
+fn head(form: Form, out: &mut dyn Write) -> std::io::Result<()> {
+    match form {
+        Form::Json => Ok(()),
+        Form::Text => {
+            writeln!(out, "{:<27}  {:<18}  {:<16}  {:<28}  about, time taken, caller, call", "time", "event", "tool", "outcome: reason")
         }
     }
-    for part in ["principal", "call"].map(|name| record.text(name)) {
-        if !part.is_empty() {
-            line.push_str("  ");
-            line.push_str(&plain(part));
-        }
-    }
-    line
 }
+
+/// A record for a person: time, event, tool, what came of it and why, then what matters of the rest.
+fn one_line(record: &Stored) -> String {
+    let outcome = [record.text("status"), record.text("decision")].into_iter().find(|word| !word.is_empty()).unwrap_or_default();
+    let why = ["reason", "error_code", "why", "reason_given"]
+        .map(|name| record.text(name))
+        .into_iter()
+        .find(|why| !why.is_empty() && *why != "ok");
+    let outcome = match (outcome, why) {
+        ("", None) => "-".to_owned(),
+        ("", Some(why)) => why.to_owned(),
+        (outcome, None) => outcome.to_owned(),
+        (outcome, Some(why)) => format!("{outcome}: {why}"),
+    };
+    let tool = if record.text("tool").is_empty() { "-" } else { record.text("tool") };
+    let (event, tool, outcome) = (plain(record.text("ev")), plain(tool), plain(&outcome));
+    let mut line = format!("{}  {event:<18}  {tool:<16}  {outcome:<28}", plain(record.text("ts")));
+    let about = ["path", "from", "url", "query"].iter().find_map(|name| record.fields.get("args")?.get(name)?.as_str());
+    let about =
+        about.or_else(|| ["question", "host", "manifest", "from"].into_iter().map(|name| record.text(name)).find(|text| !text.is_empty()));
+    let duration = record.fields.get("duration_ms").map(|took| format!("{took} ms"));
+    let who = ["operator", "answerer", "principal"].into_iter().map(|name| record.text(name)).find(|text| !text.is_empty());
+    for part in about.into_iter().chain(duration.as_deref()).chain(who).chain([record.text("call")]) {
+        if !part.is_empty() {
+            line.push_str("  ");
+            line.push_str(&plain(part));
+        }
+    }
+    line.trim_end().to_owned()
+}
+
+/// Whether records have the fields that a filter names: some event writes them, or one stands in this log.
+fn known(state: &Path, filter: &Filter) -> Result<(), Failed> {
+    let strange: Vec<&str> = filter.fields().filter(|name| !FIELDS.contains(name)).collect();
+    if strange.is_empty() {
+        return Ok(());
+    }
+    let mut seen = BTreeSet::new();
+    for record in Records::open(state)? {
+        seen.extend(record.fields.into_iter().map(|(name, _)| name));
+    }
+    let Some(name) = strange.into_iter().find(|name| !seen.contains(*name)) else { return Ok(()) };
+    let all = FIELDS.iter().copied().chain(seen.iter().map(String::as_str));
+    let near = all.map(|known| (strsim::damerau_levenshtein(name, known), known)).filter(|(distance, _)| *distance <= 2).min();
+    let hint = near.map_or_else(
+        || format!("; it has e.g. {}", FIELDS.get(..12).unwrap_or_default().join(", ")),
+        |(_, near)| format!("; did you mean `{near}`?"),
+    );
+    Err(Failed::Field(name.to_owned(), hint))
+}
+
+/// What events write, the most asked for first.
+const FIELDS: [&str; 56] = [
+    "ev",
+    "tool",
+    "status",
+    "reason",
+    "decision",
+    "principal",
+    "session",
+    "profile",
+    "level",
+    "rule",
+    "call",
+    "approval",
+    "v",
+    "seq",
+    "ts",
+    "client",
+    "args",
+    "args_sha256",
+    "effect",
+    "manifest_sha256",
+    "duration_ms",
+    "result",
+    "prev",
+    "hash",
+    "error_code",
+    "http_status",
+    "bytes_written",
+    "bytes_sent",
+    "bytes_received",
+    "question",
+    "channel",
+    "answerer",
+    "operator",
+    "uid",
+    "by",
+    "why",
+    "reason_given",
+    "from",
+    "waits",
+    "looser",
+    "tightened",
+    "host",
+    "port",
+    "how",
+    "untrusted",
+    "untrusted_from",
+    "filtered",
+    "carried",
+    "warnings",
+    "leads_to",
+    "targets",
+    "traceparent",
+    "events",
+    "file",
+    "pid",
+    "version",
+];
 
 /// A value on one line, its strings without quotes.
 fn shown(value: &Value) -> String {
