@@ -5,12 +5,12 @@
 #![expect(clippy::disallowed_methods, reason = "the command line starts the installer and lays out the environment")]
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread::ScopedJoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -46,6 +46,7 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
     // An installation ends with the emergency stop, as a server does.
     state.heed()?;
     let base = environment::base(&found.manifest, Some(file));
+    stage(out, &format!("asking {} what it is", base.display()))?;
     let told = ask(&base, &state)?;
     let lock_path = environment::lock_path(file);
     let written = match (environment::read_lock(&lock_path), reach) {
@@ -71,11 +72,17 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
     let folder = state.path().join(FOLDER);
     fs::create_dir_all(&folder)?;
     let site = Site { folder: folder.join(format!(".building-{}", std::process::id())), state };
+    stage(out, "laying out an environment")?;
     let installer = Installer::find(&base, &told, &site)?;
     let lock = match kept.clone() {
         Some(lock) => lock,
-        None => Lock { wanted: packages.clone(), python: told.python, pinned: installer.resolve(packages, &site)? },
+        None => {
+            stage(out, &format!("looking up what {} package(s) need, with {}", packages.len(), installer.name()))?;
+            Lock { wanted: packages.clone(), python: told.python, pinned: installer.resolve(packages, &site)? }
+        }
     };
+    let names: Vec<&str> = lock.pinned.iter().map(|pinned| pinned.name.as_str()).collect();
+    stage(out, &format!("installing {} package(s): {}", names.len(), names.join(", ")))?;
     installer.install(&lock, &site)?;
     open_to_readers(&site.folder)?;
     fs::write(site.folder.join(STAMP), lock.text())?;
@@ -100,6 +107,12 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
         installer.name()
     )?;
     Ok(End::Done)
+}
+
+/// Says what is done next, before it is.
+fn stage(out: &mut dyn Write, what: &str) -> io::Result<()> {
+    writeln!(out, "{what} …")?;
+    out.flush()
 }
 
 fn fits(lock: &Lock, packages: &[String], python: &str) -> Result<(), String> {
@@ -290,9 +303,18 @@ fn run(command: &mut Command, input: Option<&str>, state: &StateDir) -> Result<O
                 let _ = pipe.write_all(text.as_bytes());
             });
         }
+        let begun = Instant::now();
+        let is_watched = io::stderr().is_terminal();
+        let mut told = 0;
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break status;
+            }
+            // A person who waits sees that it goes on.
+            let seconds = begun.elapsed().as_secs();
+            if is_watched && seconds >= 2 && seconds > told {
+                told = seconds;
+                let _ = write!(io::stderr(), "\r  {seconds} s");
             }
             if state.is_killed() {
                 // INVARIANT: it was not waited for yet, so its number is still its own.
@@ -300,6 +322,9 @@ fn run(command: &mut Command, input: Option<&str>, state: &StateDir) -> Result<O
             }
             std::thread::sleep(LOOK);
         };
+        if told > 0 {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
         let read = |reader: ScopedJoinHandle<'_, Vec<u8>>| reader.join().unwrap_or_default();
         Ok(Output { status, stdout: read(stdout), stderr: read(stderr) })
     })?;

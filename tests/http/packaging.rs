@@ -82,6 +82,29 @@ fn the_unit_and_the_image_run_without_root_and_with_flags_that_exist() {
 }
 
 #[test]
+fn what_init_writes_is_what_the_image_and_the_unit_serve() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new(Policy::default());
+    let project = home.path("fresh");
+    let out = home.toolgate(&["init", project.to_str().unwrap(), "--yes"]).output().unwrap();
+    assert!(out.status.success(), "{out:?}");
+    // The user of the image and of the unit is another one than the user who wrote it.
+    assert_eq!(project.join("tools.toml").metadata().unwrap().permissions().mode() & 0o777, 0o644);
+    let image = shipped("Dockerfile");
+    let at = "/srv/project";
+    for piece in [
+        format!("-v \"$PWD:{at}\""),
+        format!("TOOLGATE_MANIFEST={at}/tools.toml"),
+        format!("WORKDIR {at}"),
+        format!("CMD [\"serve\", \"--manifest\", \"{at}/tools.toml\""),
+    ] {
+        assert!(image.contains(&piece), "{piece}");
+    }
+    assert!(shipped("compose.yaml").contains(&format!("${{PROJECT:-..}}:{at}")) && shipped("server.json").contains(&format!(":{at}\"")));
+    assert!(shipped("toolgate.service").contains("ConfigurationDirectory=toolgate"));
+}
+
+#[test]
 fn systemd_takes_the_unit_where_it_is_installed() {
     let unit = repository().join("packaging/toolgate.service");
     let Ok(out) = std::process::Command::new("systemd-analyze").arg("verify").arg(&unit).output() else {

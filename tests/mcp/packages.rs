@@ -151,6 +151,7 @@ fn packages_are_installed_by_their_digests_and_a_lock_that_does_not_fit_is_told(
 
     let (code, said) = sync(&home, &registry, &[]);
     assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("installing 1 package(s): apples …"), "each stage is told before it begins: {said}");
     assert!(said.contains("apples 1.0") && !check(&home).contains("sync"), "{said}{}", check(&home));
     let lock = home.read("tools.lock");
     assert!(lock.contains("apples==1.0 \\\n    --hash=sha256:") && !lock.contains("registry"), "{lock}");
