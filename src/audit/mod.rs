@@ -47,7 +47,9 @@ pub use filter::{Filter, FilterFault};
 pub use follow::Follower;
 pub use log::{Clock, Log, keyed};
 pub use network::{Network, Request as NetworkRequest, bare as bare_url, connection};
-pub use operator::{Answered, Ask, Checked, Enrolment, Kind, Lineage, Operator, Place, Say, enrollable, is_id, persons};
+pub use operator::{
+    Answered, Ask, Authenticator, Checked, Enrolment, Kind, Lineage, Operator, Place, Proven, Say, enrollable, is_id, persons,
+};
 pub use read::{Records, Stored};
 pub use record::{Client, Event, Record};
 pub use redact::Redacted;

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::approvals::ApprovalsCommand;
 use super::http::Address;
 use super::logs::LogFormat;
+pub use super::subcommands::{AuditCommand, ExportFormat, PackagesCommand, PolicyCommand};
 
 /// Real tools for language models behind one gate.
 #[derive(Debug, Parser)]
@@ -15,12 +16,19 @@ pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// The state folder (log, approvals, switch), in place of the manifest's and of `$TOOLGATE_STATE_DIR`.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub state_dir: Option<PathBuf>,
+    /// Print nothing but faults: the exit code tells. A server logs errors alone.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
 }
 
 /// Which manifest.
 #[derive(Debug, Clone, Args)]
 pub struct ManifestChoice {
-    /// The manifest. Default: `$TOOLGATE_MANIFEST`, ./tools.toml, the configuration folder, then a built-in one (a scratch folder, nothing else).
+    /// The manifest. Default: `$TOOLGATE_MANIFEST`, tools.toml here or above (to the repository's top or home; it serves once `toolgate trust` has shown
+    /// it), the configuration folder, then a built-in one (a scratch folder, nothing else).
     #[arg(long, value_name = "FILE")]
     pub manifest: Option<PathBuf>,
     /// The profile to judge by. Default: `[clients] stdio`.
@@ -88,7 +96,29 @@ pub enum ClientName {
     Zed,
     /// Goose.
     Goose,
+    /// Windsurf.
+    Windsurf,
+    /// Cline, in Visual Studio Code.
+    Cline,
+    /// opencode.
+    Opencode,
+    /// The AI Assistant of JetBrains' editors.
+    Jetbrains,
+    /// Junie, JetBrains' agent.
+    Junie,
+    /// LM Studio.
+    LmStudio,
+    /// Continue.
+    Continue,
+    /// Amp.
+    Amp,
 }
+
+/// A case that works, for the help of `simulate`.
+const SIMULATED: &str = r#"A case is a line of JSON: the manifest as JSON, the call, and the world it meets (files, hosts, clock), which need not exist. This one is denied
+with `path_denied`; save it as case.jsonl and run `toolgate simulate case.jsonl`:
+
+{"id":"1","policy":{"version":1,"roots":{"project":{"path":"/srv/project","mode":"rw","allowed_paths":["**"],"denied_paths":["**/.env"]}},"profiles":{"dev":{"permissions":["READONLY"],"allowed_tools":["*"]}}},"request":{"profile":"dev","tool":"read_file","args":{"path":"project/.env"}},"state":{"fs":{"project/.env":"file"}}}"#;
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -130,10 +160,20 @@ pub enum Command {
         #[arg(long)]
         force: bool,
     },
-    /// Validate a manifest: every fault at once; runs its test cases.
+    /// Validate a manifest: every fault at once; runs its test cases. Refuses whatever `serve` would, in the same words.
     Check {
         /// The manifest; default as for `serve`.
+        #[arg(conflicts_with = "manifest")]
         file: Option<PathBuf>,
+        /// The same.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+        /// Look at the rules alone: the folders, keys and interpreter need not be on this machine.
+        #[arg(long)]
+        policy_only: bool,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Say what would happen to one call, and why.
     Explain {
@@ -156,6 +196,7 @@ pub enum Command {
         command: PolicyCommand,
     },
     /// Judge recorded or invented calls in a described world, one JSON line each.
+    #[command(after_help = SIMULATED)]
     Simulate {
         /// The cases; `-` reads standard input.
         cases: PathBuf,
@@ -230,6 +271,9 @@ pub enum Command {
         /// The manifest whose state folder is meant; default as for `serve`.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Lift the emergency stop, or the suspension of one caller.
     Resume {
@@ -242,6 +286,9 @@ pub enum Command {
         /// The manifest whose state folder is meant; default as for `serve`.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Say what this machine can enforce, layer by layer, proven by doing.
     Doctor {
@@ -254,6 +301,27 @@ pub enum Command {
         /// The manifest whose interpreter is probed; default as for `serve`.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
+    },
+    /// Let a manifest serve that lies here or above and that no command line names: shows its path, its digest and what it opens, and asks.
+    Trust {
+        /// The manifest; default as for `serve`.
+        #[arg(conflicts_with = "manifest")]
+        file: Option<PathBuf>,
+        /// The same.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+        /// Take the trust away.
+        #[arg(long, conflicts_with_all = ["yes", "list"])]
+        remove: bool,
+        /// List what is trusted.
+        #[arg(long, conflicts_with_all = ["yes", "file", "manifest"])]
+        list: bool,
+        /// Print it as JSON; asks nothing, so that only `--yes` trusts.
+        #[arg(long)]
+        json: bool,
     },
     /// Print the JSON Schema of tools.toml.
     Schema,
@@ -269,6 +337,15 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
     },
+    /// Take the server out of a client's configuration again.
+    Uninstall {
+        /// The client.
+        #[arg(value_enum)]
+        client: ClientName,
+        /// Write it; without this it is only told.
+        #[arg(long)]
+        write: bool,
+    },
 }
 
 /// Yes or no.
@@ -278,127 +355,6 @@ pub enum YesNo {
     Yes,
     /// No.
     No,
-}
-
-/// What to do with the packages.
-#[derive(Debug, Subcommand)]
-pub enum PackagesCommand {
-    /// Install what the lock file beside the manifest names, each file by its digest; write the lock where there is none that fits.
-    Sync {
-        /// The manifest; default as for `serve`.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
-        /// Refuse to write a lock: one that does not fit is a negative answer.
-        #[arg(long, conflicts_with = "upgrade")]
-        locked: bool,
-        /// Write a new lock with the newest versions that the manifest lets in.
-        #[arg(long)]
-        upgrade: bool,
-    },
-}
-
-/// What to do about the manifest.
-#[derive(Debug, Subcommand)]
-pub enum PolicyCommand {
-    /// Say in what two manifests differ, and which recorded calls would come out otherwise. Exits 1 where the second is looser.
-    Diff {
-        /// The one before; without two: the manifest whose change waits for `apply`.
-        old: Option<PathBuf>,
-        /// The one after.
-        new: Option<PathBuf>,
-    },
-    /// Put a looser manifest in force on running servers, after showing what it changes.
-    Apply {
-        /// The manifest; default as for `serve`.
-        file: Option<PathBuf>,
-        /// Do not ask.
-        #[arg(long, short)]
-        yes: bool,
-    },
-    /// Propose lines from the log: what was refused and could be allowed, and what is open and was never used.
-    Suggest {
-        /// The manifest; default as for `serve`.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
-        /// How many of the last recorded calls are looked at.
-        #[arg(long, value_name = "N", default_value_t = 10_000)]
-        calls: usize,
-        /// Propose to take out denials as well.
-        #[arg(long)]
-        denied: bool,
-        /// Only what makes the manifest tighter.
-        #[arg(long)]
-        tighten: bool,
-    },
-}
-
-/// What to do with the log.
-#[derive(Debug, Subcommand)]
-pub enum AuditCommand {
-    /// Check that the log is whole; exits 1 with the first broken record when it is not.
-    Verify {
-        /// Print the result as JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show the last records; with `-f --json` the bus for scripts: every record as it is written.
-    Tail {
-        /// Only those that fit, as for `query`, e.g. `ev=tool.denied`.
-        terms: Vec<String>,
-        /// How many.
-        #[arg(short = 'n', long, default_value_t = 20)]
-        lines: usize,
-        /// Go on with new ones.
-        #[arg(short, long)]
-        follow: bool,
-        /// One JSON object a line.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show records that fit, e.g. `tool=write_file status=error since=1h`.
-    Query {
-        /// FIELD=VALUE, all must hold.
-        terms: Vec<String>,
-        /// One JSON object a line.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show every record of one call.
-    Show {
-        /// The call's id.
-        call: String,
-        /// One JSON object a line.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print calls in others' words, one JSON object a line: a copy for dashboards, never the record itself.
-    Export {
-        /// Whose words.
-        #[arg(long, value_enum)]
-        format: ExportFormat,
-        /// Only those that fit, as for `query`, e.g. `since=1h`.
-        terms: Vec<String>,
-    },
-    /// Print the keyed hash that stands for a secret in this log; the secret is read from standard input, or asked for.
-    Hash,
-    /// Sum the log up: calls, denials by reason, approvals.
-    Report {
-        /// Count web requests alone: by method, status and host, and the last ten.
-        #[arg(long)]
-        network: bool,
-        /// Print it as JSON.
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-/// Whose words an export is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// OpenTelemetry: a span for each call (OTLP/JSON).
-    Otlp,
-    /// Open Cybersecurity Schema Framework: API Activity.
-    Ocsf,
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::layout::{COLUMNS, Colour, folded, shortened};
 use crate::filter::escape_line;
 
 /// One step of the script: a call and what the person would answer if asked.
@@ -39,13 +40,17 @@ pub fn run(out: &mut dyn Write) -> io::Result<()> {
     let folder = tempfile::Builder::new().prefix("toolgate-demo-").tempdir()?;
     let web = serve_page()?;
     lay_out(folder.path(), web)?;
-    writeln!(out, "toolgate demo: a scripted client speaks MCP to `toolgate serve`; files, web server and Python are real.\n")?;
+    let colour = Colour::of_stdout();
+    let say = |out: &mut dyn Write, text: &str| folded(text, "", "").iter().try_for_each(|line| writeln!(out, "{line}"));
+    say(out, "toolgate demo: a scripted client speaks MCP to `toolgate serve`; files, web server and Python are real.")?;
+    writeln!(out)?;
     let state = folder.path().join("state");
     let mut client = Client::start(folder.path(), &state)?;
     let tools = client.request("tools/list", &json!({}), Person::Deny)?.0;
     let names: Vec<&str> = tools["result"]["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect();
-    writeln!(out, "The client sees {} tools: {}\n", names.len(), names.join(", "))?;
-    let mut rows = vec![["call", "verdict", "approval", "what came back"].map(str::to_owned)];
+    say(out, &format!("The client sees {} tools: {}", names.len(), names.join(", ")))?;
+    writeln!(out)?;
+    let mut rows = Vec::new();
     let mut question = None;
     for step in script(web) {
         let params = json!({"name": step.tool, "arguments": step.arguments});
@@ -53,11 +58,11 @@ pub fn run(out: &mut dyn Write) -> io::Result<()> {
         rows.push(row(&step, &answer, asked.is_some()));
         question = question.or(asked);
     }
-    table(out, &rows)?;
+    table(out, &rows, colour)?;
     if let Some(question) = question {
         writeln!(out, "\nWhat the person saw the first time they were asked:\n")?;
-        for line in question.lines() {
-            writeln!(out, "  | {line}")?;
+        for line in question.lines().flat_map(|line| folded(line, "  | ", "  |   ")) {
+            writeln!(out, "{line}")?;
         }
     }
     client.stop()?;
@@ -130,7 +135,16 @@ const COUNT: &str = "import csv, io, statistics\n\
     counts = [int(row['apples']) for row in rows]\n\
     print(sum(counts), 'apples, on average', round(statistics.mean(counts), 1))";
 
-fn row(step: &Step, answer: &Value, asked: bool) -> [String; 4] {
+/// One call: what it was, how it was judged, whether a person was asked, what came back.
+struct Row {
+    call: String,
+    verdict: String,
+    approval: &'static str,
+    answer: String,
+    passed: bool,
+}
+
+fn row(step: &Step, answer: &Value, asked: bool) -> Row {
     let call = match (step.arguments["path"].as_str(), step.arguments["url"].as_str(), step.arguments["code"].as_str()) {
         (Some(target), _, _) | (_, Some(target), _) => format!("{} {target}", step.tool),
         (_, _, Some(code)) => format!("{} {}", step.tool, code.lines().next().unwrap_or_default()),
@@ -150,28 +164,26 @@ fn row(step: &Step, answer: &Value, asked: bool) -> [String; 4] {
         (false, _) => "not needed",
         (true, Person::Once) => "yes, once",
         (true, Person::Deny) => "no",
-        (true, Person::Blindly) => "`accept`, nothing else",
+        (true, Person::Blindly) => "bare accept",
     };
     let text = result["content"][0]["text"].as_str().or(answer["error"]["message"].as_str()).unwrap_or_default();
     let first = if failed { step.why } else { text.lines().find(|line| !line.trim().is_empty()).unwrap_or(step.why) };
-    [call, verdict, approval.to_owned(), first.to_owned()].map(|cell| shorten(&cell))
+    let shown = |text: &str| escape_line(text).into_owned();
+    Row { call: shown(&call), verdict: shown(&verdict), approval, answer: shown(first), passed: !failed || status.is_some() }
 }
 
-fn shorten(text: &str) -> String {
-    let shown = escape_line(text);
-    if shown.chars().count() <= 48 { shown.into_owned() } else { shown.chars().take(47).chain(['…']).collect() }
-}
+/// Columns of the table: the call, the verdict, the approval, with two spaces between. What came back has a line of its own.
+const WIDTHS: [usize; 3] = [34, 29, 12];
 
-fn table(out: &mut dyn Write, rows: &[[String; 4]]) -> io::Result<()> {
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..4).map(width).collect();
-    for (at, row) in rows.iter().enumerate() {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        writeln!(out, "{}", cells.join("  ").trim_end())?;
-        if at == 0 {
-            let rules: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
-            writeln!(out, "{}", rules.join("  "))?;
-        }
+fn table(out: &mut dyn Write, rows: &[Row], colour: Colour) -> io::Result<()> {
+    let [call, verdict, approval] = WIDTHS;
+    writeln!(out, "{:<call$}  {:<verdict$}  {:<approval$}", "call", "verdict", "approval")?;
+    writeln!(out, "{}  {}  {}", "-".repeat(call), "-".repeat(verdict), "-".repeat(approval))?;
+    for row in rows {
+        let judged = format!("{:<verdict$}", shortened(&row.verdict, verdict));
+        let judged = colour.paint(if row.passed { "32" } else { "31" }, &judged);
+        writeln!(out, "{:<call$}  {judged}  {}", shortened(&row.call, call), row.approval)?;
+        writeln!(out, "{}", colour.paint("2", &format!("    {}", shortened(&row.answer, COLUMNS - 4))))?;
     }
     Ok(())
 }
@@ -182,7 +194,11 @@ fn show_log(out: &mut dyn Write, state: &Path) -> io::Result<()> {
     for arguments in [&["audit", "tail", "-n", "12"][..], &["audit", "verify"][..]] {
         let done = Command::new(std::env::current_exe()?).args(arguments).env("TOOLGATE_STATE_DIR", state).output()?;
         for line in String::from_utf8_lossy(&done.stdout).lines() {
-            writeln!(out, "  {}", escape_line(line))?;
+            // Its columns are wider than eighty: they become words.
+            let words: Vec<&str> = line.split("  ").map(str::trim).filter(|word| !word.is_empty()).collect();
+            for line in folded(&escape_line(&words.join("  ")), "  ", "      ") {
+                writeln!(out, "{line}")?;
+            }
         }
         if !done.status.success() {
             return Err(io::Error::other(format!("`toolgate {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&done.stderr))));
@@ -190,7 +206,7 @@ fn show_log(out: &mut dyn Write, state: &Path) -> io::Result<()> {
     }
     writeln!(
         out,
-        "\nNext: `toolgate init` writes a tools.toml, `toolgate install CLIENT` registers it, `toolgate doctor` says what this machine enforces."
+        "\nNext: `toolgate init` writes a tools.toml, `toolgate install CLIENT` registers\nit, `toolgate doctor` says what this machine enforces."
     )
 }
 

@@ -6,13 +6,13 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::environment;
+use super::{environment, trust};
 use super::setup::manifest_path;
 use crate::manifest::{Manifest, Place, ReviewBy, RootMode};
 use crate::policy::secret::SecretSource;
 
 /// Canonical paths, the last names of which may be missing:
-/// - the manifest in force, its lock, and every place where the next start would look for a manifest;
+/// - the manifest in force, its lock, every place where the next start would look for a manifest, and the note of which are trusted;
 /// - the files of its secrets, the keys that tokens are verified with, and the files that reviewers are run from;
 /// - as far as calls may write there: the interpreter, its environment and its library. The server asks the interpreter where it lives, and
 ///   that runs outside the jail.
@@ -22,7 +22,9 @@ pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> 
         // The lock says what the next sync installs.
         guarded.extend(file.map(environment::lock_path));
     }
-    guarded.extend(manifest_path(None).and_then(|file| file.canonicalize().ok()));
+    guarded.extend(manifest_path(None).ok().flatten().and_then(|file| file.canonicalize().ok()));
+    // A manifest that puts its state elsewhere leaves the user's trust where it is.
+    guarded.extend(trust::folder().ok().as_deref().and_then(canonical));
     let folder = file.and_then(Path::parent).unwrap_or(Path::new("."));
     guarded.extend(secret_files(manifest));
     guarded.extend(key_files(manifest, folder));

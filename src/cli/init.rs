@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
 use std::io::{self, BufRead, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::arguments::{ClientName, YesNo};
@@ -176,14 +177,13 @@ pub fn write(dir: &Path, answers: &Answers, memory: MemoryLayer, force: bool) ->
     if !force && file.symlink_metadata().is_ok() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists; --force replaces it", file.display())));
     }
+    let is_new = file.symlink_metadata().is_err();
     install::replace(&file, &text)?;
+    if is_new {
+        // It holds no secret, and the user of an image or of a system service reads it as well. One that was there keeps its mode.
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644))?;
+    }
     Ok(file)
-}
-
-/// How a client shall start the server of this manifest.
-pub fn server(program: &Path, manifest: &Path) -> install::Server {
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    install::Server { program: text(program), arguments: vec!["serve".into(), "--manifest".into(), text(manifest)] }
 }
 
 #[cfg(test)]
@@ -240,7 +240,12 @@ mod tests {
             io::ErrorKind::AlreadyExists
         );
         assert_eq!(std::fs::read_to_string(folder.path().join("tools.toml")).unwrap(), "mine");
+        std::fs::set_permissions(folder.path().join("tools.toml"), std::fs::Permissions::from_mode(0o600)).unwrap();
         let file = write(folder.path(), &Answers::default(), MemoryLayer::Required, true).unwrap();
-        assert_eq!(std::fs::read_to_string(file).unwrap(), SHIPPED);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), SHIPPED);
+        let mode = |file: &Path| file.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&file), 0o600, "its mode stays");
+        let file = write(&folder.path().join("new"), &Answers::default(), MemoryLayer::Required, false).unwrap();
+        assert_eq!(mode(&file), 0o644, "other users of the machine can read a new one");
     }
 }

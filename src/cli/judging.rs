@@ -15,8 +15,9 @@ use serde_json::{Map, Value, json};
 use super::arguments::ManifestChoice;
 use super::decide::Call;
 use super::run::{End, Fault, reader};
-use super::{check, explain, setup, simulate};
+use super::{check, explain, setup, simulate, watch};
 use crate::audit::Answer;
+use crate::filter::escape;
 use crate::gate::Asker;
 use crate::manifest::Manifest;
 use crate::model::name::{self, Found};
@@ -28,10 +29,23 @@ use crate::policy::{Channels, Screened, State};
 use crate::sandbox::root::Roots;
 use crate::tools;
 
+/// What `check` looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Whatever `serve` would.
+    Machine,
+    /// The rules alone.
+    Policy,
+}
+
 /// `toolgate check`
-pub(super) fn check(file: Option<&Path>, out: &mut dyn Write) -> Result<End, Fault> {
-    let Some(path) = setup::manifest_path(file) else {
-        writeln!(out, "there is no manifest; the built-in one holds: a scratch folder for each session, nothing else")?;
+pub(super) fn check(file: Option<&Path>, reach: Reach, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
+    let Some(path) = setup::manifest_path(file)? else {
+        if as_json {
+            writeln!(out, "{}", json!({"valid": true, "manifest": null, "faults": []}))?;
+        } else {
+            writeln!(out, "there is no manifest; the built-in one holds: a scratch folder for each session, nothing else")?;
+        }
         return Ok(End::Done);
     };
     let choice = ManifestChoice { manifest: Some(path.clone()), profile: None, roots: Vec::new() };
@@ -39,38 +53,74 @@ pub(super) fn check(file: Option<&Path>, out: &mut dyn Write) -> Result<End, Fau
     // What is asked of a manifest that is served, and nothing less.
     let held = |mut found: setup::Found| {
         let state = setup::state_path(&found.manifest, found.file.as_deref())?;
-        match setup::checked_places(&mut found, &state) {
-            Ok(_) => Ok((found, state)),
-            Err(fault @ setup::Unbuilt::Manifest { .. }) => Err(fault),
-            // What the machine says no with is a no to the manifest.
-            Err(fault) => Err(setup::Unbuilt::Refused(fault.to_string())),
+        match reach {
+            Reach::Machine => setup::checked_places(&mut found, &state).map(drop)?,
+            Reach::Policy => setup::checked_policy(&found)?,
         }
+        Ok((found, state))
     };
     let (found, state) = match setup::find(&choice).and_then(held) {
         Ok(placed) => placed,
+        Err(fault) if as_json => {
+            let (faults, why) = match &fault {
+                setup::Unbuilt::Manifest { faults, .. } => (faults.iter().map(fault_json).collect(), None),
+                other => (Vec::new(), Some(other.to_string())),
+            };
+            writeln!(out, "{}", json!({"valid": false, "manifest": name, "faults": faults, "why": why}))?;
+            return Ok(End::Negative);
+        }
         Err(setup::Unbuilt::Manifest { faults, .. }) => {
             let text = super::text_file::read(&path)?;
             write!(out, "{}", check::pretty(&name, &text, &faults))?;
             writeln!(out, "{} fault(s); nothing is served by this manifest", faults.len())?;
             return Ok(End::Negative);
         }
-        Err(setup::Unbuilt::Refused(why)) => {
-            writeln!(out, "{name}: {why}\nnothing is served by this manifest")?;
+        // A file that cannot be read was not checked.
+        Err(fault @ setup::Unbuilt::Machine { .. }) if std::fs::File::open(&path).is_err() => return Err(fault.into()),
+        // What the machine says no with is a no to the manifest; in the words of a start.
+        Err(fault) => {
+            writeln!(out, "{name}: {fault}\nnothing is served by this manifest")?;
             return Ok(End::Negative);
         }
-        Err(fault) => return Err(fault.into()),
     };
+    let unready = match reach {
+        Reach::Machine => super::environment::find(&found.manifest, found.file.as_deref(), &state).unready,
+        Reach::Policy => None,
+    };
+    let held: Vec<_> = watch::waiting(&state).into_iter().filter(|told| Some(told.manifest.as_path()) == found.file.as_deref()).collect();
+    if as_json {
+        let held: Vec<Value> = held.iter().map(|told| json!({"pid": told.pid, "sha256": told.sha256, "looser": told.looser})).collect();
+        let answer = json!({
+            "valid": true, "manifest": name, "faults": [], "roots": found.manifest.roots.len(), "profiles": found.manifest.profiles.len(),
+            "tests": found.manifest.tests.len(), "run_python_refused": unready, "held_back": held
+        });
+        writeln!(out, "{answer}")?;
+        return Ok(End::Done);
+    }
     writeln!(
         out,
-        "{name}: valid; {} root(s), {} profile(s), {} test(s) hold",
+        "{name}: valid; {} root(s), {} profile(s), {} test(s) hold{}",
         found.manifest.roots.len(),
         found.manifest.profiles.len(),
-        found.manifest.tests.len()
+        found.manifest.tests.len(),
+        if reach == Reach::Policy { "; folders and files of this machine were not looked at" } else { "" }
     )?;
-    if let Some(why) = super::environment::find(&found.manifest, found.file.as_deref(), &state).unready {
+    if let Some(why) = unready {
         writeln!(out, "run_python is refused until then: {why}")?;
     }
+    for told in held {
+        let looser = escape(&told.looser.join("; ")).into_owned();
+        writeln!(
+            out,
+            "not in force: a running server (process {}) holds this change back until `toolgate policy apply`: {looser}",
+            told.pid
+        )?;
+    }
     Ok(End::Done)
+}
+
+fn fault_json(fault: &crate::manifest::Fault) -> Value {
+    json!({"line": fault.location.map(|at| at.line), "column": fault.location.map(|at| at.column), "message": fault.to_string()})
 }
 
 /// `toolgate explain`
@@ -148,7 +198,7 @@ pub(super) fn simulate(cases: &Path, out: &mut dyn Write) -> Result<End, Fault> 
 pub(super) fn python(file: &Path, choice: &ManifestChoice, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
     let mut code = String::new();
     reader(file)?.read_to_string(&mut code)?;
-    let found = setup::find(choice)?;
+    let found = setup::find_trusted(choice)?;
     let profile = setup::stdio_profile(&found.manifest, choice)?;
     let house = setup::build(found)?;
     let caller = operator(profile);

@@ -6,6 +6,7 @@ use std::io::{BufRead, Write};
 use serde::{Deserialize, Serialize};
 
 use super::jsonl;
+pub use super::layout::Colour;
 use crate::python::{self, Finding, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
 
 /// What a run over many programs amounts to.
@@ -92,21 +93,12 @@ pub fn json(report: Report) -> serde_json::Value {
     serde_json::to_value(answer).unwrap_or_default()
 }
 
-/// Whether the terminal output is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colour {
-    /// With escape sequences of our own.
-    On,
-    /// Plain text.
-    Off,
-}
-
 /// The report for a person: each finding with its line underlined.
 ///
 /// The program is untrusted text: control, bidi and other invisible characters of it are shown as `\u{…}`, so that it cannot steer the terminal.
 pub fn pretty(report: &Report, file: &str, colour: Colour) -> String {
     let file = visible(file);
-    let paint = |code: &str, text: &str| if colour == Colour::On { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() };
+    let paint = |code: &str, text: &str| colour.paint(code, text);
     let mut out = String::new();
     for finding in &report.findings {
         let (word, code) = match finding.severity {

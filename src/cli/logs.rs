@@ -39,9 +39,10 @@ impl LogFormat {
         named.ok_or_else(|| format!("`{FORMAT}` is `{}`; write text or json", variable.to_string_lossy()))
     }
 
-    /// Begins to log in this form. `TOOLGATE_LOG` says what; without it warnings, and in JSON every call as well.
-    pub(super) fn begin(self) {
+    /// Begins to log in this form. `TOOLGATE_LOG` says what; without it warnings, and in JSON every call as well; with `-q` errors alone.
+    pub(super) fn begin(self, quiet: bool) {
         let usual = match self {
+            _ if quiet => "error",
             Self::Text => "warn",
             Self::Json => "warn,toolgate=info",
         };

@@ -12,14 +12,17 @@ use std::time::Duration;
 use clap::Parser;
 use jiff::Timestamp;
 
-use super::arguments::{Arguments, AuditCommand, Command, ExportFormat, HttpChoice, Input, ManifestChoice, PackagesCommand, YesNo};
+use super::arguments::{
+    Arguments, AuditCommand, Command, ExportFormat, HttpChoice, Input, ManifestChoice, PackagesCommand, PolicyCommand, YesNo,
+};
 use super::audit::Form;
+use super::layout::Colour;
 use super::logs::LogFormat;
 use super::{
-    approvals, audit as log, demo, doctor, drill, environment, extract, init, install, judging, lint, packages, scan, schema, setup, watch,
+    approvals, audit as log, demo, doctor, drill, environment, extract, init, install, judging, lint, packages, register, scan, schema,
+    setup, switch, trust, watch,
 };
-use crate::audit::counts::{Counts, of_session};
-use crate::audit::{Event, Filter, Format, Log, Record, StateDir, Sync};
+use crate::audit::{Filter, Format};
 use crate::filter::escape;
 use crate::policy::program;
 use crate::python::{Check, Rules, Verdict};
@@ -76,13 +79,18 @@ pub fn run() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    // Not locked: the server's own writer needs the lock when standard output is a file.
-    let mut out = io::stdout();
-    match dispatch(arguments.command, &mut out).and_then(|end| out.flush().map(|()| end).map_err(Fault::from)) {
+    let Arguments { command, state_dir, quiet } = arguments;
+    if let Some(fault) = state_dir.and_then(|dir| setup::name_state(&dir).err()) {
+        LogFormat::Text.failed(&format!("--state-dir: {fault}"));
+        return ExitCode::from(2);
+    }
+    let mut out = Output { is_closed: false, is_quiet: quiet && !asks(&command) };
+    let ended = dispatch(command, quiet, &mut out).and_then(|end| out.flush().map(|()| end).map_err(Fault::from));
+    match ended {
         Ok(End::Done) => ExitCode::SUCCESS,
         Ok(End::Negative) => ExitCode::from(1),
-        // Whoever reads us has seen enough.
-        Err(Fault::Io(fault) | Fault::Log(log::Failed::Output(fault))) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        // The reader has seen enough: that is no fault, whatever the command made of it.
+        Err(_) if out.is_closed => ExitCode::SUCCESS,
         Err(fault) => {
             if !matches!(fault, Fault::Told(_)) {
                 LogFormat::Text.failed(&escape(&fault.to_string()));
@@ -92,9 +100,48 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
+/// Standard output, which knows whether its reader went away. Not locked: the server's own writer needs the lock when standard output is a file.
+struct Output {
+    is_closed: bool,
+    /// `-q`: nothing is written.
+    is_quiet: bool,
+}
+
+/// Whether a command puts a question to the person at the terminal, which must be read.
+fn asks(command: &Command) -> bool {
     match command {
-        Command::Serve { choice, http, log_format } => serve(&choice, &http, LogFormat::asked(log_format).map_err(Fault::Use)?),
+        Command::Init { yes, .. } | Command::Trust { yes, .. } => !yes,
+        Command::Policy { command: PolicyCommand::Apply { yes, .. } } => !yes,
+        Command::Approvals { .. } => true,
+        _ => false,
+    }
+}
+
+impl Output {
+    fn noted<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        self.is_closed |= done.as_ref().is_err_and(|fault| fault.kind() == io::ErrorKind::BrokenPipe);
+        done
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_quiet {
+            return Ok(bytes.len());
+        }
+        let done = io::stdout().write(bytes);
+        self.noted(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = io::stdout().flush();
+        self.noted(done)
+    }
+}
+
+fn dispatch(command: Command, quiet: bool, out: &mut dyn Write) -> Result<End, Fault> {
+    match command {
+        Command::Serve { choice, http, log_format } => serve(&choice, &http, LogFormat::asked(log_format).map_err(Fault::Use)?, quiet),
         Command::Demo => demo::run(out).map(|()| End::Done).map_err(Fault::from),
         Command::Init { dir, folder, network, python, client, yes, force } => {
             let given = init::Given { folder, network, python, client };
@@ -106,12 +153,12 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
             let said = approvals::run(&setup::state_of(manifest.as_deref())?, command, out)?;
             Ok(if said { End::Done } else { End::Negative })
         }
-        Command::Kill { reason, manifest } => kill(&reason, &setup::state_of(manifest.as_deref())?, out),
-        Command::Resume { principal, session, manifest } => {
+        Command::Kill { reason, manifest, json } => switch::kill(&reason, &setup::state_of(manifest.as_deref())?, json, out),
+        Command::Resume { principal, session, manifest, json } => {
             let state = setup::state_of(manifest.as_deref())?;
-            match principal.map(Suspended::Principal).or(session.map(Suspended::Session)) {
-                Some(suspended) => reset(&suspended, &state, out),
-                None => resume(&state, out),
+            match principal.map(switch::Suspended::Principal).or(session.map(switch::Suspended::Session)) {
+                Some(suspended) => switch::reset(&suspended, &state, json, out),
+                None => switch::resume(&state, json, out),
             }
         }
         Command::Doctor { json, kill_drill: true, .. } => kill_drill(json, out),
@@ -121,14 +168,27 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
             schema::write(&mut out)?;
             Ok(End::Done)
         }
+        Command::Trust { file, manifest, yes, remove, list, json } => {
+            let task = match (remove, list, yes) {
+                (true, ..) => trust::Task::Remove,
+                (_, true, _) => trust::Task::List,
+                (.., true) => trust::Task::Take,
+                _ => trust::Task::Ask,
+            };
+            trust::run(file.or(manifest).as_deref(), task, json, out)
+        }
         Command::Install { client, write, manifest } => register(client, write, manifest.as_deref(), out),
-        Command::Check { file } => judging::check(file.as_deref(), out),
+        Command::Uninstall { client, write } => register::uninstall(client, write, out),
+        Command::Check { file, manifest, policy_only, json } => {
+            let reach = if policy_only { judging::Reach::Policy } else { judging::Reach::Machine };
+            judging::check(file.or(manifest).as_deref(), reach, json, out)
+        }
         Command::Explain { tool, arguments, choice, json } => judging::explain(&tool, &arguments, &choice, json, out),
         Command::Policy { command } => super::policy::run(command, out),
         Command::Simulate { cases } => judging::simulate(&cases, out),
         Command::Python { file, choice, json } => judging::python(&file, &choice, json, out),
         Command::Packages { command: PackagesCommand::Sync { manifest, locked, upgrade } } => {
-            let found = setup::find(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
+            let found = setup::find_trusted(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
             let reach = match (locked, upgrade) {
                 (true, _) => packages::Reach::Locked,
                 (_, true) => packages::Reach::Upgrade,
@@ -141,8 +201,8 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<End, Fault> {
     }
 }
 
-fn serve(choice: &ManifestChoice, http: &HttpChoice, form: LogFormat) -> Result<End, Fault> {
-    form.begin();
+fn serve(choice: &ManifestChoice, http: &HttpChoice, form: LogFormat, quiet: bool) -> Result<End, Fault> {
+    form.begin(quiet);
     let ended = serve_in(choice, http, form);
     match ended {
         // Said here, in the form that was asked for.
@@ -155,7 +215,7 @@ fn serve(choice: &ManifestChoice, http: &HttpChoice, form: LogFormat) -> Result<
 }
 
 fn serve_in(choice: &ManifestChoice, http: &HttpChoice, form: LogFormat) -> Result<End, Fault> {
-    let found = setup::find(choice)?;
+    let found = setup::find_trusted(choice)?;
     if let Some(address) = &http.http {
         return super::http::serve(http, address, found, choice, form).map(|()| End::Done);
     }
@@ -189,6 +249,7 @@ fn write_first(dir: Option<&Path>, given: init::Given, yes: bool, force: bool, o
         YesNo::No => init::MemoryLayer::Required,
     };
     let file = init::write(dir.unwrap_or(Path::new(".")), &answers, memory, force)?;
+    trust::keep(&file, &super::text_file::read(&file)?)?;
     writeln!(out, "wrote {}", file.display())?;
     if memory == init::MemoryLayer::LeftOut {
         writeln!(
@@ -197,7 +258,8 @@ fn write_first(dir: Option<&Path>, given: init::Given, yes: bool, force: bool, o
         )?;
     }
     if let Some(client) = answers.client {
-        let server = init::server(&std::env::current_exe()?, &file);
+        let places = install::Places { project: file.parent().unwrap_or(Path::new("/")).to_owned(), ..install::Places::of_user()? };
+        let (server, _) = register::server(client, Some(&file), &places)?;
         writeln!(out, "\nRegister it (or: toolgate install … --write):\n\n{}", install::snippet(client, &server))?;
     }
     writeln!(out, "check it: toolgate check {}", file.display())?;
@@ -225,9 +287,7 @@ fn run_lint(input: &Input, imports: Option<&str>, manifest: Option<PathBuf>, out
     if input.json {
         writeln!(out, "{}", lint::json(report))?;
     } else {
-        let coloured = io::IsTerminal::is_terminal(&io::stdout()) && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
-        let colour = if coloured { lint::Colour::On } else { lint::Colour::Off };
-        write!(out, "{}", lint::pretty(&report, &name, colour))?;
+        write!(out, "{}", lint::pretty(&report, &name, Colour::of_stdout()))?;
     }
     Ok(if clean { End::Done } else { End::Negative })
 }
@@ -252,7 +312,7 @@ fn run_scan(input: &Input, manifest: Option<PathBuf>, out: &mut dyn Write) -> Re
     } else {
         write!(out, "{}", scan::scan_pretty(&name, &text, is_html, &rules))?;
     }
-    Ok(End::Done)
+    Ok(if scan::is_clean(&text, is_html, &rules) { End::Done } else { End::Negative })
 }
 
 fn run_extract(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
@@ -343,93 +403,16 @@ fn audit(state: &Path, command: AuditCommand, out: &mut dyn Write) -> Result<End
     Ok(End::Done)
 }
 
-fn kill(reason: &str, path: &Path, out: &mut dyn Write) -> Result<End, Fault> {
-    let folder = StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))?;
-    // Looked at before the switch is on, for an installation ends at once by it, and after: a server that starts later than that finds it.
-    let before = folder.is_heeded();
-    folder.kill(reason)?;
-    let heeded = if matches!(before, Ok(true)) { before } else { folder.is_heeded() };
-    // The switch is on already; its record tells why, and a full disk does not lift it.
-    if let Err(fault) = note(&folder, Event::KillOn, reason) {
-        writeln!(io::stderr(), "toolgate: the stop is on, and could not be recorded: {fault}")?;
-    }
-    let place = path.display();
-    match heeded {
-        Ok(false) => {
-            writeln!(
-                out,
-                "set, nobody is running: no server uses the state folder {place}; the emergency stop stays on for every later one, until \
-                 `toolgate resume`. A server with another folder does not hear it: name its manifest with `--manifest`"
-            )?;
-            Ok(End::Negative)
-        }
-        Ok(true) => {
-            writeln!(out, "the emergency stop is on for every server with the state folder {place}; `toolgate resume` lifts it")?;
-            Ok(End::Done)
-        }
-        Err(fault) => {
-            writeln!(out, "set, and it cannot be told whether a server with the state folder {place} is running: {fault}")?;
-            Ok(End::Negative)
-        }
-    }
-}
-
-/// What a suspension is of.
-enum Suspended {
-    Principal(String),
-    Session(String),
-}
-
-/// Ends a suspension.
-fn reset(suspended: &Suspended, path: &Path, out: &mut dyn Write) -> Result<End, Fault> {
-    let folder = StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))?;
-    let mut record = Record::new(Event::BreakerReset);
-    let (key, named) = match suspended {
-        Suspended::Principal(principal) => {
-            record.principal = Some(principal);
-            (principal.clone(), format!("the caller `{}`", escape(principal)))
-        }
-        Suspended::Session(session) => {
-            record.session = Some(session);
-            (of_session(session), format!("the session `{}`", escape(session)))
-        }
-    };
-    let place = path.display();
-    if !Counts::open(&folder)?.resume(&key)? {
-        return Err(Fault::Use(format!("{named} is not suspended on any server with the state folder {place}")));
-    }
-    append(&folder, &record)?;
-    writeln!(out, "{named} is not suspended any more, on every server with the state folder {place}")?;
-    Ok(End::Done)
-}
-
-fn resume(path: &Path, out: &mut dyn Write) -> Result<End, Fault> {
-    let folder = StateDir::open(path).map_err(|fault| Fault::Use(fault.to_string()))?;
-    // Lifted only once that is on record.
-    if folder.is_killed() {
-        note(&folder, Event::KillOff, "operator")?;
-    }
-    let was_on = folder.resume()?;
-    writeln!(out, "{}", if was_on { "the emergency stop is lifted" } else { "the emergency stop was not on" })?;
-    Ok(if was_on { End::Done } else { End::Negative })
-}
-
-/// Records what the operator did, and why.
-pub(super) fn note(folder: &StateDir, event: Event, reason: &str) -> Result<(), Fault> {
-    let mut record = Record::new(event);
-    record.extra.insert("reason_given".to_owned(), reason.into());
-    append(folder, &record)
-}
-
-fn append(folder: &StateDir, record: &Record) -> Result<(), Fault> {
-    let log = Log::open(folder.path(), crate::audit::Settings::default(), Arc::new(Timestamp::now)).map_err(log::Failed::from)?;
-    log.append(record, Sync::Durable).map_err(log::Failed::from)?;
-    log.close().map_err(log::Failed::from)?;
-    Ok(())
-}
-
 fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result<End, Fault> {
-    let found = setup::find(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
+    let choice = ManifestChoice { manifest, profile: None, roots: Vec::new() };
+    let found = match setup::find_trusted(&choice) {
+        Err(setup::Unbuilt::Refused(why)) => {
+            // Its interpreter is not started, and the machine can be told about without it.
+            writeln!(io::stderr(), "toolgate: the built-in manifest is looked at: {why}")?;
+            setup::Found::builtin()
+        }
+        found => found?,
+    };
     let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
     let environment::Environment { interpreter, unready } = environment::find(&found.manifest, found.file.as_deref(), &state);
     let backend = found.manifest.python.backend.clone();
@@ -465,18 +448,11 @@ fn kill_drill(json: bool, out: &mut dyn Write) -> Result<End, Fault> {
 }
 
 fn register(client: super::arguments::ClientName, write: bool, manifest: Option<&Path>, out: &mut dyn Write) -> Result<End, Fault> {
-    let program = std::env::current_exe()?;
-    let mut arguments = vec!["serve".to_owned()];
-    if let Some(file) = setup::manifest_path(manifest) {
-        let file = file.canonicalize().map_err(|fault| Fault::Use(format!("`{}`: {fault}", file.display())))?;
-        arguments.extend(["--manifest".to_owned(), file.display().to_string()]);
-    }
-    let server = install::Server { program: program.display().to_string(), arguments };
-    let home = std::env::var_os("HOME").map(PathBuf::from).ok_or_else(|| Fault::Use("HOME is not set".to_owned()))?;
-    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|text| !text.is_empty()).map_or_else(|| home.join(".config"), PathBuf::from);
-    let places = install::Places { home, config, project: std::env::current_dir()? };
+    let places = install::Places::of_user()?;
+    let (server, words) = register::server(client, manifest, &places)?;
     if !write {
         writeln!(out, "# into {}\n{}", install::file(client, &places).display(), install::snippet(client, &server))?;
+        write!(out, "{words}")?;
         return Ok(End::Done);
     }
     let written = install::write(client, &places, &server)?;
@@ -485,5 +461,6 @@ fn register(client: super::arguments::ClientName, write: bool, manifest: Option<
         (true, None) => writeln!(out, "wrote {}", written.file.display())?,
         (true, Some(backup)) => writeln!(out, "wrote {}; what was there is kept in {}", written.file.display(), backup.display())?,
     }
+    write!(out, "{words}")?;
     Ok(End::Done)
 }

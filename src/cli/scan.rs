@@ -41,6 +41,11 @@ pub fn scan_jsonl(input: impl BufRead, output: impl Write, rules: &ContentRules)
     Ok(Summary { faulty, ..summary })
 }
 
+/// Whether nothing is found in a text.
+pub fn is_clean(text: &str, is_html: bool, rules: &ContentRules) -> bool {
+    findings(text, is_html, rules).is_empty()
+}
+
 /// What a file holds: `--json` gives the findings as one object, spans in code points, with the closer name as `sub`.
 pub fn scan_json(text: &str, is_html: bool, rules: &ContentRules) -> Value {
     let findings = findings(text, is_html, rules);

@@ -4,11 +4,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::arguments::ManifestChoice;
 use super::guarded::guarded;
-use super::{check, environment};
+use super::lookup::{self, By};
+use super::{check, environment, trust};
 use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
@@ -64,37 +65,43 @@ fn machine(what: impl Into<String>) -> impl FnOnce(io::Error) -> Unbuilt {
 pub struct Found {
     /// Its path; none for the built-in one.
     pub file: Option<PathBuf>,
+    /// How it came to be meant.
+    pub by: By,
     /// Its text.
     pub text: String,
     /// The manifest, its roots placed.
     pub manifest: Manifest,
 }
 
-/// The path of the manifest a choice means: the flag, the environment, here, the configuration folder; none is the built-in one.
-pub fn manifest_path(flag: Option<&Path>) -> Option<PathBuf> {
-    if let Some(file) = flag {
-        return Some(file.to_owned());
+impl Found {
+    /// The built-in one.
+    pub fn builtin() -> Self {
+        Self { file: None, by: By::User, text: String::new(), manifest: Manifest::builtin() }
     }
-    if let Some(file) = std::env::var_os("TOOLGATE_MANIFEST").filter(|text| !text.is_empty()) {
-        return Some(PathBuf::from(file));
-    }
-    let here = PathBuf::from("tools.toml");
-    let configuration = std::env::var_os("XDG_CONFIG_HOME")
-        .filter(|text| !text.is_empty())
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")))
-        .map(|folder| folder.join("toolgate/tools.toml"));
-    std::iter::once(here).chain(configuration).find(|file| file.exists())
+}
+
+/// The path of the manifest a choice means: the flag, the environment, upward from here, the configuration folder; none is the built-in one.
+/// # Errors  What keeps a file that was found from being used.
+pub fn manifest_path(flag: Option<&Path>) -> Result<Option<PathBuf>, Unbuilt> {
+    Ok(lookup::manifest(flag).map_err(Unbuilt::Refused)?.map(|found| found.path))
 }
 
 /// Reads and places a manifest; looks at no root yet.
 /// # Errors  Every fault of it at once.
 pub fn find(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
-    let Some(file) = manifest_path(choice.manifest.as_deref()) else {
-        return Ok(Found { file: None, text: String::new(), manifest: Manifest::builtin() });
+    let Some(lookup::Manifest { path: file, by }) = lookup::manifest(choice.manifest.as_deref()).map_err(Unbuilt::Refused)? else {
+        return Ok(Found::builtin());
     };
     let text = super::text_file::read(&file).map_err(machine(format!("the manifest `{}` cannot be read", file.display())))?;
-    read(&file, text, &choice.roots)
+    Ok(Found { by, ..read(&file, text, &choice.roots)? })
+}
+
+/// Like [`find`], for what serves by a manifest or starts what it names.
+/// # Errors  As [`find`], and that it was found, not named, and is not trusted.
+pub fn find_trusted(choice: &ManifestChoice) -> Result<Found, Unbuilt> {
+    let found = find(choice)?;
+    trust::demanded(&found)?;
+    Ok(found)
 }
 
 /// Reads a text as the manifest that lies at `file`, with roots that the command line put elsewhere.
@@ -110,15 +117,39 @@ pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Fo
     let base = canonical.parent().unwrap_or(Path::new("/"));
     manifest.resolve_roots(&base.to_string_lossy()).map_err(refused)?;
     manifest.network.secrets.values_mut().for_each(|secret| secret.place(base));
-    Ok(Found { file: Some(canonical), text, manifest })
+    Ok(Found { file: Some(canonical), by: By::User, text, manifest })
 }
 
-/// The state folder: of the manifest, the environment, or the user.
+/// The state folder that the command line names for every command of this process.
+static NAMED_STATE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Takes the state folder that the command line names, in place of what the manifest or the environment says.
+/// # Errors  When the working folder, to which it is relative, is gone.
+pub(super) fn name_state(dir: &Path) -> io::Result<()> {
+    // The first word counts; there is one command line.
+    let _ = NAMED_STATE.set(std::path::absolute(dir)?);
+    Ok(())
+}
+
+/// The state folder that the command line names.
+pub(super) fn named_state() -> Option<&'static Path> {
+    NAMED_STATE.get().map(PathBuf::as_path)
+}
+
+/// The state folder: of the command line, the manifest, the environment, or the user.
 /// # Errors  When there is no place for it.
 pub fn state_path(manifest: &Manifest, file: Option<&Path>) -> Result<PathBuf, Unbuilt> {
-    if let Some(dir) = manifest.state_dir.as_deref().filter(|dir| !dir.is_empty()) {
-        let base = file.and_then(Path::parent).unwrap_or(Path::new("."));
-        return Ok(base.join(dir));
+    match manifest.state_dir.as_deref().filter(|dir| !dir.is_empty() && NAMED_STATE.get().is_none()) {
+        Some(dir) => Ok(file.and_then(Path::parent).unwrap_or(Path::new(".")).join(dir)),
+        None => own_state(),
+    }
+}
+
+/// The state folder where no manifest says another: of the command line, the environment, or the user.
+/// # Errors  When there is no place for it.
+pub(super) fn own_state() -> Result<PathBuf, Unbuilt> {
+    if let Some(dir) = NAMED_STATE.get() {
+        return Ok(dir.clone());
     }
     if let Some(dir) = std::env::var_os("TOOLGATE_STATE_DIR").filter(|text| !text.is_empty()) {
         return Ok(PathBuf::from(dir));
@@ -127,8 +158,9 @@ pub fn state_path(manifest: &Manifest, file: Option<&Path>) -> Result<PathBuf, U
         .filter(|text| !text.is_empty())
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/state")));
-    base.map(|base| base.join("toolgate"))
-        .ok_or_else(|| Unbuilt::Choice("there is no place for the state folder; set TOOLGATE_STATE_DIR or `[state] dir`".to_owned()))
+    base.map(|base| base.join("toolgate")).ok_or_else(|| {
+        Unbuilt::Choice("there is no place for the state folder; give `--state-dir`, or set TOOLGATE_STATE_DIR or `[state] dir`".to_owned())
+    })
 }
 
 /// The state folder that commands about a running server mean. A manifest with faults must not keep the operator from the log or the switch: of such
@@ -140,7 +172,7 @@ pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Unbuilt> {
         Ok(found) => state_path(&found.manifest, found.file.as_deref()),
         Err(fault @ Unbuilt::Machine { .. }) if flag.is_some() => Err(fault),
         Err(_) => {
-            let file = manifest_path(flag).and_then(|file| file.canonicalize().ok());
+            let file = manifest_path(flag).ok().flatten().and_then(|file| file.canonicalize().ok());
             let text = file.as_deref().and_then(|file| super::text_file::read(file).ok()).unwrap_or_default();
             let table: toml::Table = text.parse().unwrap_or_default();
             let dir = table.get("state").and_then(|state| state.get("dir")).and_then(toml::Value::as_str).map(str::to_owned);
@@ -193,16 +225,20 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     Ok(house)
 }
 
+/// What must hold of a manifest on any machine: its own tests.
+/// # Errors  Those that do not hold.
+pub(super) fn checked_policy(found: &Found) -> Result<(), Unbuilt> {
+    let faults = check::failed_tests(tools::all(), &found.manifest);
+    if faults.is_empty() { Ok(()) } else { Err(Unbuilt::Manifest { file: found.file.clone().unwrap_or_default(), faults }) }
+}
+
 /// The places of a manifest that is to be served, with what must hold of it: its own tests, the files that it names, its folders. Changes nothing
 /// on the machine.
 /// # Errors  What does not hold, is missing, or cannot be held here.
 pub(super) fn checked_places(found: &mut Found, state: &Path) -> Result<Vec<root::Place>, Unbuilt> {
     let file = found.file.clone().unwrap_or_default();
     // The manifest's own tests run at every load; one that fails refuses the file.
-    let faults = check::failed_tests(tools::all(), &found.manifest);
-    if !faults.is_empty() {
-        return Err(Unbuilt::Manifest { file, faults });
-    }
+    checked_policy(found)?;
     let faults = missing_files(&found.manifest, found.file.as_deref());
     if !faults.is_empty() {
         return Err(Unbuilt::Manifest { file, faults });

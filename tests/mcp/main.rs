@@ -8,6 +8,7 @@ mod bound;
 mod commands;
 mod cpython;
 mod crash;
+mod day;
 mod elsewhere;
 mod ending;
 mod eras;

@@ -13,3 +13,4 @@ pub use lineage::{Lineage, persons};
 pub use place::Place;
 pub use queue::{Answered, Ask, Say, is_id};
 pub use secrets::{Checked, Enrolment, Kind, Operator, enrollable};
+pub use totp::{Authenticator, Proven};

@@ -11,7 +11,7 @@ use super::super::{StateDir, hex, random};
 use super::failures::{Failures, lock};
 use super::lineage::Lineage;
 use super::queue::{constant_time_eq, names, put, read, remove};
-use super::totp;
+use super::totp::{self, Proven};
 
 /// How an operator proves who they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +71,13 @@ struct Stored {
     lineage: Lineage,
 }
 
+/// What is kept beside a secret, by its kind.
+#[derive(Debug, Default)]
+struct Extra {
+    salt: String,
+    last_step: u64,
+}
+
 const FOLDER: &str = "operators";
 /// A passphrase with fewer characters is refused.
 const SHORTEST: usize = 8;
@@ -96,24 +103,22 @@ impl StateDir {
         let mut salt = [0; 16];
         random(&mut salt)?;
         let secret = hex::long(&hash(passphrase, &salt)?);
-        self.enrol(name, Kind::Passphrase, hex::long(&salt), secret, enrolment)
+        self.enrol(name, Kind::Passphrase, secret, Extra { salt: hex::long(&salt), ..Extra::default() }, enrolment)
     }
 
-    /// Gives an operator an authenticator: the address to show it, with the key in it.
+    /// Gives an operator an authenticator that has proved itself, in place of whatever secret they had. The code it proved itself with is spent.
     /// # Errors  A word that is not enough, or a secret that cannot be kept.
-    pub fn set_totp(&self, name: &str, enrolment: Enrolment<'_>) -> io::Result<String> {
-        let mut key = [0; 20];
-        random(&mut key)?;
-        self.enrol(name, Kind::Totp, String::new(), hex::long(&key), enrolment)?;
-        Ok(format!("otpauth://totp/toolgate:{}?secret={}&issuer=toolgate", escaped(name), totp::base32(&key)))
+    pub fn set_totp(&self, name: &str, authenticator: &Proven, enrolment: Enrolment<'_>) -> io::Result<()> {
+        let secret = hex::long(authenticator.key());
+        self.enrol(name, Kind::Totp, secret, Extra { last_step: authenticator.step(), ..Extra::default() }, enrolment)
     }
 
-    fn enrol(&self, name: &str, kind: Kind, salt: String, secret: String, enrolment: Enrolment<'_>) -> io::Result<()> {
+    fn enrol(&self, name: &str, kind: Kind, secret: String, Extra { salt, last_step }: Extra, enrolment: Enrolment<'_>) -> io::Result<()> {
         let folder = self.subfolder(FOLDER)?;
         // Two that enrol at once must not both be the first.
         let _alone = lock(&folder)?;
         let lineage = self.lineage(name, enrolment)?;
-        self.keep(&Stored { name: name.to_owned(), kind, salt, secret, last_step: 0, lineage })
+        self.keep(&Stored { name: name.to_owned(), kind, salt, secret, last_step, lineage })
     }
 
     /// What an enrolment makes of an operator.
@@ -221,10 +226,6 @@ fn file_of(name: &str) -> String {
     format!("{}.json", hex::text(&hex::sha256(name.as_bytes())).get(..32).unwrap_or_default())
 }
 
-fn escaped(name: &str) -> String {
-    name.replace('@', "%40")
-}
-
 /// Argon2id with 19 MiB and two passes: the least that OWASP's Password Storage Cheat Sheet names.
 fn hash(passphrase: &str, salt: &[u8]) -> io::Result<[u8; 32]> {
     let fault = |fault: argon2::Error| io::Error::other(fault.to_string());
@@ -291,7 +292,7 @@ mod tests {
     #[test]
     fn five_wrong_secrets_close_a_name_for_a_minute_in_every_process() {
         let (_keep, state) = state();
-        state.set_totp("ann", Enrolment::Founding(&[])).unwrap();
+        state.set_totp("ann", &proven(1000).1, Enrolment::Founding(&[])).unwrap();
         let other = StateDir::open(state.path()).unwrap();
         for wrong in 0..5 {
             assert_eq!(state.check_operator("ann", &format!("x{wrong}"), 3000 + wrong).unwrap(), Checked::Wrong);
@@ -301,14 +302,24 @@ mod tests {
         assert_eq!(other.check_operator("ann", "x", 3060).unwrap(), Checked::Wrong, "looked at again");
     }
 
+    /// An authenticator that showed its code at this time.
+    fn proven(now: u64) -> (totp::Authenticator, Proven) {
+        let authenticator = totp::Authenticator::draw().unwrap();
+        let address = authenticator.address("ann@site");
+        assert!(address.starts_with("otpauth://totp/toolgate:ann%40site?secret=") && address.ends_with("&issuer=toolgate"), "{address}");
+        let code = authenticator.code_at(now);
+        let proven = authenticator.proven(&code, now).unwrap();
+        assert!(authenticator.proven(&code, now + 90).is_none() && authenticator.proven("", now).is_none());
+        (authenticator, proven)
+    }
+
     #[test]
-    fn a_code_of_an_authenticator_is_good_once() {
+    fn a_code_of_an_authenticator_is_good_once_and_so_is_the_one_it_was_enrolled_with() {
         let (_keep, state) = state();
-        let address = state.set_totp("ann@site", Enrolment::Founding(&[])).unwrap();
-        assert!(address.starts_with("otpauth://totp/toolgate:ann%40site?secret="), "{address}");
-        let stored: Stored =
-            serde_json::from_slice(&std::fs::read(state.path().join("operators").join(file_of("ann@site"))).unwrap()).unwrap();
-        let code = totp::code(&hex::decode(&stored.secret).unwrap(), 100);
+        let (authenticator, proven) = proven(2970);
+        state.set_totp("ann@site", &proven, Enrolment::Founding(&[])).unwrap();
+        assert_eq!(state.check_operator("ann@site", &authenticator.code_at(2970), 2971).unwrap(), Checked::Wrong);
+        let code = authenticator.code_at(3000);
         assert_eq!(state.check_operator("ann@site", &code, 3000).unwrap(), Checked::Right);
         assert_eq!(state.check_operator("ann@site", &code, 3001).unwrap(), Checked::Wrong);
     }

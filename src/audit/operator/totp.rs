@@ -1,6 +1,70 @@
 //! Codes of an authenticator: TOTP, RFC 6238, with SHA-1, 30 seconds and six digits, which is what every such program speaks.
 
+use std::fmt;
+use std::io;
+
 use aws_lc_rs::hmac;
+
+use super::super::random;
+
+/// An authenticator that no operator has yet: its key is drawn, and no code of it has been seen.
+pub struct Authenticator {
+    key: [u8; 20],
+}
+
+/// An authenticator that has shown a right code, so that it is known to hold the key and to have the time.
+pub struct Proven {
+    key: [u8; 20],
+    step: u64,
+}
+
+impl Authenticator {
+    /// Draws a key.
+    /// # Errors  When the machine gives no random bytes.
+    pub fn draw() -> io::Result<Self> {
+        let mut key = [0; 20];
+        random(&mut key)?;
+        Ok(Self { key })
+    }
+
+    /// The address to show an authenticator, with the key in it (`otpauth://`, the Key Uri Format), for the operator `name`.
+    pub fn address(&self, name: &str) -> String {
+        format!("otpauth://totp/toolgate:{}?secret={}&issuer=toolgate", name.replace('@', "%40"), base32(&self.key))
+    }
+
+    #[cfg(test)]
+    pub(super) fn code_at(&self, now: u64) -> String {
+        code(&self.key, now / STEP)
+    }
+
+    /// What `given` proves at `now` (seconds since 1970); none where it is no code of this time.
+    pub fn proven(&self, given: &str, now: u64) -> Option<Proven> {
+        step_of(&self.key, given, now).map(|step| Proven { key: self.key, step })
+    }
+}
+
+impl Proven {
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The step of the code that was shown: it is spent.
+    pub(super) fn step(&self) -> u64 {
+        self.step
+    }
+}
+
+impl fmt::Debug for Authenticator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authenticator").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Proven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proven").field("step", &self.step).finish_non_exhaustive()
+    }
+}
 
 /// Seconds of one step.
 pub(super) const STEP: u64 = 30;

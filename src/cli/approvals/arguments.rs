@@ -71,7 +71,11 @@ pub enum SecretCommand {
         totp: bool,
     },
     /// List the operators.
-    List,
+    List {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
     /// Take an operator's secret away.
     Remove {
         /// Who.

@@ -2,8 +2,12 @@
 
 use std::io::Write;
 
+use qrcode::QrCode;
+use qrcode::render::unicode::Dense1x2;
+
 use super::{Failed, SecretCommand, terminal};
-use crate::audit::{Checked, Enrolment, Event, Kind, Lineage, StateDir, enrollable};
+use crate::audit::{Authenticator, Checked, Enrolment, Event, Kind, Lineage, Proven, StateDir, enrollable};
+use crate::cli::layout::Colour;
 use crate::cli::setup::wall_seconds;
 
 /// The name of an operator who gives none.
@@ -13,8 +17,12 @@ const DEFAULT: &str = "operator";
 pub(super) fn run(folder: &StateDir, command: SecretCommand, out: &mut dyn Write) -> Result<bool, Failed> {
     match command {
         SecretCommand::Set { who, totp } => return set(folder, who, totp, out),
-        SecretCommand::List => {
+        SecretCommand::List { json } => {
             for operator in folder.operators()? {
+                if json {
+                    writeln!(out, "{}", serde_json::to_string(&operator).map_err(std::io::Error::other)?)?;
+                    continue;
+                }
                 let kind = match operator.kind {
                     Kind::Passphrase => "passphrase",
                     Kind::Totp => "authenticator",
@@ -75,6 +83,14 @@ fn set(folder: &StateDir, who: Vec<String>, totp: bool, out: &mut dyn Write) -> 
     for (index, name) in names.iter().enumerate() {
         enrollable(name, given.get(index).map(String::as_str))?;
     }
+    let mut shown = Vec::new();
+    for name in names.iter().filter(|_| totp) {
+        let Some(proven) = authenticator(name, out)? else {
+            writeln!(out, "refused: no code of the authenticator of {name} was given; nothing has changed")?;
+            return Ok(false);
+        };
+        shown.push(proven);
+    }
     for (index, name) in names.iter().enumerate() {
         let enrolment = if by.is_empty() { Enrolment::Founding(&names) } else { Enrolment::Vouched(&by) };
         let word = if by.is_empty() { String::new() } else { format!(", on the word of {}", by.join(" and ")) };
@@ -82,10 +98,10 @@ fn set(folder: &StateDir, who: Vec<String>, totp: bool, out: &mut dyn Write) -> 
             folder.set_passphrase(name, passphrase, enrolment)?;
             note(folder, name, &format!("passphrase{word}"))?;
             writeln!(out, "{name} answers with this passphrase from now on")?;
-        } else {
-            let address = folder.set_totp(name, enrolment)?;
+        } else if let Some(proven) = shown.get(index) {
+            folder.set_totp(name, proven, enrolment)?;
             note(folder, name, &format!("totp{word}"))?;
-            writeln!(out, "{name} answers with an authenticator from now on; give it this address, which is not shown again:\n{address}")?;
+            writeln!(out, "{name} answers with this authenticator from now on")?;
         }
     }
     let known = folder.operators()?;
@@ -99,6 +115,40 @@ fn set(folder: &StateDir, who: Vec<String>, totp: bool, out: &mut dyn Write) -> 
         )?;
     }
     Ok(true)
+}
+
+/// Shows a new key to a person's authenticator, and takes it for theirs when the authenticator shows a right code. `None`: it did not.
+fn authenticator(name: &str, out: &mut dyn Write) -> Result<Option<Proven>, Failed> {
+    const TRIES: u32 = 3;
+    let authenticator = Authenticator::draw()?;
+    let address = authenticator.address(name);
+    writeln!(out, "show this to the authenticator of {name}, or give it the address below; neither is shown again:\n")?;
+    // A picture that cannot be made leaves the address, which says the same.
+    if let Ok(code) = QrCode::new(&address) {
+        writeln!(out, "{}", picture(&code, Colour::of_stdout()))?;
+    }
+    writeln!(out, "{address}\n")?;
+    out.flush()?;
+    for left in (0..TRIES).rev() {
+        let Some(given) = terminal::secret("the code it shows now: ")? else { break };
+        if let Some(proven) = authenticator.proven(given.trim(), wall_seconds()) {
+            return Ok(Some(proven));
+        }
+        let again = if left > 0 { "; wait for the next one and give that" } else { "" };
+        writeln!(out, "that is not its code now: the clocks here and there may differ{again}")?;
+    }
+    Ok(None)
+}
+
+/// A QR code in half blocks: two rows of it in a line, and the quiet zone around. Dark on light where there are colours; else light on dark,
+/// which a terminal mostly is.
+fn picture(code: &QrCode, colour: Colour) -> String {
+    let (dark, light) = match colour {
+        Colour::On => (Dense1x2::Dark, Dense1x2::Light),
+        Colour::Off => (Dense1x2::Light, Dense1x2::Dark),
+    };
+    let text = code.render::<Dense1x2>().dark_color(dark).light_color(light).build();
+    text.lines().map(|line| colour.paint("30;107", line) + "\n").collect()
 }
 
 /// Who vouched, and with what, where that is no secret of the one they vouched for.
@@ -147,5 +197,5 @@ fn vouched(folder: &StateDir, name: &str, out: &mut dyn Write) -> Result<Option<
 }
 
 fn note(folder: &StateDir, name: &str, what: &str) -> Result<(), Failed> {
-    super::super::run::note(folder, Event::OperatorChanged, &format!("{name}: {what}")).map_err(|fault| Failed::State(fault.to_string()))
+    super::super::switch::note(folder, Event::OperatorChanged, &format!("{name}: {what}")).map_err(|fault| Failed::State(fault.to_string()))
 }

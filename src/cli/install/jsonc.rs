@@ -38,6 +38,45 @@ pub(super) fn with_member(before: &str, outer: &str, inner: &str, value: &Value)
     }
 }
 
+/// `before` without `outer.inner`; none where it is not there.
+/// # Errors  Why the text is no JSON object, or `outer` is no object in it.
+pub(super) fn without_member(before: &str, outer: &str, inner: &str) -> Result<Option<String>, String> {
+    let bare = without_comments(before);
+    let mut wanted: Value = serde_json::from_str(&bare).map_err(|fault| fault.to_string())?;
+    let Value::Object(top) = &mut wanted else { return Err("its top is no object".to_owned()) };
+    let Some(servers) = top.get_mut(outer) else { return Ok(None) };
+    let Value::Object(servers) = servers else { return Err(format!("`{outer}` in it is no object")) };
+    if servers.remove(inner).is_none() {
+        return Ok(None);
+    }
+    let lost = || "it cannot be followed".to_owned();
+    let top = members(&bare, bare.find('{').ok_or_else(lost)?).ok_or_else(lost)?;
+    let servers = members(&bare, top.found(&bare, outer).ok_or_else(lost)?.start).ok_or_else(lost)?;
+    let is_own =
+        |key: &Range<usize>| bare.get(key.clone()).and_then(|key| serde_json::from_str::<String>(key).ok()).as_deref() == Some(inner);
+    let at = servers.members.iter().position(|(key, _)| is_own(key)).ok_or_else(lost)?;
+    let (key, value) = servers.members.get(at).cloned().ok_or_else(lost)?;
+    let rest = |from: usize| bare.get(from..).unwrap_or_default();
+    // With the comma after it and the white space before; the last one with the comma before it, where JSON knows none at the end.
+    let mut end = value.end;
+    let after = rest(end).len() - rest(end).trim_start().len();
+    let has_comma = rest(end + after).starts_with(',');
+    if has_comma {
+        end += after + 1;
+    }
+    let before_key = bare.get(..key.start).unwrap_or_default().trim_end().len();
+    let from = if has_comma || at == 0 {
+        before_key
+    } else {
+        before_key.saturating_sub(usize::from(bare.get(..before_key).is_some_and(|text| text.ends_with(','))))
+    };
+    let after = splice(before, from..end, "").ok_or_else(lost)?;
+    match serde_json::from_str::<Value>(&without_comments(&after)) {
+        Ok(read) if read == wanted => Ok(Some(after)),
+        _ => Err("a key occurs twice in it".to_owned()),
+    }
+}
+
 /// JSON with two spaces a level, its first line not indented.
 pub(super) fn pretty(value: &Value, level: usize) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();

@@ -62,6 +62,12 @@ pub enum Fault {
         /// What is wrong, and where.
         why: String,
     },
+    /// The client keeps no file of its own for this.
+    #[error("this client is told in its settings; paste what `toolgate install` prints into {}", place.display())]
+    Pasted {
+        /// Where in the settings.
+        place: PathBuf,
+    },
     /// The file could not be read or written.
     #[error("`{}` cannot be {what}", file.display())]
     World {
@@ -75,6 +81,11 @@ pub enum Fault {
     },
 }
 
+/// Whether a client's file lies in the project and is shared through its repository.
+pub fn is_shared(client: ClientName) -> bool {
+    matches!(client, ClientName::ClaudeCode | ClientName::Vscode)
+}
+
 /// How a client writes its configuration: the format, and the key its servers stand under.
 enum Shape {
     Json(&'static str),
@@ -84,7 +95,18 @@ enum Shape {
 
 fn shape(client: ClientName) -> Shape {
     match client {
-        ClientName::ClaudeCode | ClientName::ClaudeDesktop | ClientName::Cursor | ClientName::Gemini => Shape::Json("mcpServers"),
+        ClientName::ClaudeCode
+        | ClientName::ClaudeDesktop
+        | ClientName::Cursor
+        | ClientName::Gemini
+        | ClientName::Windsurf
+        | ClientName::Cline
+        | ClientName::Jetbrains
+        | ClientName::Junie
+        | ClientName::LmStudio
+        | ClientName::Continue => Shape::Json("mcpServers"),
+        ClientName::Opencode => Shape::Json("mcp"),
+        ClientName::Amp => Shape::Json("amp.mcpServers"),
         ClientName::Vscode => Shape::Json("servers"),
         ClientName::Zed => Shape::Json("context_servers"),
         ClientName::Codex => Shape::Toml,
@@ -103,6 +125,16 @@ pub fn file(client: ClientName, places: &Places) -> PathBuf {
         ClientName::Gemini => places.home.join(".gemini/settings.json"),
         ClientName::Zed => places.config.join("zed/settings.json"),
         ClientName::Goose => places.config.join("goose/config.yaml"),
+        ClientName::Windsurf => places.home.join(".codeium/windsurf/mcp_config.json"),
+        ClientName::Cline => places.config.join("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+        ClientName::Opencode => places.config.join("opencode/opencode.json"),
+        // Pasted there: Settings, Tools, AI Assistant, Model Context Protocol.
+        ClientName::Jetbrains => PathBuf::from("Settings | Tools | AI Assistant | Model Context Protocol (MCP)"),
+        ClientName::Junie => places.home.join(".junie/mcp/mcp.json"),
+        ClientName::LmStudio => places.home.join(".lmstudio/mcp.json"),
+        // A file of its own: Continue reads what other clients write, too.
+        ClientName::Continue => places.home.join(".continue/mcpServers/toolgate.json"),
+        ClientName::Amp => places.config.join("amp/settings.json"),
     }
 }
 
@@ -118,7 +150,16 @@ pub fn snippet(client: ClientName, server: &Server) -> String {
 fn entry(client: ClientName, server: &Server) -> Value {
     let Server { program, arguments } = server;
     match client {
-        ClientName::Vscode => json!({"type": "stdio", "command": program, "args": arguments}),
+        ClientName::Vscode if arguments.iter().any(|argument| argument == "--manifest") => {
+            json!({"type": "stdio", "command": program, "args": arguments})
+        }
+        // The manifest is found from the folder that is open.
+        ClientName::Vscode => json!({"type": "stdio", "command": program, "args": arguments, "cwd": "${workspaceFolder}"}),
+        ClientName::Opencode => {
+            let command: Vec<&String> = std::iter::once(program).chain(arguments).collect();
+            json!({"type": "local", "command": command, "enabled": true})
+        }
+        ClientName::Cline => json!({"command": program, "args": arguments, "disabled": false, "timeout": PATIENCE_S}),
         ClientName::Zed => json!({"source": "custom", "command": program, "args": arguments, "env": {}}),
         ClientName::Gemini => json!({"command": program, "args": arguments, "timeout": PATIENCE_S * 1000}),
         _ => json!({"command": program, "args": arguments}),
@@ -141,6 +182,38 @@ pub fn merged(client: ClientName, before: &str, server: &Server) -> Result<Strin
 /// Registers the server: reads the client's file, keeps a copy beside it, and replaces it in one step.
 /// # Errors  When the file cannot be read as what it should be, or cannot be written; it is then as it was.
 pub fn write(client: ClientName, places: &Places, server: &Server) -> Result<Written, Fault> {
+    change(client, places, true, &|text| merged(client, text, server).map(Some))
+}
+
+/// Takes the server out again: `before` without it, as it is where it has none. `write`: whether that is done, or only told.
+/// # Errors  As [`write`].
+pub fn remove(client: ClientName, places: &Places, write: bool) -> Result<Written, Fault> {
+    change(client, places, write, &|text| without(client, text))
+}
+
+/// A client's configuration without the server; none where it has no such server.
+/// # Errors  Why `before` cannot be read, or cannot be changed without rewriting what is not ours.
+pub fn without(client: ClientName, before: &str) -> Result<Option<String>, String> {
+    if before.trim().is_empty() {
+        return Ok(None);
+    }
+    match shape(client) {
+        Shape::Json(key) => jsonc::without_member(before, key, NAME),
+        Shape::Toml => toml_table::without_section(before, NAME),
+        Shape::Yaml => yaml::without_block(before, NAME),
+    }
+}
+
+/// Replaces a client's file by what `after` makes of its text, and keeps a copy; `None` leaves it.
+fn change(
+    client: ClientName,
+    places: &Places,
+    write: bool,
+    after: &dyn Fn(&str) -> Result<Option<String>, String>,
+) -> Result<Written, Fault> {
+    if client == ClientName::Jetbrains && write {
+        return Err(Fault::Pasted { place: file(client, places) });
+    }
     let named = file(client, places);
     // A linked configuration stays linked: what the link leads to is replaced.
     let file = named.canonicalize().unwrap_or(named);
@@ -159,9 +232,12 @@ pub fn write(client: ClientName, places: &Places, server: &Server) -> Result<Wri
         Shape::Yaml => "YAML",
     };
     let text = before.as_deref().unwrap_or_default();
-    let after = merged(client, text, server).map_err(|why| Fault::Unreadable { file: file.clone(), format, why })?;
-    if before.as_deref() == Some(after.as_str()) {
+    let after = after(text).map_err(|why| Fault::Unreadable { file: file.clone(), format, why })?;
+    let Some(after) = after.filter(|after| before.as_deref() != Some(after.as_str())) else {
         return Ok(Written { file, backup: None, changed: false });
+    };
+    if !write {
+        return Ok(Written { file, backup: None, changed: true });
     }
     let backup = match &before {
         Some(text) => Some(keep(&file, text).map_err(world("copied to a backup"))?),
@@ -212,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [ClientName; 8] = [
+    const ALL: [ClientName; 15] = [
         ClientName::ClaudeCode,
         ClientName::ClaudeDesktop,
         ClientName::Vscode,
@@ -221,6 +297,13 @@ mod tests {
         ClientName::Gemini,
         ClientName::Zed,
         ClientName::Goose,
+        ClientName::Windsurf,
+        ClientName::Cline,
+        ClientName::Opencode,
+        ClientName::Junie,
+        ClientName::LmStudio,
+        ClientName::Continue,
+        ClientName::Amp,
     ];
 
     fn server() -> Server {
@@ -248,6 +331,13 @@ mod tests {
             "gemini.json",
             "zed.json",
             "goose.yaml",
+            "windsurf.json",
+            "cline.json",
+            "opencode.json",
+            "junie.json",
+            "lm-studio.json",
+            "continue.json",
+            "amp.json",
         ]) {
             assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap_or_default(), snippet(client, &server), "{name}");
         }
@@ -309,6 +399,44 @@ mod tests {
             assert!(matches!(fault, Fault::Unreadable { .. }), "{fault}");
             assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn what_was_registered_is_taken_out_again_and_nothing_else() {
+        for (client, before) in [
+            (ClientName::Cursor, "{\n  // mine\n  \"mcpServers\": {\n    \"other\": {\"command\": \"x\"}, // kept\n  },\n}\n"),
+            (ClientName::Amp, "{\"amp.url\": \"x\", \"amp.mcpServers\": {\"other\": {}}}"),
+            (ClientName::Codex, "model = \"x\" # mine\n\n[mcp_servers.other]\ncommand = \"x\"\n"),
+            (ClientName::Goose, "# mine\nextensions:\n  other:\n    name: other\nlast: 1\n"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let places = places(folder.path());
+            let file = file(client, &places);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, before).unwrap();
+            assert!(!remove(client, &places, true).unwrap().changed, "{client:?} has none");
+            write(client, &places, &server()).unwrap();
+            let registered = std::fs::read_to_string(&file).unwrap();
+            assert!(remove(client, &places, false).unwrap().changed);
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), registered, "{client:?}: only told");
+            let removed = remove(client, &places, true).unwrap();
+            assert!(removed.changed && removed.backup.is_some());
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            assert_eq!(words(&std::fs::read_to_string(&file).unwrap()), words(before), "{client:?}");
+        }
+        for client in ALL {
+            let text = snippet(client, &server());
+            let left = without(client, &text).unwrap().unwrap();
+            assert!(!left.contains("toolgate"), "{client:?}: {left}");
+            assert_eq!(without(client, &left), Ok(None), "{client:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_is_told_in_its_settings_has_no_file_to_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let fault = write(ClientName::Jetbrains, &places(folder.path()), &server()).unwrap_err();
+        assert!(fault.to_string().contains("paste") && snippet(ClientName::Jetbrains, &server()).contains("mcpServers"), "{fault}");
     }
 
     #[test]

@@ -63,6 +63,37 @@ pub(super) fn with_section(before: &str, name: &str, server: &Server, patience_s
     }
 }
 
+/// `before` without that table and those below it; none where it has no such table.
+/// # Errors  Why the text is no TOML, or that its servers do not stand in tables of their own.
+pub(super) fn without_section(before: &str, name: &str) -> Result<Option<String>, String> {
+    let read = |text: &str| text.parse::<Table>().map_err(|fault| fault.message().to_owned());
+    let mut wanted = read(before)?;
+    let servers = wanted.get_mut(TABLE).and_then(Value::as_table_mut);
+    let Some(servers) = servers.filter(|servers| servers.contains_key(name)) else { return Ok(None) };
+    servers.remove(name);
+    if servers.is_empty() {
+        wanted.remove(TABLE);
+    }
+    let header = format!("[{TABLE}.{name}]");
+    let mut after = String::new();
+    let mut within = false;
+    for line in before.split_inclusive('\n') {
+        let head = line.trim_start();
+        if head.starts_with('[') {
+            let own = head.strip_prefix(&header).is_some_and(|rest| rest.trim().is_empty() || rest.trim_start().starts_with('#'));
+            within = own || (within && head.starts_with(&format!("[{TABLE}.{name}.")));
+        }
+        if !within || head.starts_with('#') {
+            after.push_str(line);
+        }
+    }
+    let after = if after.trim().is_empty() { String::new() } else { format!("{}\n", after.trim_end()) };
+    match read(&after) {
+        Ok(table) if table == wanted => Ok(Some(after)),
+        _ => Err(format!("`{TABLE}` in it is not written as tables of their own")),
+    }
+}
+
 fn server_of<'t>(table: &'t Table, name: &str) -> Option<&'t Value> {
     table.get(TABLE)?.get(name)
 }

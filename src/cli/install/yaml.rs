@@ -62,6 +62,30 @@ pub(super) fn with_block(before: &str, name: &str, server: &Server, patience_s: 
     Ok(after)
 }
 
+/// `before` without that block; none where it has no such extension.
+/// # Errors  Where the text is written in a way that cannot be followed line by line.
+pub(super) fn without_block(before: &str, name: &str) -> Result<Option<String>, String> {
+    let server = Server { program: String::new(), arguments: Vec::new() };
+    let with = with_block(before, name, &server, 0)?;
+    // The new block stands where it was put, and an earlier one is gone: what is left after taking it out lacks both.
+    let lines: Vec<&str> = with.split_inclusive('\n').collect();
+    let own = format!("{name}:");
+    let Some(at) = lines.iter().position(|line| line.trim() == own) else { return Ok(None) };
+    let depth = lines.get(at).and_then(|line| indent(line)).unwrap_or(0);
+    let length = 1 + lines.iter().skip(at + 1).take_while(|line| indent(line).is_some_and(|indent| indent > depth)).count();
+    let mut left: Vec<&str> = lines.iter().take(at).chain(lines.iter().skip(at + length)).copied().collect();
+    let is_last =
+        left.get(at).is_none_or(|line| indent(line) == Some(0)) && left.get(at.saturating_sub(1)).is_some_and(|line| line.trim() == KEY);
+    if is_last && !before.lines().any(|line| line.trim() == KEY) {
+        left.remove(at - 1);
+    }
+    let after = left.concat();
+    // A key without a value is nothing to a reader, where an empty map is wanted.
+    let after = if is_last { after.replacen(&format!("{KEY}\n"), "", 1) } else { after };
+    let same = after.split_whitespace().eq(before.split_whitespace());
+    Ok((!same).then_some(after))
+}
+
 /// How far a line is indented; none for an empty one and for a comment.
 fn indent(line: &str) -> Option<usize> {
     let text = line.trim_start_matches(' ');

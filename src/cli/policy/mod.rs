@@ -16,7 +16,7 @@ use super::arguments::{ManifestChoice, PolicyCommand};
 use super::run::{End, Fault};
 use super::setup::{self, Found};
 use super::watch::{self, Applied, Mark, Told};
-use super::{audit as log, check};
+use super::{audit as log, check, trust};
 use crate::audit::{Event, Log, Record, StateDir, Sync};
 use crate::filter::escape_line;
 use crate::gate::hex;
@@ -27,9 +27,9 @@ use crate::tools;
 /// Runs one of the commands.
 pub(super) fn run(command: PolicyCommand, out: &mut dyn Write) -> Result<End, Fault> {
     match command {
-        PolicyCommand::Diff { old: Some(old), new: Some(new) } => two(&old, &new, out),
-        PolicyCommand::Diff { old, .. } => waiting(old.as_deref(), out),
-        PolicyCommand::Apply { file, yes } => apply(file.as_deref(), yes, out),
+        PolicyCommand::Diff { old: Some(old), new: Some(new), json, .. } => two(&old, &new, json, out),
+        PolicyCommand::Diff { old, manifest, json, .. } => waiting(old.or(manifest).as_deref(), json, out),
+        PolicyCommand::Apply { file, manifest, yes } => apply(file.or(manifest).as_deref(), yes, out),
         PolicyCommand::Suggest { manifest, calls, denied, tighten } => {
             suggest::suggest(manifest.as_deref(), calls, suggest::Wanted { denied, tighten }, out)
         }
@@ -46,26 +46,34 @@ const REPLAYED: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// `toolgate policy diff OLD NEW`
-fn two(old: &Path, new: &Path, out: &mut dyn Write) -> Result<End, Fault> {
+fn two(old: &Path, new: &Path, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
     let mut old = setup::find(&choice(Some(old), &[]))?;
     let mut new = setup::find(&choice(Some(new), &[]))?;
     // Two files side by side mean the same folders by the same relative words.
     let base = new.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("/")).to_string_lossy().into_owned();
     old.manifest.resolve_roots(&base).map_err(|faults| setup::Unbuilt::Manifest { file: old.file.clone().unwrap_or_default(), faults })?;
     let state = setup::state_path(&new.manifest, new.file.as_deref())?;
-    let looser = show(&mut old, &mut new, &state, out)?;
+    let looser = if as_json { as_object(&mut old, &mut new, &state, out)? } else { show(&mut old, &mut new, &state, out)? };
     Ok(if looser { End::Negative } else { End::Done })
 }
 
 /// `toolgate policy diff`: of what waits.
-fn waiting(file: Option<&Path>, out: &mut dyn Write) -> Result<End, Fault> {
+fn waiting(file: Option<&Path>, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
     let mut new = setup::find(&choice(file, &[]))?;
     let state = setup::state_path(&new.manifest, new.file.as_deref())?;
     let Some(told) = told(&new, &state).into_iter().next() else {
-        writeln!(out, "nothing waits: every running server has this manifest in force, or none runs")?;
+        if as_json {
+            writeln!(out, "{}", json!({"waits": false}))?;
+        } else {
+            writeln!(out, "nothing waits: every running server has this manifest in force, or none runs")?;
+        }
         return Ok(End::Done);
     };
     let mut old = before(&told)?;
+    if as_json {
+        as_object(&mut old, &mut new, &state, out)?;
+        return Ok(End::Negative);
+    }
     show(&mut old, &mut new, &state, out)?;
     writeln!(out, "\n`toolgate policy apply` puts it in force")?;
     Ok(End::Negative)
@@ -109,10 +117,30 @@ fn show(old: &mut Found, new: &mut Found, state: &Path, out: &mut dyn Write) -> 
         writeln!(out, "  {}", escape_line(line))?;
     }
     let changed = replay::changed(old, new, state, REPLAYED)?;
-    writeln!(out, "\nof the last {} recorded call(s) {} would come out otherwise", changed.judged, changed.count())?;
-    for line in changed.lines().take(MOST_LINES) {
+    let (judged, lost) = (changed.judged, changed.lost());
+    let of = if lost == 0 {
+        format!("of the last {judged} recorded call(s)")
+    } else {
+        format!("of the last {} recorded call(s) {lost} cannot be judged again; of the other {judged},", judged + lost)
+    };
+    writeln!(out, "\n{of} {} would come out otherwise", changed.count())?;
+    for line in changed.lines().take(MOST_LINES).chain(changed.not_judged()) {
         writeln!(out, "  {line}")?;
     }
+    Ok(!looser.is_empty())
+}
+
+/// What a change means, as scripts read it. Whether anything is looser.
+fn as_object(old: &mut Found, new: &mut Found, state: &Path, out: &mut dyn Write) -> Result<bool, Fault> {
+    let looser = old.manifest.loosened_by(&new.manifest);
+    let tighter = new.manifest.loosened_by(&old.manifest);
+    let changed = replay::changed(old, new, state, REPLAYED)?;
+    let lines = |lines: &mut dyn Iterator<Item = String>| lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+    let answer = json!({
+        "looser": looser, "tighter": tighter, "judged": changed.judged, "differ": changed.count(),
+        "changes": lines(&mut changed.lines()), "not_judged": lines(&mut changed.not_judged())
+    });
+    writeln!(out, "{answer}")?;
     Ok(!looser.is_empty())
 }
 
@@ -121,7 +149,7 @@ const MOST_LINES: usize = 60;
 
 /// `toolgate policy apply`
 fn apply(file: Option<&Path>, yes: bool, out: &mut dyn Write) -> Result<End, Fault> {
-    let path = setup::manifest_path(file).ok_or_else(|| Fault::Use("there is no manifest; the built-in one never changes".to_owned()))?;
+    let path = setup::manifest_path(file)?.ok_or_else(|| Fault::Use("there is no manifest; the built-in one never changes".to_owned()))?;
     let mark = Mark::of(&path);
     let mut new = setup::find(&choice(Some(&path), &[]))?;
     let faults = check::failed_tests(tools::all(), &new.manifest);
@@ -134,7 +162,11 @@ fn apply(file: Option<&Path>, yes: bool, out: &mut dyn Write) -> Result<End, Fau
     // A server that nobody calls looks once a second.
     let found = until(|| Some(told(&new, &state)).filter(|told| told.is_empty() || waits(told)));
     let Some(first) = found.iter().flatten().find(|told| told.sha256 == digest) else {
-        writeln!(out, "nothing waits: no running server has a looser {} before it; a start takes the file as it is", path.display())?;
+        writeln!(
+            out,
+            "nothing waits: no running server has a looser {} before it; a start takes the file as it is, where it is named or trusted",
+            path.display()
+        )?;
         return Ok(End::Done);
     };
     show(&mut before(first)?, &mut new, &state, out)?;
@@ -153,6 +185,8 @@ fn apply(file: Option<&Path>, yes: bool, out: &mut dyn Write) -> Result<End, Fau
     };
     record(&state, &new, &first.looser)?;
     watch::put(&state.join(APPLIED).join(note_of(&canonical)), &Applied { sha256: digest.clone(), mark })?;
+    // The operator has seen it: a later start may serve by it as well.
+    trust::keep(&canonical, &new.text)?;
     let left = until(|| Some(told(&new, &state)).filter(|told| !waits(told)));
     match left {
         Some(_) => writeln!(out, "in force")?,

@@ -25,6 +25,8 @@ pub(super) struct Recorded {
     pub(super) arguments: Map<String, Value>,
     /// Why it was refused; none: it was made.
     pub(super) refused: Option<String>,
+    /// The arguments that the log keeps as a digest, and on whose text a verdict may rest. A call that has some cannot be judged again.
+    pub(super) lost: Vec<String>,
     principal: String,
 }
 
@@ -35,28 +37,67 @@ pub(super) fn recorded(state: &Path, most: usize) -> Result<Vec<Recorded>, Fault
     }
     let is_call = |record: &Stored| matches!(record.text("ev"), "call.started" | "tool.denied");
     let (_, last) = Follower::open(state, most, is_call).map_err(super::super::audit::Failed::from)?;
-    let read = |record: Stored| Recorded {
-        tool: record.text("tool").to_owned(),
-        profile: record.text("profile").to_owned(),
-        arguments: record.fields.get("args").and_then(Value::as_object).map(restored).unwrap_or_default(),
-        refused: (record.text("ev") == "tool.denied").then(|| record.text("reason").to_owned()),
-        principal: record.text("principal").to_owned(),
+    let read = |record: Stored| {
+        let (arguments, lost) = record.fields.get("args").and_then(Value::as_object).map(restored).unwrap_or_default();
+        Recorded {
+            tool: record.text("tool").to_owned(),
+            profile: record.text("profile").to_owned(),
+            arguments,
+            lost,
+            refused: (record.text("ev") == "tool.denied").then(|| record.text("reason").to_owned()),
+            principal: record.text("principal").to_owned(),
+        }
     };
     Ok(last.into_iter().map(read).collect())
 }
 
-/// Arguments that stand in the log by length and digest become a text of that length; a program becomes an empty one.
-fn restored(arguments: &Map<String, Value>) -> Map<String, Value> {
+/// Arguments as a call has them, and the names of those that are lost. What stands in the log by length and digest becomes a text of that length where
+/// the length alone is judged: of what is written or sent. An empty text stands for every other, a program above all.
+fn restored(arguments: &Map<String, Value>) -> (Map<String, Value>, Vec<String>) {
     const LONGEST: u64 = 64 << 20;
-    let one = |name: &String, value: &Value| {
-        let length = value.get("sha256").and_then(|_| value.get("len")?.as_u64());
-        match length {
-            Some(_) if name == "code" => Value::String(String::new()),
-            Some(length) => Value::String("x".repeat(usize::try_from(length.min(LONGEST)).unwrap_or(0))),
-            None => value.clone(),
-        }
-    };
-    arguments.iter().map(|(name, value)| (name.clone(), one(name, value))).collect()
+    const BY_LENGTH: [&str; 5] = ["content", "body", "stdin", "old_text", "new_text"];
+    let long = |length: u64| "x".repeat(usize::try_from(length.min(LONGEST)).unwrap_or(0));
+    let mut lost = Vec::new();
+    if length_of(arguments).is_some() {
+        // All of them together were too long for a record.
+        return (Map::new(), vec!["all arguments".to_owned()]);
+    }
+    let mut all = Map::new();
+    for (name, value) in arguments {
+        let digest = value.as_object().filter(|map| length_of(map).is_some() || is_keyed(map));
+        let value = match digest.map(length_of) {
+            None => within(value, &|map| length_of(map).map(long).or_else(|| is_keyed(map).then(|| long(1)))),
+            Some(Some(length)) if BY_LENGTH.contains(&name.as_str()) => Value::String(long(length)),
+            Some(_) => {
+                lost.push(name.clone());
+                Value::String(String::new())
+            }
+        };
+        all.insert(name.clone(), value);
+    }
+    (all, lost)
+}
+
+/// The length of a text that is kept as `{"len","sha256"}`.
+fn length_of(map: &Map<String, Value>) -> Option<u64> {
+    (map.len() == 2 && map.get("sha256")?.is_string()).then(|| map.get("len")?.as_u64()).flatten()
+}
+
+/// Whether it stands for a secret: `{"hmac"}`.
+fn is_keyed(map: &Map<String, Value>) -> bool {
+    map.len() == 1 && map.get("hmac").is_some_and(Value::is_string)
+}
+
+/// A value with every digest inside it replaced.
+fn within(value: &Value, text: &dyn Fn(&Map<String, Value>) -> Option<String>) -> Value {
+    match value {
+        Value::Object(map) => match text(map) {
+            Some(text) => Value::String(text),
+            None => Value::Object(map.iter().map(|(name, value)| (name.clone(), within(value, text))).collect()),
+        },
+        Value::Array(items) => Value::Array(items.iter().map(|item| within(item, text)).collect()),
+        other => other.clone(),
+    }
 }
 
 /// Judges a recorded call as if it came now, without its counts.
@@ -82,12 +123,24 @@ pub(super) fn judged(manifest: &std::sync::Arc<Manifest>, roots: Option<&Roots>,
 pub(super) struct Changed {
     /// How many calls were judged.
     pub(super) judged: usize,
+    /// Calls that cannot be judged again, by tool and the arguments that the log keeps as a digest.
+    lost: BTreeMap<String, usize>,
     by: BTreeMap<String, usize>,
 }
 
 impl Changed {
     pub(super) fn count(&self) -> usize {
         self.by.values().sum()
+    }
+
+    /// How many calls cannot be judged again.
+    pub(super) fn lost(&self) -> usize {
+        self.lost.values().sum()
+    }
+
+    /// What cannot be told, a line each.
+    pub(super) fn not_judged(&self) -> impl Iterator<Item = String> {
+        self.lost.iter().map(|(what, count)| format!("{count:>4} × {what} in the log is a digest: what would become of it is not known"))
     }
 
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
@@ -100,12 +153,17 @@ impl Changed {
 /// Judges the last calls by both manifests.
 pub(super) fn changed(old: &mut Found, new: &mut Found, state: &Path, most: usize) -> Result<Changed, Fault> {
     let calls = recorded(state, most)?;
-    let mut changed = Changed { judged: calls.len(), ..Changed::default() };
+    let mut changed = Changed::default();
     if calls.is_empty() {
         return Ok(changed);
     }
     let ((old, old_roots), (new, new_roots)) = (super::opened(old), super::opened(new));
     for call in &calls {
+        if !call.lost.is_empty() {
+            *changed.lost.entry(format!("{}: {}", escape_line(&call.tool), call.lost.join(", "))).or_default() += 1;
+            continue;
+        }
+        changed.judged += 1;
         let (before, after) = (judged(&old, old_roots.as_ref(), call).verdict, judged(&new, new_roots.as_ref(), call).verdict);
         if (before.decision, before.code) != (after.decision, after.code) {
             let told = |verdict: &crate::policy::Verdict| format!("{} {}", verdict.decision.as_str(), verdict.code.as_str());
@@ -121,4 +179,29 @@ pub(super) fn target(call: &Recorded) -> String {
     let known = ["path", "from", "url"].iter().find_map(|name| call.arguments.get(*name)?.as_str());
     let text: String = known.unwrap_or_default().chars().take(80).collect();
     escape_line(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_judged_by_its_length_is_restored_and_what_is_judged_by_its_text_is_lost() {
+        let digest = |length: u64| json!({"len": length, "sha256": "ab"});
+        let read = |arguments: Value| restored(arguments.as_object().unwrap());
+        for (recorded, arguments, lost) in [
+            (json!({"path": "a/b", "content": digest(3)}), json!({"path": "a/b", "content": "xxx"}), &[][..]),
+            (json!({"code": digest(9)}), json!({"code": ""}), &["code"]),
+            (json!({"path": digest(9)}), json!({"path": ""}), &["path"]),
+            (json!({"edits": [{"old_text": digest(2), "new_text": "b"}]}), json!({"edits": [{"old_text": "xx", "new_text": "b"}]}), &[]),
+            (json!({"headers": {"authorization": {"hmac": "ab"}}}), json!({"headers": {"authorization": "x"}}), &[]),
+            (json!({"api_token": {"hmac": "ab"}}), json!({"api_token": ""}), &["api_token"]),
+            (digest(9), json!({}), &["all arguments"]),
+        ] {
+            let (found, missing) = read(recorded.clone());
+            assert_eq!((Value::Object(found), missing), (arguments, lost.iter().map(|name| (*name).to_owned()).collect()), "{recorded}");
+        }
+    }
 }

@@ -1,0 +1,136 @@
+//! What `packages`, `policy` and `audit` can be told to do, as clap reads it.
+
+use std::path::PathBuf;
+
+use clap::{Subcommand, ValueEnum};
+
+/// What to do with the packages.
+#[derive(Debug, Subcommand)]
+pub enum PackagesCommand {
+    /// Install what the lock file beside the manifest names, each file by its digest; write the lock where there is none that fits.
+    Sync {
+        /// The manifest; default as for `serve`.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+        /// Refuse to write a lock: one that does not fit is a negative answer.
+        #[arg(long, conflicts_with = "upgrade")]
+        locked: bool,
+        /// Write a new lock with the newest versions that the manifest lets in.
+        #[arg(long)]
+        upgrade: bool,
+    },
+}
+
+/// What to do about the manifest.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Say in what two manifests differ, and which recorded calls would come out otherwise. Exits 1 where the second is looser.
+    Diff {
+        /// The one before; without two: the manifest whose change waits for `apply`.
+        old: Option<PathBuf>,
+        /// The one after.
+        new: Option<PathBuf>,
+        /// The manifest whose change waits; default as for `serve`.
+        #[arg(long, value_name = "FILE", conflicts_with = "old")]
+        manifest: Option<PathBuf>,
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put a looser manifest in force on running servers, after showing what it changes.
+    Apply {
+        /// The manifest; default as for `serve`.
+        #[arg(conflicts_with = "manifest")]
+        file: Option<PathBuf>,
+        /// The same.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Propose lines from the log: what was refused and could be allowed, and what is open and was never used.
+    Suggest {
+        /// The manifest; default as for `serve`.
+        #[arg(long, value_name = "FILE")]
+        manifest: Option<PathBuf>,
+        /// How many of the last recorded calls are looked at.
+        #[arg(long, value_name = "N", default_value_t = 10_000)]
+        calls: usize,
+        /// Propose to take out denials as well.
+        #[arg(long)]
+        denied: bool,
+        /// Only what makes the manifest tighter.
+        #[arg(long)]
+        tighten: bool,
+    },
+}
+
+/// What to do with the log.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Check that the log is whole; exits 1 with the first broken record when it is not.
+    Verify {
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the last records; with `-f --json` the bus for scripts: every record as it is written.
+    Tail {
+        /// Only those that fit, as for `query`, e.g. `ev=tool.denied`.
+        terms: Vec<String>,
+        /// How many.
+        #[arg(short = 'n', long, default_value_t = 20)]
+        lines: usize,
+        /// Go on with new ones.
+        #[arg(short, long)]
+        follow: bool,
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show records that fit, e.g. `tool=write_file status=error since=1h`.
+    Query {
+        /// FIELD=VALUE, all must hold.
+        terms: Vec<String>,
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show every record of one call.
+    Show {
+        /// The call's id.
+        call: String,
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print calls in others' words, one JSON object a line: a copy for dashboards, never the record itself.
+    Export {
+        /// Whose words.
+        #[arg(long, value_enum)]
+        format: ExportFormat,
+        /// Only those that fit, as for `query`, e.g. `since=1h`.
+        terms: Vec<String>,
+    },
+    /// Print the keyed hash that stands for a secret in this log; the secret is read from standard input, or asked for.
+    Hash,
+    /// Sum the log up: calls, denials by reason, approvals.
+    Report {
+        /// Count web requests alone: by method, status and host, and the last ten.
+        #[arg(long)]
+        network: bool,
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Whose words an export is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// OpenTelemetry: a span for each call (OTLP/JSON).
+    Otlp,
+    /// Open Cybersecurity Schema Framework: API Activity.
+    Ocsf,
+}

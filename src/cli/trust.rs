@@ -1,0 +1,187 @@
+//! `toolgate trust`: a manifest that no command line names serves only after its user has seen it. Else a repository that is cloned would
+//! grant itself rights. What is trusted is a path and a digest; it is kept in the user's own state folder, wherever a manifest puts its own.
+
+#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
+
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::lookup::{self, By};
+use super::run::{End, Fault};
+use super::setup::{self, Found, Unbuilt};
+use super::watch;
+use crate::filter::escape_line;
+use crate::gate::hex;
+use crate::manifest::{Manifest, Place, RootMode};
+use crate::reload::note_of;
+
+/// The folder below the user's state folder.
+const FOLDER: &str = "trusted";
+
+/// What was trusted: one file a manifest.
+#[derive(Debug, Serialize, Deserialize)]
+struct Trusted {
+    /// The manifest's canonical path.
+    manifest: PathBuf,
+    /// The digest of its text.
+    sha256: String,
+}
+
+/// What `trust` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Task {
+    /// Shows a manifest and asks.
+    Ask,
+    /// Shows it and takes it.
+    Take,
+    /// Takes the trust away.
+    Remove,
+    /// Lists what is trusted.
+    List,
+}
+
+/// Where trust is kept. No call may touch it.
+pub(super) fn folder() -> Result<PathBuf, Unbuilt> {
+    Ok(setup::own_state()?.join(FOLDER))
+}
+
+fn digest(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
+}
+
+/// Trusts a text at a path.
+/// # Errors  When that cannot be kept.
+pub(super) fn keep(file: &Path, text: &str) -> Result<(), Fault> {
+    let manifest = file.canonicalize()?;
+    let note = folder()?.join(note_of(&manifest));
+    Ok(watch::put(&note, &Trusted { manifest, sha256: digest(text) })?)
+}
+
+/// Whether exactly this text at this canonical path is trusted.
+pub(super) fn is_trusted(file: &Path, text: &str) -> bool {
+    let Ok(note) = folder().map(|folder| folder.join(note_of(file))) else { return false };
+    let kept = std::fs::read_to_string(note).ok().and_then(|kept| serde_json::from_str::<Trusted>(&kept).ok());
+    kept.is_some_and(|kept| kept.manifest == file && kept.sha256 == digest(text))
+}
+
+/// Whether a manifest may serve: it was named, or its user has seen exactly this text at this place.
+/// # Errors  That it may not, and what to do.
+pub(super) fn demanded(found: &Found) -> Result<(), Unbuilt> {
+    let Some(file) = found.file.as_deref().filter(|file| found.by == By::Place && !is_trusted(file, &found.text)) else { return Ok(()) };
+    Err(Unbuilt::Refused(format!(
+        "`{}` (sha256 {}) was found, not named, and is not trusted: it may have come with the folder; look at it with `toolgate trust`, \
+         which asks whether it shall serve, or name it with `--manifest`",
+        file.display(),
+        digest(&found.text)
+    )))
+}
+
+/// `toolgate trust`
+pub(super) fn run(file: Option<&Path>, task: Task, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
+    if task == Task::List {
+        return list(as_json, out);
+    }
+    let Some(lookup::Manifest { path, .. }) = lookup::manifest(file).map_err(Fault::Use)? else {
+        return Err(Fault::Use("there is no manifest to trust; `toolgate init` writes one".to_owned()));
+    };
+    if task == Task::Remove {
+        let note = folder()?.join(note_of(&path.canonicalize().unwrap_or(path.clone())));
+        let was = std::fs::remove_file(note).is_ok();
+        writeln!(out, "{} {}", path.display(), if was { "is not trusted any more" } else { "was not trusted" })?;
+        return Ok(if was { End::Done } else { End::Negative });
+    }
+    lookup::of_caller(&path).map_err(Fault::Use)?;
+    let found = setup::find(&super::arguments::ManifestChoice { manifest: Some(path), profile: None, roots: Vec::new() })?;
+    let canonical = found.file.clone().unwrap_or_default();
+    let sha256 = digest(&found.text);
+    let already = is_trusted(&canonical, &found.text);
+    if as_json {
+        writeln!(
+            out,
+            "{}",
+            json!({"manifest": canonical, "sha256": sha256, "trusted": already || task == Task::Take, "grants": grants(&found.manifest)})
+        )?;
+    } else {
+        writeln!(out, "manifest  {}\nsha256    {sha256}", canonical.display())?;
+        for line in grants(&found.manifest) {
+            writeln!(out, "  {}", escape_line(&line))?;
+        }
+    }
+    if already {
+        if !as_json {
+            writeln!(out, "it is trusted")?;
+        }
+        return Ok(End::Done);
+    }
+    if task == Task::Ask {
+        if as_json {
+            return Ok(End::Negative);
+        }
+        write!(out, "\nmay it serve where no command line names it? [y/N] ")?;
+        out.flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            writeln!(out, "it is not trusted")?;
+            return Ok(End::Negative);
+        }
+    }
+    keep(&canonical, &found.text)?;
+    if !as_json {
+        writeln!(out, "it is trusted, until its text changes")?;
+    }
+    Ok(End::Done)
+}
+
+/// What a manifest opens, a line each.
+fn grants(manifest: &Manifest) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, profile) in &manifest.profiles {
+        let tools: Vec<String> = profile.allowed_tools.iter().map(|tool| tool.as_str().to_owned()).collect();
+        lines.push(format!("profile {name}: {}; tools {}", profile.permissions, tools.join(", ")));
+    }
+    for (name, root) in &manifest.roots {
+        let mode = if root.mode == RootMode::ReadWrite { "read and write" } else { "read" };
+        let place = match &root.place {
+            Place::Session => "a scratch folder of the session".to_owned(),
+            Place::Path(path) => path.clone(),
+        };
+        lines.push(format!("root {name}: {mode} {place}"));
+    }
+    let network = &manifest.network;
+    let mut hosts: Vec<String> = network.allowed_domains.iter().map(ToString::to_string).collect();
+    hosts.extend(network.internal.iter().map(ToString::to_string));
+    if network.any_public {
+        hosts.push("any public host".to_owned());
+    }
+    if !hosts.is_empty() {
+        lines.push(format!("network: {}", hosts.join(", ")));
+    }
+    let python = &manifest.python;
+    lines.push(format!("python: {}{}", python.interpreter, if python.network { ", with the network" } else { "" }));
+    if !manifest.review.reviewers.is_empty() {
+        lines.push(format!("review: {} reviewer(s) of its own see calls", manifest.review.reviewers.len()));
+    }
+    lines
+}
+
+fn list(as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
+    let mut all: Vec<Trusted> = match std::fs::read_dir(folder()?) {
+        Ok(entries) => entries.filter_map(|entry| serde_json::from_str(&std::fs::read_to_string(entry.ok()?.path()).ok()?).ok()).collect(),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(fault) => return Err(fault.into()),
+    };
+    all.sort_by(|one, other| one.manifest.cmp(&other.manifest));
+    for Trusted { manifest, sha256 } in all {
+        if as_json {
+            writeln!(out, "{}", json!({"manifest": manifest, "sha256": sha256}))?;
+        } else {
+            writeln!(out, "{sha256}  {}", manifest.display())?;
+        }
+    }
+    Ok(End::Done)
+}

@@ -1,0 +1,467 @@
+//! The ordinary day at the command line: what a person types, and what the commands answer.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Policy, repository};
+use crate::operator::{approvals, said};
+use crate::packages::open_home;
+use crate::server::{Server, code, repeat, until, went_well, write};
+
+fn run(home: &Home, arguments: &[&str]) -> Output {
+    home.toolgate(arguments).env("XDG_CONFIG_HOME", home.path("config")).stdin(Stdio::null()).output().unwrap()
+}
+
+fn exit(home: &Home, arguments: &[&str]) -> i32 {
+    run(home, arguments).status.code().unwrap()
+}
+
+#[test]
+fn a_program_reads_its_input_only_where_some_is_given_and_runs_no_longer_than_the_policy_lets_it() {
+    let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
+    std::fs::write(home.manifest(), home.read("tools.toml").replace("check = \"imports\"", "check = \"strict\"")).unwrap();
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let read = server.call("run_python", &json!({"code": "print(input().upper())", "stdin": "ann\n"}));
+    assert_eq!(read["result"]["structuredContent"]["stdout"], "ANN\n", "{read}");
+    let none = server.call("run_python", &json!({"code": "print(input())"}));
+    assert_eq!(code(&none), "code_forbidden", "{none}");
+    assert!(none.to_string().contains("give `stdin` with the call"), "{none}");
+    let long = server.call("run_python", &json!({"code": "print(1)", "timeout_s": 1000}));
+    assert_eq!(code(&long), "argument_invalid", "{long}");
+    let facts = &long["result"]["structuredContent"];
+    assert!(facts["message"].as_str().unwrap().contains("no program runs longer than 60 s") && facts["rule"] == "python.timeout", "{long}");
+    assert!(went_well(&server.call("run_python", &json!({"code": "print(1)", "timeout_s": 60}))));
+}
+
+#[test]
+fn the_marks_of_a_traceback_stand_below_what_they_mean() {
+    let home = open_home("");
+    let mut server = Server::greeted(&home, "2025-11-25");
+    // Without a line end after the last line, and after a character that ends no line of a program.
+    for program in ["x = 0\nprint(1 / x)", "x = '\x0c'\nx = 0\nprint(1 / x)"] {
+        let answer = server.call("run_python", &json!({"code": program}));
+        let text = answer["result"]["structuredContent"]["stderr"].as_str().unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let at = lines.iter().position(|line| line.trim() == "print(1 / x)").unwrap_or_else(|| panic!("{text}"));
+        // Pythons before 3.11 have no marks.
+        if let Some(marks) = lines.get(at + 1).filter(|line| line.contains('~')) {
+            assert_eq!(marks.find('~'), lines[at].find("1 / x"), "{text}");
+        }
+    }
+}
+
+/// Base32 without padding (RFC 4648, section 6).
+fn base32(text: &str) -> Vec<u8> {
+    let (mut bytes, mut buffer, mut bits) = (Vec::new(), 0_u32, 0);
+    for letter in text.bytes() {
+        let value = if letter.is_ascii_uppercase() { letter - b'A' } else { letter - b'2' + 26 };
+        buffer = buffer << 5 | u32::from(value);
+        bits += 5;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from(buffer >> bits & 0xff).unwrap());
+        }
+    }
+    bytes
+}
+
+/// The code an authenticator with this key shows now (RFC 6238).
+fn shown_code(key: &[u8]) -> String {
+    let step = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() / 30;
+    let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, key);
+    let tag = aws_lc_rs::hmac::sign(&key, &step.to_be_bytes());
+    let digest = tag.as_ref();
+    let at = usize::from(digest[19] & 15);
+    let number = u32::from_be_bytes(digest[at..at + 4].try_into().unwrap()) & 0x7fff_ffff;
+    format!("{:06}", number % 1_000_000)
+}
+
+#[test]
+fn an_authenticator_is_shown_as_a_picture_and_counts_once_it_has_shown_a_code() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let home = Home::new(Policy::default());
+    let enrol = |answers: &dyn Fn(&[u8]) -> Vec<String>| {
+        let mut command = home.toolgate(&["approvals", "secret", "set", "--as", "ann", "--totp"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut text = String::new();
+        let key = loop {
+            let mut line = String::new();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "{text}");
+            text.push_str(&line);
+            if let Some((_, rest)) = line.split_once("secret=") {
+                break base32(rest.split('&').next().unwrap());
+            }
+        };
+        let mut input = child.stdin.take().unwrap();
+        for answer in answers(&key) {
+            let _ = writeln!(input, "{answer}");
+        }
+        drop(input);
+        lines.read_to_string(&mut text).unwrap();
+        (child.wait().unwrap().code().unwrap(), text)
+    };
+    let listed = || said(&approvals(&home, &["secret", "list"], &[]));
+    for wrong in [vec![], vec!["000".to_owned(), "x".to_owned(), "1".to_owned()]] {
+        let (exit, text) = enrol(&|_| wrong.clone());
+        assert!(exit == 1 && text.contains("nothing has changed"), "{text}");
+        assert!(!listed().contains("ann"), "{}", listed());
+    }
+    let (exit, text) = enrol(&|key| vec!["000".to_owned(), shown_code(key)]);
+    assert_eq!(exit, 0, "{text}");
+    assert!(text.lines().filter(|line| line.contains('█')).count() > 10, "there is a picture: {text}");
+    assert!(listed().contains("ann  authenticator"), "{}", listed());
+}
+
+#[test]
+fn the_demo_fits_eighty_columns_and_has_no_colours_in_a_file() {
+    let home = Home::new(Policy::default());
+    let text = said(&run(&home, &["demo"]));
+    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty() && text.contains("read_file") && !text.contains('\u{1b}'), "{wide:#?}");
+}
+
+#[test]
+fn there_are_colours_on_a_terminal_unless_they_are_not_wanted() {
+    use std::io::Read;
+    let home = Home::new(Policy::default());
+    std::fs::write(home.path("bad.py"), "eval('1')\n").unwrap();
+    let shown = |arguments: &[&str], no_color: &str| {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let mut child = home.toolgate(arguments).env("NO_COLOR", no_color).stdout(terminal.slave).stdin(Stdio::null()).spawn().unwrap();
+        let mut text = Vec::new();
+        // When the last writer has closed its side, Linux ends the reading with EIO.
+        let _ = std::fs::File::from(terminal.master).read_to_end(&mut text);
+        child.wait().unwrap();
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    assert!(shown(&["lint", "bad.py"], "").contains("\u{1b}[1;31m"));
+    assert!(!shown(&["lint", "bad.py"], "1").contains('\u{1b}'));
+    let demo = shown(&["demo"], "");
+    assert!(demo.contains("\u{1b}[32m") && demo.contains("\u{1b}[31m"), "{demo}");
+}
+
+#[test]
+fn the_exit_codes_are_those_of_the_readme() {
+    let home = Home::new(Policy::default());
+    std::fs::write(home.path("clean.txt"), "nothing here\n").unwrap();
+    std::fs::write(home.path("found.txt"), "mail ann@example.org, key AKIAQ3EGRXW5TL7PZ2NV\n").unwrap();
+    std::fs::write(home.path("good.py"), "print(1)\n").unwrap();
+    std::fs::write(home.path("bad.py"), "eval('1')\n").unwrap();
+    let mut server = Server::greeted(&home, "2025-11-25");
+    server.call("read_file", &json!({"path": "/etc/passwd"}));
+    server.close();
+    for (arguments, expected) in [
+        (&["scan", "clean.txt"][..], 0),
+        (&["scan", "found.txt"], 1),
+        (&["lint", "good.py"], 0),
+        (&["lint", "bad.py"], 1),
+        (&["explain", "read_file", "{\"path\":\"project/notes.txt\"}"], 0),
+        (&["explain", "write_file", "{\"path\":\"project/notes.txt\",\"content\":\"x\"}"], 0),
+        (&["explain", "read_file", "{\"path\":\"project/secrets/key.txt\"}"], 1),
+        (&["check"], 0),
+        (&["check", "no-such-file.toml"], 2),
+        (&["audit", "verify"], 0),
+        (&["audit", "query", "tool=read_file"], 0),
+        (&["audit", "query", "args.path~passwd"], 0),
+        (&["audit", "query", "bogus=1"], 2),
+        (&["audit", "tail", "statsu=denied"], 2),
+        (&["audit", "export", "--format", "otlp", "bogus=1"], 2),
+        (&["audit", "show", "c_none"], 1),
+        (&["no-such-command"], 2),
+    ] {
+        let out = run(&home, arguments);
+        assert_eq!(out.status.code(), Some(expected), "{arguments:?}: {}", said(&out));
+    }
+    assert!(said(&run(&home, &["audit", "query", "statsu=denied"])).contains("did you mean `status`?"));
+    assert!(said(&run(&home, &["audit", "query", "bogus=1"])).contains("`bogus` is no field of a record"));
+}
+
+#[test]
+fn quiet_commands_tell_by_their_exit_code_alone() {
+    let home = Home::new(Policy::default());
+    std::fs::write(home.path("bad.py"), "eval('1')\n").unwrap();
+    for (arguments, expected) in [(&["check", "-q"][..], 0), (&["-q", "lint", "bad.py"], 1), (&["explain", "read_file", "-q"], 1)] {
+        let out = run(&home, arguments);
+        assert_eq!((out.status.code(), out.stdout.len()), (Some(expected), 0), "{arguments:?}: {}", said(&out));
+    }
+    let told = run(&home, &["check", "--json"]);
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!((&told["valid"], &told["faults"]), (&json!(true), &json!([])), "{told}");
+    // The state folder of the command line is the one that is meant, whatever else says another.
+    let other = home.path("elsewhere");
+    assert_eq!(exit(&home, &["kill", "--state-dir", other.to_str().unwrap()]), 1);
+    assert!(other.join("KILL").exists() && !home.state().join("KILL").exists());
+    let told = run(&home, &["resume", "--json", "--state-dir", other.to_str().unwrap()]);
+    assert_eq!(serde_json::from_slice::<Value>(&told.stdout).unwrap()["was_stopped"], true);
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_every_command_quietly() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::greeted(&home, "2025-11-25");
+    server.call("read_file", &json!({"path": "project/notes.txt"}));
+    server.close();
+    std::fs::write(home.path("case.jsonl"), "{}\n{}\n").unwrap();
+    for arguments in [
+        &["audit", "tail"][..],
+        &["audit", "report"],
+        &["audit", "verify"],
+        &["approvals", "secret", "list"],
+        &["check"],
+        &["doctor", "--json"],
+        &["explain", "read_file", "{\"path\":\"project/notes.txt\"}"],
+        &["install", "cursor"],
+        &["schema"],
+        &["simulate", "case.jsonl"],
+        &["policy", "suggest"],
+        &["demo"],
+        &["trust", "--yes"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let cut = home.toolgate(arguments).stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let told = String::from_utf8_lossy(&cut.stderr);
+        assert!(cut.status.success() && !told.contains("roken pipe") && !told.contains("cannot be written"), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn the_case_that_the_help_of_simulate_shows_is_judged_as_it_says() {
+    let home = Home::new(Policy::default());
+    let help = said(&run(&home, &["simulate", "--help"]));
+    let case = help.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{help}"));
+    std::fs::write(home.path("case.jsonl"), format!("{case}\n")).unwrap();
+    let out = run(&home, &["simulate", "case.jsonl"]);
+    let answer: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((&answer["verdict"], &answer["code"], out.status.code()), (&json!("deny"), &json!("path_denied"), Some(0)), "{answer}");
+}
+
+#[test]
+fn check_says_no_in_the_words_of_serve_and_looks_at_the_rules_alone_where_it_is_told_to() {
+    let home = Home::new(Policy::default());
+    let good = home.read("tools.toml");
+    let file = home.manifest();
+    let file = file.to_str().unwrap();
+    let root = Value::from(home.path("project").to_str().unwrap()).to_string();
+    let whole = Value::from(home.path("").to_str().unwrap().trim_end_matches('/')).to_string();
+    for broken in [
+        good.replace(&root, "\"/no/such/folder\""),
+        // The manifest would lie in a folder that programs write.
+        good.replace(&root, &whole)
+            .replace("[roots.scratch]\npath = ", "[roots.scratch]\npath = \"session\" #")
+            .replace("roots = [\"work\", \"scratch\"]", "roots = [\"work\", \"project\"]")
+            .replace("denied_paths = [\"secrets/**\"]\n", ""),
+    ] {
+        std::fs::write(home.manifest(), &broken).unwrap();
+        let served = home.toolgate(&["serve", "--manifest", file]).stdin(Stdio::null()).output().unwrap();
+        let checked = run(&home, &["check", file]);
+        assert_eq!((served.status.code(), checked.status.code()), (Some(1), Some(1)), "{}{}", said(&served), said(&checked));
+        // What stands after the place is the reason.
+        let served = said(&served);
+        let reason = served
+            .lines()
+            .find_map(|line| line.split_once("refused: ").or(line.split_once(".toml:")))
+            .unwrap_or_else(|| panic!("{served}"))
+            .1;
+        let reason = reason.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':' || c == ' ');
+        assert!(said(&checked).contains(reason.trim()), "{reason}\n{}", said(&checked));
+    }
+    std::fs::write(home.manifest(), good.replace(&root, "\"/no/such/folder\"")).unwrap();
+    let elsewhere = run(&home, &["check", "--policy-only", file]);
+    assert!(elsewhere.status.success() && said(&elsewhere).contains("were not looked at"), "{}", said(&elsewhere));
+}
+
+#[test]
+fn check_tells_that_a_running_server_holds_a_change_back() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let text = home.read("tools.toml").replace("denied_paths = [\"secrets/**\"]", "denied_paths = []");
+    std::fs::write(home.manifest(), text).unwrap();
+    until("the server to see the change", || {
+        server.call("read_file", &json!({"path": "project/notes.txt"}));
+        said(&run(&home, &["check"])).contains("holds this change back until `toolgate policy apply`")
+    });
+    let told = run(&home, &["check", "--json"]);
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(told["held_back"].as_array().unwrap().len(), 1, "{told}");
+    assert!(run(&home, &["policy", "apply", "--yes"]).status.success());
+    assert!(!said(&run(&home, &["check"])).contains("holds"));
+}
+
+#[test]
+fn a_difference_tells_which_recorded_calls_it_cannot_judge() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::greeted(&home, "2025-11-25");
+    server.call("run_python", &json!({"code": "import socket"}));
+    server.call("read_file", &json!({"path": "project/notes.txt"}));
+    server.close();
+    let text = home.read("tools.toml");
+    std::fs::write(home.path("new.toml"), text.replace("allowed_imports = [", "allowed_imports = [\"socket\", ")).unwrap();
+    let out = run(&home, &["policy", "diff", "tools.toml", "new.toml"]);
+    let shown = said(&out);
+    assert!(
+        shown.contains("of the last 2 recorded call(s) 1 cannot be judged again; of the other 1, 0 would come out otherwise"),
+        "{shown}"
+    );
+    assert!(shown.contains("1 × run_python: code in the log is a digest"), "{shown}");
+    let out = run(&home, &["policy", "diff", "--json", "tools.toml", "new.toml"]);
+    let told: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((&told["judged"], told["not_judged"].as_array().unwrap().len()), (&json!(1), 1), "{told}");
+}
+
+#[test]
+fn a_call_is_shown_with_the_question_and_with_who_answered() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::start(&home);
+    let asked = server.stateless("tools/call", &write("new\n"));
+    let state = asked["result"]["requestState"].clone();
+    let yes = json!({"action": "accept", "content": {"decision": "once"}});
+    let done = server.stateless("tools/call", &repeat(&write("new\n"), &state, Some(yes)));
+    assert!(went_well(&done), "{done}");
+    server.close();
+    let call = home.told("call.finished", "write_file")[0]["call"].as_str().unwrap().to_owned();
+    let shown = said(&run(&home, &["audit", "show", &call]));
+    for part in ["approval.requested", "question", "Replace project/notes.txt", "approval.answered", "answerer", "channel"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let tail = said(&run(&home, &["audit", "tail", "ev=call.finished"]));
+    let mut lines = tail.lines();
+    assert!(lines.next().unwrap().starts_with("time ") && lines.next().unwrap().contains("success"), "{tail}");
+    // What the arguments hide the question does not tell.
+    let home = Home::new(Policy::default());
+    std::fs::write(home.manifest(), home.read("tools.toml") + "[audit]\nhash_args = [\"path\"]\n").unwrap();
+    let mut server = Server::start(&home);
+    server.stateless("tools/call", &write("new\n"));
+    server.close();
+    let asked = &home.told("approval.requested", "write_file")[0];
+    assert!(asked["question"]["sha256"].is_string() && !asked.to_string().contains("notes.txt"), "{asked}");
+}
+
+#[test]
+fn a_manifest_that_was_found_serves_only_once_it_is_trusted() {
+    let home = Home::new(Policy::default());
+    let below = home.path("project/src");
+    std::fs::create_dir_all(home.path(".git")).unwrap();
+    let serve = |more: &[&str]| {
+        let mut command = home.toolgate(&["serve"]);
+        command.args(more).current_dir(&below).stdin(Stdio::null()).output().unwrap()
+    };
+    let refused = serve(&[]);
+    assert!(refused.status.code() == Some(1) && said(&refused).contains("toolgate trust"), "{}", said(&refused));
+    assert!(serve(&["--manifest", home.manifest().to_str().unwrap()]).status.success(), "a named one needs no trust");
+    // It is judged by without trust: nothing is started, nothing is served.
+    let trust = |arguments: &[&str]| home.toolgate(&["trust"]).args(arguments).current_dir(&below).stdin(Stdio::null()).output().unwrap();
+    let shown = trust(&[]);
+    assert!(
+        shown.status.code() == Some(1) && said(&shown).contains("sha256") && said(&shown).contains("root project: read and write"),
+        "{}",
+        said(&shown)
+    );
+    assert!(!serve(&[]).status.success(), "to be shown is not to be trusted");
+    assert!(trust(&["--yes"]).status.success());
+    assert!(serve(&[]).status.success(), "{}", said(&serve(&[])));
+    assert!(said(&trust(&["--list"])).contains(home.manifest().to_str().unwrap()));
+    // Another text is another manifest, until an operator's word or a new look.
+    std::fs::write(home.manifest(), home.read("tools.toml") + "\n# changed\n").unwrap();
+    assert!(!serve(&[]).status.success());
+    assert!(trust(&["--yes"]).status.success() && serve(&[]).status.success());
+    assert!(trust(&["--remove"]).status.success() && !serve(&[]).status.success());
+    // Others may not write it.
+    assert!(trust(&["--yes"]).status.success());
+    std::fs::set_permissions(home.manifest(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let open = serve(&[]);
+    assert!(!open.status.success() && said(&open).contains("may be written by others"), "{}", said(&open));
+}
+
+#[test]
+fn a_repository_cannot_bring_its_own_trust_and_starts_nothing_without_it() {
+    let home = Home::new(Policy::default());
+    // A repository with a manifest that keeps its state inside, and an interpreter of its own.
+    let repository = home.path("cloned");
+    std::fs::create_dir_all(repository.join(".git")).unwrap();
+    std::fs::create_dir_all(repository.join("state")).unwrap();
+    std::fs::write(repository.join("evil"), format!("#!/bin/sh\ntouch '{}'\n", home.path("ran").display())).unwrap();
+    std::fs::set_permissions(repository.join("evil"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let text = home.read("tools.toml").replace("[python]", "[state]\ndir = \"state\"\n[python]\ninterpreter = \"./evil\"");
+    std::fs::write(repository.join("tools.toml"), &text).unwrap();
+    let within = |arguments: &[&str]| {
+        let out = home.toolgate(arguments).current_dir(&repository).stdin(Stdio::null()).output().unwrap();
+        (out.status.code(), said(&out))
+    };
+    // The trust that a user gives, copied to where the manifest puts its state.
+    assert_eq!(within(&["trust", "--yes"]).0, Some(0));
+    let trusted = home.state().join("trusted");
+    std::fs::create_dir_all(repository.join("state/trusted")).unwrap();
+    for entry in std::fs::read_dir(&trusted).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), repository.join("state/trusted").join(entry.file_name())).unwrap();
+    }
+    assert_eq!(within(&["trust", "--remove"]).0, Some(0));
+    assert_eq!(within(&["serve"]).0, Some(1));
+    std::fs::write(home.path("good.py"), "print(1)\n").unwrap();
+    for arguments in [&["doctor"][..], &["check"], &["python", "../good.py"], &["packages", "sync"], &["trust"]] {
+        within(arguments);
+        assert!(!home.path("ran").exists(), "{arguments:?} started what the repository brought");
+    }
+}
+
+#[test]
+fn no_call_reaches_the_trust_of_a_user_whose_manifest_keeps_its_state_elsewhere() {
+    let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
+    let root = Value::from(home.path("project").to_str().unwrap()).to_string();
+    let whole = Value::from(home.path("").to_str().unwrap().trim_end_matches('/')).to_string();
+    let text = home.read("tools.toml").replace(&root, &whole).replace("[roots.scratch]\npath = ", "[roots.scratch]\npath = \"session\" #");
+    std::fs::write(home.manifest(), text + "[state]\ndir = \"elsewhere\"\n").unwrap();
+    assert_eq!(exit(&home, &["trust", "--yes"]), 0);
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let note = std::fs::read_dir(home.state().join("trusted")).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();
+    for path in [format!("project/state/trusted/{note}"), "project/state/trusted/other".to_owned()] {
+        for (tool, arguments) in [("read_file", json!({"path": path})), ("write_file", json!({"path": path, "content": "{}"}))] {
+            let answer = server.call(tool, &arguments);
+            assert!(!went_well(&answer), "{tool} {path}: {answer}");
+        }
+    }
+    let moved = server.call("move_file", &json!({"from": "project/state", "to": "project/state2"}));
+    assert!(!went_well(&moved), "{moved}");
+    assert!(
+        went_well(&server.call("write_file", &json!({"path": "project/state/other.txt", "content": "x"}))),
+        "what lies beside is not touched by it"
+    );
+}
+
+#[test]
+fn what_init_and_install_write_serves_without_another_word_and_goes_away_again() {
+    let home = Home::new(Policy::default());
+    let folder = home.path("fresh");
+    assert!(run(&home, &["init", folder.to_str().unwrap(), "--yes"]).status.success());
+    let within = |arguments: &[&str]| home.toolgate(arguments).current_dir(&folder).stdin(Stdio::null()).output().unwrap();
+    assert!(within(&["serve"]).status.success(), "{}", said(&within(&["serve"])));
+    for client in ["claude-code", "vscode"] {
+        assert!(within(&["install", client, "--write"]).status.success());
+    }
+    // Shared files name no folder of this machine, and what they say serves here.
+    for (file, key) in [(".mcp.json", "mcpServers"), (".vscode/mcp.json", "servers")] {
+        let text = std::fs::read_to_string(folder.join(file)).unwrap();
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read[key]["toolgate"]["args"], json!(["serve"]), "{text}");
+        assert!(!text.contains(folder.to_str().unwrap()), "{text}");
+    }
+    for client in ["claude-code", "vscode"] {
+        assert!(within(&["uninstall", client, "--write"]).status.success());
+    }
+    assert!(!std::fs::read_to_string(folder.join(".mcp.json")).unwrap().contains("toolgate"));
+    // Without a manifest it is said what would be in force.
+    let empty = home.path("project/src");
+    let bare = home
+        .toolgate(&["install", "cursor"])
+        .current_dir(&empty)
+        .env("HOME", home.path("project"))
+        .env("XDG_CONFIG_HOME", "/none")
+        .output()
+        .unwrap();
+    assert!(said(&bare).contains("the built-in one would be in force") && said(&bare).contains("toolgate init"), "{}", said(&bare));
+    assert!(repository().join("examples/clients/windsurf.json").exists());
+}
