@@ -102,9 +102,9 @@ pub enum ClientName {
     Cline,
     /// opencode.
     Opencode,
-    /// The AI Assistant of JetBrains' editors.
+    /// The AI Assistant in the editors of `JetBrains`.
     Jetbrains,
-    /// Junie, JetBrains' agent.
+    /// Junie, the agent of `JetBrains`.
     Junie,
     /// LM Studio.
     LmStudio,

@@ -64,11 +64,8 @@ fn upward(here: &Path, home: Option<&Path>) -> Option<PathBuf> {
 /// Whether a file is the caller's or root's and no other user may write it.
 /// # Errors  Why not, and what to do.
 pub fn of_caller(file: &Path) -> Result<(), String> {
-    let seen = match file.metadata() {
-        Ok(seen) => seen,
-        // What cannot be read is told by the reader.
-        Err(_) => return Ok(()),
-    };
+    // What cannot be read is told by the reader.
+    let Ok(seen) = file.metadata() else { return Ok(()) };
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let refused = |why: &str, mend: &str| {
         Err(format!(

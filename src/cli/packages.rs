@@ -74,12 +74,11 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
     let site = Site { folder: folder.join(format!(".building-{}", std::process::id())), state };
     stage(out, "laying out an environment")?;
     let installer = Installer::find(&base, &told, &site)?;
-    let lock = match kept.clone() {
-        Some(lock) => lock,
-        None => {
-            stage(out, &format!("looking up what {} package(s) need, with {}", packages.len(), installer.name()))?;
-            Lock { wanted: packages.clone(), python: told.python, pinned: installer.resolve(packages, &site)? }
-        }
+    let lock = if let Some(lock) = kept.clone() {
+        lock
+    } else {
+        stage(out, &format!("looking up what {} package(s) need, with {}", packages.len(), installer.name()))?;
+        Lock { wanted: packages.clone(), python: told.python, pinned: installer.resolve(packages, &site)? }
     };
     let names: Vec<&str> = lock.pinned.iter().map(|pinned| pinned.name.as_str()).collect();
     stage(out, &format!("installing {} package(s): {}", names.len(), names.join(", ")))?;

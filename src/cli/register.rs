@@ -1,5 +1,7 @@
 //! What `install` registers and `uninstall` takes out: how a client shall start the server, and what a person should know of it.
 
+#![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
+
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};

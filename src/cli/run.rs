@@ -110,8 +110,7 @@ struct Output {
 /// Whether a command puts a question to the person at the terminal, which must be read.
 fn asks(command: &Command) -> bool {
     match command {
-        Command::Init { yes, .. } | Command::Trust { yes, .. } => !yes,
-        Command::Policy { command: PolicyCommand::Apply { yes, .. } } => !yes,
+        Command::Init { yes, .. } | Command::Trust { yes, .. } | Command::Policy { command: PolicyCommand::Apply { yes, .. } } => !yes,
         Command::Approvals { .. } => true,
         _ => false,
     }

@@ -38,12 +38,12 @@ pub(super) fn recorded(state: &Path, most: usize) -> Result<Vec<Recorded>, Fault
     let is_call = |record: &Stored| matches!(record.text("ev"), "call.started" | "tool.denied");
     let (_, last) = Follower::open(state, most, is_call).map_err(super::super::audit::Failed::from)?;
     let read = |record: Stored| {
-        let (arguments, lost) = record.fields.get("args").and_then(Value::as_object).map(restored).unwrap_or_default();
+        let (arguments, missing) = record.fields.get("args").and_then(Value::as_object).map(restored).unwrap_or_default();
         Recorded {
             tool: record.text("tool").to_owned(),
             profile: record.text("profile").to_owned(),
             arguments,
-            lost,
+            lost: missing,
             refused: (record.text("ev") == "tool.denied").then(|| record.text("reason").to_owned()),
             principal: record.text("principal").to_owned(),
         }
