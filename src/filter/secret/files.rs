@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::strength::{entropy, is_stand_in};
-use super::{found, head};
+use super::{edge, found, head};
 use crate::filter::finding::{Finding, ceil, floor};
 
 /// What a file's form begins with.
@@ -301,7 +301,8 @@ fn entra(text: &str, at: usize) -> Option<Finding> {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'~' | b'.' | b'-');
     let start = at.checked_sub(4)?;
     let first = text.as_bytes().get(start..at)?;
-    let alone = start.checked_sub(1).and_then(|before| text.as_bytes().get(before)).is_none_or(|byte| !word(*byte));
+    // A `-` before it may as well be the mark of a removed line, or the end of an option.
+    let alone = edge::is_edge(text.as_bytes(), start) && !text.get(..start).is_some_and(|before| before.ends_with(['_', '~', '.']));
     if !alone || !first.iter().all(|byte| word(*byte)) || !first.last().is_some_and(u8::is_ascii_digit) {
         return None;
     }

@@ -3,6 +3,7 @@
 mod armour;
 mod assigned;
 mod command;
+mod edge;
 mod escaped;
 mod files;
 mod named_key;
@@ -52,7 +53,7 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
 /// Finds credentials as they stand in a text.
 fn written(text: &str, out: &mut Vec<Finding>) {
     let Some(automaton) = AUTOMATON.as_ref() else { return };
-    let mut read_to = 0;
+    let (mut read_to, mut header_to) = (0, 0);
     let mut reach = assigned::Reach::default();
     let mut runs = Runs::default();
     let mut tables = table::Tables::default();
@@ -80,7 +81,7 @@ fn written(text: &str, out: &mut Vec<Finding>) {
             None if number < armours_to && armour::STARTS.iter().any(|start| exactly(start)) => {
                 armour::private_key(text, number - TOKENS.len(), hit.start()).filter(|finding| finding.start >= read_to)
             }
-            None if exactly(SIGNED) => signed(text, hit.start()),
+            None if exactly(SIGNED) => signed(text, hit.start(), &mut runs, &mut header_to),
             None if exactly(BOT) => bot(text, hit.start()),
             None => None,
         };
@@ -116,8 +117,11 @@ impl Runs {
             let rest = text.as_bytes().get(start..).unwrap_or_default();
             let length = rest.iter().position(|byte| !alphabet.holds(*byte)).unwrap_or(rest.len());
             super::work::read(length);
-            let stops =
-                if alphabet == Alphabet::Dotted { rest.iter().take(length).rev().take_while(|byte| **byte == b'.').count() } else { 0 };
+            let stops = if matches!(alphabet, Alphabet::Dotted | Alphabet::Signed) {
+                rest.iter().take(length).rev().take_while(|byte| **byte == b'.').count()
+            } else {
+                0
+            };
             *run = Run { start, end: start + length, bare: start + length - stops };
         }
         run.bare.max(start)
@@ -128,33 +132,22 @@ impl Runs {
 fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize, runs: &mut Runs) -> Option<Finding> {
     let bytes = text.as_bytes();
     let url = [".com/", ".org/"].iter().any(|host| token.start.contains(host));
-    let inside_word =
-        start.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if !url && inside_word && !is_after_code(bytes, start) {
-        return None;
-    }
     let last = runs.end(text, token.alphabet, end);
     let body = text.get(end..last)?;
     let joined = bytes.get(last).is_some_and(u8::is_ascii_alphanumeric);
-    if body.len() < token.least || joined || !fits_form(token, body) {
+    if body.len() < token.least || joined || !url && !edge::begins(text, token, start, body) || !fits_form(token, body) {
         return None;
     }
     // A key is drawn at random: a word, a name or one letter repeated is not. Hexadecimal has at most 4 bits.
     let first = head(body);
     let drawn = entropy(first) >= if token.alphabet == Alphabet::Hex { 2.7 } else { 3.0 }
-        && (first.bytes().any(|byte| byte.is_ascii_digit()) || body.len() >= 24 && classes(first) >= 2);
+        && (first.bytes().any(|byte| byte.is_ascii_digit()) || body.len() >= 20 && classes(first) >= 2);
     if !drawn || is_stand_in(without_numbers(first)) {
         return None;
     }
     let start = if token.name == "terraform" { before_dot(text, start) } else { start };
     let start = if url { scheme_of(text, start.saturating_sub(3)).unwrap_or(start) } else { start };
     Some(found(token.name, start, last, 0.97))
-}
-
-/// Whether a percent-encoded character ends at `at`.
-fn is_after_code(bytes: &[u8], at: usize) -> bool {
-    let code = at.checked_sub(3).and_then(|from| bytes.get(from..at));
-    code.is_some_and(|code| code.starts_with(b"%") && code.iter().skip(1).all(u8::is_ascii_hexdigit))
 }
 
 /// The part of a value that decides whether it is one. A long value drawn at random holds every short word somewhere.
@@ -214,21 +207,18 @@ fn scheme_of(text: &str, at: usize) -> Option<usize> {
     (length > 0).then(|| at - length)
 }
 
-/// A JSON Web Token: header, payload, signature, in base64url.
-fn signed(text: &str, start: usize) -> Option<Finding> {
-    let bytes = text.as_bytes();
-    if start
-        .checked_sub(1)
-        .and_then(|at| bytes.get(at))
-        .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
-    {
+/// A JSON Web Token: header, payload, signature, in base64url. `read_to` is where the last header that was looked at ends: one that begins
+/// inside it has the same payload and signature.
+fn signed(text: &str, start: usize, runs: &mut Runs, read_to: &mut usize) -> Option<Finding> {
+    if start < *read_to || !edge::is_edge(text.as_bytes(), start) {
         return None;
     }
-    let length = bytes.get(start..)?.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')).count();
-    super::work::read(length);
-    let token = text.get(start..start + length)?.trim_end_matches('.');
-    let mut parts = token.split('.');
-    let (header, payload, signature) = (parts.next()?, parts.next()?, parts.next()?);
+    let token = text.get(start..runs.end(text, Alphabet::Signed, start + SIGNED.len()))?;
+    let mut parts = token.splitn(3, '.');
+    let header = parts.next()?;
+    super::work::read(header.len());
+    *read_to = start + header.len();
+    let (payload, signature) = (parts.next()?, parts.next()?.split('.').next()?);
     let whole_groups = header.get(..header.len().min(64) & !3)?;
     let reads = URL_SAFE_NO_PAD.decode(whole_groups).ok().is_some_and(|raw| raw.starts_with(b"{"));
     (reads && payload.len() >= 10 && signature.len() >= 20).then(|| found("jwt", start, start + token.len(), 0.97))
@@ -239,10 +229,7 @@ fn bot(text: &str, colon: usize) -> Option<Finding> {
     let bytes = text.as_bytes();
     let digits = text.get(..colon)?.bytes().rev().take(12).take_while(u8::is_ascii_digit).count();
     let start = colon.checked_sub(digits)?;
-    let joined = start
-        .checked_sub(1)
-        .and_then(|at| bytes.get(at))
-        .is_some_and(|byte| byte.is_ascii_alphanumeric() && !text.get(..start).is_some_and(|before| before.ends_with("bot")));
+    let joined = !edge::is_edge(bytes, start) && !text.get(..start).is_some_and(|before| before.ends_with("bot"));
     let length = bytes.get(colon + 1..)?.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
     super::work::read(length);
     let body = text.get(colon + 1..colon + 1 + length)?;
