@@ -98,7 +98,7 @@ impl Place {
             Ok(bound) => group.memory = Some(bound),
             Err(reason) => group.lacks.memory = Some(reason),
         }
-        // Also where no share needs a bound: the weight puts programs behind everything else.
+        // Also where no share needs a bound: the weight lets programs yield to the server.
         group.lacks.all_cpu = !limits.shares();
         match &self.cpu {
             // One folder has both in version 2.
@@ -157,8 +157,8 @@ fn make(place: &Candidate, limits: &Limits) -> Result<Bound, String> {
 /// Sets the share of a processor and how little it weighs beside others, where this group has it.
 fn share(place: &Candidate, folder: &Path, limits: &Limits) -> Result<Option<(File, String)>, String> {
     match (place.version, place.controller) {
-        (Version::One, find::Controller::Cpu) => drop(fs::write(folder.join("cpu.shares"), "20")),
-        (Version::Two, _) if place.has_cpu => drop(fs::write(folder.join("cpu.weight"), "2")),
+        (Version::One, find::Controller::Cpu) => drop(fs::write(folder.join("cpu.shares"), SHARES.to_string())),
+        (Version::Two, _) if place.has_cpu => drop(fs::write(folder.join("cpu.weight"), WEIGHT.to_string())),
         _ => {}
     }
     if !limits.shares() {
@@ -216,6 +216,13 @@ fn fit_out(place: &Candidate, folder: &Path, limits: &Limits) -> Result<File, St
         }
     }
 }
+
+/// How much the programs of a call weigh on a processor that others want as well, in percent of a group that nothing was set for: half. They yield
+/// to the server, whose one thread weighs twice as much as all of them together, and still get their part beside other work of the machine.
+/// Where nothing else wants the processor the weight changes nothing.
+const WEIGHT: u64 = 50;
+/// The same in version 1, which counts from 1024 where version 2 counts from 100 (`cpu.shares`, `cpu.weight`).
+const SHARES: u64 = WEIGHT * 1024 / 100;
 
 /// The time over which a share is counted; the kernel's own default.
 const PERIOD_US: u64 = 100_000;

@@ -45,7 +45,7 @@ fn each_version_is_told_its_bounds_in_its_own_words() {
     let told = |all: &[(&str, &str)]| all.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>();
     assert_eq!(
         written(Version::Two, Controller::Memory, true, &limits),
-        told(&[("cpu.max", "25000 100000"), ("cpu.weight", "2"), ("memory.max", "1000"), ("memory.swap.max", "0"), ("pids.max", "9")])
+        told(&[("cpu.max", "25000 100000"), ("cpu.weight", "50"), ("memory.max", "1000"), ("memory.swap.max", "0"), ("pids.max", "9")])
     );
     assert_eq!(
         written(Version::Two, Controller::Memory, false, &limits),
@@ -53,7 +53,7 @@ fn each_version_is_told_its_bounds_in_its_own_words() {
     );
     assert_eq!(
         written(Version::One, Controller::Cpu, false, &limits),
-        told(&[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "25000"), ("cpu.shares", "20")])
+        told(&[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "25000"), ("cpu.shares", "512")])
     );
     assert_eq!(
         written(Version::One, Controller::Memory, false, &limits),
@@ -62,6 +62,19 @@ fn each_version_is_told_its_bounds_in_its_own_words() {
     for version in [Version::One, Version::Two] {
         assert_eq!(written(version, Controller::CpuTime, false, &limits), told(&[]));
     }
+}
+
+#[test]
+fn a_call_weighs_the_same_part_of_a_default_in_both_versions_and_neither_nothing_nor_as_much_as_the_server() {
+    let limits = Limits::default();
+    let set = |version, name: &str| {
+        let all = written(version, Controller::Cpu, true, &limits);
+        all.iter().find(|(file, _)| file == name).unwrap().1.parse::<u64>().unwrap()
+    };
+    let (one, two) = (set(Version::One, "cpu.shares"), set(Version::Two, "cpu.weight"));
+    // What the kernel gives a group that nothing was set for.
+    assert_eq!(one * 100, two * 1024);
+    assert!((25..100).contains(&two), "{two}");
 }
 
 /// Groups of version 1 as the kernel shows them when nothing is left of a call.
