@@ -138,13 +138,19 @@ impl<'a> Check<'a> {
         Self { folder, key, links: BTreeMap::new(), expired: BTreeMap::new(), ends: BTreeMap::new(), orphans: BTreeMap::new() }
     }
 
-    /// What is known of a file before its records are read: in this order, so that what its process does meanwhile is no fault.
+    /// What is known of a file before its records are read, with what its first one names.
     fn signed(&mut self, id: &str) -> Signed {
+        let signed = self.known(id);
+        self.read_links(id);
+        signed
+    }
+
+    /// What is known of a file beside its records: in this order, so that what its process does meanwhile is no fault.
+    fn known(&self, id: &str) -> Signed {
         let locked = self.folder.read(Place::Audit, &segment::name(id)).is_ok_and(|file| is_held(&file));
         // Its process makes the mark before the file, and takes it away after the last head.
         let live = self.folder.exists(Place::Audit, &segment::marker(id));
         let head = Head::read(self.folder, id, self.key);
-        self.read_links(id);
         Signed { id: id.to_owned(), locked, live, head }
     }
 
@@ -163,7 +169,20 @@ impl<'a> Check<'a> {
     }
 
     /// `None`: the file went away meanwhile, because of its age.
-    fn file(&mut self, Signed { id, locked, live, head }: Signed) -> Option<FileReport> {
+    fn file(&mut self, signed: Signed) -> Option<FileReport> {
+        let id = signed.id.clone();
+        let (was_live, said) = (signed.live, self.links.get(&id).cloned());
+        let report = self.look(signed)?;
+        // A start that found its process dead has put it in order since: what was seen of it is old, and from here on it stays as it is.
+        if report.broken.is_none() || !was_live || self.folder.exists(Place::Audit, &segment::marker(&id)) {
+            return Some(report);
+        }
+        said.into_iter().for_each(|said| drop(self.links.insert(id.clone(), said)));
+        self.look(self.known(&id))
+    }
+
+    /// One look at a file. `None`: it is gone.
+    fn look(&mut self, Signed { id, locked, live, head }: Signed) -> Option<FileReport> {
         let id = id.as_str();
         let name = segment::name(id);
         let mut report = FileReport { name, first_seq: None, last_seq: 0, records: 0, live, signed_seq: None, broken: None };
@@ -220,6 +239,8 @@ impl<'a> Check<'a> {
             self.orphans.insert(id.to_owned(), (scanned.first.unwrap_or(1), follows));
         }
         let is_end = segment::is_end(event.as_deref());
+        // Where its process was dead before, a start may be putting the file in order: it has the lock until the last head is written.
+        let locked = locked || (live && (is_end || matches!(scanned.rest, Rest::Unended(_) | Rest::Part)) && is_held(&file));
         let cut = || said.keys().next_back().is_some_and(|seq| *seq > scanned.last.seq);
         report.broken = if named == Some(false) {
             broken(scanned.first.unwrap_or(1), "the file was renamed or exchanged: its first record names another")
@@ -331,4 +352,92 @@ fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
 #[expect(clippy::unnecessary_wraps, reason = "every use fills an optional field")]
 fn broken(seq: u64, why: &str) -> Option<Broken> {
     Some(Broken { seq, why: why.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::folder::{Lock, try_lock, unlock};
+    use super::super::log::Log;
+    use super::super::record::Record;
+    use super::super::settings::{Settings, Sync};
+    use super::*;
+
+    /// The log of a process that was killed, its file, and the bytes of that before and after a start has put it in order.
+    fn killed() -> (tempfile::TempDir, String, Vec<u8>, Vec<u8>) {
+        let (living, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let clock = || Arc::new(jiff::Timestamp::now);
+        let log = Log::open(living.path(), Settings::default(), clock()).unwrap();
+        log.append(&Record::new(Event::KillOn), Sync::Durable).unwrap();
+        for place in ["audit", "heads", "keys"] {
+            std::fs::create_dir(state.path().join(place)).unwrap();
+            for entry in std::fs::read_dir(living.path().join(place)).unwrap() {
+                let entry = entry.unwrap();
+                std::fs::copy(entry.path(), state.path().join(place).join(entry.file_name())).unwrap();
+            }
+        }
+        let folder = Folder::existing(state.path()).unwrap();
+        let names = folder.names(Place::Audit).unwrap();
+        let id = names.iter().find_map(|name| name.strip_suffix(".live")).unwrap().to_owned();
+        let before = std::fs::read(state.path().join("audit").join(segment::name(&id))).unwrap();
+        let head = std::fs::read(state.path().join("heads").join(heads::name(&id))).unwrap();
+        Log::open(state.path(), Settings::default(), clock()).unwrap().close().unwrap();
+        let after = std::fs::read(state.path().join("audit").join(segment::name(&id))).unwrap();
+        assert!(after.len() > before.len());
+        std::fs::write(state.path().join("heads").join(heads::name(&id)), head).unwrap();
+        std::fs::write(state.path().join("audit").join(segment::marker(&id)), "").unwrap();
+        std::fs::write(state.path().join("audit").join(segment::name(&id)), &before).unwrap();
+        (state, id, before, after)
+    }
+
+    /// What a look finds that asks about the file before `meanwhile`, and reads it after.
+    fn looked(state: &Path, id: &str, meanwhile: impl FnOnce(&Path)) -> Option<String> {
+        let folder = Folder::existing(state).unwrap();
+        let key = heads::public(&folder).unwrap();
+        let mut check = Check::new(&folder, key.as_deref());
+        let signed = check.signed(id);
+        assert!(signed.live && !signed.locked);
+        meanwhile(&state.join("audit").join(segment::name(id)));
+        check.file(signed).unwrap().broken.map(|broken| broken.why)
+    }
+
+    #[test]
+    fn a_file_that_a_start_is_putting_in_order_is_whole_and_one_that_only_looks_so_is_not() {
+        let (state, id, before, after) = killed();
+        let mut held = None;
+        for length in before.len()..=after.len() {
+            let found = looked(state.path(), &id, |file| {
+                std::fs::write(file, &after[..length]).unwrap();
+                let lock = std::fs::File::open(file).unwrap();
+                assert!(try_lock(&lock, Lock::Exclusive).unwrap());
+                held = Some(lock);
+            });
+            assert_eq!(found, None, "{length} bytes");
+            unlock(held.as_ref().unwrap());
+        }
+        // The same bytes without a process: nothing vouches for them.
+        assert_eq!(looked(state.path(), &id, |_| {}).as_deref(), Some(UNSIGNED_YET));
+    }
+
+    #[test]
+    fn a_file_that_was_put_in_order_between_two_looks_at_it_is_looked_at_again() {
+        let (state, id, before, _) = killed();
+        // A torn end, which was read before the start and the rest after it.
+        let folder = Folder::existing(state.path()).unwrap();
+        let key = heads::public(&folder).unwrap();
+        let file = state.path().join("audit").join(segment::name(&id));
+        std::fs::write(&file, before.get(..before.len() - 1).unwrap()).unwrap();
+        let mut check = Check::new(&folder, key.as_deref());
+        let mut signed = check.signed(&id);
+        assert!(signed.live && !signed.locked);
+        Log::open(state.path(), Settings::default(), Arc::new(jiff::Timestamp::now)).unwrap().close().unwrap();
+        // As if its head had been read in the middle of a write of another kind.
+        signed.head = Err("its signed head is no head");
+        assert_eq!(check.file(signed).unwrap().broken, None);
+        // A fault that is there still is told.
+        std::fs::write(&file, before.get(..before.len() - 1).unwrap()).unwrap();
+        let signed = check.signed(&id);
+        assert!(check.file(signed).unwrap().broken.is_some());
+    }
 }
