@@ -137,6 +137,11 @@ impl StateDir {
         Err(io::ErrorKind::NotFound.into())
     }
 
+    /// Whether the kill switch of a state folder is on that need not exist; nothing is opened or made.
+    pub fn is_stopped(folder: &Path) -> bool {
+        fs::statat(fs::CWD, folder.join("KILL"), AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
     /// Whether the kill switch is on: the file `KILL` exists, or the folder can no longer be looked at.
     pub fn is_killed(&self) -> bool {
         !matches!(fs::accessat(&self.folder, "KILL", fs::Access::EXISTS, AtFlags::empty()), Err(Errno::NOENT))

@@ -6,8 +6,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::{environment, trust};
 use super::setup::manifest_path;
+use super::{environment, trust};
 use crate::manifest::{Manifest, Place, ReviewBy, RootMode};
 use crate::policy::secret::SecretSource;
 

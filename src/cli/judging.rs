@@ -16,7 +16,7 @@ use super::arguments::ManifestChoice;
 use super::decide::Call;
 use super::run::{End, Fault, reader};
 use super::{check, explain, setup, simulate, watch};
-use crate::audit::Answer;
+use crate::audit::{Answer, StateDir};
 use crate::filter::escape;
 use crate::gate::Asker;
 use crate::manifest::Manifest;
@@ -132,9 +132,10 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
     let places = setup::places(&mut found)?;
     // The session's own folder is as it is when the session begins: empty. Nothing is made for a question.
     let roots = Roots::open(&places, &super::guarded::guarded(found.file.as_deref(), &found.manifest), None).map_err(setup::unopened)?;
-    let manifest = Arc::new(found.manifest);
     let call = Call { caller: operator(profile), tool, arguments, malformed: None };
-    let state = State { channels: Channels { client: true, operator: true }, ..State::default() };
+    let killed = StateDir::is_stopped(&setup::state_path(&found.manifest, found.file.as_deref())?);
+    let manifest = Arc::new(found.manifest);
+    let state = State { killed, channels: Channels { client: true, operator: true }, ..State::default() };
     let explanation = explain::explain(tools::all(), &manifest, &call, &state, &|action, screened| {
         look(&roots, &manifest, action, screened, Names::Resolved)
     });

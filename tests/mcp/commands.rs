@@ -254,3 +254,18 @@ fn a_stop_says_whether_a_running_server_hears_it() {
         found
     });
 }
+
+#[test]
+fn explain_says_that_everything_is_stopped_while_it_is() {
+    let home = Home::new(Policy::default());
+    let explain = || {
+        let out = home.toolgate(&["explain", "read_file", "{\"path\":\"project/notes.txt\"}", "--json"]).output().unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        (out.status.code(), told["verdict"].as_str().unwrap().to_owned(), told["code"].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!((explain().0, explain().1.as_str()), (Some(0), "allow"));
+    drop(home.toolgate(&["kill", "--reason", "test"]).output().unwrap());
+    assert_eq!((explain().0, explain().2.as_str()), (Some(1), "killed"), "{:?}", explain());
+    assert!(home.toolgate(&["resume"]).status().unwrap().success());
+    assert_eq!(explain().1, "allow");
+}
