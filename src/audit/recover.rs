@@ -141,12 +141,14 @@ fn one(folder: &Folder, keys: &LazyKeys, clock: &Clock, id: &str, found: &mut Fo
     if !ended {
         let dropped = folder.length(Place::Audit, &segment::torn(id));
         // It names its file, for it is the first record where even that was torn.
-        let mut extra = json!({"file": id, "dropped_bytes": dropped, "unknown": under_way.len()});
+        let extra = json!({"file": id, "dropped_bytes": dropped, "unknown": under_way.len()});
+        let mut extra = extra.as_object().cloned().unwrap_or_default();
         // Its process died while it went on in a next file, which holds a part of its first record.
         if let Some(next) = next.filter(|next| !has_next && folder.length(Place::Audit, &segment::name(next)) > 0) {
-            extra["dropped_next"] = json!({"file": next, "bytes": folder.length(Place::Audit, &segment::name(&next))});
+            let bytes = folder.length(Place::Audit, &segment::name(&next));
+            extra.insert("dropped_next".to_owned(), json!({"file": next, "bytes": bytes}));
         }
-        chain.note(clock(), &Record { extra: extra.as_object().cloned().unwrap_or_default(), ..Record::new(Event::LogRecovered) })?;
+        chain.note(clock(), &Record { extra, ..Record::new(Event::LogRecovered) })?;
         for body in under_way.unknown() {
             chain.put(clock(), &body)?;
         }

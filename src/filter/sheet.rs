@@ -171,7 +171,7 @@ impl Sheet {
                 Some(value) => (value.trim_end().to_owned(), &mut important),
                 None => (value.trim().to_owned(), &mut plain),
             };
-            to.push_str(&format!("{name}:{value};"));
+            to.extend([&*name, ":", &*value, ";"]);
         }
         if plain.is_empty() && important.is_empty() {
             return;
@@ -247,9 +247,9 @@ fn compound(word: &str) -> Option<Compound> {
             return None;
         }
         if sign == '#' {
-            compound.id.push(name.to_owned())
+            compound.id.push(name.to_owned());
         } else {
-            compound.classes.push(name.to_owned())
+            compound.classes.push(name.to_owned());
         }
         rest = after;
     }
@@ -279,10 +279,9 @@ fn next_sign_of(css: &str, from: usize, signs: &[u8]) -> Option<(usize, u8)> {
         match quote {
             // A string ends with its line (CSS Syntax, section 4.3.5).
             Some(open) if byte == open || byte == b'\n' => quote = None,
-            Some(_) => {}
             None if matches!(byte, b'"' | b'\'') => quote = Some(byte),
             None if signs.contains(&byte) => return Some((at, byte)),
-            None => {}
+            Some(_) | None => {}
         }
     }
     None
@@ -332,16 +331,13 @@ fn without_comments(css: &str) -> String {
         plain.push_str(before);
         let digits = escaped.bytes().take(6).take_while(u8::is_ascii_hexdigit).count();
         let letter = escaped.get(..digits).and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32);
-        match letter.filter(|letter| letter.is_alphanumeric() || *letter == '-') {
-            Some(letter) => {
-                plain.push(letter);
-                let after = escaped.get(digits..).unwrap_or_default();
-                rest = after.strip_prefix(' ').unwrap_or(after);
-            }
-            None => {
-                plain.push('\\');
-                rest = escaped;
-            }
+        if let Some(letter) = letter.filter(|letter| letter.is_alphanumeric() || *letter == '-') {
+            plain.push(letter);
+            let after = escaped.get(digits..).unwrap_or_default();
+            rest = after.strip_prefix(' ').unwrap_or(after);
+        } else {
+            plain.push('\\');
+            rest = escaped;
         }
     }
     plain.push_str(rest);

@@ -20,8 +20,12 @@ fn read(state: &Path) -> Files {
 }
 
 fn write(state: &Path, files: &Files) {
-    read(state).into_keys().for_each(|name| fs::remove_file(state.join(name)).unwrap());
-    files.iter().for_each(|(name, bytes)| fs::write(state.join(name), bytes).unwrap());
+    for name in read(state).keys() {
+        fs::remove_file(state.join(name)).unwrap();
+    }
+    for (name, bytes) in files {
+        fs::write(state.join(name), bytes).unwrap();
+    }
 }
 
 /// The two files of a rotation.

@@ -9,6 +9,8 @@
 )]
 
 mod conformance;
+#[path = "../home/messages.rs"]
+mod edges;
 mod exposition;
 mod fixtures;
 #[path = "../home/mod.rs"]

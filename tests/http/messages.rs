@@ -4,6 +4,7 @@ use std::io::{BufReader, Write};
 
 use serde_json::{Value, json};
 
+use crate::edges::{no_requests, read, too_many};
 use crate::home::{Home, Policy};
 use crate::server::HttpServer;
 use crate::wire::{Answer, Caller, MODERN, bytes, chunk, connect, head, message};
@@ -18,10 +19,6 @@ fn session(caller: &Caller<'_>, version: &str) -> String {
     let answer = caller.post(&[], &hello(version).to_string());
     assert_eq!(answer.message()["result"]["protocolVersion"], version, "{answer:?}");
     answer.header("mcp-session-id").unwrap().to_owned()
-}
-
-fn read(id: &str) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "read_file", "arguments": {"path": "project/notes.txt"}}})
 }
 
 /// The array that answers a batch, be it JSON or the one event of a stream.
@@ -40,18 +37,8 @@ fn what_is_no_request_is_answered_in_a_session_and_without_one() {
     let server = HttpServer::start(&home);
     let caller = Caller { address: &server.address, token: None };
     let session = session(&caller, "2025-11-25");
-    for (body, id, code) in [
-        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Value::Null, -32600),
-        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Value::Null, -32600),
-        (r#"{"jsonrpc":"2.0","id":[],"method":"tools/list"}"#, Value::Null, -32600),
-        (r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#, json!(u64::MAX), -32600),
-        ("5", Value::Null, -32600),
-        ("\"text\"", Value::Null, -32600),
-        ("null", Value::Null, -32600),
-        ("{}", Value::Null, -32600),
-        (r#"{"jsonrpc":"2.0","id":63,"method":"initialize","params":{"protocolVersion":7}}"#, json!(63), -32602),
-        (r#"{"jsonrpc":"2.0","id":64,"method":"tools/list","params":[]}"#, json!(64), -32602),
-    ] {
+    let own = (r#"{"jsonrpc":"2.0","id":64,"method":"tools/list","params":[]}"#, json!(64), -32602);
+    for (body, id, code) in no_requests().into_iter().chain([own]) {
         for headers in [&[("mcp-session-id", &*session)][..], &[]] {
             let answer = caller.post(headers, body);
             if headers.is_empty() && answer.status == 400 && serde_json::from_str::<Value>(&answer.body).is_err() {
@@ -111,8 +98,7 @@ fn a_client_of_2025_03_26_gets_one_array_for_a_batch() {
     assert_eq!(count(&|answer| answer["id"].is_null() && answer["error"]["code"] == -32600), 1);
     assert_eq!(count(&|answer| answer["id"] == "p" && answer["result"] == json!({})), 1);
     assert_eq!(caller.post(&within, r#"[{"jsonrpc":"2.0","method":"notifications/initialized"}]"#).status, 202);
-    let too_many: Vec<Value> = (0..65).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).collect();
-    for batch in [json!([]), json!(too_many)] {
+    for batch in [json!([]), json!(too_many())] {
         let answer = caller.post(&within, &batch.to_string());
         assert_eq!((answer.status, &answer.message()["error"]["code"]), (400, &json!(-32600)), "{answer:?}");
     }

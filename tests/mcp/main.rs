@@ -9,6 +9,8 @@ mod commands;
 mod cpython;
 mod crash;
 mod day;
+#[path = "../home/messages.rs"]
+mod edges;
 mod elsewhere;
 mod ending;
 mod eras;

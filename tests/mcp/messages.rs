@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::edges::{no_requests, read, too_many};
 use crate::home::{Home, Policy};
 use crate::server::{STATELESS, Server, hello, until, went_well, with_meta};
 
@@ -24,21 +25,13 @@ fn refused(server: &mut Server, line: &str) -> (Value, Value) {
 fn what_is_no_request_is_answered_and_not_dropped() {
     let home = home();
     let mut server = Server::greeted(&home, "2025-11-25");
-    for (line, id, code) in [
-        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Value::Null, -32600),
-        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Value::Null, -32600),
+    let own = [
         (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, Value::Null, -32600),
-        (r#"{"jsonrpc":"2.0","id":[],"method":"ping"}"#, Value::Null, -32600),
         (r#"{"jsonrpc":"2.0","id":{},"method":"tools/list"}"#, Value::Null, -32600),
-        (r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#, json!(u64::MAX), -32600),
-        ("5", Value::Null, -32600),
-        ("\"text\"", Value::Null, -32600),
-        ("null", Value::Null, -32600),
-        ("{}", Value::Null, -32600),
         (r#"{"jsonrpc":"2.0","id":61,"method":5}"#, json!(61), -32600),
         (r#"{"jsonrpc":"2.0","id":62}"#, json!(62), -32600),
-        (r#"{"jsonrpc":"2.0","id":63,"method":"initialize","params":{"protocolVersion":7}}"#, json!(63), -32602),
-    ] {
+    ];
+    for (line, id, code) in no_requests().into_iter().chain(own) {
         assert_eq!(refused(&mut server, line), (id, json!(code)), "{line}");
     }
     // Two to the power of 64, which is more than most readers of JSON hold.
@@ -152,7 +145,6 @@ fn a_client_of_2025_03_26_gets_one_array_for_a_batch() {
     let manifest = home.read("tools.toml").replace("rate_limit_per_minute = 5000\n", "");
     std::fs::write(home.manifest(), manifest).unwrap();
     let mut server = Server::greeted(&home, "2025-03-26");
-    let read = |id: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "read_file", "arguments": {"path": "project/notes.txt"}}});
     let batch = json!([
         {"jsonrpc": "2.0", "id": "p", "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"},
@@ -174,7 +166,7 @@ fn a_client_of_2025_03_26_gets_one_array_for_a_batch() {
     assert!(answers.iter().any(|answer| answer["id"].is_null() && answer["error"]["code"] == -32600));
     // Nothing is answered to notes alone, and what is no batch is one error.
     server.send(&json!([{"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}]));
-    let too_many: Vec<Value> = (0..65).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).collect();
+    let too_many = too_many();
     for batch in [json!([]), json!(too_many)] {
         server.send(&batch);
         let answer = server.next_message(SOON).unwrap();
@@ -227,8 +219,7 @@ fn requests_without_end_are_refused_at_once_and_the_rest_is_read() {
     // Each of these waits for the program to end.
     let begun = Instant::now();
     for n in 0..300 {
-        let read = json!({"name": "read_file", "arguments": {"path": "project/notes.txt"}});
-        server.send(&json!({"jsonrpc": "2.0", "id": format!("w{n}"), "method": "tools/call", "params": read}));
+        server.send(&read(&format!("w{n}")));
     }
     assert_eq!(server.request("ping", &json!({}))["result"], json!({}));
     let over = server.set_aside.iter().filter(|message| message["error"]["code"] == -32603).count();

@@ -111,7 +111,9 @@ impl<'a> Scanner<'a> {
                 let attributes = tag.get(name.len() + 1..).unwrap_or(">");
                 // The first line feed of a `pre` is dropped, and that of an `xmp` is not.
                 let body = body.replace('&', "&amp;").replace('<', "&lt;");
-                self.out.push_str(&format!("<pre{attributes}\n{body}</pre>"));
+                for part in ["<pre", attributes, "\n", &body, "</pre>"] {
+                    self.out.push_str(part);
+                }
             }
             lower => {
                 if VOID.contains(&lower) {
