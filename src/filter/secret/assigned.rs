@@ -7,7 +7,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
 use super::named_key::{is_drawn, names_a_credential, names_a_service};
 use super::strength::{classes, entropy, is_program_text, is_stand_in};
-use super::{command, found, head, scheme_of, signed_url};
+use super::{command, found, head, placed, scheme_of, signed_url};
 use crate::filter::finding::Finding;
 
 /// What a name promises about its value.
@@ -233,7 +233,8 @@ fn is_cut_token(token: &str, rest: &str) -> bool {
 /// `name = value`, `"name": "value"`, `name is value`, `名:值`.
 fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
     let name_start = name_start(text, start);
-    let (value_at_, quoted_by_sign) = after_sign(text, end).or_else(|| after_other_sign(text, name_start, end))?;
+    let placed = placed::value(text, name_start, end).or_else(|| after_sign(text, end));
+    let (value_at_, quoted_by_sign) = placed.or_else(|| after_other_sign(text, name_start, end))?;
     let value = value_at(text, value_at_, promise == Promise::Password)?;
     reach.to = reach.to.max(value.1);
     let token = head(text.get(value.0..value.1)?);

@@ -7,6 +7,7 @@ mod edge;
 mod escaped;
 mod files;
 mod named_key;
+mod placed;
 mod signed_url;
 mod strength;
 mod table;
