@@ -137,18 +137,14 @@ impl Choice {
                 }
             }
         }
-        let among: HashSet<Id> = among_kept(dom, &keep, |id| sums.get(id).map_or(0, |(all, _)| *all)).into_iter().collect();
+        let words = |id: Id| sums.get(id).map_or(0, |(all, _)| *all);
+        let among: HashSet<Id> = among_kept(dom, &keep, words).into_iter().collect();
         for id in (0..dom.len()).filter(|id| whole_of(id).is_some_and(|whole| among.contains(&whole))) {
             set(&mut keep, id);
         }
-        for id in among {
-            for above in dom.ancestors(id) {
-                match keep.get_mut(above) {
-                    Some(true) | None => break,
-                    Some(slot) => *slot = true,
-                }
-            }
-        }
+        keep_below(dom, &mut keep, &texts, &among);
+        let headings: HashSet<Id> = above_code(dom, &keep, words).into_iter().collect();
+        keep_below(dom, &mut keep, &texts, &headings);
         // An empty cell holds the place of those after it.
         for (id, _) in dom.walk() {
             let is_cell = dom.element(id).is_some_and(|element| matches!(element.name(), "td" | "th"));
@@ -168,23 +164,26 @@ impl Choice {
     }
 }
 
-/// Blocks of code that were not chosen and stand among chosen text: extractors take a listing that is like another, or has few words, for
-/// boilerplate.
+/// Blocks of code that were not chosen and stand among chosen text: extractors take a listing that is like another, that has few words, or
+/// that has a link beside it, for boilerplate. A figure around one, its caption with it, stands for it.
 fn among_kept(dom: &Dom, keep: &[bool], words: impl Fn(Id) -> usize) -> Vec<Id> {
     let is_kept = |id: Id| keep.get(id).copied().unwrap_or(false);
     // By what is chosen around them: the child in which a block stands, and the block.
     let mut around: HashMap<Id, HashMap<Id, Id>> = HashMap::new();
     for (id, _) in dom.walk().filter(|(id, _)| dom.element(*id).is_some_and(is_pre) && !is_kept(*id)) {
-        let mut child = id;
+        let (mut child, mut block) = (id, id);
         for above in dom.ancestors(id) {
             if is_kept(above) {
-                let is_most = words(id) * 2 >= words(child);
+                let is_most = words(block) * 2 >= words(child);
                 if is_most && !is_within(dom, id, &["nav", "aside", "header", "footer", "pre"]) {
-                    around.entry(above).or_default().insert(child, id);
+                    around.entry(above).or_default().insert(child, block);
                 }
                 break;
             }
             child = above;
+            if dom.element(above).is_some_and(|element| element.name() == "figure") {
+                block = above;
+            }
         }
     }
     let mut found = Vec::new();
@@ -197,7 +196,8 @@ fn among_kept(dom: &Dom, keep: &[bool], words: impl Fn(Id) -> usize) -> Vec<Id> 
                     found.append(&mut pending);
                     before = Some(true);
                 }
-                None if words(*child) > 0 => {
+                // A heading is as much a part of the content as what stands below it.
+                None if words(*child) > 0 && !is_heading(dom, *child) => {
                     pending.clear();
                     before = Some(false);
                 }
@@ -209,6 +209,33 @@ fn among_kept(dom: &Dom, keep: &[bool], words: impl Fn(Id) -> usize) -> Vec<Id> 
         }
     }
     found
+}
+
+/// Headings that were not chosen, above code that was: extractors take a section of code alone for an empty one.
+fn above_code(dom: &Dom, keep: &[bool], words: impl Fn(Id) -> usize) -> Vec<Id> {
+    let is_kept = |id: Id| keep.get(id).copied().unwrap_or(false);
+    let mut before: Vec<Option<Id>> = vec![None; dom.len()];
+    for (id, _) in dom.walk() {
+        let mut last = None;
+        for child in dom.children(id).iter().filter(|child| words(**child) > 0) {
+            if let Some(slot) = before.get_mut(*child) {
+                *slot = last;
+            }
+            last = Some(*child);
+        }
+    }
+    let before = |id: Id| before.get(id).copied().flatten();
+    let mut found = Vec::new();
+    for (id, _) in dom.walk().filter(|(id, _)| dom.element(*id).is_some_and(is_pre) && is_kept(*id)) {
+        // Code begins an element that nothing stands before in.
+        let first = std::iter::once(id).chain(dom.ancestors(id)).find_map(before);
+        found.extend(std::iter::successors(first, |id| before(*id)).take_while(|id| is_heading(dom, *id) && !is_kept(*id)));
+    }
+    found
+}
+
+fn is_heading(dom: &Dom, id: Id) -> bool {
+    dom.element(id).is_some_and(|element| matches!(element.name(), "h1" | "h2" | "h3" | "h4" | "h5" | "h6"))
 }
 
 /// For every node whether it is white space, or an inline element that holds nothing else.
@@ -267,6 +294,20 @@ fn words_of(dom: &Dom, id: Id) -> usize {
 fn set(keep: &mut [bool], id: Id) {
     if let Some(slot) = keep.get_mut(id) {
         *slot = true;
+    }
+}
+
+/// Keeps these elements, the texts below them, and the elements on the way to both.
+fn keep_below(dom: &Dom, keep: &mut [bool], texts: &[Id], elements: &HashSet<Id>) {
+    let inside = texts.iter().filter(|id| dom.ancestors(**id).any(|above| elements.contains(&above)));
+    for id in elements.iter().chain(inside) {
+        set(keep, *id);
+        for above in dom.ancestors(*id) {
+            match keep.get_mut(above) {
+                Some(true) | None => break,
+                Some(slot) => *slot = true,
+            }
+        }
     }
 }
 
