@@ -57,21 +57,21 @@ pub(super) fn in_use(folder: &OwnedFd) -> u64 {
 }
 
 /// Opens a folder below another. One that a program closed is opened for this look alone. Nothing where it is gone, or where it belongs to
-/// another user and is closed to this one, and so to programs as well.
+/// another user and is closed to this one, and so to programs as well. `user` and `mode` are its own.
 ///
 /// # Errors
 /// It is there and cannot be opened.
-pub(super) fn open_folder(folder: &OwnedFd, name: &CStr, stat: &Stat) -> Result<Option<OwnedFd>, Errno> {
+pub(super) fn open_folder(folder: &OwnedFd, name: &CStr, user: u32, mode: u32) -> Result<Option<OwnedFd>, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(folder, name, flags, Mode::empty()) {
         Ok(opened) => Ok(Some(opened)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
-        Err(Errno::ACCESS) if stat.st_uid != rustix::process::geteuid().as_raw() => Ok(None),
+        Err(Errno::ACCESS) if user != rustix::process::geteuid().as_raw() => Ok(None),
         Err(Errno::ACCESS) => {
             // The handle is on the folder itself: a link put in its place is not followed.
             let handle = openat(folder, name, flags.difference(OFlags::RDONLY) | OFlags::PATH, Mode::empty())?;
             let place = format!("/proc/self/fd/{}", handle.as_raw_fd());
-            let mode = Mode::from_raw_mode(stat.st_mode);
+            let mode = Mode::from_raw_mode(mode);
             chmod(place.as_str(), mode | Mode::RUSR | Mode::XUSR)?;
             let opened = openat(&handle, c".", flags, Mode::empty());
             chmod(place.as_str(), mode)?;

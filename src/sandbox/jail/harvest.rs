@@ -12,6 +12,7 @@ use super::mime::{PICTURES, mime};
 use super::outcome::{LeftFile, Picture};
 use super::picture;
 use super::spec::JailRoot;
+use super::way::{Below, Next, Way};
 use crate::filter::escape_line;
 use crate::sandbox::tick::{self, Tick};
 
@@ -26,6 +27,8 @@ pub(super) struct Harvest {
     pub(super) pictures: Vec<Picture>,
     /// What all entries that were made or changed take, listed or not: `u64::MAX` where that cannot be found out.
     pub(super) written: u64,
+    /// The size of the largest file among them, in bytes.
+    pub(super) largest: u64,
     /// What this look has seen, for the next call of a session.
     pub(super) seen: Seen,
 }
@@ -122,7 +125,7 @@ impl Before {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
     All,
-    /// It has more entries, or more folders that lie deep, than are counted.
+    /// It has more entries than are counted.
     Some,
     /// It holds what cannot be looked at.
     Not,
@@ -143,8 +146,6 @@ struct Walk<'a> {
     /// Files of more names than one that are counted.
     linked: HashSet<(u64, u64)>,
     fresh: HashMap<Vec<u8>, Fresh>,
-    /// Folders that lie deeper than one descent goes, with their paths: each is where another descent begins.
-    deeper: Vec<(OwnedFd, Vec<u8>)>,
 }
 
 /// What came of reading a changed file.
@@ -169,7 +170,6 @@ impl<'a> Walk<'a> {
             names: MOST_NAMES,
             linked: HashSet::new(),
             fresh: HashMap::new(),
-            deeper: Vec::new(),
         };
         let Ok(opened) = openat(root, c".", FOLDER, Mode::empty()) else {
             walk.counted = Counted::Not;
@@ -178,17 +178,33 @@ impl<'a> Walk<'a> {
         if fstat(&opened).is_ok_and(|stat| changed(&stat) >= before.charged_since) {
             walk.harvest.written = charge::attributes(&opened, c".");
         }
-        walk.folder(&opened, name.as_bytes(), 0);
-        while let Some((below, path)) = walk.deeper.pop() {
-            walk.folder(&below, &path, 0);
+        let mut way = Way::new(opened, name);
+        while let Some((folder, path)) = way.folder() {
+            let Some(folders) = walk.folder(folder, path) else {
+                walk.leave_out();
+                break;
+            };
+            way.go_below(folders);
+            match way.next() {
+                Next::Folder => {}
+                Next::End => break,
+                Next::TooFar => {
+                    walk.leave_out();
+                    break;
+                }
+            }
+        }
+        if way.has_closed {
+            walk.counted = Counted::Not;
         }
         walk
     }
 
-    fn folder(&mut self, opened: &OwnedFd, path: &[u8], depth: usize) {
+    /// Looks at what is in a folder, and says which folders are. `None` where there is more than is counted.
+    fn folder(&mut self, opened: &OwnedFd, path: &[u8]) -> Option<Vec<Below>> {
         let Ok(entries) = Dir::read_from(opened) else {
             self.counted = Counted::Not;
-            return;
+            return Some(Vec::new());
         };
         // By name, so that the pictures come in an order that a program can choose.
         let mut entries: Vec<_> = entries.flatten().take(MOST_COUNTED + 3).collect();
@@ -201,29 +217,19 @@ impl<'a> Walk<'a> {
             }
             self.entries += 1;
             if self.entries > MOST_COUNTED {
-                self.leave_out();
-                return;
+                return None;
             }
             let Ok(stat) = statat(opened, entry_name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             if changed(&stat) >= self.before.charged_since {
-                self.entry(opened, entry_name, below(path, entry_name), &stat);
+                // Nothing of a deeper one is listed or remembered: the paths of all could take more memory than the server has.
+                let path = (path.len() < LONGEST_PATH).then(|| below(path, entry_name));
+                self.entry(opened, entry_name, path, &stat);
             }
             if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-                folders.push((entry_name, stat));
+                folders.push(Below { name: entry_name.to_owned(), user: stat.st_uid, mode: stat.st_mode });
             }
         }
-        for (entry_name, stat) in folders {
-            // Made one at a time: the paths of all folders of a folder could take more memory than the server has.
-            let path = below(path, entry_name);
-            match charge::open_folder(opened, entry_name, &stat) {
-                Ok(Some(below)) if depth < DEEPEST => self.folder(&below, &path, depth + 1),
-                Ok(Some(below)) if self.deeper.len() < MOST_DEEPER && path.len() < LONGEST_PATH => self.deeper.push((below, path)),
-                Ok(Some(_)) => self.leave_out(),
-                // It is gone, or of another user whose programs alone may write in it.
-                Ok(None) => {}
-                Err(_) => self.counted = Counted::Not,
-            }
-        }
+        Some(folders)
     }
 
     /// Leaves the rest to what the file system has counted.
@@ -234,15 +240,19 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes note of one entry that was changed.
-    fn entry(&mut self, folder: &OwnedFd, name: &std::ffi::CStr, path: Vec<u8>, stat: &rustix::fs::Stat) {
+    fn entry(&mut self, folder: &OwnedFd, name: &std::ffi::CStr, path: Option<Vec<u8>>, stat: &rustix::fs::Stat) {
         let facts = (stat.st_ino, stat.st_size, changed(stat));
-        let known = self.before.fresh.get(&path);
+        let known = path.as_ref().and_then(|path| self.before.fresh.get(path));
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let mut is_same = !is_file && known.is_some_and(|known| known.facts == facts);
         let mut digest = None;
         let is_new = changed(stat) >= self.before.since;
+        if is_file && is_new {
+            self.harvest.largest = self.harvest.largest.max(facts.1.unsigned_abs());
+        }
         // A name that is no text cannot be said in the answer.
-        if let Some(text) = std::str::from_utf8(&path).ok().filter(|_| is_file && (is_new && self.lists || known.is_some())) {
+        let text = path.as_ref().and_then(|path| std::str::from_utf8(path).ok());
+        if let Some(text) = text.filter(|_| is_file && (is_new && self.lists || known.is_some())) {
             match self.read(folder, name, text, known.and_then(|known| known.digest.as_deref())) {
                 Content::Same => {
                     is_same = true;
@@ -265,7 +275,7 @@ impl<'a> Walk<'a> {
             };
             self.harvest.written = self.harvest.written.saturating_add(cost);
         }
-        if facts.2 >= self.now {
+        if let Some(path) = path.filter(|_| facts.2 >= self.now) {
             self.fresh.insert(path, Fresh { facts, digest });
         }
     }
@@ -343,11 +353,7 @@ const MOST_ENTRIES: usize = 20_000;
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 /// The most entries that are counted; so many take about a third of a second.
 const MOST_COUNTED: usize = 200_000;
-/// Folders in folders of one descent; each holds a descriptor while it is looked through.
-const DEEPEST: usize = 64;
-/// Folders that wait for a descent of their own; each holds a descriptor.
-const MOST_DEEPER: usize = 64;
-/// The longest path of such a folder, in bytes (`PATH_MAX`): the path of each entry is made from that of its folder.
+/// The longest path of a folder of which entries are listed or remembered, in bytes (`PATH_MAX`).
 const LONGEST_PATH: usize = 4096;
 
 fn hex(bytes: &[u8]) -> String {

@@ -29,6 +29,7 @@ mod streams;
 mod tally;
 mod ticket;
 mod verdict;
+mod way;
 mod words;
 
 use std::sync::Arc;
