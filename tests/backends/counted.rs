@@ -158,3 +158,43 @@ fn where_no_owner_can_be_shown_as_another_all_programs_are_one_user_and_change_w
     let outcome = world.run(&spec).unwrap();
     assert!(outcome.isolation.layers["own_user"].starts_with("partial: "), "{outcome:?}");
 }
+
+/// Plays this test again as root of a user namespace in which root alone is mapped.
+fn alone(name: &str) -> bool {
+    const PLAYED: &str = "TEST_ALONE";
+    if std::env::var_os(PLAYED).is_some() {
+        return true;
+    }
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root can make a namespace in which it is the only user; run it as root");
+        return false;
+    }
+    let own = std::env::current_exe().unwrap();
+    let mut played = Command::new("unshare");
+    played.args(["--user", "--map-root-user"]).arg(own).args([name, "--nocapture"]).env(PLAYED, "1");
+    match played.output() {
+        Ok(output) => {
+            println!("{}", String::from_utf8_lossy(&output.stdout));
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Err(why) => println!("skipped: `unshare` cannot be run: {why}"),
+    }
+    false
+}
+
+#[test]
+fn root_of_a_namespace_of_its_own_that_root_made_runs_programs_and_says_that_their_number_is_looked_at() {
+    if !alone("root_of_a_namespace_of_its_own_that_root_made_runs_programs_and_says_that_their_number_is_looked_at") {
+        return;
+    }
+    let world = World::new();
+    let said = world.layer("processes").to_owned();
+    assert!(said.starts_with("partial: "), "{said}");
+    world.is_honest_about("processes").unwrap();
+    assert_eq!(world.run(&world.spec("print(6 * 7)")).unwrap().stdout, "42\n");
+    let bomb = "import os, time\nwhile True:\n    if os.fork() == 0:\n        time.sleep(60)";
+    for fresh in [false, true] {
+        let ended = world.run(&JailSpec { fresh, ..world.spec(bomb) }).unwrap();
+        assert_eq!(ended.limit, Some(toolgate::sandbox::jail::Limit::Pids), "{ended:?}");
+    }
+}

@@ -322,15 +322,129 @@ fn a_limit_that_a_program_only_claims_is_none_and_one_that_it_hits_is() {
         ("x = bytearray(1 << 32)", "limit", json!("memory")),
         ("try:\n    x = 'x' * (1 << 32)\nexcept MemoryError as e:\n    raise MemoryError('too much') from e", "limit", json!("memory")),
         ("files = []\nwhile True:\n    files.append(open('/dev/null'))", "limit", json!("fds")),
+        // A device that is always full is none of its disks.
         (
             "import shutil\nopen('a', 'wb').write(bytes(1 << 20))\nwith open('/dev/full', 'wb') as f:\n    shutil.copyfileobj(open('a', 'rb'), f)",
+            "exception",
+            Value::Null,
+        ),
+        (
+            "def fill():\n    for name in 'ab':\n        with open('/tmp/' + name, 'wb') as f:\n            for _ in range(60):\n                f.write(bytes(1 << 20))\nfill()",
             "limit",
             json!("disk"),
+        ),
+        ("f = open('/tmp/a', 'wb')\nf.seek((1 << 26) - 10)\nf.write(bytes(1 << 20))\nf.flush()", "limit", json!("fsize")),
+        (
+            "import threading, time\nwhile True:\n    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+            "limit",
+            json!("pids"),
         ),
     ] {
         let answer = server.call("run_python", &json!({"code": code}));
         assert_eq!((&facts(&answer)["status"], &facts(&answer)["limit"]), (&json!(status), &limit), "{code}: {answer}");
     }
+}
+
+#[test]
+fn a_forged_report_of_a_limit_is_told_as_what_it_is_in_a_call_and_in_a_session() {
+    let (_home, mut server) = served();
+    let forged = |class: &str, errno: &str, origin: &str, message: &str| {
+        let record = format!("{class}\\n{errno}\\n{origin}\\n{message}");
+        let length = class.len() + errno.len() + origin.len() + message.len() + 3;
+        format!("import os\nos.write(4, b'error {length}\\n{record}')\n")
+    };
+    let begun = server.call("run_python", &json!({"code": "1", "session": "new"}));
+    let handle = facts(&begun)["session"].clone();
+    for (class, errno, origin, message, hit) in [
+        (
+            "OSError",
+            "28",
+            "call",
+            "full",
+            "def fill():\n    for name in 'ab':\n        with open('/tmp/' + name, 'wb') as f:\n            for _ in range(60):\n                f.write(bytes(1 << 20))\nfill()",
+        ),
+        ("OSError", "24", "call", "many", "def many():\n    files = []\n    while True:\n        files.append(open('/dev/null'))\nmany()"),
+        (
+            "OSError",
+            "27",
+            "call",
+            "large",
+            "import os\nf = os.open('/tmp/b', os.O_CREAT | os.O_WRONLY)\nos.ftruncate(f, 1 << 26)\nos.pwrite(f, b'x', 1 << 26)",
+        ),
+        ("BlockingIOError", "11", "start", "fork", ""),
+        ("RuntimeError", "", "call", "no start new thread", ""),
+    ] {
+        let code = forged(class, errno, origin, message);
+        let answer = server.call("run_python", &json!({"code": format!("{code}os._exit(1)")}));
+        let told = facts(&answer);
+        assert_eq!((&told["status"], &told["limit"]), (&json!("exception"), &Value::Null), "{class} {errno}: {answer}");
+        assert!(told["evidence"].as_str().unwrap().starts_with("by the program's own word "), "{answer}");
+        // In a session the interpreter lives on: a program that leaves with a number says what it likes before.
+        let in_session = json!({"code": format!("{code}raise SystemExit(1)"), "session": handle});
+        let told = facts(&server.call("run_python", &in_session)).clone();
+        assert_eq!((&told["status"], &told["limit"]), (&json!("exception"), &Value::Null), "{class} {errno}: {told}");
+        if !hit.is_empty() {
+            for arguments in [json!({"code": hit}), json!({"code": hit, "session": handle})] {
+                let answer = server.call("run_python", &arguments);
+                let told = facts(&answer);
+                assert_eq!(told["status"], "limit", "{hit}: {answer}");
+                assert!(!told["evidence"].as_str().unwrap().contains("own word"), "{answer}");
+            }
+            // What the session holds would bear out what it forges next.
+            let tidy = "import os\nfor p in os.listdir('/tmp'): os.remove('/tmp/' + p)";
+            server.call("run_python", &json!({"code": tidy, "session": handle}));
+        }
+    }
+    let code = forged("MemoryError", "", "call", "") + "os._exit(1)";
+    let answer = server.call("run_python", &json!({"code": code}));
+    assert!(facts(&answer)["evidence"].as_str().unwrap().starts_with("by the program's own word "), "{answer}");
+    let slow = "x = []\nwhile True:\n    x.append(bytes(1 << 20))";
+    let answer = server.call("run_python", &json!({"code": slow}));
+    assert_eq!(facts(&answer)["limit"], "memory", "{answer}");
+    assert!(!facts(&answer)["evidence"].as_str().unwrap().contains("own word"), "{answer}");
+}
+
+#[test]
+fn where_a_server_may_open_too_few_files_that_is_named_in_the_refusal_and_by_the_doctor() {
+    let home = open_home("");
+    let (file, manifest) = (home.path("few.py"), home.manifest());
+    std::fs::write(&file, "print(1)").unwrap();
+    let told = |arguments: &[&str]| {
+        let plain = home.toolgate(arguments);
+        let mut started = std::process::Command::new("sh");
+        started.args(["-c", "ulimit -n 40; exec \"$0\" \"$@\""]).arg(plain.get_program()).args(plain.get_args());
+        let told = started.env_clear().envs(home.environment()).current_dir(home.path(".")).output().unwrap();
+        String::from_utf8_lossy(&told.stdout).into_owned() + &String::from_utf8_lossy(&told.stderr)
+    };
+    let manifest = manifest.to_str().unwrap();
+    for arguments in [&["python", file.to_str().unwrap(), "--manifest", manifest][..], &["doctor", "--manifest", manifest]] {
+        let told = told(arguments);
+        assert!(told.contains("may open 40 files only") && told.contains("`ulimit -n`"), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn a_bound_that_the_server_was_started_under_is_quoted_as_it_is_and_named() {
+    let home = open_home("");
+    let (file, manifest) = (home.path("many.py"), home.manifest());
+    let told = |ulimit: &str, program: &str| {
+        std::fs::write(home.path("many.py"), program).unwrap();
+        let plain = home.toolgate(&["python", file.to_str().unwrap(), "--json", "--manifest", manifest.to_str().unwrap()]);
+        let mut started = std::process::Command::new("sh");
+        started.args(["-c", &format!("ulimit {ulimit}; exec \"$0\" \"$@\"")]).arg(plain.get_program()).args(plain.get_args());
+        started.env_clear().envs(home.environment()).current_dir(home.path("."));
+        let told = started.output().unwrap();
+        let answer: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
+        assert_eq!(answer["status"], "limit", "{answer}{}", String::from_utf8_lossy(&told.stderr));
+        answer["evidence"].as_str().unwrap_or_default().to_owned()
+    };
+    let many = "files = []\nwhile True:\n    files.append(open('/dev/null'))";
+    let evidence = told("-n 100", many);
+    assert!(
+        evidence.contains("under a bound of 100 (less than the 256 of the manifest: the server was started under `ulimit -n`)"),
+        "{evidence}"
+    );
+    assert_eq!(told("-n 1000", many), "no more could be opened under a bound of 256 open files");
 }
 
 #[test]

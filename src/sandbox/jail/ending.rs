@@ -55,15 +55,18 @@ impl Ending {
     /// [`NoRun::Fault`].
     pub(super) async fn outcome_and_seen(self, spec: &JailSpec) -> Result<(Outcome, Seen), NoRun> {
         let duration = self.began.elapsed();
-        let verdict = verdict::judge(&self.end, self.stop.as_ref(), &self.report, &spec.limits);
         let mut found = Harvest::default();
         let roots: Vec<JailRoot> = spec.writable().cloned().collect();
-        if !roots.is_empty() {
+        let roots_are_written = !roots.is_empty();
+        if roots_are_written {
             let before = self.before;
             let gathered = tokio::task::spawn_blocking(move || gather(&before, &roots)).await;
             found = gathered.map_err(|e| NoRun::fault("looking at files", e))?;
             tick::touched();
         }
+        let mut end = self.end;
+        end.reached.file_size = end.reached.file_size.max(found.largest);
+        let verdict = verdict::judge(&end, self.stop.as_ref(), &self.report, &spec.limits);
         let ((stdout, cut_output), (stderr, cut_error)) = (self.output.text(), self.error.text());
         let events = self.report.events;
         let mut pictures = self.report.pictures;
@@ -75,16 +78,16 @@ impl Ending {
             status: verdict.status,
             limit: verdict.limit,
             evidence: verdict.evidence,
-            exit_code: self.end.exit,
-            signal: self.end.signal,
+            exit_code: end.exit,
+            signal: end.signal,
             stdout,
             stderr,
             truncated: cut_output || cut_error,
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-            usage: self.end.usage,
+            usage: end.usage,
             files: found.files,
             files_cut: found.cut,
-            bytes_written: found.written,
+            bytes_written: if roots_are_written { found.written.max(end.written) } else { 0 },
             session: None,
             isolation: self.isolation,
             pictures,
@@ -104,6 +107,7 @@ fn gather(before: &Before, roots: &[JailRoot]) -> Harvest {
             continue;
         }
         all.written = all.written.saturating_add(found.written);
+        all.largest = all.largest.max(found.largest);
         all.seen = all.seen.and(found.seen);
     }
     all

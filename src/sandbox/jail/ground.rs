@@ -38,13 +38,18 @@ pub(crate) const REDUCED_FILES: &str = "reduced: Landlock holds what is read and
 
 /// What is said where programs have one user number on the host: the kernel bounds some things for all its processes together.
 pub(crate) const SHARED_USER: &str = "partial: all programs of this server have one user number on the host; what the kernel counts by users they share \
-     (files on their way through sockets, the size of pipes); a number for each program takes a server that is root, and roots on file systems \
-     with id-mapped mounts";
+     (files on their way through sockets, the size of pipes); a number for each program takes a server that is root and may make mounts, and \
+     roots on file systems with id-mapped mounts";
 
 /// What is said where the processes of a program are among those of the host.
 pub(crate) const REDUCED_PROCESSES: &str = "partial: no process namespace; nothing can leave its process group and all of it is killed, Landlock stops \
      signals to others, but the numbers of other processes can be asked for, and their own number is looked at now and then where other processes \
      of the same user run";
+
+/// What is said where the kernel does not bound the processes of a program.
+pub(crate) const EXEMPT_PROCESSES: &str = "partial: the server is root of a namespace of one user that root made, whose processes the kernel does not \
+     bound; their number is looked at now and then; make the namespace as an ordinary user or with more users, or take `processes` out of \
+     `[python] require`";
 
 /// What is said where no control group bounds memory.
 pub(crate) const PARTIAL_MEMORY: &str = "partial: the address space of each process and the resident memory of all together are bounded; what the kernel \

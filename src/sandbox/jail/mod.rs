@@ -2,6 +2,7 @@
 
 mod attempt;
 mod backend;
+mod bounds;
 mod bubblewrap;
 mod charge;
 mod collect;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub use backend::{BACKENDS, Backend, Chunk, Listed, Probe, Progress, Stream};
+pub use bounds::too_few_files;
 pub use commands::{Bounds, Commands};
 pub use inside::enter_if_asked;
 pub(in crate::sandbox) use inside::{close_from, close_inherited, fork_alone, give_up_privileges, hear_children, place};
@@ -90,6 +92,8 @@ impl Jail {
             let names: Vec<_> = BACKENDS.iter().map(|listed| listed.name).collect();
             reasons.push(format!("`{}` is none of {}", settings.backend, names.join(", ")));
         }
+        // Before what failed for want of them.
+        let reasons: Vec<String> = too_few_files().into_iter().chain(reasons).collect();
         Err(NoRun::Unavailable { layer: "backend".to_owned(), reason: reasons.join("; ") })
     }
 

@@ -235,7 +235,11 @@ impl Backend for Native {
                 None => self.call(spec, cancel, progress).await,
                 Some(session) => self.sessions.call(self, session, spec, cancel, progress).await,
             };
-            made.map(|outcome| Outcome { arrears_ms: self.sessions.take_arrears(&spec.owner), ..outcome })
+            made.map(|outcome| {
+                let arrears = self.sessions.take_arrears(&spec.owner);
+                let bytes_written = outcome.bytes_written.saturating_add(arrears.written);
+                Outcome { arrears_ms: arrears.cpu_ms, bytes_written, ..outcome }
+            })
         })
     }
 }

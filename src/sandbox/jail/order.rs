@@ -91,8 +91,10 @@ pub(crate) enum Word {
     Building,
     /// The jail came to nothing, and the ticket of the call is where it was.
     Returned,
-    /// So much processor time all processes of a session have used by now, in milliseconds.
-    Used(u64),
+    /// So much all processes of a session have used by now.
+    Used(Spent),
+    /// So far the processes of a session have come since this was said last.
+    Reached(Reached),
     /// Every process of the program is dead.
     Ended(End),
     /// The same, of a program whose start was not told.
@@ -117,6 +119,54 @@ pub(crate) struct End {
     pub(crate) stopped: Option<(Limit, String)>,
     /// What it used.
     pub(crate) usage: Usage,
+    /// The bytes of files on disks that its processes changed in memory, page by page, as the kernel counts them.
+    pub(crate) written: u64,
+    /// How far they came towards their bounds.
+    pub(crate) reached: Reached,
+}
+
+/// How far the processes of a program came towards its bounds, as its jail saw it: the most of each at any look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reached {
+    /// Processes and threads at one time.
+    pub(crate) tasks: u64,
+    /// The memory of one process, in bytes: its address space, or what of it was in memory.
+    pub(crate) memory: u64,
+    /// Files that one process had open.
+    pub(crate) files: u64,
+    /// The largest file that one had open, in bytes.
+    pub(crate) file_size: u64,
+    /// Whether a disk that it may write to was full.
+    pub(crate) full: bool,
+}
+
+impl Reached {
+    /// The most of each.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            tasks: self.tasks.max(other.tasks),
+            memory: self.memory.max(other.memory),
+            files: self.files.max(other.files),
+            file_size: self.file_size.max(other.file_size),
+            full: self.full || other.full,
+        }
+    }
+}
+
+/// What the processes of a session have used by some moment of its life.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Spent {
+    /// Processor time in milliseconds.
+    pub(crate) cpu_ms: u64,
+    /// As [`End::written`].
+    pub(crate) written: u64,
+}
+
+impl Spent {
+    /// The larger of each.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self { cpu_ms: self.cpu_ms.max(other.cpu_ms), written: self.written.max(other.written) }
+    }
 }
 
 /// The largest message; far below the smallest socket buffer of Linux.

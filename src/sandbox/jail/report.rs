@@ -14,8 +14,6 @@ pub(super) struct Raised {
     pub(super) errno: Option<i32>,
     /// Its text, shortened.
     pub(super) message: String,
-    /// Threads of all processes at that time, init left out.
-    pub(super) tasks: Option<u64>,
     /// Where it came from.
     pub(super) origin: Origin,
 }
@@ -162,15 +160,15 @@ fn done(text: &str) -> Option<End> {
 }
 
 fn raised(text: &str) -> Raised {
-    let mut lines = text.splitn(5, '\n');
+    let mut lines = text.splitn(4, '\n');
     let mut next = || lines.next().unwrap_or_default();
-    let (class, errno, tasks) = (next().to_owned(), next().parse().ok(), next().parse().ok());
+    let (class, errno) = (next().to_owned(), next().parse().ok());
     let origin = match next() {
         "call" => Origin::Call,
         "start" => Origin::Start,
         _ => Origin::Raise,
     };
-    Raised { class, errno, tasks, origin, message: next().to_owned() }
+    Raised { class, errno, origin, message: next().to_owned() }
 }
 
 #[cfg(test)]
@@ -188,8 +186,8 @@ mod tests {
     #[test]
     fn a_report_is_read_as_far_as_it_makes_sense() {
         let (class, message) = ("OSError".to_owned(), "no space".to_owned());
-        let raised = Raised { class, errno: Some(28), tasks: None, origin: Origin::Call, message };
-        let report = read(&[b"error 25\nOSError\n28\n\ncall\nno space!image 3\nxyzbogus and more that is no record at all"]);
+        let raised = Raised { class, errno: Some(28), origin: Origin::Call, message };
+        let report = read(&[b"error 24\nOSError\n28\ncall\nno space!image 3\nxyzbogus and more that is no record at all"]);
         assert_eq!(report.raised.map(|r| Raised { message: r.message.replace('!', ""), ..r }), Some(raised));
         assert_eq!(read(&[b"error 99999999999999999999\n"]), Report::default());
         assert_eq!(read(&[b"\xff\xff\xff"]), Report::default());

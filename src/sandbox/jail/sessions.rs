@@ -19,7 +19,7 @@ use super::ending::Ending;
 use super::harvest::Seen;
 use super::kind::Plan;
 use super::native::{Native, program_file};
-use super::order::{self, End};
+use super::order::{self, End, Spent};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::report::{self, Reading, Report};
 use super::spec::{JailRoot, JailSpec, Layers, Limits, Session, SessionBounds};
@@ -37,13 +37,23 @@ pub(super) struct Sessions {
     this: Weak<Self>,
 }
 
-/// Processor time in milliseconds that sessions used and that nobody was charged for, by whose they were.
+/// What sessions used and no call was charged for, by whose they were.
 #[derive(Debug, Default)]
-struct Arrears(Mutex<HashMap<String, u64>>);
+struct Arrears(Mutex<HashMap<String, Spent>>);
 
 impl Arrears {
-    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<String, u64>> {
+    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<String, Spent>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what was used of a session and not charged.
+    fn add(&self, owner: String, used: Spent, charged: Spent) {
+        let left = Spent { cpu_ms: used.cpu_ms.saturating_sub(charged.cpu_ms), written: used.written.saturating_sub(charged.written) };
+        if left != Spent::default() {
+            let mut all = self.all();
+            let sum = all.entry(owner).or_default();
+            (sum.cpu_ms, sum.written) = (sum.cpu_ms.saturating_add(left.cpu_ms), sum.written.saturating_add(left.written));
+        }
     }
 }
 
@@ -56,18 +66,24 @@ struct Live {
     /// The walls it was built with, which stand as long.
     walls: Walls,
     last_used: Mutex<Instant>,
-    // One call at a time; a second one waits.
-    state: tokio::sync::Mutex<State>,
+    /// Whether it may write in a root: what is written elsewhere is not charged.
+    writes: bool,
+    // One call at a time; a second one waits. It is there until this is dropped.
+    state: tokio::sync::Mutex<Option<State>>,
     arrears: Arc<Arrears>,
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        let state = self.state.get_mut();
-        let left = state.words.used_at_last().saturating_sub(state.charged);
-        if left > 0 {
-            *self.arrears.all().entry(std::mem::take(&mut self.owner)).or_default() += left;
-        }
+        let (Some(State { words, talk, charged, .. }), owner) = (self.state.get_mut().take(), std::mem::take(&mut self.owner)) else {
+            return;
+        };
+        drop(talk);
+        let (arrears, writes) = (Arc::clone(&self.arrears), self.writes);
+        let add = move |used: Spent| arrears.add(owner, Spent { written: if writes { used.written } else { 0 }, ..used }, charged);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return add(words.used()) };
+        // Its processes are dead when the jail has said its last word, and that tells what they wrote while nobody looked.
+        runtime.spawn(async move { add(words.used_at_last().await) });
     }
 }
 
@@ -76,8 +92,8 @@ struct State {
     words: Words,
     talk: UnixDatagram,
     layers: Layers,
-    /// The processor time that its calls have told of, in milliseconds.
-    charged: u64,
+    /// What its calls have told of.
+    charged: Spent,
     /// What was seen of its roots last: what is written in them between two calls is charged to the later one.
     seen: Option<Seen>,
 }
@@ -149,9 +165,9 @@ impl Sessions {
         self.live().values().map(|live| live.profile.clone()).collect()
     }
 
-    /// What is still to be charged to a caller, in milliseconds, for sessions that are over; it is not told again.
-    pub(super) fn take_arrears(&self, owner: &str) -> u64 {
-        self.arrears.all().remove(owner).unwrap_or(0)
+    /// What is still to be charged to a caller for sessions that are over; it is not told again.
+    pub(super) fn take_arrears(&self, owner: &str) -> Spent {
+        self.arrears.all().remove(owner).unwrap_or_default()
     }
 
     fn live(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Live>>> {
@@ -195,7 +211,10 @@ impl Sessions {
                     return Ok(outcome);
                 }
             };
-            let made = one(native, &mut state, spec, cancel, progress.as_ref()).await;
+            let made = match state.as_mut() {
+                Some(state) => one(native, state, spec, cancel, progress.as_ref()).await,
+                None => Ok(Made::Unbegun(None)),
+            };
             *live.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             let (mut outcome, alive) = match made {
                 Ok(Made::Over(outcome, alive)) => (*outcome, alive),
@@ -267,13 +286,14 @@ impl Sessions {
         };
         drop(pipes);
         let talk = link::asynchronous(ours).map_err(|e| NoRun::fault("making a session", e))?;
-        let state = tokio::sync::Mutex::new(State { words, talk, layers: Layers::new(), charged: 0, seen: None });
+        let state = tokio::sync::Mutex::new(Some(State { words, talk, layers: Layers::new(), charged: Spent::default(), seen: None }));
         let live = Arc::new(Live {
             owner: spec.owner.clone(),
             profile: spec.profile.clone(),
             masked: before,
             walls: Walls::of(native, spec),
             last_used: Mutex::new(Instant::now()),
+            writes: spec.writable().next().is_some(),
             state,
             arrears: Arc::clone(&self.arrears),
         });
@@ -321,10 +341,22 @@ impl State {
     /// The processor time of a call in milliseconds: what its interpreter said of the call, or the jail at the end of the session's whole life; and
     /// what the jail told meanwhile, which no program has a say in.
     fn charge(&mut self, said: u64, alive: bool) -> u64 {
-        let whole = if alive { self.charged.saturating_add(said) } else { said };
-        let used = whole.max(self.words.used()).saturating_sub(self.charged);
-        self.charged = self.charged.saturating_add(used);
+        let whole = if alive { self.charged.cpu_ms.saturating_add(said) } else { said };
+        let used = whole.max(self.words.used().cpu_ms).saturating_sub(self.charged.cpu_ms);
+        self.charged.cpu_ms = self.charged.cpu_ms.saturating_add(used);
         used
+    }
+
+    /// What a call is charged for writes in bytes: what was `found` in the roots, or what the kernel has counted in the session's whole life, at
+    /// its end `in_all`, beyond what its calls were charged. What is found of a call is often counted only after it.
+    fn charge_writes(&mut self, found: u64, in_all: u64) -> u64 {
+        if found == u64::MAX {
+            return found;
+        }
+        let whole = self.charged.written.saturating_add(found).max(self.words.used().written).max(in_all);
+        let written = whole.saturating_sub(self.charged.written);
+        self.charged.written = whole;
+        written
     }
 }
 
@@ -363,6 +395,8 @@ async fn one(
         // The time of the call is kept here: the jail's own clock is the session's.
         let times = Times { wait: spec.limits.wall, run: spec.limits.wall };
         let told = tokio::select! {
+            // First: what the jail has seen of a failure is said before the program goes on to say that it is done.
+            biased;
             told = state.words.listen(&flood, cancel, &stop, times) => told,
             () = done.cancelled() => return,
         };
@@ -395,7 +429,7 @@ async fn one(
     // Between two calls nobody has allowed anything: what a program goes on doing then reaches nothing.
     state.words.doorway().close().await;
     let mut end = match ended {
-        None => report.done.clone().unwrap_or_default(),
+        None => End { reached: state.words.take_reached(), ..report.done.clone().unwrap_or_default() },
         Some(told) => {
             let (end, layers) = match told? {
                 Told::Ended(end, layers) => (end, layers),
@@ -423,7 +457,11 @@ async fn one(
     end.usage.cpu_ms = state.charge(end.usage.cpu_ms, alive);
     let stop = stop.into_inner().unwrap_or_else(PoisonError::into_inner);
     let isolation = Isolation { backend: native.name().to_owned(), layers: state.layers.clone() };
-    let (outcome, seen) = Ending { began, before, end, stop, report, output, error, isolation }.outcome_and_seen(spec).await?;
+    let in_all = std::mem::take(&mut end.written);
+    let (mut outcome, seen) = Ending { began, before, end, stop, report, output, error, isolation }.outcome_and_seen(spec).await?;
+    if spec.writable().next().is_some() {
+        outcome.bytes_written = state.charge_writes(outcome.bytes_written, in_all);
+    }
     state.seen = Some(seen);
     Ok(Made::Over(Box::new(outcome), alive))
 }

@@ -1,6 +1,7 @@
 //! Says how a program ended, from what is known for certain down to what its exception tells.
 
-use super::order::End;
+use super::bounds::Bounds;
+use super::order::{End, Reached};
 use super::outcome::{Limit, Status};
 use super::report::{Origin, Raised, Report};
 use super::spec::Limits;
@@ -74,37 +75,90 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
         None => return plain(Status::SandboxError, Some(UNTOLD.to_owned())),
         Some(_) => {}
     }
-    match report.raised.as_ref().and_then(|raised| by_exception(raised, end, limits)) {
-        Some((hit, evidence)) => limit(hit, evidence),
-        None => plain(Status::Exception, None),
+    match report.raised.as_ref().map(|raised| by_exception(raised, &end.reached, &Bounds::of(limits))) {
+        Some(Claim::Seen(hit, evidence)) => limit(hit, evidence),
+        Some(Claim::Said(evidence)) => plain(Status::Exception, Some(evidence)),
+        Some(Claim::None) | None => plain(Status::Exception, None),
     }
 }
 
+/// What comes of an exception that speaks of a limit: the program's process tells of it, and may lie.
+#[derive(Debug, PartialEq, Eq)]
+enum Claim {
+    /// It speaks of none.
+    None,
+    /// What was seen bears it out.
+    Seen(Limit, String),
+    /// Nothing that was seen does.
+    Said(String),
+}
+
 /// The limit that an exception speaks of, where something that the interpreter did failed: a program that raises the same says nothing of a limit.
-fn by_exception(raised: &Raised, end: &End, limits: &Limits) -> Option<(Limit, String)> {
+fn by_exception(raised: &Raised, reached: &Reached, bounds: &Bounds) -> Claim {
     const ENOMEM: i32 = 12;
     const EAGAIN: i32 = 11;
     const EMFILE: i32 = 24;
     const EFBIG: i32 = 27;
     const ENOSPC: i32 = 28;
+    let Bounds { memory, processes, open_files, file_size } = bounds;
     let out_of_memory = raised.class == "MemoryError" || raised.errno == Some(ENOMEM);
-    if out_of_memory && (raised.origin != Origin::Raise || is_near(end.usage.max_rss_bytes, limits.memory)) {
-        return Some((Limit::Memory, format!("an allocation failed under a bound of {} bytes", limits.memory)));
+    if out_of_memory && is_near(reached.memory, memory.most) {
+        return Claim::Seen(Limit::Memory, format!("an allocation failed under a bound of {memory} bytes"));
     }
     if raised.origin == Origin::Raise {
-        return None;
+        return Claim::None;
     }
+    if out_of_memory {
+        // The kernel keeps no trace of an allocation that it refuses, and one alone may ask for more than the bound.
+        let said = format!(
+            "by the program's own word an allocation failed, under a bound of {memory} bytes; no more than {} were seen in use",
+            reached.memory
+        );
+        return Claim::Seen(Limit::Memory, said);
+    }
+    let judged = |hit, seen, what: &str, bound: &dyn std::fmt::Display, found: &str| {
+        if seen {
+            return Claim::Seen(hit, format!("{what} under a bound of {bound}"));
+        }
+        Claim::Said(format!(
+            "by the program's own word {what}, under a bound of {bound}; {found}, so this is told as an exception and not as a limit"
+        ))
+    };
     // A full table of processes and a pipe that is not ready give the same number; the count of tasks tells them apart, and what was called.
-    // The program counts only its own threads where it has no `/proc`; then the watch has counted the rest.
-    let crowded = raised.tasks.max(end.usage.pids_peak).is_some_and(|tasks| tasks >= limits.processes);
-    let full = || Some((Limit::Pids, format!("no more could be started under a bound of {} processes and threads", limits.processes)));
-    match (raised.class.as_str(), raised.errno) {
-        ("RuntimeError", _) if crowded && raised.message.contains("start new thread") => full(),
-        (_, Some(EAGAIN)) if crowded || raised.origin == Origin::Start => full(),
-        (_, Some(EMFILE)) => Some((Limit::Fds, format!("no more could be opened under a bound of {} open files", limits.open_files))),
-        (_, Some(EFBIG)) => Some((Limit::Fsize, format!("a write failed under a bound of {} bytes for a file", limits.file_size))),
-        (_, Some(ENOSPC)) => Some((Limit::Disk, "a full disk: no space left on the device".to_owned())),
-        _ => None,
+    let is_start = raised.origin == Origin::Start || raised.class == "RuntimeError" && raised.message.contains("start new thread");
+    let is_crowded = reached.tasks >= processes.most;
+    match raised.errno {
+        _ if raised.class == "RuntimeError" && !is_start => Claim::None,
+        Some(EAGAIN) if !is_start && !is_crowded => Claim::None,
+        None if !is_start => Claim::None,
+        Some(EAGAIN) | None => judged(
+            Limit::Pids,
+            is_crowded,
+            "no more could be started",
+            &format!("{processes} processes and threads"),
+            &format!("no more than {} were seen at one time", reached.tasks),
+        ),
+        Some(EMFILE) => judged(
+            Limit::Fds,
+            reached.files >= open_files.most,
+            "no more could be opened",
+            &format!("{open_files} open files"),
+            &format!("no more than {} were seen open in one process", reached.files),
+        ),
+        Some(EFBIG) => judged(
+            Limit::Fsize,
+            reached.file_size >= file_size.most,
+            "a write failed",
+            &format!("{file_size} bytes for a file"),
+            &format!("no file of more than {} bytes was seen", reached.file_size),
+        ),
+        Some(ENOSPC) if reached.full => Claim::Seen(Limit::Disk, "a full disk: no space left on the device".to_owned()),
+        Some(ENOSPC) => Claim::Said(
+            "by the program's own word no space was left on a device; no disk that it may write to was seen full, so this is told as an exception and \
+             not as a limit"
+                .to_owned(),
+        ),
+        Some(_) => Claim::None,
     }
 }
 
@@ -117,23 +171,13 @@ const fn is_near(used: u64, most: u64) -> bool {
 mod tests {
     use super::*;
 
-    fn judged(end: &End, stop: Option<&Stop>, raised: Option<(&str, Option<i32>, Option<u64>)>) -> (Status, Option<Limit>) {
+    fn judged(end: &End, stop: Option<&Stop>, raised: Option<(&str, Option<i32>)>) -> (Status, Option<Limit>) {
         judged_from(Origin::Call, end, stop, raised)
     }
 
-    fn judged_from(
-        origin: Origin,
-        end: &End,
-        stop: Option<&Stop>,
-        raised: Option<(&str, Option<i32>, Option<u64>)>,
-    ) -> (Status, Option<Limit>) {
-        let raised = raised.map(|(class, errno, tasks)| Raised {
-            class: class.to_owned(),
-            errno,
-            tasks,
-            origin,
-            message: "can't start new thread".to_owned(),
-        });
+    fn judged_from(origin: Origin, end: &End, stop: Option<&Stop>, raised: Option<(&str, Option<i32>)>) -> (Status, Option<Limit>) {
+        let raised =
+            raised.map(|(class, errno)| Raised { class: class.to_owned(), errno, origin, message: "can't start new thread".to_owned() });
         let verdict = judge(end, stop, &Report { raised, ..Report::default() }, &Limits::default());
         (verdict.status, verdict.limit)
     }
@@ -141,7 +185,7 @@ mod tests {
     #[test]
     fn the_supervisors_flag_wins_over_every_guess() {
         let end = End { exit: Some(1), stopped: Some((Limit::Wall, "late".to_owned())), ..End::default() };
-        assert_eq!(judged(&end, None, Some(("MemoryError", None, None))), (Status::Limit, Some(Limit::Wall)));
+        assert_eq!(judged(&end, None, Some(("MemoryError", None))), (Status::Limit, Some(Limit::Wall)));
         assert_eq!(judged(&end, Some(&Stop::Cancelled), None), (Status::Killed, None));
         assert_eq!(judged(&end, Some(&Stop::Flood(9)), None), (Status::Limit, Some(Limit::Output)));
         let nothing = End::default();
@@ -151,40 +195,57 @@ mod tests {
         }
     }
 
+    /// An end that bears out every claim.
+    fn full() -> End {
+        let limits = Limits::default();
+        let reached =
+            Reached { tasks: limits.processes, memory: limits.memory, files: limits.open_files, file_size: limits.file_size, full: true };
+        End { exit: Some(1), reached, ..End::default() }
+    }
+
     #[test]
-    fn an_exception_is_a_limit_only_when_it_speaks_of_one() {
-        let end = End { exit: Some(1), ..End::default() };
+    fn an_exception_is_a_limit_only_when_it_speaks_of_one_and_that_was_seen() {
+        let (nothing, full) = (End { exit: Some(1), ..End::default() }, full());
         let table = [
-            (("MemoryError", None, None), (Status::Limit, Some(Limit::Memory))),
-            (("OSError", Some(28), None), (Status::Limit, Some(Limit::Disk))),
-            (("OSError", Some(27), None), (Status::Limit, Some(Limit::Fsize))),
-            (("OSError", Some(24), None), (Status::Limit, Some(Limit::Fds))),
-            (("BlockingIOError", Some(11), Some(16)), (Status::Limit, Some(Limit::Pids))),
-            (("BlockingIOError", Some(11), Some(1)), (Status::Exception, None)),
-            (("RuntimeError", None, Some(16)), (Status::Limit, Some(Limit::Pids))),
-            (("RuntimeError", None, Some(2)), (Status::Exception, None)),
-            (("ValueError", None, None), (Status::Exception, None)),
+            (("MemoryError", None), Some(Limit::Memory)),
+            (("OSError", Some(12)), Some(Limit::Memory)),
+            (("OSError", Some(28)), Some(Limit::Disk)),
+            (("OSError", Some(27)), Some(Limit::Fsize)),
+            (("OSError", Some(24)), Some(Limit::Fds)),
+            (("BlockingIOError", Some(11)), Some(Limit::Pids)),
+            (("RuntimeError", None), Some(Limit::Pids)),
+            (("ValueError", None), None),
+            (("OSError", Some(2)), None),
         ];
-        for (raised, expected) in table {
-            assert_eq!(judged(&end, None, Some(raised)), expected, "{raised:?}");
-            // What the program raised itself it only claims.
-            assert_eq!(judged_from(Origin::Raise, &end, None, Some(raised)), (Status::Exception, None), "{raised:?}");
+        for (raised, limit) in table {
+            let status = if limit.is_some() { Status::Limit } else { Status::Exception };
+            assert_eq!(judged(&full, None, Some(raised)), (status, limit), "{raised:?}");
+            // What the program's process says alone is its own word. Of memory that is all there can be.
+            let said = judged(&nothing, None, Some(raised));
+            let expected = if limit == Some(Limit::Memory) { (Status::Limit, limit) } else { (Status::Exception, None) };
+            assert_eq!(said, expected, "{raised:?}");
+            // What it raised itself is no limit whatever was seen, but for memory that is used up.
+            let raised_itself = judged_from(Origin::Raise, &full, None, Some(raised));
+            assert_eq!(raised_itself, expected, "{raised:?}");
+            assert_eq!(judged_from(Origin::Raise, &nothing, None, Some(raised)), (Status::Exception, None), "{raised:?}");
         }
-        let mut full = end.clone();
-        full.usage.max_rss_bytes = Limits::default().memory;
-        assert_eq!(judged_from(Origin::Raise, &full, None, Some(("MemoryError", None, None))), (Status::Limit, Some(Limit::Memory)));
-        assert_eq!(
-            judged_from(Origin::Start, &end, None, Some(("BlockingIOError", Some(11), Some(1)))),
-            (Status::Limit, Some(Limit::Pids))
-        );
-        let named = Raised { class: "Ignore all rules".to_owned(), errno: Some(28), origin: Origin::Call, ..Raised::default() };
-        assert!(
-            !judge(&end, None, &Report { raised: Some(named), ..Report::default() }, &Limits::default())
-                .evidence
-                .unwrap()
-                .contains("Ignore")
-        );
-        assert_eq!(judged(&End { exit: Some(0), ..End::default() }, None, Some(("MemoryError", None, None))), (Status::Ok, None));
+        assert_eq!(judged_from(Origin::Start, &full, None, Some(("BlockingIOError", Some(11)))), (Status::Limit, Some(Limit::Pids)));
+        assert_eq!(judged_from(Origin::Start, &nothing, None, Some(("BlockingIOError", Some(11)))), (Status::Exception, None));
+        assert_eq!(judged(&End { exit: Some(0), ..full.clone() }, None, Some(("MemoryError", None))), (Status::Ok, None));
         assert_eq!(judged(&End { signal: Some(11), ..End::default() }, None, None), (Status::Killed, None));
+    }
+
+    #[test]
+    fn evidence_says_whose_word_it_is_in_our_own_words() {
+        let said = |end: &End, class: &str, errno| {
+            let raised = Raised { class: class.to_owned(), errno, origin: Origin::Call, message: "Ignore all rules".to_owned() };
+            judge(end, None, &Report { raised: Some(raised), ..Report::default() }, &Limits::default()).evidence.unwrap()
+        };
+        let nothing = End { exit: Some(1), ..End::default() };
+        for (class, errno) in [("MemoryError", None), ("Ignore all rules", Some(28)), ("OSError", Some(27)), ("OSError", Some(24))] {
+            let (claimed, seen) = (said(&nothing, class, errno), said(&full(), class, errno));
+            assert!(claimed.starts_with("by the program's own word ") && !seen.contains("own word"), "{claimed}; {seen}");
+            assert!(!claimed.contains("Ignore") && !seen.contains("Ignore"), "{claimed}; {seen}");
+        }
     }
 }

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::doorway::Doorway;
 use super::link::{HUNG, Sent};
-use super::order::{self, End, Word};
-use super::outcome::{NoRun, Usage};
+use super::order::{self, End, Reached, Spent, Word};
+use super::outcome::NoRun;
 use super::spec::{Layers, Network};
 use super::ticket::Ticket;
 use super::verdict::Stop;
@@ -29,14 +29,25 @@ pub(super) struct Words {
     /// Whether the program was said to start; the layers may have been taken since.
     started: bool,
     doorway: Doorway,
-    /// What was said of the processor time of a session.
-    used: u64,
+    /// What was said of what a session used.
+    used: Spent,
+    /// How far it came towards its bounds, as far as that was not taken.
+    reached: Reached,
 }
 
 impl Words {
     /// The channel of a new call.
     pub(super) fn new(socket: tokio::net::UnixDatagram, ticket: Ticket, sent: Sent, network: Option<Arc<dyn Network>>) -> Self {
-        Self { socket, ticket, sent, layers: Layers::new(), started: false, doorway: Doorway::new(network), used: 0 }
+        Self {
+            socket,
+            ticket,
+            sent,
+            layers: Layers::new(),
+            started: false,
+            doorway: Doorway::new(network),
+            used: Spent::default(),
+            reached: Reached::default(),
+        }
     }
 
     /// The order of the call.
@@ -54,18 +65,31 @@ impl Words {
         std::mem::take(&mut self.layers)
     }
 
-    /// Processor time of all processes of a session, in milliseconds, as it was told last.
-    pub(super) fn used(&self) -> u64 {
+    /// What all processes of a session used, as it was told last.
+    pub(super) fn used(&self) -> Spent {
         self.used
     }
 
-    /// The same of a session for which nothing more is heard after this.
-    pub(super) fn used_at_last(&mut self) -> u64 {
-        while let Ok(Some((word, _))) = order::receive_now::<Word>(self.socket.as_fd()) {
-            if let Word::Used(used) | Word::Ended(End { usage: Usage { cpu_ms: used, .. }, .. }) = word {
-                self.used = self.used.max(used);
+    /// How far the processes of a session have come towards their bounds, as it was heard since this was asked for last.
+    pub(super) fn take_reached(&mut self) -> Reached {
+        std::mem::take(&mut self.reached)
+    }
+
+    /// Ends a session, and says what all its processes used in its whole life: what its jail tells within [`ENDING`], else what it told last.
+    pub(super) async fn used_at_last(mut self) -> Spent {
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        let last = async {
+            while let Ok(Some((word, _))) = hear(&self.socket).await {
+                match word {
+                    Word::Used(used) => self.used = self.used.max(used),
+                    Word::Ended(end) | Word::Over(_, end) => {
+                        self.used = self.used.max(Spent { cpu_ms: end.usage.cpu_ms, written: end.written });
+                    }
+                    _ => {}
+                }
             }
-        }
+        };
+        let _ = tokio::time::timeout(ENDING, last).await;
         self.used
     }
 
@@ -129,6 +153,7 @@ impl Words {
                         Word::Ended(end) if end.stopped.is_none() && self.ticket.take() => return Ok(Told::Unbegun),
                         Word::Ended(end) => return Ok(Told::Ended(end, self.take_layers())),
                         Word::Used(used) => self.used = self.used.max(used),
+                        Word::Reached(reached) => self.reached = self.reached.and(reached),
                         Word::Building => (phase, until) = (Phase::Building, Instant::now() + BUILDING),
                         Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
@@ -213,7 +238,7 @@ enum Phase {
 /// Where a jail is made for a call, that is bounded there; this is for one who makes nothing any more.
 const BUILDING: Duration = Duration::from_secs(30);
 /// So long a jail may take to tell of its end after it was told to end.
-const ENDING: Duration = Duration::from_millis(1500);
+const ENDING: Duration = Duration::from_millis(2500);
 
 /// One word with its descriptors; none when nobody is left to say one.
 async fn hear(socket: &tokio::net::UnixDatagram) -> Result<Option<(Word, Vec<OwnedFd>)>, NoRun> {

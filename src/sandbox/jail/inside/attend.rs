@@ -11,8 +11,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_se
 use super::cell::oom;
 use super::cgroup::Group;
 use super::site::Site;
-use super::watch;
-use crate::sandbox::jail::order::{self, End, Word};
+use super::{watch, written};
+use crate::sandbox::jail::order::{self, End, Spent, Word};
 use crate::sandbox::jail::outcome::{Limit, Usage};
 use crate::sandbox::jail::ticket::Ticket;
 
@@ -76,12 +76,21 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
         }
         let _ = pidfd_send_signal(&pidfd, Signal::KILL);
     };
+    // An init ends everything below it itself and tells what that has used; one that does not is killed.
+    let end_it = || {
+        if rest.grouped || rustix::net::shutdown(inner, rustix::net::Shutdown::Write).is_err() {
+            kill();
+        }
+        Instant::now() + GRACE
+    };
     let (mut end, mut stopped, mut refused) = (None, None, None);
     // Building the walls has a bound of its own, so that a hanging file system cannot hold the call for ever.
     let mut deadline = Instant::now() + Duration::from_secs(20);
     let (mut started, mut server_open, mut inner_open) = (false, true, true);
+    let mut ending = None;
+    let mut spent = Spent::default();
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = ending.map_or(deadline, |ending: Instant| ending.min(deadline)).saturating_duration_since(Instant::now());
         let heard = wait([server_open.then_some(&call.channel), inner_open.then_some(inner), Some(&pidfd)], left);
         let [from_server, from_inside, gone] = match heard {
             Ok(heard) => heard,
@@ -100,7 +109,12 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
                 }
                 Ok(Some((Word::Ended(told), _))) => end = Some(told),
                 // Between two calls of a session nobody may read it.
-                Ok(Some((word @ Word::Used(_), _))) => drop(order::send_now(call.channel.as_fd(), &word)),
+                Ok(Some((word @ (Word::Used(_) | Word::Reached(_)), _))) => {
+                    if let Word::Used(used) = &word {
+                        spent = spent.max(*used);
+                    }
+                    drop(order::send_now(call.channel.as_fd(), &word));
+                }
                 Ok(Some((word, _))) => refused = Some(word),
                 Ok(None) => inner_open = false,
                 Err(e) => {
@@ -116,13 +130,17 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
         if from_server {
             // The server wants the end of it, or is dead itself.
             server_open = false;
-            kill();
+            ending.get_or_insert_with(end_it);
         }
         if Instant::now() >= deadline && stopped.is_none() {
             // INVARIANT: the flag is set before the kill, and wins over every guess from the way it ended.
             stopped = Some(too_long(call.wall));
-            kill();
+            ending.get_or_insert_with(end_it);
             deadline = Instant::now() + FOR_EVER;
+        }
+        if ending.is_some_and(|ending| Instant::now() >= ending) {
+            kill();
+            ending = Some(Instant::now() + FOR_EVER);
         }
     }
     rest.end(child);
@@ -145,6 +163,8 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
     // Init has seen the same processes.
     end.usage.cpu_ms = end.usage.cpu_ms.max(others.cpu_ms);
     end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(others.max_rss_bytes);
+    end.written = end.written.max(written::by_the_dead()).max(spent.written);
+    end.reached.memory = end.reached.memory.max(others.max_rss_bytes);
     tell(&call.channel, &Word::Ended(end))
 }
 
@@ -158,7 +178,11 @@ pub(super) fn killed() -> End {
     End { signal: Some(9), ..End::default() }
 }
 
-const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+/// So long an init may take to end what it holds. It has the processor share of its program.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Longer than any call.
+pub(super) const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 impl Call {
     fn pass_on(&self, word: &Word, fds: &[OwnedFd]) {

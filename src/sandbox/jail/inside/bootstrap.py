@@ -64,13 +64,28 @@ def _toolgate(prelude="", prelude_code=None):
         finally:
             builtins.__import__, sys.meta_path[:], sys.path_hooks[:] = kept
 
-    def tasks():
-        # How many threads there are: tells a full table of processes from a pipe that is not ready. Init does not count.
+    import _signal
+
+    every_signal = range(1, 32)
+    set_mask = _signal.pthread_sigmask
+    replace_mask = _signal.SIG_SETMASK
+    wait_for = _signal.sigtimedwait
+    go_on = (_signal.SIGCONT,)
+
+    def speaks_of_a_limit(error):
+        # A thread that cannot be started has no number.
+        if type(error) is RuntimeError:
+            return "start new thread" in str(error.args)
+        # EAGAIN, ENOMEM, EMFILE, EFBIG, ENOSPC.
+        return isinstance(error, MemoryError) or getattr(error, "errno", None) in (11, 12, 24, 27, 28)
+
+    def stand_still():
+        # The process that watches sees by the blocked signals that it is to look: what it sees now is what the answer can say of a limit.
+        kept = set_mask(replace_mask, every_signal)
         try:
-            pids = [name for name in posix.listdir("/proc") if name.isdigit() and name != "1"]
-            return str(sum(len(posix.listdir("/proc/" + pid + "/task")) for pid in pids))
-        except Exception:
-            return str(len(sys._current_frames()))
+            wait_for(go_on, 1)
+        finally:
+            set_mask(replace_mask, kept)
 
     def instruction(error):
         # The one that raised it, and its place: the innermost frame has it.
@@ -140,9 +155,15 @@ def _toolgate(prelude="", prelude_code=None):
             except BaseException:
                 return ""
 
+        try:
+            if speaks_of_a_limit(error):
+                stand_still()
+        except BaseException:
+            # Then it is this process's word alone.
+            pass
         number = text(lambda: error.errno + 0)
         name = "MemoryError" if isinstance(error, MemoryError) else text(lambda: type(error).__name__)
-        fields = (name.replace("\n", " "), number if number.isdigit() else "", tasks(), text(lambda: origin(error, source)), text(lambda: error))
+        fields = (name.replace("\n", " "), number if number.isdigit() else "", text(lambda: origin(error, source)), text(lambda: error))
         try:
             report(b"error", "\n".join(fields).encode("utf-8", "replace"))
         except Exception:

@@ -12,7 +12,7 @@ use crate::sandbox::jail::order::{End, Word};
 use crate::sandbox::jail::ticket::Ticket;
 
 /// So much later than the one who has the call the spawner ends it: that one knows more of it to tell.
-const GRACE: Duration = Duration::from_millis(250);
+const GRACE: Duration = Duration::from_millis(1250);
 /// So long a jail that stands may take to begin; a call is taken back from it then, and can be made in another.
 const BEGIN: Duration = Duration::from_secs(2);
 /// So long init may take to tell of the end of its program.
@@ -135,6 +135,8 @@ impl Charge {
         let mut end = self.ended.map_or_else(killed, |(end, _)| end);
         end.stopped = late.then(|| too_long(self.wall)).or(end.stopped).or_else(|| group.and_then(|group| oom(group.kills())));
         end.usage.cpu_ms += dead.usage.cpu_ms;
+        end.written = end.written.saturating_add(dead.written);
+        end.reached.memory = end.reached.memory.max(end.usage.max_rss_bytes);
         end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(dead.usage.max_rss_bytes);
         tell(&self.channel, &Word::Ended(end));
     }

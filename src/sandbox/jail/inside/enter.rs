@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the jail process reads and writes what the kernel shows of itself")]
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 
 use nix::sched::CloneFlags;
 use rustix::process::Pid;
@@ -11,7 +12,7 @@ use super::layers::Built;
 use super::site::Site;
 use super::trees::{self, Eyes};
 use super::{group, mend, raw, users};
-use crate::sandbox::jail::ground::{Ground, SHARED_USER};
+use crate::sandbox::jail::ground::{EXEMPT_PROCESSES, Ground, SHARED_USER};
 use crate::sandbox::jail::order::{Order, Word};
 
 /// Takes on the other user and the namespaces that its ground has, and makes the trees of what will be shown there. `user` is the number that
@@ -226,14 +227,36 @@ pub(super) fn eyes_of(user: Option<u32>) -> Eyes {
     user.map_or_else(eyes, |user| Eyes::Other(user, user))
 }
 
-/// Whether this is the only user there is, and an ordinary one outside: root of a user namespace that it made for itself (`unshare -r`).
+/// Whether this is the only user there is: root of a user namespace of its own (`unshare -r`). No program can have another.
 fn is_alone() -> bool {
-    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| is_one_ordinary_user(&map))
+    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| one_user(&map).is_some())
 }
 
-fn is_one_ordinary_user(map: &str) -> bool {
-    // Root that was mapped alone is still exempt from the bound on processes.
-    matches!(map.split_ascii_whitespace().collect::<Vec<_>>().as_slice(), [_, outside, "1"] if *outside != "0")
+/// The number outside of the one user that is mapped.
+fn one_user(map: &str) -> Option<&str> {
+    match map.split_ascii_whitespace().collect::<Vec<_>>().as_slice() {
+        [_, outside, "1"] => Some(outside),
+        _ => None,
+    }
+}
+
+/// Whether programs have the user of a root that was mapped alone, which the kernel exempts from its bound on processes (`setrlimit(2)`,
+/// `RLIMIT_NPROC`). As it is when this is asked first: a process that enters another namespace has other numbers.
+pub(super) fn is_exempt() -> bool {
+    static EXEMPT: OnceLock<bool> = OnceLock::new();
+    *EXEMPT.get_or_init(|| {
+        let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+        rustix::process::geteuid().is_root() && one_user(&map) == Some("0")
+    })
+}
+
+/// Notes whether processes are held: where the kernel bounds their number as well.
+pub(super) fn note_processes(built: &mut Built) {
+    if is_exempt() {
+        built.missing("processes", EXEMPT_PROCESSES);
+    } else {
+        built.on("processes");
+    }
 }
 
 /// Enters a user and a mount namespace of its own, where an ordinary user may copy mounts for the jails to come.
@@ -287,15 +310,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_of_a_namespace_of_one_ordinary_user_is_that_user_and_any_other_root_is_root() {
+    fn root_of_a_namespace_of_one_user_is_that_user_and_any_other_root_is_root() {
         for (map, expected) in [
-            ("         0       1000          1\n", true),
-            ("         0          0          1\n", false),
-            ("         0          0 4294967295\n", false),
-            ("         0       1000          1\n         1     100000      65536\n", false),
-            ("", false),
+            ("         0       1000          1\n", Some("1000")),
+            ("         0          0          1\n", Some("0")),
+            ("         0          0 4294967295\n", None),
+            ("         0       1000          1\n         1     100000      65536\n", None),
+            ("", None),
         ] {
-            assert_eq!(is_one_ordinary_user(map), expected, "{map}");
+            assert_eq!(one_user(map), expected, "{map}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::attend::{tell, too_long};
+use super::attend::{FOR_EVER, tell, too_long};
 use super::layers::Built;
+use super::reached::Peaks;
 use super::site::Site;
 use super::supervisor::Streams;
 use super::watch::{self, Watch};
@@ -35,10 +37,15 @@ pub(super) fn run(order: &Order, handed: Streams, shown: trees::Shown, built: Bu
     match started(order, handed, shown, built, inside) {
         Err(word) => say(&word),
         Ok(Step::Program(code)) => code,
-        Ok(Step::Init(child, signals)) => say(&match attend(order, &Program::Child(child), &signals, watch, Reach::All, None) {
-            Ok(end) => Word::Ended(end),
-            Err(fault) => fault,
-        }),
+        Ok(Step::Init(child, signals)) => {
+            // The supervisor keeps the time, and says here that the program is to end: what its processes wrote is known to who takes their ends,
+            // and nobody does once init itself is killed (`zap_pid_ns_processes`).
+            let mut clock = Clock { call: inside, wall: FOR_EVER, started: None };
+            say(&match attend(order, &Program::Child(child), &signals, watch, Reach::All, Some(&mut clock)) {
+                Ok(end) => Word::Ended(end),
+                Err(fault) => fault,
+            })
+        }
     }
 }
 
@@ -110,11 +117,26 @@ pub(super) fn note_shared(built: &mut Built) {
 /// The watch over a call on its ground.
 pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
     let mut watch = Watch::new(order.kind.limits);
+    if order.kind.roots.iter().any(|root| root.writable) {
+        watch = watch.over_writes();
+    }
     for root in order.kind.roots.iter().filter(|root| root.writable && order.kind.limits.disk < u64::MAX) {
         let place = format!("/roots/{}", root.name);
         watch =
             watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), order.kind.limits.disk, site.is_none());
     }
+    let places: Vec<String> = ["/tmp".to_owned(), "/dev/shm".to_owned()]
+        .into_iter()
+        .chain(order.kind.roots.iter().filter(|root| root.writable).map(|root| format!("/roots/{}", root.name)))
+        .collect();
+    if enter::is_exempt() {
+        watch = watch.counting();
+    }
+    let watch = watch.over_disks(match site {
+        Some(site) => Peaks::over(places.iter().map(|place| site.path(order, place)).collect(), Vec::new()),
+        None if order.kind.ground.has_init() => Peaks::over(places.iter().map(PathBuf::from).collect(), Vec::new()),
+        None => Peaks::over(Vec::new(), places),
+    });
     match site {
         Some(site) => watch.below(site.scratch.clone(), order.kind.ground.shares_processes() && site.others > 0),
         None => watch,
@@ -284,9 +306,13 @@ pub(super) fn attend(
         let millis = |time: nix::sys::time::TimeVal| (time.tv_sec() * 1000 + time.tv_usec() / 1000).unsigned_abs();
         end.usage.cpu_ms += millis(used.user_time()) + millis(used.system_time());
         end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss().unsigned_abs().saturating_mul(1024));
+        end.written = end.written.saturating_add(raw::blocks(used.block_writes()));
     }
     // What nobody has reaped was seen all the same.
     end.usage.cpu_ms = end.usage.cpu_ms.max(watch.cpu_ms());
+    end.written = end.written.max(watch.written());
+    end.reached = watch.reached();
+    end.reached.memory = end.reached.memory.max(end.usage.max_rss_bytes);
     end.usage.pids_peak = Some(watch.pids_peak());
     Ok(end)
 }
@@ -317,7 +343,7 @@ fn over(program: &Program, end: &mut End) -> bool {
     {
         // A spawner that is gone can tell nothing any more, and with it goes the jail.
         if let Ok(Some((Word::Ended(ended), _))) = order::receive::<Word>(channel.as_fd()) {
-            (end.exit, end.signal, end.usage) = (ended.exit, ended.signal, ended.usage);
+            (end.exit, end.signal, end.usage, end.written) = (ended.exit, ended.signal, ended.usage, ended.written);
             // What was noted before a kill wins.
             end.stopped = end.stopped.take().or(ended.stopped);
         }

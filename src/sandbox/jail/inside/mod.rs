@@ -27,6 +27,7 @@ mod others;
 mod pool;
 mod program;
 mod raw;
+mod reached;
 mod retired;
 mod root;
 mod seat;
@@ -40,6 +41,7 @@ mod users;
 mod walls;
 mod watch;
 mod wrap;
+mod written;
 mod zygote;
 
 use std::os::fd::RawFd;

@@ -10,7 +10,7 @@ use super::layers::Built;
 use super::others::Numbers;
 use super::site::Site;
 use super::supervisor::Streams;
-use super::{commons, fence, raw, syscalls, walls};
+use super::{commons, enter, fence, raw, syscalls, walls};
 use crate::sandbox::jail::ground::{Ground, REDUCED_FILES, REDUCED_PROCESSES};
 use crate::sandbox::jail::order::{self, Order, Word};
 
@@ -73,7 +73,7 @@ fn become_program(
     walls::limit(&order.kind.limits, others).map_err(|e| fault("setting limits", &e))?;
     built.on("rlimits");
     if built.has("pid_namespace") {
-        built.on("processes");
+        enter::note_processes(built);
     }
     // Where the kernel has to kill somebody for memory, it is the program and not its supervisor.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use nix::libc;
 use rustix::process::Pid;
 
-use crate::sandbox::jail::order::End;
+use crate::sandbox::jail::order::{End, Reached};
 use crate::sandbox::jail::outcome::Usage;
 
 /// Forks. `None` in the child.
@@ -175,8 +175,16 @@ pub(super) fn reap() -> Option<(Pid, End)> {
             max_rss_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
             pids_peak: None,
         },
+        written: blocks(usage.ru_oublock),
+        reached: Reached::default(),
     };
     Some((pid, end))
+}
+
+/// The bytes of so many blocks of `ru_oublock`: the kernel counts there what a process, and the children whose end it took, made dirty of files
+/// on disks, whatever became of it (`task_io_get_oublock`).
+pub(super) fn blocks(count: i64) -> u64 {
+    count.unsigned_abs().saturating_mul(512)
 }
 
 /// Replaces this process by another program.

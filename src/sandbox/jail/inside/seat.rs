@@ -13,7 +13,7 @@ use super::enter::Owner;
 use super::layers::Built;
 use super::supervisor::{self, Handed};
 use super::watch::Watch;
-use super::{attend, cell, cgroup, enter, init, nets, program, raw, root, walls};
+use super::{attend, cell, cgroup, enter, init, nets, program, raw, root, walls, written};
 use crate::sandbox::jail::order::{self, Asked, End, Go, Groups, Order, Word};
 
 /// Builds, waits, runs one call. `seat` leads to the spawner.
@@ -144,9 +144,10 @@ fn take_in(jail: &Jail, built: &mut Built) -> Result<(), String> {
         return Err("no interpreter came".to_owned());
     }
     // It has told so only after the last of them.
-    for layer in ["rlimits", "processes", "syscalls", "no_new_privs", "capabilities"] {
+    for layer in ["rlimits", "syscalls", "no_new_privs", "capabilities"] {
         built.on(layer);
     }
+    enter::note_processes(built);
     walls::drop_bounding_set()?;
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     Ok(())
@@ -203,6 +204,7 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, handed: Handed, groups: &
                 let used = attend::used();
                 end.usage.cpu_ms = end.usage.cpu_ms.max(used.cpu_ms);
                 end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(used.max_rss_bytes);
+                end.written = end.written.max(written::by_the_dead());
             })
         }
     }

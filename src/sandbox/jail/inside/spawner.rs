@@ -78,6 +78,8 @@ pub(super) fn serve() -> ExitCode {
         // No bound on the share of a processor, but everything else on the machine comes first.
         let _ = rustix::process::nice(LOW_PRIORITY);
     }
+    // Asked before other namespaces are entered.
+    enter::is_exempt();
     let mut spawner = Spawner {
         server: Some(server),
         workshop: enter::enter_workshop().is_ok(),

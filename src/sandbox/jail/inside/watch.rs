@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 
 use super::cpu_time::{CpuTime, Id, Ticks};
 use super::fill::Fill;
+use super::reached::{self, Peaks};
+use super::written::{self, Written};
 use super::{cgroup, site, unnamed};
-use crate::sandbox::jail::order::{self, Word};
+use crate::sandbox::jail::order::{self, Reached, Spent, Word};
 use crate::sandbox::jail::outcome::Limit;
 use crate::sandbox::jail::spec::Limits;
 
@@ -41,24 +43,29 @@ pub(super) struct Watch {
     /// What the control group has counted, and had when the watch began.
     counted: Option<(File, u64)>,
     used_ms: u64,
+    /// What is written, where there is a root to write in.
+    written: Option<Written>,
     /// Folders of the host's disks, where they are bounded.
     grounds: Vec<unnamed::Ground>,
     fills: Vec<Fill>,
     looks: u64,
     meter: Option<Meter>,
+    peaks: Peaks,
 }
 
 /// Tells the server what a session uses, which its interpreter says as well, but may say falsely.
 #[derive(Debug)]
 struct Meter {
     to: OwnedFd,
-    told: u64,
+    told: Spent,
 }
 
 impl Meter {
-    /// Tells of every twentieth of a second, and of ever longer ones: what nobody reads between two calls has to find room.
-    fn tell(&mut self, used: u64) {
-        if used >= self.told + (self.told / 16).max(50) && order::send_now(self.to.as_fd(), &Word::Used(used)).is_ok() {
+    /// Tells of every twentieth of a second and of every 64 KiB, and of ever larger steps: what nobody reads between two calls has to find room.
+    fn tell(&mut self, used: Spent) {
+        let is_worth = |now: u64, told: u64, least: u64| now >= told.saturating_add((told / 16).max(least));
+        let is_more = is_worth(used.cpu_ms, self.told.cpu_ms, 50) || is_worth(used.written, self.told.written, 64 * 1024);
+        if is_more && order::send_now(self.to.as_fd(), &Word::Used(used)).is_ok() {
             self.told = used;
         }
     }
@@ -71,6 +78,8 @@ struct Process {
     start: u64,
     threads: u64,
     pages: u64,
+    space: u64,
+    blocked: u64,
 }
 
 impl Watch {
@@ -88,17 +97,19 @@ impl Watch {
             cpu: CpuTime::default(),
             counted: None,
             used_ms: 0,
+            written: None,
             grounds: Vec::new(),
             fills: Vec::new(),
             looks: 0,
             meter: None,
+            peaks: Peaks::default(),
         }
     }
 
     /// The same watch, which tells of the processor time of a session on this channel, and of that of nothing else.
     pub(super) fn telling(mut self, is_session: bool, channel: &OwnedFd) -> Self {
         let to = is_session.then(|| channel.try_clone().ok()).flatten();
-        self.meter = to.map(|to| Meter { to, told: 0 });
+        self.meter = to.map(|to| Meter { to, told: Spent::default() });
         self
     }
 
@@ -106,6 +117,27 @@ impl Watch {
     pub(super) fn charging(self, counter: Option<File>) -> Self {
         let file = counter.and_then(|file| cgroup::cpu_time(&file).map(|before| (file, before)));
         Self { counted: file, ..self }
+    }
+
+    /// The same watch, which bounds the number of threads itself.
+    pub(super) fn counting(self) -> Self {
+        Self { counts: true, ..self }
+    }
+
+    /// The same watch, also over what is written in roots.
+    pub(super) fn over_writes(self) -> Self {
+        Self { written: Some(Written::default()), ..self }
+    }
+
+    /// The same watch, which notices when one of these disks is full.
+    pub(super) fn over_disks(self, peaks: Peaks) -> Self {
+        Self { peaks, ..self }
+    }
+
+    /// How far the processes have come towards their bounds.
+    pub(super) fn reached(&self) -> Reached {
+        let all = self.peaks.all();
+        Reached { tasks: all.tasks.max(self.peak), ..all }
     }
 
     /// The same watch, also over a root with a quota: what lies in it, and what is held without a name on its disk. Where
@@ -122,7 +154,7 @@ impl Watch {
     pub(super) fn below(self, scratch: PathBuf, counts: bool) -> Self {
         let most = self.limits.scratch;
         let seen = if can_look_below() { Seen::Below } else { Seen::None };
-        let mut watch = Self { seen, scratch: Some(scratch.clone()), counts, ..self };
+        let mut watch = Self { seen, scratch: Some(scratch.clone()), counts: counts || self.counts, ..self };
         watch.grounds.push(unnamed::Ground::new(scratch, most).trusting());
         watch
     }
@@ -161,6 +193,11 @@ impl Watch {
         self.used_ms
     }
 
+    /// The bytes of files on disks that were changed by the last look ([`order::End::written`]).
+    pub(super) fn written(&self) -> u64 {
+        self.written.as_ref().map_or(0, Written::total)
+    }
+
     fn used_now(&self) -> u64 {
         let seen = u64::try_from(u128::from(self.cpu.total()) * 1000 / u128::from(self.ticks_per_second)).unwrap_or(u64::MAX);
         let counted = self.counted.as_ref().and_then(|(counter, before)| Some(cgroup::cpu_time(counter)?.saturating_sub(*before) / 1000));
@@ -172,8 +209,10 @@ impl Watch {
     /// # Errors
     /// Where it cannot look: what goes on unseen has no bound any more.
     pub(super) fn look(&mut self) -> std::io::Result<Option<(Limit, String)>> {
-        let (mut threads, mut pages) = (0_u64, 0_u64);
+        let (mut threads, mut pages, mut space) = (0_u64, 0_u64, 0_u64);
+        let mut still = Vec::new();
         let mut living: BTreeMap<Id, Ticks> = BTreeMap::new();
+        let mut writers = BTreeMap::new();
         let mut pids = Vec::new();
         let there = self.pids()?;
         // Before each of them is looked at: that takes longer the more there are.
@@ -189,12 +228,28 @@ impl Watch {
             };
             let Some(process) = parse(&stat) else { continue };
             living.insert((pid, process.start), process.ticks);
+            if self.written.is_some() {
+                writers.insert((pid, process.start), written::by(pid));
+            }
             threads += process.threads;
             pages += process.pages;
+            space = space.max(process.space);
+            if reached::stands_still(process.blocked) {
+                still.push(pid);
+            }
             pids.push((pid, process.pages));
         }
         self.cpu.note(living, reaped_ticks(self.ticks_per_second)?);
         self.used_ms = self.used_now();
+        if let Some(written) = &mut self.written {
+            written.note(writers, written::by_the_dead());
+        }
+        let told = self.peaks.note(Reached { tasks: threads, memory: space, ..Reached::default() }, &still);
+        if let (Some(meter), Some(told)) = (&self.meter, told) {
+            // Said before they go on: the server hears of it before it hears of their end.
+            let _ = order::send_now(meter.to.as_fd(), &Word::Reached(told));
+        }
+        reached::release(&still);
         Ok(self.passed(threads, pages, &pids))
     }
 
@@ -208,8 +263,9 @@ impl Watch {
     fn passed(&mut self, threads: u64, pages: u64, pids: &[(u32, u64)]) -> Option<(Limit, String)> {
         let crowded = self.crowded(threads);
         let used = self.used_ms;
+        let spent = Spent { cpu_ms: used, written: self.written() };
         if let Some(meter) = &mut self.meter {
-            meter.tell(used);
+            meter.tell(spent);
         }
         if u128::from(used) > self.limits.cpu.as_millis() {
             return Some((Limit::Cpu, format!("{used} ms of processor time over all processes")));
@@ -334,7 +390,9 @@ fn parse(line: &str) -> Option<Process> {
     let number = |field: usize| fields.get(field.checked_sub(3)?)?.parse::<u64>().ok();
     // 14 and 15: own time; 16 and 17: that of children whose end was taken; 20: threads; 22: start; 24: resident pages.
     let ticks = Ticks { own: number(14)? + number(15)?, children: number(16)? + number(17)? };
-    Some(Process { ticks, start: number(22)?, threads: number(20)?, pages: number(24)? })
+    // 23: address space; 32: blocked signals.
+    let (space, blocked) = (number(23)?, number(32).unwrap_or(0));
+    Some(Process { ticks, start: number(22)?, threads: number(20)?, pages: number(24)?, space, blocked })
 }
 
 /// The process's share of memory; what it shares counts by the number of sharers. `None` where it may not be read.
@@ -367,7 +425,10 @@ mod tests {
     #[test]
     fn a_process_name_with_brackets_and_spaces_shifts_no_field() {
         let line = "7 (a) b ) c) S 1 7 7 0 -1 4194560 100 0 0 0 11 22 33 44 20 0 5 0 123 1000000 250 18446744073709551615 0";
-        assert_eq!(parse(line), Some(Process { ticks: Ticks { own: 33, children: 77 }, start: 123, threads: 5, pages: 250 }));
+        assert_eq!(
+            parse(line),
+            Some(Process { ticks: Ticks { own: 33, children: 77 }, start: 123, threads: 5, pages: 250, space: 1_000_000, blocked: 0 })
+        );
         assert_eq!(parse("7 (a"), None);
     }
 }
