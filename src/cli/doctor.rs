@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::manifest::Manifest;
-use crate::sandbox::jail::{BACKENDS, Interpreter, Layer, NoRun, Probe, Settings};
+use crate::sandbox::jail::{BACKENDS, Interpreter, Layer, NoRun, Probe, Settings, too_few_files};
 use crate::sandbox::root;
 
 /// The report of `toolgate doctor`.
@@ -18,6 +18,9 @@ pub struct Report {
     /// Why no program may run in it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packages: Option<String>,
+    /// Why a server that is started as this was cannot run programs, whatever the machine holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub few_files: Option<String>,
     /// The backend that the server would take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
@@ -73,6 +76,7 @@ pub async fn examine(settings: &Settings) -> Report {
             return Report {
                 interpreter: no_run.to_string(),
                 packages: settings.unready.clone(),
+                few_files: too_few_files(),
                 chosen: None,
                 backends: Vec::new(),
                 quotas: Vec::new(),
@@ -82,6 +86,7 @@ pub async fn examine(settings: &Settings) -> Report {
     let mut report = Report {
         interpreter: format!("{} ({})", interpreter.argv0, interpreter.version),
         packages: settings.unready.clone(),
+        few_files: too_few_files(),
         chosen: None,
         backends: Vec::new(),
         quotas: Vec::new(),
@@ -105,7 +110,7 @@ impl Report {
         let has_layers = |line: &Line| {
             line.probe.usable && Layer::ALL.iter().all(|layer| line.probe.layers.get(layer.as_str()).is_some_and(|state| state == "on"))
         };
-        self.packages.is_none() && self.backends.iter().any(has_layers)
+        self.packages.is_none() && self.few_files.is_none() && self.backends.iter().any(has_layers)
     }
 
     /// The report for a person.
@@ -113,6 +118,9 @@ impl Report {
         let mut text = format!("Python: {}\n", self.interpreter);
         if let Some(why) = &self.packages {
             let _ = writeln!(text, "packages: not usable: {why}");
+        }
+        if let Some(why) = &self.few_files {
+            let _ = writeln!(text, "open files: {why}");
         }
         for line in &self.backends {
             let state = match (&line.probe.why_not, self.chosen.as_deref() == Some(line.name.as_str())) {
@@ -144,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_machine_is_whole_only_with_every_layer_in_one_backend() {
-        let report = |backends| Report { interpreter: String::new(), packages: None, chosen: None, backends, quotas: Vec::new() };
+        let report =
+            |backends| Report { interpreter: String::new(), packages: None, few_files: None, chosen: None, backends, quotas: Vec::new() };
         assert!(report(vec![line("a", true, None)]).is_whole());
         assert!(!report(vec![line("a", true, Some(Layer::Memory)), line("b", false, None)]).is_whole());
     }
@@ -168,6 +177,7 @@ mod tests {
         let report = Report {
             interpreter: "/usr/bin/python3 (3.11.2)".to_owned(),
             packages: None,
+            few_files: None,
             chosen: Some("b".to_owned()),
             backends: vec![line("a", false, None), line("b", true, Some(Layer::Memory))],
             quotas: vec![QuotaLine { root: "scratch".to_owned(), held: "looked at: it".to_owned() }],
