@@ -139,7 +139,7 @@ pub fn mentions(text: &str, name: &str) -> usize {
 }
 
 /// The content as a text of the same length: a byte that is no UTF-8 becomes a control character.
-fn readable(content: &[u8]) -> Cow<'_, str> {
+pub(super) fn readable(content: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(content) {
         return Cow::Borrowed(text);
     }

@@ -4,6 +4,7 @@
 //! Everything here is linear in the length of its input: automata and one-pass readers, no backtracking.
 
 mod clean;
+pub mod cut;
 mod escape;
 mod filtered;
 

@@ -20,6 +20,8 @@ pub struct Chunk {
     pub stream: Stream,
     /// The bytes.
     pub bytes: Vec<u8>,
+    /// Whether something before them was not passed on.
+    pub after_gap: bool,
 }
 
 /// An output stream of a program.

@@ -4,6 +4,7 @@
 use super::order::End;
 use super::outcome::{Picture, Usage};
 use super::picture;
+use crate::filter::cut;
 
 /// The exception that ended the program, as the interpreter reported it. The program could forge it; it then lies about itself alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -131,7 +132,7 @@ impl Reading {
             b"error" => report.raised = Some(raised(&String::from_utf8_lossy(payload))),
             b"done" => report.done = done(&String::from_utf8_lossy(payload)),
             b"event" if report.events.len() < MOST_EVENTS => {
-                let shown = payload.get(..payload.len().min(LONGEST_EVENT)).unwrap_or_default();
+                let shown = payload.get(..cut::before(payload, LONGEST_EVENT)).unwrap_or_default();
                 report.events.push(String::from_utf8_lossy(shown).into_owned());
             }
             b"image" if report.pictures.len() < picture::MOST && picture::is_shown("image/png", payload) => {

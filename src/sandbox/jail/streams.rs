@@ -134,7 +134,8 @@ fn keep(kept: &mut Kept, stream: Stream, bytes: &[u8], flood: &Flood, listener: 
     flood.count(bytes.len());
     if let Some(listener) = listener {
         // Whoever listens too slowly misses a part of the progress, and nothing of the answer.
-        let _ = listener.try_send(Chunk { stream, bytes: bytes.to_vec() });
+        let chunk = Chunk { stream, bytes: bytes.to_vec(), after_gap: kept.missed };
+        kept.missed = listener.try_send(chunk).is_err();
     }
 }
 
