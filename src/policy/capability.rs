@@ -258,6 +258,12 @@ pub fn write_per_hour(manifest: &Manifest, profile: &str) -> crate::model::Bytes
     own.map_or(all, |own| own.min(all))
 }
 
+/// The rule from which [`write_per_hour`] is.
+pub fn rule_of_writes(manifest: &Manifest, profile: &str) -> String {
+    let is_own = write_per_hour(manifest, profile) < manifest.limits.write_per_hour;
+    if is_own { format!("profiles.{profile}.write_per_hour") } else { "limits.write_per_hour".to_owned() }
+}
+
 /// Whether a program of this profile reaches the network.
 pub fn python_network(manifest: &Manifest, profile: &str) -> bool {
     let holds = |rules: &Profile| rules.permissions.contains(Flags::of(&[Flag::NetworkAccess]));

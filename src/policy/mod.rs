@@ -21,7 +21,7 @@ pub mod window;
 pub mod words;
 
 pub use approval::{is_caller, lasts, mode, remember};
-pub use capability::{Capability, admit, concurrent_calls, could_use, python_network, python_roots, write_per_hour};
+pub use capability::{Capability, admit, concurrent_calls, could_use, python_network, python_roots, rule_of_writes, write_per_hour};
 pub use judge::judge;
 pub use program::Program;
 pub use screen::Screened;

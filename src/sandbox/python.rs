@@ -94,6 +94,8 @@ impl Room {
         if outcome.bytes_written == u64::MAX {
             // What cannot be counted is as much as may be written in an hour.
             outcome.bytes_written = crate::policy::write_per_hour(&terms.manifest, &terms.profile).0;
+        } else if let Some(over) = over_budget(&terms.manifest, &terms.profile, outcome.bytes_written) {
+            outcome.evidence = Some(outcome.evidence.take().map_or_else(|| over.clone(), |known| format!("{known}; {over}")));
         }
         if let Some(gateway) = gateway {
             outcome.network = gateway.contacts();
@@ -191,13 +193,15 @@ impl Room {
             open_files: u64::from(rules.open_files),
             file_size: rules.file_size.0,
             scratch: rules.scratch.0,
-            disk: quota(manifest, &spec.roots),
+            // Each root has its own.
+            disk: u64::MAX,
             output: rules.output.0,
         };
         spec.env.clone_from(&rules.env);
         // The loader has checked the names; one it did not know would be a wall nobody builds.
         spec.require = rules.require.iter().filter_map(|name| Layer::parse(name)).collect();
         spec.fresh = action.fresh;
+        spec.cpu_left = terms.cpu;
         spec.owner.clone_from(&terms.principal);
         spec.profile.clone_from(&terms.profile);
         spec.session = action.session.map(|handle| if handle == "new" { Session::New } else { Session::Known(handle) });
@@ -241,7 +245,8 @@ impl Room {
             masked
         };
         let writable = writes && (session_root || manifest.files.denied.is_empty() && rules.denied.is_empty());
-        Ok(JailRoot { name: name.to_owned(), dir, writable, masked })
+        let quota = rules.quota.and_then(|quota| quota.bytes).map(|bytes| bytes.0);
+        Ok(JailRoot { name: name.to_owned(), dir, writable, masked, quota })
     }
 }
 
@@ -266,10 +271,11 @@ impl Room {
     }
 }
 
-/// The smallest quota of the roots that a program may write to.
-fn quota(manifest: &Manifest, roots: &[JailRoot]) -> u64 {
-    let bounded = roots.iter().filter(|root| root.writable).filter_map(|root| manifest.roots.get(&root.name)?.quota?.bytes);
-    bounded.map(|bytes| bytes.0).min().unwrap_or(u64::MAX)
+/// What is said of a program that has written more than its caller may write in an hour.
+fn over_budget(manifest: &Manifest, profile: &str, written: u64) -> Option<String> {
+    let most = crate::policy::write_per_hour(manifest, profile);
+    let rule = crate::policy::rule_of_writes(manifest, profile);
+    (written > most.0).then(|| format!("it wrote {written} bytes, and {most} may be written in any hour (rule: `{rule}`); until then nothing more is"))
 }
 
 fn failed(fault: &NoRun) -> Failure {

@@ -235,6 +235,12 @@ fn text(outcome: &Outcome) -> String {
     if outcome.files_cut {
         text.push_str("\n[more files were made or changed than are listed here]");
     }
+    if outcome.unshown > 0 {
+        let _ = write!(text, "\n[{} picture(s) not shown: too many, too large, or no pictures by their content]", outcome.unshown);
+    }
+    if let (Status::Ok, Some(evidence)) = (outcome.status, &outcome.evidence) {
+        let _ = write!(text, "\n[{evidence}]");
+    }
     if text.is_empty() {
         text.push_str("[no output]");
     }
@@ -309,6 +315,7 @@ mod tests {
             network: Vec::new(),
             arrears_ms: 0,
             pictures: Vec::new(),
+            unshown: 0,
             events: Vec::new(),
         }
     }

@@ -109,7 +109,7 @@ const CHANGES: &str =
 fn changed_by_the_next(world: &World, folder: &Path, fresh: bool) -> u32 {
     let call = |program: &str| {
         let mut spec = JailSpec { fresh, ..world.spec(program) };
-        spec.roots.push(JailRoot { name: "kept".to_owned(), dir: open(folder), writable: true, masked: Vec::new() });
+        spec.roots.push(JailRoot { name: "kept".to_owned(), dir: open(folder), writable: true, masked: Vec::new(), quota: None });
         let outcome = world.run(&spec).unwrap();
         assert_eq!(outcome.stderr, "", "{outcome:?}");
         outcome.stdout
@@ -154,7 +154,7 @@ fn where_no_owner_can_be_shown_as_another_all_programs_are_one_user_and_change_w
     std::fs::set_permissions(folder.0.path(), PermissionsExt::from_mode(0o700)).unwrap();
     assert_eq!([false, true, false].map(|fresh| changed_by_the_next(&world, folder.0.path(), fresh)), owners);
     let mut spec = world.spec("print(1)");
-    spec.roots.push(JailRoot { name: "kept".to_owned(), dir: open(folder.0.path()), writable: true, masked: Vec::new() });
+    spec.roots.push(JailRoot { name: "kept".to_owned(), dir: open(folder.0.path()), writable: true, masked: Vec::new(), quota: None });
     let outcome = world.run(&spec).unwrap();
     assert!(outcome.isolation.layers["own_user"].starts_with("partial: "), "{outcome:?}");
 }

@@ -129,12 +129,13 @@ impl World {
     pub(crate) fn spec(&self, program: &str) -> JailSpec {
         let mut spec = JailSpec::new(program);
         spec.roots = vec![
-            JailRoot { name: "work".to_owned(), dir: open(self.work.path()), writable: true, masked: Vec::new() },
+            JailRoot { name: "work".to_owned(), dir: open(self.work.path()), writable: true, masked: Vec::new(), quota: None },
             JailRoot {
                 name: "shelf".to_owned(),
                 dir: open(self.shelf.path()),
                 writable: false,
                 masked: [".env", "keys", "absent"].map(str::to_owned).to_vec(),
+                quota: None,
             },
         ];
         // Long, for a second of processor time on a busy machine.

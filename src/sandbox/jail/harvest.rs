@@ -33,6 +33,23 @@ pub(super) struct Harvest {
     pub(super) seen: Seen,
 }
 
+impl Harvest {
+    /// Lists the files of another root as well, within the bounds of one list.
+    pub(super) fn list_more(&mut self, files: Vec<LeftFile>, cut: bool) {
+        self.cut |= cut;
+        let mut names = MOST_NAMES.saturating_sub(self.files.iter().map(|file| escape_line(&file.path).len()).sum());
+        for file in files {
+            let length = escape_line(&file.path).len();
+            if self.files.len() >= MOST_FILES || length > names {
+                self.cut = true;
+                return;
+            }
+            names -= length;
+            self.files.push(file);
+        }
+    }
+}
+
 /// What was seen at the end of a call: when, and what bears a stamp of that very tick.
 #[derive(Debug, Default)]
 pub(super) struct Seen {

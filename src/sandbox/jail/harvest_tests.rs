@@ -7,7 +7,7 @@ fn opened(path: &std::path::Path) -> OwnedFd {
 }
 
 fn root(path: &std::path::Path) -> JailRoot {
-    JailRoot { name: "work".to_owned(), dir: opened(path).into(), writable: true, masked: Vec::new() }
+    JailRoot { name: "work".to_owned(), dir: opened(path).into(), writable: true, masked: Vec::new(), quota: None }
 }
 
 #[test]

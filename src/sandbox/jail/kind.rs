@@ -43,6 +43,15 @@ pub(crate) struct RootOrder {
     pub(crate) name: String,
     /// Whether the program may write.
     pub(crate) writable: bool,
+    /// Its own quota in bytes, where it has one.
+    pub(crate) quota: Option<u64>,
+}
+
+impl RootOrder {
+    /// What an order says of a root.
+    pub(super) fn of(root: &JailRoot) -> Self {
+        Self { name: root.name.clone(), writable: root.writable, quota: root.quota }
+    }
 }
 
 /// A plan, and the text by which it travels.
@@ -133,7 +142,7 @@ impl Plan {
     fn is_for(&self, spec: &JailSpec) -> bool {
         // Whole, so that a new field has to be thought of here.
         let Self { ground: _, interpreter: _, limits, env: _, require, roots, preload: _, prelude, network, command } = self;
-        let same_root = |(one, two): (&RootOrder, &JailRoot)| (&one.name, one.writable) == (&two.name, two.writable);
+        let same_root = |(one, two): (&RootOrder, &JailRoot)| *one == RootOrder::of(two);
         *limits == timeless(spec.limits)
             && (require, command, *network) == (&spec.require, &spec.command, spec.network.is_some())
             && prelude.as_deref() == spec.prelude.as_deref()
@@ -154,7 +163,7 @@ mod tests {
         let interpreter = serde_json::json!({
             "program": "/usr/bin/python3", "argv0": "python3", "version": "3.11.2", "needs": [], "links": [], "module_path": [],
         });
-        let roots = spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable });
+        let roots = spec.roots.iter().map(RootOrder::of);
         Plan {
             ground: Ground::Whole,
             interpreter: serde_json::from_value(interpreter).unwrap(),
@@ -171,7 +180,7 @@ mod tests {
 
     fn root(name: &str, writable: bool) -> JailRoot {
         let dir = std::os::fd::OwnedFd::from(std::fs::File::open("/").unwrap());
-        JailRoot { name: name.to_owned(), dir: Arc::new(dir), writable, masked: Vec::new() }
+        JailRoot { name: name.to_owned(), dir: Arc::new(dir), writable, masked: Vec::new(), quota: None }
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl Native {
 
     /// What the order of a call has in common with others.
     pub(super) fn plan(&self, spec: &JailSpec) -> Plan {
-        let roots = spec.roots.iter().map(|root| RootOrder { name: root.name.clone(), writable: root.writable });
+        let roots = spec.roots.iter().map(RootOrder::of);
         Plan {
             ground: self.ground(),
             interpreter: if spec.network.is_some() { self.interpreter.with_certificates() } else { Interpreter::clone(&self.interpreter) },

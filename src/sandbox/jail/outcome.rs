@@ -55,7 +55,7 @@ pub struct Usage {
     pub pids_peak: Option<u64>,
 }
 
-/// One file the program left in its first writable root.
+/// One file the program left in a root that it may write to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftFile {
     /// `ROOT/rest`.
@@ -112,7 +112,7 @@ pub struct Outcome {
     pub duration_ms: u64,
     /// What it used.
     pub usage: Usage,
-    /// What it left in its first writable root: made or changed during the call.
+    /// What it left in the roots that it may write to, the first one first: made or changed during the call.
     pub files: Vec<LeftFile>,
     /// Whether there are more than are listed.
     #[serde(skip)]
@@ -131,6 +131,9 @@ pub struct Outcome {
     /// Pictures, for image content beside the answer.
     #[serde(skip)]
     pub pictures: Vec<Picture>,
+    /// How many more pictures it made than are shown.
+    #[serde(skip)]
+    pub unshown: usize,
     /// Processor time of the same caller's sessions between and after their calls, in milliseconds, which no answer has told yet.
     #[serde(skip)]
     pub arrears_ms: u64,

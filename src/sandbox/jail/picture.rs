@@ -1,10 +1,22 @@
 //! Which pictures of a program are shown. They are decoded by a client that trusts its tools: what is no picture by its bytes, is larger when
 //! unpacked than any screen, or can hold more than pixels, stays a file.
 
+use super::outcome::Picture;
+
 /// The largest picture that comes back as an image.
 pub(super) const MOST_BYTES: usize = 2 * 1024 * 1024;
 /// How many come back.
 pub(super) const MOST: usize = 8;
+/// The bytes of all that come back: a client takes them in one message, in which they are a third longer.
+pub(super) const ALL_BYTES: usize = 4 * 1024 * 1024;
+
+/// The first of them that come back.
+pub(super) fn within_bounds(mut pictures: Vec<Picture>) -> Vec<Picture> {
+    let mut left = ALL_BYTES;
+    pictures.truncate(MOST);
+    pictures.retain(|picture| left.checked_sub(picture.bytes.len()).inspect(|rest| left = *rest).is_some());
+    pictures
+}
 /// The most pixels; unpacked they take four bytes each.
 const MOST_PIXELS: u64 = 40_000_000;
 /// The most pixels in a row or a column.
@@ -84,6 +96,18 @@ mod tests {
         ] {
             assert!(!is_shown(mime_type, bytes), "{mime_type} {bytes:?}");
         }
+    }
+
+    #[test]
+    fn pictures_come_back_up_to_a_number_and_so_many_bytes_of_all() {
+        let of = |sizes: &[usize]| {
+            let picture = |size: &usize| Picture { mime_type: "image/png".to_owned(), bytes: vec![0; *size] };
+            within_bounds(sizes.iter().map(picture).collect()).iter().map(|picture| picture.bytes.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[1; 20]), [1; MOST]);
+        assert_eq!(of(&[MOST_BYTES; 5]), [MOST_BYTES; 2]);
+        // A small one after one that is too much is still shown.
+        assert_eq!(of(&[MOST_BYTES, MOST_BYTES - 9, 10, 9]), [MOST_BYTES, MOST_BYTES - 9, 9]);
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub struct JailRoot {
     pub writable: bool,
     /// Paths below the root that the program must not see into, relative, `/` between segments.
     pub masked: Vec<String>,
+    /// Its own quota in bytes, where it has one.
+    pub quota: Option<u64>,
 }
 
 /// How much one call may use.
@@ -93,7 +95,8 @@ pub struct Limits {
     pub file_size: u64,
     /// Bytes in its private `/tmp` (and as many in `/dev/shm`).
     pub scratch: u64,
-    /// Bytes on the disk of a writable root in files that it holds open and that have no name any more; `u64::MAX` where roots have no quota.
+    /// Bytes in a writable root that has no quota of its own, and on its disk in files that are held open and have no name any more; `u64::MAX`: no
+    /// bound.
     pub disk: u64,
     /// Bytes kept of each output stream.
     pub output: u64,
@@ -155,6 +158,8 @@ pub struct JailSpec {
     pub owner: String,
     /// The profile it is made under, for those who watch.
     pub profile: String,
+    /// What its caller may still use of processor time in this hour; a session goes on using it after the call.
+    pub cpu_left: Duration,
     /// A program of the operator's with its arguments, instead of Python: see [`super::Commands`].
     pub command: Vec<String>,
 }
@@ -200,6 +205,7 @@ impl JailSpec {
             network: None,
             owner: String::new(),
             profile: String::new(),
+            cpu_left: Duration::MAX,
             command: Vec::new(),
         }
     }

@@ -73,7 +73,7 @@ impl Fill {
                 let Ok(facts) = entry.metadata() else { continue };
                 bytes = bytes.saturating_add(facts.blocks().saturating_mul(512));
                 if bytes > self.most || entries > MOST_ENTRIES {
-                    return Some(format!("{bytes} bytes in {entries} entries of a folder with a quota"));
+                    return Some(format!("{bytes} bytes in {entries} entries of a root whose quota is {} bytes", self.quota));
                 }
                 if facts.is_dir() {
                     folders.push((entry.path(), depth + 1));
