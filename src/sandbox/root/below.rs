@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Dir, Mode, fchmod, renameat, unlinkat};
 use rustix::io::Errno;
@@ -132,26 +132,60 @@ fn open_up(folder: BorrowedFd<'_>, room: usize) -> Result<(Vec<(OsString, Seen)>
 
 /// Deletes everything below a folder, following no link, until that moment. What cannot be deleted stays. Gives the number of entries deleted.
 pub(super) fn wipe(folder: impl AsFd, until: Option<Instant>) -> u64 {
-    let (folder, mut deleted) = (folder.as_fd(), 0);
-    // Folders that lie too deep are lifted to the top, one level of depth at a time, so that each pass holds few descriptors.
-    for _ in 0..MOST_PASSES {
-        let before = deleted;
-        if !wipe_pass(folder, folder, 0, until, &mut deleted) && deleted == before || is_over(until) {
-            break;
+    Wiping { until, gently: false, since: Instant::now(), deleted: 0 }.all(folder.as_fd())
+}
+
+/// The same to the end, with pauses: every entry is work for the disk's journal, whose turn others wait for, and for the processor.
+pub(super) fn wipe_gently(folder: impl AsFd) {
+    Wiping { until: None, gently: true, since: Instant::now(), deleted: 0 }.all(folder.as_fd());
+}
+
+/// How something is wiped, and how far that is.
+struct Wiping {
+    until: Option<Instant>,
+    gently: bool,
+    /// When the last pause was over.
+    since: Instant,
+    deleted: u64,
+}
+
+impl Wiping {
+    fn all(mut self, folder: BorrowedFd<'_>) -> u64 {
+        // Folders that lie too deep are lifted to the top, one level of depth at a time, so that each pass holds few descriptors.
+        for _ in 0..MOST_PASSES {
+            let before = self.deleted;
+            if !wipe_pass(folder, folder, 0, &mut self) && self.deleted == before || self.is_over() {
+                break;
+            }
+        }
+        self.deleted
+    }
+
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Takes note of an entry that is gone.
+    fn deleted(&mut self) {
+        self.deleted += 1;
+        let worked = self.since.elapsed();
+        if self.gently && worked >= WORK {
+            // No lock is held here.
+            std::thread::sleep(worked.saturating_mul(REST).min(LONGEST_REST));
+            self.since = Instant::now();
         }
     }
-    deleted
 }
 
 /// Whether something was lifted or left for another pass.
-fn wipe_pass(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, until: Option<Instant>, deleted: &mut u64) -> bool {
+fn wipe_pass(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, wiping: &mut Wiping) -> bool {
     // A program may have taken its own right to write from a folder that we own.
     if let Ok(own) = open_folder(folder) {
         let _ = fchmod(&own, Mode::RWXU);
     }
     let Ok((inside, mut again)) = entries(folder, MOST_AT_ONCE) else { return false };
     for (name, seen) in inside {
-        if is_over(until) {
+        if wiping.is_over() {
             return false;
         }
         let is_folder = seen.kind == Kind::Directory;
@@ -160,18 +194,19 @@ fn wipe_pass(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, until: O
             continue;
         }
         if is_folder && let Ok(inner) = step(folder, name.as_os_str()) {
-            again |= wipe_pass(top, inner.as_fd(), depth + 1, until, deleted);
+            again |= wipe_pass(top, inner.as_fd(), depth + 1, wiping);
         }
         if unlinkat(folder, name.as_os_str(), if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() }).is_ok() {
-            *deleted += 1;
+            wiping.deleted();
         }
     }
     again
 }
 
-fn is_over(until: Option<Instant>) -> bool {
-    until.is_some_and(|until| Instant::now() >= until)
-}
+/// So long is wiped at a time where that is done gently, and so many times as long is paused, but no longer than this.
+const WORK: Duration = Duration::from_millis(4);
+const REST: u32 = 4;
+const LONGEST_REST: Duration = Duration::from_millis(200);
 
 /// A file system rounds up, and sets room aside for a file that grows.
 const ROUNDED: u64 = 1024 * 1024;

@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Dir, FlockOperation, Mode, OFlags, fchmod, flock, mkdirat, open, openat, renameat};
 use rustix::io::Errno;
 
-use super::below::wipe;
+use super::below::{wipe, wipe_gently};
 use super::resolve::{Resolver, open_folder};
 use super::room::Looks;
 use super::roots::Root;
@@ -25,6 +26,8 @@ pub struct SessionFolders {
     /// Where folders go that nobody uses any more.
     gone: OwnedFd,
     resolver: Resolver,
+    /// Whether a thread wipes what is gone: one is enough, and several would hold each other up.
+    wipes: Arc<AtomicBool>,
     living: Mutex<HashMap<(String, String), Living>>,
 }
 
@@ -54,7 +57,7 @@ impl SessionFolders {
             Err(errno) => Err(errno),
         };
         let (folder, gone) = (open(PLACE)?, open(GONE)?);
-        let folders = Self { resolver: Resolver::detect(&folder), folder, gone, living: Mutex::default() };
+        let folders = Self { resolver: Resolver::detect(&folder), folder, gone, wipes: Arc::default(), living: Mutex::default() };
         folders.sweep()?;
         folders.wipe_gone(STARTING);
         Ok(folders)
@@ -129,18 +132,28 @@ impl SessionFolders {
 
     /// Wipes what is gone: as far as that is done in this time, and the rest on a thread of its own.
     fn wipe_gone(&self, at_once: Duration) {
+        if self.wipes.load(Ordering::Acquire) {
+            // It comes to what was put there since, as well.
+            return;
+        }
         let until = Instant::now() + at_once;
         wipe(&self.gone, Some(until));
         if Instant::now() < until {
             return;
         }
         let Ok(gone) = self.gone.try_clone() else { return };
+        if self.wipes.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let wipes = Arc::clone(&self.wipes);
         let wiping = std::thread::Builder::new().name("wipe".to_owned()).spawn(move || {
             // Everything else comes first (nice(2); a thread has its own).
             let _ = rustix::process::nice(LOW_PRIORITY);
-            wipe(&gone, None);
+            wipe_gently(&gone);
+            wipes.store(false, Ordering::Release);
         });
         if let Err(error) = wiping {
+            self.wipes.store(false, Ordering::Release);
             tracing::warn!(%error, "folders of sessions that ended are wiped at the next start");
         }
     }
