@@ -98,7 +98,7 @@ async fn walk(
     let tool = house.tool(&call.tool);
     let mut brought = door.brought(call, asker);
     let awaited = door.is_awaited(brought.as_ref(), call);
-    let Admitted { capability, mut reservation, counted } = door.admit(call, tool.map(Tool::spec), awaited)?;
+    let Admitted { mut capability, mut reservation, counted } = door.admit(call, tool.map(Tool::spec), awaited)?;
     *taken = counted;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
 
@@ -107,6 +107,9 @@ async fn walk(
     entry.takes(&action)?;
 
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
+    if matches!(action, Action::RunPython(_)) {
+        capability.lacking = house.sandbox().lacking_wall(door.manifest()).await;
+    }
     let mut screened = capability.screen(&action)?;
     let action = screened.as_judged(action);
     let definition = house.definition(tool);

@@ -10,6 +10,7 @@ mod backends {
     pub(crate) mod sessions;
     pub(crate) mod stacks;
     pub(crate) mod table;
+    pub(crate) mod views;
     pub(crate) mod writes;
 }
 

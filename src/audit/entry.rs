@@ -278,6 +278,9 @@ impl Entry {
             record.reason = Some(refusal.code.as_str());
             record.rule = refusal.rule.as_deref();
             record.extra.insert("status".to_owned(), json!(Status::Denied.as_str()));
+            if !refusal.imports.is_empty() {
+                record.extra.insert("imports".to_owned(), json!(refusal.imports));
+            }
             if let Some(trace) = &self.trace {
                 record.extra.insert("traceparent".to_owned(), json!(trace));
             }

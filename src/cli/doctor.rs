@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::manifest::Manifest;
+use crate::manifest::{Check, Manifest, Python};
+use crate::policy::program;
 use crate::sandbox::jail::{BACKENDS, Interpreter, Layer, NoRun, Probe, Settings, too_few_files};
 use crate::sandbox::root;
 
@@ -29,6 +30,9 @@ pub struct Report {
     /// What holds the quotas of session roots.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<QuotaLine>,
+    /// Why `check = "imports"` acts as `strict` here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imports_act_as_strict: Option<String>,
 }
 
 /// One quota of the report.
@@ -80,6 +84,7 @@ pub async fn examine(settings: &Settings) -> Report {
                 chosen: None,
                 backends: Vec::new(),
                 quotas: Vec::new(),
+                imports_act_as_strict: None,
             };
         }
     };
@@ -90,6 +95,7 @@ pub async fn examine(settings: &Settings) -> Report {
         chosen: None,
         backends: Vec::new(),
         quotas: Vec::new(),
+        imports_act_as_strict: None,
     };
     let mut best = None;
     for listed in BACKENDS {
@@ -105,6 +111,15 @@ pub async fn examine(settings: &Settings) -> Report {
 }
 
 impl Report {
+    /// The wall for want of which `check = "imports"` acts as `strict`: what the chosen backend lacks and the manifest does not require.
+    pub fn lacking_wall(&self, python: &Python) -> Option<String> {
+        if python.check != Check::Imports || program::requires_walls(python) {
+            return None;
+        }
+        let chosen = self.backends.iter().find(|line| Some(&line.name) == self.chosen.as_ref())?;
+        program::lacking_wall(|wall| chosen.probe.layers.get(wall).map(String::as_str))
+    }
+
     /// Whether some backend holds every layer that a manifest can require.
     pub fn is_whole(&self) -> bool {
         let has_layers = |line: &Line| {
@@ -133,6 +148,9 @@ impl Report {
                 let _ = writeln!(text, "  {layer:<18} {state}");
             }
         }
+        if let Some(why) = &self.imports_act_as_strict {
+            let _ = writeln!(text, "\n`check = \"imports\"` acts as `strict`: {why}");
+        }
         for line in &self.quotas {
             let _ = writeln!(text, "\nquota of `{}`: {}", line.root, line.held);
         }
@@ -152,8 +170,15 @@ mod tests {
 
     #[test]
     fn a_machine_is_whole_only_with_every_layer_in_one_backend() {
-        let report =
-            |backends| Report { interpreter: String::new(), packages: None, few_files: None, chosen: None, backends, quotas: Vec::new() };
+        let report = |backends| Report {
+            interpreter: String::new(),
+            packages: None,
+            few_files: None,
+            chosen: None,
+            backends,
+            quotas: Vec::new(),
+            imports_act_as_strict: None,
+        };
         assert!(report(vec![line("a", true, None)]).is_whole());
         assert!(!report(vec![line("a", true, Some(Layer::Memory)), line("b", false, None)]).is_whole());
     }
@@ -181,13 +206,15 @@ mod tests {
             chosen: Some("b".to_owned()),
             backends: vec![line("a", false, None), line("b", true, Some(Layer::Memory))],
             quotas: vec![QuotaLine { root: "scratch".to_owned(), held: "looked at: it".to_owned() }],
+            imports_act_as_strict: Some("the wall `network` is not proven: off".to_owned()),
         };
         let text = report.text();
         assert!(
             text.contains("a: not usable: no user namespace")
                 && text.contains("b: usable, chosen")
                 && text.contains("no /proc")
-                && text.contains("quota of `scratch`: looked at: it\n"),
+                && text.contains("quota of `scratch`: looked at: it\n")
+                && text.contains("`check = \"imports\"` acts as `strict`: the wall `network` is not proven: off\n"),
             "{text}"
         );
     }

@@ -45,6 +45,48 @@ fn ready(manifest: &Manifest, file: Option<&Path>, state: &Path, base: &Path) ->
     Err(format!("the environment that the lock `{}` names is not built on this machine", name(&path)))
 }
 
+/// The modules that the packages of a manifest brought into the environment on this machine, by the records of their installation; none where
+/// the environment is not ready. Packages that were installed because others need them are not named in the manifest, and do not count.
+pub(super) fn installed(manifest: &Manifest, file: Option<&Path>, state: &Path) -> Vec<String> {
+    if manifest.python.packages.is_empty() {
+        return Vec::new();
+    }
+    let Ok(interpreter) = ready(manifest, file, state, &base(manifest, file)) else { return Vec::new() };
+    let wanted: Vec<String> = manifest.python.packages.iter().map(|package| distribution(package)).collect();
+    let libraries = interpreter.parent().and_then(Path::parent).map(|environment| environment.join("lib"));
+    let folders = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+    let mut modules = std::collections::BTreeSet::new();
+    for site in libraries.iter().flat_map(|libraries| folders(libraries)).map(|python| python.join("site-packages")) {
+        for record in folders(&site) {
+            let name = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let Some((package, _)) = name.strip_suffix(".dist-info").and_then(|name| name.split_once('-')) else { continue };
+            if wanted.contains(&distribution(package)) {
+                let lines = std::fs::read_to_string(record.join("RECORD")).unwrap_or_default();
+                modules.extend(lines.lines().filter_map(module_of));
+            }
+        }
+    }
+    modules.into_iter().collect()
+}
+
+/// The name of the distribution that a requirement asks for, in the form in which names are compared (PEP 503).
+fn distribution(requirement: &str) -> String {
+    let name: String = requirement.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).collect();
+    name.to_lowercase().replace(['_', '.'], "-")
+}
+
+/// The public module that a file of a distribution belongs to; none for what is no module, or for a module of the standard library.
+fn module_of(line: &str) -> Option<String> {
+    let path = line.trim_start_matches('"').split([',', '"']).next()?;
+    let first = match path.split_once('/') {
+        Some((folder, _)) => folder,
+        None if matches!(path.rsplit_once('.'), Some((_, "py" | "so"))) => path.split('.').next()?,
+        None => return None,
+    };
+    let is_name = first.starts_with(|c: char| c.is_alphabetic()) && first.chars().all(|c| c == '_' || c.is_alphanumeric());
+    (is_name && !crate::python::is_standard_module(first)).then(|| first.to_owned())
+}
+
 /// The interpreter as the manifest names it: a name on the search path, or a path, which is relative to the manifest.
 pub(super) fn base(manifest: &Manifest, file: Option<&Path>) -> PathBuf {
     let written = PathBuf::from(&manifest.python.interpreter);
@@ -89,4 +131,28 @@ pub(super) fn place(state: &Path, lock: &Lock, base: &Path) -> PathBuf {
 
 fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_record_names_its_module_and_never_one_of_the_standard_library() {
+        for (line, module) in [
+            ("pandas/core/frame.py,sha256=x,1", Some("pandas")),
+            ("six.py,sha256=x,1", Some("six")),
+            ("_cffi_backend.cpython-311-x86_64-linux-gnu.so,,", None),
+            ("yaml/__init__.py,,", Some("yaml")),
+            ("ujson.cpython-311-x86_64-linux-gnu.so,,", Some("ujson")),
+            ("os.py,,", None),
+            ("ctypes/__init__.py,,", None),
+            ("pandas-2.3.3.dist-info/METADATA,,", None),
+            ("../../../bin/f2py,,", None),
+            ("", None),
+        ] {
+            assert_eq!(module_of(line).as_deref(), module, "{line}");
+        }
+        assert_eq!(distribution("Scikit_Learn[all]>=1"), "scikit-learn");
+    }
 }

@@ -26,6 +26,7 @@ use crate::model::{
 };
 use crate::pipeline;
 use crate::policy::{Channels, Screened, State};
+use crate::sandbox::jail::Settings;
 use crate::sandbox::root::Roots;
 use crate::tools;
 
@@ -132,6 +133,14 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
     let places = setup::places(&mut found)?;
     // The session's own folder is as it is when the session begins: empty. Nothing is made for a question.
     let roots = Roots::open(&places, &super::guarded::guarded(found.file.as_deref(), &found.manifest), None).map_err(setup::unopened)?;
+    if tool == "run_python"
+        && let Some(wall) = lacking_wall(&found)?
+    {
+        if !as_json {
+            writeln!(out, "# `check = \"imports\"` acts as `strict` on this machine: {wall}")?;
+        }
+        found.manifest.python.check = crate::manifest::Check::Strict;
+    }
     let call = Call { caller: operator(profile), tool, arguments, malformed: None };
     let killed = StateDir::is_stopped(&setup::state_path(&found.manifest, found.file.as_deref())?);
     let manifest = Arc::new(found.manifest);
@@ -186,6 +195,19 @@ pub(super) fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened
         },
     };
     Ok(Facts { paths, addresses, redirects: Vec::new() })
+}
+
+/// The wall for want of which `check = "imports"` acts as `strict`. The jails of this machine are tried only where that can be.
+fn lacking_wall(found: &setup::Found) -> Result<Option<String>, Fault> {
+    let python = &found.manifest.python;
+    if python.check != crate::manifest::Check::Imports || crate::policy::program::requires_walls(python) {
+        return Ok(None);
+    }
+    let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
+    let super::environment::Environment { interpreter, unready } = super::environment::find(&found.manifest, found.file.as_deref(), &state);
+    let settings = Settings { interpreter, unready, backend: python.backend.clone(), ..Settings::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(super::doctor::examine(&settings)).lacking_wall(python))
 }
 
 /// `toolgate simulate`

@@ -419,6 +419,7 @@ fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut report = runtime.block_on(doctor::examine(&settings));
     report.quotas = doctor::quotas(&found.manifest, &state);
+    report.imports_act_as_strict = report.lacking_wall(&found.manifest.python);
     if json {
         writeln!(out, "{}", serde_json::to_string(&report).map_err(io::Error::other)?)?;
     } else {

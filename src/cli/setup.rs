@@ -117,6 +117,9 @@ pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Fo
     let base = canonical.parent().unwrap_or(Path::new("/"));
     manifest.resolve_roots(&base.to_string_lossy()).map_err(refused)?;
     manifest.network.secrets.values_mut().for_each(|secret| secret.place(base));
+    if let Ok(state) = state_path(&manifest, Some(&canonical)) {
+        manifest.python.installed = environment::installed(&manifest, Some(&canonical), &state);
+    }
     Ok(Found { file: Some(canonical), by: By::User, text, manifest })
 }
 
@@ -295,15 +298,17 @@ fn missing_files(manifest: &Manifest, file: Option<&Path>) -> Vec<Fault> {
 
 /// A program that writes in a root is not asked file by file, so nothing of the server's own may lie in it.
 fn python_writes_apart(manifest: &Manifest, places: &[root::Place], guarded: &[&Path]) -> Result<(), Unbuilt> {
-    for place in places.iter().filter(|place| manifest.python.roots.contains(&place.name)) {
+    for place in places {
         let Where::Folder(folder) = &place.at else { continue };
-        let writes = manifest.roots.get(&place.name).is_some_and(|root| root.mode == manifest::RootMode::ReadWrite);
+        let writable = manifest.python.roots.iter().any(|seen| seen.name == place.name && seen.mode == manifest::RootMode::ReadWrite);
+        let writes = writable && manifest.roots.get(&place.name).is_some_and(|root| root.mode == manifest::RootMode::ReadWrite);
         if let Some(inside) = guarded.iter().find(|path| writes && path.starts_with(folder)) {
             return Err(Unbuilt::Refused(format!(
-                "root_not_enforceable: a program would write in `{}` without being asked for each file, but `{}` lies in it; make it `ro`, \
-                 or leave it out of `[python] roots`",
+                "root_not_enforceable: a program would write in `{}` without being asked for each file, but `{}` lies in it; \
+                 write `{{ name = \"{}\", mode = \"ro\" }}` for a view that cannot be written, or leave it out of `[python] roots`",
                 place.name,
-                inside.display()
+                inside.display(),
+                place.name
             )));
         }
     }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    AllowPattern, Bounds, Check, DenyPattern, Manifest, NamePattern, NoClientChannel, Place, Profile, Remember, Root, RootMode, Symlinks,
-    ToolRules,
+    AllowPattern, Bounds, Check, DenyPattern, Manifest, NamePattern, NoClientChannel, Place, Profile, Remember, Root, RootMode, RootUse,
+    Symlinks, ToolRules,
 };
 use crate::model::Level;
 use crate::policy::network::{DomainPattern, Robots};
@@ -167,7 +167,7 @@ fn python(found: &mut Found, old: &Manifest, new: &Manifest) {
     }
     found.no_more("python.allowed_calls", &was.allowed_calls, &is.allowed_calls);
     found.no_more("python.allowed_attributes", &was.allowed_attributes, &is.allowed_attributes);
-    found.no_more("python.roots", &was.roots, &is.roots);
+    found.nothing_wider("python.roots", &was.roots, &is.roots, RootUse::is_within);
     found.when(!was.network && is.network, "python.network", "reaches the network");
     found.no_less("python.require", &was.require, &is.require);
     for (at, was, is) in

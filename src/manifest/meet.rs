@@ -8,7 +8,7 @@ use super::rule::meet as both_rules;
 use super::within::{joined, narrowed};
 use super::{
     AllowPattern, Approvals, Bounds, Breaker, Check, Clients, Files, Limits, Manifest, NamePattern, NoClientChannel, OAuth, Place, Profile,
-    Python, Quota, ReviewRules, Root, RootMode, Symlinks, ToolRules,
+    Python, Quota, ReviewRules, Root, RootMode, RootUse, Symlinks, ToolRules,
 };
 use crate::model::Level;
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
@@ -142,7 +142,7 @@ fn python(old: &Python, new: &Python) -> Python {
         },
         allowed_calls: common(&old.allowed_calls, &new.allowed_calls),
         allowed_attributes: common(&old.allowed_attributes, &new.allowed_attributes),
-        roots: common(&old.roots, &new.roots),
+        roots: narrowed(&old.roots, &new.roots, RootUse::is_within),
         network: old.network && new.network,
         timeout: old.timeout.min(new.timeout),
         cpu: old.cpu.min(new.cpu),

@@ -32,8 +32,8 @@ pub use read::{parse, parse_json};
 pub use schema::schema;
 pub use text::fold;
 pub use types::{
-    ArgumentRule, BACKENDS, Bounds, Check, Clients, Files, OAuth, Place, Profile, Python, Quota, Remember, Root, RootMode, Symlinks, Token,
-    ToolRules,
+    ArgumentRule, BACKENDS, Bounds, Check, Clients, Files, OAuth, Place, Profile, Python, Quota, Remember, Root, RootMode, RootUse,
+    Symlinks, Token, ToolRules,
 };
 
 use crate::model::Flags;
@@ -121,7 +121,7 @@ impl Manifest {
         Self {
             clients: Clients { stdio: Some("standard".to_owned()), ..Clients::default() },
             roots: BTreeMap::from([("work".to_owned(), work)]),
-            python: Python { roots: vec!["work".to_owned()], ..Python::default() },
+            python: Python { roots: vec![RootUse::whole("work")], ..Python::default() },
             profiles: BTreeMap::from([("standard".to_owned(), standard)]),
             ..Self::default()
         }

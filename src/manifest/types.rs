@@ -152,6 +152,29 @@ pub enum Check {
     Off,
 }
 
+/// A root as a program sees it. The root's own mode and the flags of the profile hold besides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootUse {
+    /// The root's name.
+    pub name: String,
+    /// What the program may do in it at most.
+    pub mode: RootMode,
+    /// Whether the manifest asks for a read-only view by name, and not by the root's own mode.
+    pub is_view: bool,
+}
+
+impl RootUse {
+    /// A root with its own mode.
+    pub fn whole(name: impl Into<String>) -> Self {
+        Self { name: name.into(), mode: RootMode::ReadWrite, is_view: false }
+    }
+
+    /// Whether all that this use allows is allowed by the other.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.name == other.name && (self.mode == RootMode::ReadOnly || other.mode == RootMode::ReadWrite)
+    }
+}
+
 /// What `[python] backend` may name.
 pub const BACKENDS: &[&str] = &["auto", "native", "native-reduced", "bubblewrap", "rlimits"];
 
@@ -170,12 +193,14 @@ pub struct Python {
     pub check: Check,
     /// Modules a program may import; `*`: any.
     pub allowed_imports: Vec<String>,
+    /// Modules that the packages named in `packages` brought into the environment on this machine; a program may import these as well.
+    pub installed: Vec<String>,
     /// Calls the strict check lets through by name.
     pub allowed_calls: Vec<String>,
     /// Attributes the strict check lets through by name.
     pub allowed_attributes: Vec<String>,
     /// The roots a program sees.
-    pub roots: Vec<String>,
+    pub roots: Vec<RootUse>,
     /// Whether a program reaches what `[network]` allows.
     pub network: bool,
     /// Wall-clock time of one program.
@@ -218,6 +243,7 @@ impl Default for Python {
             prepare: false,
             check: Check::Strict,
             allowed_imports: Vec::new(),
+            installed: Vec::new(),
             allowed_calls: Vec::new(),
             allowed_attributes: Vec::new(),
             roots: Vec::new(),

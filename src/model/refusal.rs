@@ -225,12 +225,15 @@ pub struct Refusal {
     /// Whole seconds until a repeat can succeed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_s: Option<u64>,
+    /// Modules that a refused program imports and the manifest does not list, for the record: the program itself may stand there as a digest.
+    #[serde(skip)]
+    pub imports: Box<[String]>,
 }
 
 impl Refusal {
     /// A refusal with its sentence.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, rule: None, retry_after_s: None }
+        Self { code, message: message.into(), hint: None, rule: None, retry_after_s: None, imports: Box::default() }
     }
 
     /// Adds one safe next step.

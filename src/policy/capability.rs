@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::state::State;
 use super::window::window_of;
-use crate::manifest::{Bounds, Manifest, Profile, RootMode, ToolRules};
+use crate::manifest::{Bounds, Manifest, Profile, RootMode, RootUse, ToolRules};
 use crate::model::{Bytes, Caller, Code, Flag, Flags, Refusal, ToolSpec};
 
 /// What a caller may do with one tool, under which limits.
@@ -27,6 +27,8 @@ pub struct Capability {
     pub timeout: Duration,
     /// Most processor time of a program.
     pub cpu: Duration,
+    /// The wall that this machine does not hold, in words: `check = "imports"` then acts as `strict`. None: nothing is known to be missing.
+    pub lacking: Option<String>,
 }
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -84,6 +86,7 @@ pub fn admit(
         max_answer: least(|bounds| bounds.max_answer, manifest.files.max_answer),
         timeout: times.into_iter().flatten().fold(manifest.limits.timeout, Duration::min),
         cpu: manifest.python.cpu,
+        lacking: None,
     })
 }
 
@@ -244,10 +247,11 @@ pub fn python_roots<'m>(manifest: &'m Manifest, profile: &str) -> Vec<(&'m str, 
     if !holds(Flag::ReadFile) {
         return Vec::new();
     }
-    let given = |name: &&String| rules.roots.as_ref().is_none_or(|roots| roots.contains(name));
-    let seen = |name: &String| {
-        let (name, root) = manifest.roots.get_key_value(name)?;
-        Some((name.as_str(), holds(Flag::WriteFile) && root.mode == RootMode::ReadWrite))
+    let given = |seen: &&RootUse| rules.roots.as_ref().is_none_or(|roots| roots.contains(&seen.name));
+    let seen = |seen: &RootUse| {
+        let (name, root) = manifest.roots.get_key_value(&seen.name)?;
+        let writes = seen.mode == RootMode::ReadWrite && root.mode == RootMode::ReadWrite;
+        Some((name.as_str(), holds(Flag::WriteFile) && writes))
     };
     manifest.python.roots.iter().filter(given).filter_map(seen).collect()
 }

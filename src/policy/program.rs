@@ -15,6 +15,22 @@ pub struct Program {
     pub warnings: Vec<String>,
 }
 
+/// The walls that must be proven for `check = "imports"`: with all of them, what a program may import decides little about what it can reach.
+pub const WALLS: [&str; 3] = ["filesystem", "network", "syscalls"];
+
+/// Whether each program runs behind all of [`WALLS`] or not at all, because the manifest requires them.
+pub fn requires_walls(python: &Python) -> bool {
+    WALLS.iter().all(|wall| python.require.iter().any(|layer| layer == wall))
+}
+
+/// The first of [`WALLS`] that is not `on`, in words. `state` tells what a wall is on this machine.
+pub fn lacking_wall<'s>(state: impl Fn(&str) -> Option<&'s str>) -> Option<String> {
+    WALLS.iter().find_map(|wall| match state(wall) {
+        Some("on") => None,
+        other => Some(format!("the wall `{wall}` is not proven: {}", other.unwrap_or("off"))),
+    })
+}
+
 /// The rules of the check, as the manifest has them.
 pub fn rules(python: &Python) -> Rules {
     let names = |list: &[String]| list.iter().cloned().collect();
@@ -27,7 +43,7 @@ pub fn rules(python: &Python) -> Rules {
         imports: if python.allowed_imports.iter().any(|name| name == "*") {
             Imports::All
         } else {
-            Imports::Listed(names(&python.allowed_imports))
+            Imports::Listed(python.allowed_imports.iter().chain(&python.installed).cloned().collect())
         },
         allowed_calls: names(&python.allowed_calls),
         allowed_attributes: names(&python.allowed_attributes),
@@ -35,12 +51,19 @@ pub fn rules(python: &Python) -> Rules {
     }
 }
 
-/// Checks a program. `has_input`: the call gives standard input, so that `input` reads what is there and waits for nothing.
+/// The same where a wall is not proven: `imports` is `strict`.
+pub fn rules_without_a_wall(python: &Python) -> Rules {
+    let rules = rules(python);
+    Rules { check: if rules.check == Check::Imports { Check::Strict } else { rules.check }, ..rules }
+}
+
+/// Checks a program. `lacking`: the wall that this machine does not hold, in words, where `imports` has to act as `strict`. `has_input`: the call
+/// gives standard input, so that `input` reads what is there and waits for nothing.
 ///
 /// # Errors
-/// `import_not_allowed`, `code_forbidden`, `syntax_error`: the first finding's code, and all findings in the message.
-pub fn check(python: &Python, code: &str, has_input: bool) -> Result<Program, Refusal> {
-    let mut rules = rules(python);
+/// `import_not_allowed`, `code_forbidden`, `syntax_error`: the first finding's code, and all findings in the message; each missing module once.
+pub fn check(python: &Python, lacking: Option<&str>, code: &str, has_input: bool) -> Result<Program, Refusal> {
+    let mut rules = if lacking.is_some() { rules_without_a_wall(python) } else { rules(python) };
     if has_input {
         rules.allowed_calls.insert("input".to_owned());
     }
@@ -50,10 +73,15 @@ pub fn check(python: &Python, code: &str, has_input: bool) -> Result<Program, Re
         let Some(first) = of(Severity::Deny).next() else {
             return Err(Refusal::new(crate::model::Code::CodeForbidden, "the program is refused by the static check"));
         };
-        let mut hints = BTreeSet::new();
-        let lines: Vec<String> = of(Severity::Deny).map(|finding| line(finding, hints.insert(&finding.hint))).collect();
-        let message = format!("the program is refused by reading it, nothing ran:\n{}\n", lines.join("\n"));
-        return Err(Refusal::new(first.code, message).rule("python").hint("change all of these and send the program again"));
+        let (mut hints, mut modules) = (BTreeSet::new(), BTreeSet::new());
+        // A module that is missing in ten places is missing once.
+        let told = of(Severity::Deny).filter(|finding| finding.module.as_ref().is_none_or(|module| modules.insert(module)));
+        let lines: Vec<String> = told.map(|finding| line(finding, hints.insert(&finding.hint))).collect();
+        let why = lacking.map(|wall| format!("\n  (`check = \"imports\"` acts as `strict` on this machine: {wall})")).unwrap_or_default();
+        let message = format!("the program is refused by reading it, nothing ran:\n{}{why}\n", lines.join("\n"));
+        let mut refusal = Refusal::new(first.code, message).rule("python").hint("change all of these and send the program again");
+        refusal.imports = missing(&report.findings).into();
+        return Err(refusal);
     }
     let warnings = of(Severity::Warn).map(|finding| line(finding, true)).collect();
     Ok(Program { source: report.source, warnings })
@@ -62,9 +90,13 @@ pub fn check(python: &Python, code: &str, has_input: bool) -> Result<Program, Re
 /// The modules that a program imports and the allowlist lacks, each once, in the order of the program. Of packages from outside the standard
 /// library it is the package, which opens its public modules.
 pub fn missing_imports(python: &Python, code: &str) -> Vec<String> {
+    missing(&python::check(code, &rules(python)).findings)
+}
+
+fn missing(findings: &[Finding]) -> Vec<String> {
     let mut missing = Vec::new();
-    for module in python::check(code, &rules(python)).findings.into_iter().filter_map(|finding| finding.module) {
-        let module = if python::is_standard_module(&module) { &module } else { module.split('.').next().unwrap_or_default() };
+    for module in findings.iter().filter_map(|finding| finding.module.as_deref()) {
+        let module = if python::is_standard_module(module) { module } else { module.split('.').next().unwrap_or_default() };
         if !missing.iter().any(|known| known == module) {
             missing.push(module.to_owned());
         }
@@ -94,16 +126,18 @@ mod tests {
     #[test]
     fn all_findings_are_told_at_once_and_what_passes_is_what_runs() {
         let python = Python { allowed_imports: vec!["math".to_owned()], ..Python::default() };
-        let refusal = check(&python, "import os\nimport math\nimport socket\n", false).unwrap_err();
+        let refusal = check(&python, None, "import os\nimport math\nimport socket\nimport os\n", false).unwrap_err();
         assert_eq!(refusal.code, Code::ImportNotAllowed);
         assert!(refusal.message.contains("line 1") && refusal.message.contains("line 3"), "{refusal}");
         assert!(refusal.message.contains("\n    | import socket\n"), "{refusal}");
+        assert_eq!(refusal.message.matches("`os` is not on the import allowlist").count(), 1, "{refusal}");
+        assert_eq!(*refusal.imports, ["os", "socket"]);
         assert_eq!(refusal.message.matches("allowed modules: math").count(), 1, "{refusal}");
         assert_eq!(
             missing_imports(&python, "import os.path\nfrom numpy import linalg\nimport os.path, math\nimport numpy.fft\n"),
             ["os.path", "numpy"]
         );
-        let program = check(&python, "import math\r\nprint(math.pi)\r\n", false).unwrap();
+        let program = check(&python, None, "import math\r\nprint(math.pi)\r\n", false).unwrap();
         assert_eq!(program.source, "import math\nprint(math.pi)\n");
     }
 
@@ -111,11 +145,32 @@ mod tests {
     fn input_is_read_where_the_call_gives_some() {
         let python = Python::default();
         let code = "name = input()\nprint(name)\n";
-        assert!(check(&python, code, true).is_ok());
-        let refusal = check(&python, code, false).unwrap_err();
+        assert!(check(&python, None, code, true).is_ok());
+        let refusal = check(&python, None, code, false).unwrap_err();
         assert!(refusal.code == Code::CodeForbidden && refusal.message.contains("give `stdin` with the call"), "{refusal}");
         // Nothing else is opened by it.
-        assert!(check(&python, "eval(input())\n", true).is_err());
-        assert!(check(&python, "import fileinput\nfileinput.input('/etc/passwd')\n", true).is_err());
+        assert!(check(&python, None, "eval(input())\n", true).is_err());
+        assert!(check(&python, None, "import fileinput\nfileinput.input('/etc/passwd')\n", true).is_err());
+    }
+
+    #[test]
+    fn without_a_proven_wall_imports_is_strict_and_a_missing_key_is_strict_anyway() {
+        let python = Python { check: manifest::Check::Imports, ..Python::default() };
+        let code = "print(eval('1'))";
+        assert!(check(&python, None, code, false).is_ok());
+        let refusal = check(&python, Some("`network` is off"), code, false).unwrap_err();
+        assert_eq!(refusal.code, Code::CodeForbidden);
+        assert!(refusal.message.contains("acts as `strict`") && refusal.message.contains("`network` is off"), "{refusal}");
+        assert_eq!(check(&Python::default(), None, code, false).unwrap_err().code, Code::CodeForbidden);
+        let off = Python { check: manifest::Check::Off, ..Python::default() };
+        assert!(check(&off, Some("`network` is off"), code, false).is_ok(), "what the operator turned off stays off");
+    }
+
+    #[test]
+    fn what_an_installed_package_brings_may_be_imported_with_its_public_modules() {
+        let python = Python { installed: vec!["apples".to_owned()], ..Python::default() };
+        assert!(check(&python, None, "import apples.trees\nprint(apples.trees.count())", false).is_ok());
+        let refusal = check(&python, None, "import apples._core, pears, os", false).unwrap_err();
+        assert_eq!(*refusal.imports, ["apples", "pears", "os"]);
     }
 }

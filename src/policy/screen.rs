@@ -76,7 +76,8 @@ impl Capability {
             }
             Action::RunPython(run) => {
                 judge_time(&self.manifest.python, run.timeout_s)?;
-                screened.program = Some(program::check(&self.manifest.python, &run.code, !run.stdin.is_empty())?);
+                let has_input = !run.stdin.is_empty();
+                screened.program = Some(program::check(&self.manifest.python, self.lacking.as_deref(), &run.code, has_input)?);
             }
             Action::ReadFile(_)
             | Action::WriteFile(_)

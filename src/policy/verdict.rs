@@ -50,7 +50,7 @@ pub struct Verdict {
 impl Verdict {
     /// The verdict of a refusal.
     pub fn deny(refusal: Refusal, level: Option<Level>) -> Self {
-        let Refusal { code, message, hint, rule, retry_after_s } = refusal;
+        let Refusal { code, message, hint, rule, retry_after_s, imports: _ } = refusal;
         Self { decision: Decision::Deny, code, level, rule, message, hint, retry_after_s, grant: None, review_due: false }
     }
 
@@ -62,6 +62,7 @@ impl Verdict {
             hint: self.hint.clone(),
             rule: self.rule.clone(),
             retry_after_s: self.retry_after_s,
+            imports: Box::default(),
         })
     }
 }

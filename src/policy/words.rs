@@ -23,7 +23,7 @@ pub fn in_words(manifest: &Manifest, profile: Option<&str>, tools: &[&ToolSpec])
         network(&mut text, manifest);
     }
     if uses(Flag::ExecuteCode) && tools.iter().any(|spec| spec.name == "run_python") {
-        python(&mut text, manifest, programs);
+        python(&mut text, manifest, name, programs);
     }
     approvals(&mut text, manifest);
     text
@@ -43,6 +43,11 @@ pub fn roots_in_short(manifest: &Manifest, profile: &str) -> String {
     };
     let roots: Vec<String> = manifest.roots_of(profile).map(name).collect();
     if roots.is_empty() { "none".to_owned() } else { roots.join(", ") }
+}
+
+/// A root as a program sees it, with what it may do there, e.g. "`/roots/project` (read only)".
+pub fn seen_root((name, writes): (&str, bool)) -> String {
+    format!("`/roots/{name}` ({})", if writes { "read and write" } else { "read only" })
 }
 
 /// What may be done in a root, in words.
@@ -112,7 +117,7 @@ fn network(text: &mut String, manifest: &Manifest) {
     let _ = writeln!(text, "- a response up to {}; GET and HEAD read, every other method sends and asks a person", rules.max_response);
 }
 
-fn python(text: &mut String, manifest: &Manifest, reaches: bool) {
+fn python(text: &mut String, manifest: &Manifest, profile: &str, reaches: bool) {
     let rules = &manifest.python;
     text.push_str("\n## Python\n");
     let imports = match rules.check {
@@ -122,7 +127,7 @@ fn python(text: &mut String, manifest: &Manifest, reaches: bool) {
         _ => rules.allowed_imports.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
     };
     let _ = writeln!(text, "- imports: {imports}");
-    let roots: Vec<String> = rules.roots.iter().map(|name| format!("`/roots/{name}`")).collect();
+    let roots: Vec<String> = super::python_roots(manifest, profile).into_iter().map(seen_root).collect();
     let _ = writeln!(
         text,
         "- folders it sees: {} and a private `/tmp` of {}",

@@ -143,6 +143,12 @@ impl Sandbox {
         Ok(page.body)
     }
 
+    /// The wall for want of which `check = "imports"` acts as `strict` here, in words. The jail is looked for where the manifest does not
+    /// require the walls by itself.
+    pub async fn lacking_wall(&self, manifest: &crate::manifest::Manifest) -> Option<String> {
+        self.python.lacking_wall(&manifest.python).await
+    }
+
     /// Runs the program the permit names. When the answer is there, every process of it is dead.
     /// # Errors  `sandbox_unavailable`, `root_not_enforceable`, `session_unknown`, `internal`.
     pub async fn run_python(&self, permit: Permit<RunPython>, stage: &Stage) -> Result<Outcome, Failure> {

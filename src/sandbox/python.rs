@@ -11,11 +11,12 @@ use super::egress::{Egress, Gateway, LogScribe, Scribe};
 use super::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use super::pool::UnderWay;
 use super::printed::listener;
-use super::root::{Hidden, LOOK, Roots, When};
-use super::view::{self, Unshown};
+use super::root::{LOOK, Roots, When};
+use super::view::{self, View, Views};
 use crate::gate::{Permit, Terms};
-use crate::manifest::Manifest;
+use crate::manifest::{Check, Manifest, Python};
 use crate::model::{Code, Failure, RunPython, Stage};
+use crate::policy::words::seen_root;
 use crate::policy::{program, python_network, python_roots};
 
 /// The jail of a server, found when the first program comes: a server that never runs one never starts an interpreter.
@@ -28,6 +29,7 @@ pub(super) struct Room {
     /// What runs before the programs of a manifest, the one of the last call.
     hook: Mutex<Option<(Arc<Manifest>, Arc<str>)>>,
     under_way: UnderWay,
+    views: Views,
     /// Where a caller waits for its turn to have a large root looked through.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -41,6 +43,7 @@ impl Room {
             jail: OnceCell::new(),
             hook: Mutex::default(),
             under_way: UnderWay::default(),
+            views: Views::default(),
             turns: Mutex::default(),
         }
     }
@@ -51,37 +54,28 @@ impl Room {
         // The first call finds out what this machine can do, which takes a while.
         let jail = tokio::select! {
             biased;
-            jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())) => jail.map_err(|fault| failed(&fault))?,
+            jail = self.jail() => jail.map_err(|fault| failed(&fault))?,
             () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
         };
-        let mut spec = tokio::select! {
+        let (mut spec, mut views) = tokio::select! {
             biased;
             spec = self.spec(action, &terms) => spec?,
             () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
         };
         let gateway = self.network(&terms);
         spec.network = gateway.clone().map(|gateway| gateway as Arc<dyn Network>);
-        let written: Vec<&str> = spec.writable().map(|root| root.name.as_str()).collect();
+        let written: Vec<String> = spec.writable().map(|root| root.name.clone()).collect();
+        let written: Vec<&str> = written.iter().map(String::as_str).collect();
         self.have_room(&terms, &written, When::Now).await?;
-        let stop = stage.cancel.child_token();
-        let run = jail.run(&spec, &stop, listener(stage, &terms.manifest.filters));
-        let watch = async {
-            loop {
-                tokio::time::sleep(LOOK).await;
-                if let Err(full) = self.have_room(&terms, &written, When::Lately).await {
-                    return full;
-                }
-            }
-        };
-        tokio::pin!(run, watch);
-        let mut full = None;
-        let mut outcome = loop {
-            tokio::select! {
-                outcome = &mut run => break outcome.map_err(|fault| failed(&fault))?,
-                over = &mut watch, if full.is_none() => {
-                    full = Some(over);
-                    stop.cancel();
-                }
+        let mut tries = 0;
+        let (mut outcome, mut full) = loop {
+            tries += 1;
+            match self.watched(jail, &spec, &terms, &written, stage).await {
+                Ok(ended) => break ended,
+                // Something that may not be seen was moved after the look: nothing has run, and what lies there now is looked at anew.
+                Err(NoRun::Root { .. } | NoRun::Unavailable { .. })
+                    if tries < TRIES && self.shows_others(&terms, &mut spec, &mut views).await? => {}
+                Err(fault) => return Err(failed(&fault)),
             }
         };
         if matches!(outcome.status, Status::Ok | Status::Exception) {
@@ -100,7 +94,66 @@ impl Room {
         if let Some(gateway) = gateway {
             outcome.network = gateway.contacts();
         }
+        tell_roots(&mut outcome, &python_roots(&terms.manifest, &terms.profile), &views);
         Ok(outcome)
+    }
+
+    /// The jail, which the first call looks for.
+    async fn jail(&self) -> Result<&Jail, NoRun> {
+        self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await
+    }
+
+    /// The wall that the jail does not hold, in words, for want of which `check = "imports"` acts as `strict`.
+    pub(super) async fn lacking_wall(&self, python: &Python) -> Option<String> {
+        if python.check != Check::Imports || program::requires_walls(python) {
+            return None;
+        }
+        // Without a jail no program runs, and the call says why.
+        let layers = &self.jail().await.ok()?.probe().layers;
+        program::lacking_wall(|wall| layers.get(wall).map(String::as_str))
+    }
+
+    /// Runs a program, and ends it when a root that it writes to is full; then what is full is told.
+    async fn watched(
+        &self,
+        jail: &Jail,
+        spec: &JailSpec,
+        terms: &Terms,
+        written: &[&str],
+        stage: &Stage,
+    ) -> Result<(Outcome, Option<Failure>), NoRun> {
+        let stop = stage.cancel.child_token();
+        let run = jail.run(spec, &stop, listener(stage, &terms.manifest.filters));
+        let watch = async {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                if let Err(full) = self.have_room(terms, written, When::Lately).await {
+                    return full;
+                }
+            }
+        };
+        tokio::pin!(run, watch);
+        let mut full = None;
+        loop {
+            tokio::select! {
+                outcome = &mut run => return outcome.map(|outcome| (outcome, full)),
+                over = &mut watch, if full.is_none() => {
+                    full = Some(over);
+                    stop.cancel();
+                }
+            }
+        }
+    }
+
+    /// Looks at the roots once more, and whether they show something else than before.
+    async fn shows_others(&self, terms: &Terms, spec: &mut JailSpec, views: &mut Vec<View>) -> Result<bool, Failure> {
+        let (roots, now) = self.seen(terms).await?;
+        if *views == now {
+            return Ok(false);
+        }
+        show(spec, roots, &now);
+        *views = now;
+        Ok(true)
     }
 
     /// What stands against more in one of these roots.
@@ -140,8 +193,8 @@ impl Room {
         });
         let nothing = RunPython { code: "pass".to_owned(), session: None, stdin: String::new(), timeout_s: None, fresh: false };
         let prepared = async {
-            let jail = self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await.map_err(|fault| failed(&fault))?;
-            let mut spec = self.spec(nothing, &terms).await?;
+            let jail = self.jail().await.map_err(|fault| failed(&fault))?;
+            let (mut spec, _) = self.spec(nothing, &terms).await?;
             spec.network = self.network(&terms).map(|gateway| gateway as Arc<dyn Network>);
             jail.prepare(&spec).await.map_err(|fault| failed(&fault))
         };
@@ -173,17 +226,16 @@ impl Room {
         }
     }
 
-    async fn spec(&self, action: RunPython, terms: &Terms) -> Result<JailSpec, Failure> {
+    async fn spec(&self, action: RunPython, terms: &Terms) -> Result<(JailSpec, Vec<View>), Failure> {
         let manifest = &terms.manifest;
         let rules = &manifest.python;
         let wall = action.timeout_s.map_or(rules.timeout, |asked| rules.timeout.min(Duration::from_secs(asked)));
         let mut spec = JailSpec::new(action.code);
-        spec.prelude = Some(self.hook(manifest));
+        let is_lacking = self.lacking_wall(rules).await.is_some();
+        spec.prelude = Some(self.hook(manifest, is_lacking));
         spec.stdin = action.stdin.into_bytes();
-        // Exactly the roots the level was judged for: those the profile has, writable only where it may write.
-        for (name, writes) in python_roots(manifest, &terms.profile) {
-            spec.roots.push(self.root(terms, name, writes).await?);
-        }
+        let (roots, views) = self.seen(terms).await?;
+        show(&mut spec, roots, &views);
         spec.limits = Limits {
             wall,
             cpu: rules.cpu.min(terms.cpu),
@@ -200,27 +252,47 @@ impl Room {
         spec.env.clone_from(&rules.env);
         // The loader has checked the names; one it did not know would be a wall nobody builds.
         spec.require = rules.require.iter().filter_map(|name| Layer::parse(name)).collect();
+        if rules.check == Check::Imports && !is_lacking {
+            // The program was judged by its imports alone because these stand: without one of them it does not run.
+            let judged_by = program::WALLS.iter().filter_map(|name| Layer::parse(name));
+            spec.require.extend(judged_by.filter(|layer| !rules.require.iter().any(|name| name == layer.as_str())));
+        }
         spec.fresh = action.fresh;
         spec.cpu_left = terms.cpu;
         spec.owner.clone_from(&terms.principal);
         spec.profile.clone_from(&terms.profile);
         spec.session = action.session.map(|handle| if handle == "new" { Session::New } else { Session::Known(handle) });
-        Ok(spec)
+        Ok((spec, views))
     }
 
-    /// What runs before a program; written once for a manifest.
-    fn hook(&self, manifest: &Arc<Manifest>) -> Arc<str> {
+    /// What runs before a program; written once for a manifest. What the jail lacks does not change while it is there.
+    fn hook(&self, manifest: &Arc<Manifest>, is_lacking: bool) -> Arc<str> {
         let mut last = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, hook)) = last.as_ref().filter(|(of, _)| Arc::ptr_eq(of, manifest)) {
             return Arc::clone(hook);
         }
-        let hook: Arc<str> = crate::python::import_hook(&program::rules(&manifest.python)).into();
+        let python = &manifest.python;
+        let rules = if is_lacking { program::rules_without_a_wall(python) } else { program::rules(python) };
+        let hook: Arc<str> = crate::python::import_hook(&rules).into();
         *last = Some((Arc::clone(manifest), Arc::clone(&hook)));
         hook
     }
 
+    /// The roots as the program sees them, and what is masked in each. Exactly the roots the level was judged for: those the profile has,
+    /// writable only where it may write.
+    async fn seen(&self, terms: &Terms) -> Result<(Vec<JailRoot>, Vec<View>), Failure> {
+        let (mut roots, mut views) = (Vec::new(), Vec::new());
+        let seen = python_roots(&terms.manifest, &terms.profile);
+        for (name, writes) in &seen {
+            let (root, view) = self.root(terms, name, *writes, seen.len()).await?;
+            roots.push(root);
+            views.push(view);
+        }
+        Ok((roots, views))
+    }
+
     /// A root as the program sees it: with its mode, what is denied in it masked, writable only where nothing is.
-    async fn root(&self, terms: &Terms, name: &str, writes: bool) -> Result<JailRoot, Failure> {
+    async fn root(&self, terms: &Terms, name: &str, writes: bool, roots: usize) -> Result<(JailRoot, View), Failure> {
         let (manifest, session) = (&terms.manifest, terms.session.as_str());
         let dir: Arc<OwnedFd> = self.roots.folder(session, name)?;
         let refuse = |why: String| {
@@ -229,44 +301,33 @@ impl Room {
         };
         let rules = manifest.roots.get(name).ok_or_else(|| refuse("the manifest has no such root".to_owned()))?;
         let session_root = rules.is_session();
-        let masked = if session_root {
-            Vec::new()
+        let view = if session_root {
+            View::default()
         } else {
             let hidden = Arc::new(self.roots.hidden(session, name)?);
-            let masked = match view::masked(manifest, name, &dir, &hidden, view::FEW) {
-                Err(Unshown::TooMany(_)) => self.masked_of_many(terms, name, &dir, &hidden).await?,
-                few => few,
-            };
-            let masked = masked.map_err(|why| refuse(why.to_string()))?;
-            if writes && (hidden.is_inside() || !masked.is_empty()) {
+            let root = Arc::clone(&dir);
+            let look = view::Look { manifest: Arc::clone(manifest), name: name.to_owned(), root, hidden: Arc::clone(&hidden), roots };
+            let view = self.look(terms, look).await?.map_err(|why| refuse(why.to_string()))?;
+            if writes && (hidden.is_inside() || !view.masked.is_empty()) {
                 // What covers a file does not hold the folders above it in place.
                 return Err(refuse("a program could write in it, and something in it may not be touched".to_owned()));
             }
-            masked
+            view
         };
         let writable = writes && (session_root || manifest.files.denied.is_empty() && rules.denied.is_empty());
         let quota = rules.quota.and_then(|quota| quota.bytes).map(|bytes| bytes.0);
-        Ok(JailRoot { name: name.to_owned(), dir, writable, masked, quota })
+        Ok((JailRoot { name: name.to_owned(), dir, writable, masked: view.masked.clone(), quota }, view))
     }
-}
 
-impl Room {
-    /// The masked view of a large root, on a thread of its own: one at a time for each caller, so that none takes the machine from the others.
-    async fn masked_of_many(
-        &self,
-        terms: &Terms,
-        name: &str,
-        dir: &Arc<OwnedFd>,
-        hidden: &Arc<Hidden>,
-    ) -> Result<Result<Vec<String>, Unshown>, Failure> {
+    /// A look at a root: one at a time for each caller, so that none takes the machine from the others.
+    async fn look(&self, terms: &Terms, look: view::Look) -> Result<Result<View, view::Unshown>, Failure> {
         let turn = {
             let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
             turns.retain(|_, turn| Arc::strong_count(turn) > 1);
             Arc::clone(turns.entry(terms.principal.clone()).or_default())
         };
         let _mine = turn.lock().await;
-        let (manifest, name, dir, hidden) = (Arc::clone(&terms.manifest), name.to_owned(), Arc::clone(dir), Arc::clone(hidden));
-        let looked = tokio::task::spawn_blocking(move || view::masked(&manifest, &name, &dir, &hidden, view::MOST)).await;
+        let looked = self.views.look(look).await;
         looked.map_err(|fault| Failure::new(Code::Internal, format!("a root could not be looked through: {fault}")))
     }
 }
@@ -276,6 +337,53 @@ fn over_budget(manifest: &Manifest, profile: &str, written: u64) -> Option<Strin
     let most = crate::policy::write_per_hour(manifest, profile);
     let rule = crate::policy::rule_of_writes(manifest, profile);
     (written > most.0).then(|| format!("it wrote {written} bytes, and {most} may be written in any hour (rule: `{rule}`); until then nothing more is"))
+}
+
+/// How often a call is made whose roots changed between the look at them and their mount.
+const TRIES: u32 = 4;
+
+/// Gives a call its roots, each with what is masked in it and which objects those were.
+fn show(spec: &mut JailSpec, roots: Vec<JailRoot>, views: &[View]) {
+    spec.roots = roots;
+    spec.objects = views.iter().map(|view| view.objects.clone()).collect();
+}
+
+/// Says which roots there are to a program that looked for a file below `/roots/`, or in the folder it starts in, and did not find it; and
+/// which folders are left out of a view.
+fn tell_roots(outcome: &mut Outcome, roots: &[(&str, bool)], views: &[View]) {
+    const SHOWN: usize = 10;
+    if outcome.status != Status::Exception {
+        return;
+    }
+    let raised = outcome.stderr.lines().rev().find(|line| line.starts_with("FileNotFoundError") || line.starts_with("PermissionError"));
+    let Some((raised, path)) = raised.and_then(|line| line.split_once(": '").or_else(|| line.split_once(": \""))) else { return };
+    let is_missing = raised.starts_with("FileNotFoundError");
+    if !(path.starts_with("/roots") || is_missing && !path.starts_with('/')) {
+        return;
+    }
+    let all: Vec<String> = roots.iter().map(|root| seen_root(*root)).collect();
+    let mut told = if all.is_empty() {
+        "the program sees no root: `[python] roots` names none of the caller's".to_owned()
+    } else {
+        format!("the program sees these roots: {}", all.join(", "))
+    };
+    if !is_missing {
+        told.push_str("; what is denied in them is there by name and cannot be opened");
+    }
+    let left_out: Vec<String> = roots
+        .iter()
+        .zip(views)
+        .flat_map(|((name, _), view)| {
+            view.left_out.iter().map(move |folder| format!("`/roots/{name}/{}`", crate::filter::escape_line(folder)))
+        })
+        .collect();
+    if !left_out.is_empty() {
+        let more = if left_out.len() > SHOWN { " and others" } else { "" };
+        let some: Vec<String> = left_out.into_iter().take(SHOWN).collect();
+        told = format!("{told}; left out whole, because more in them has to be masked than can be: {}{more}", some.join(", "));
+    }
+    let before = outcome.evidence.take().map(|why| format!("{why}; ")).unwrap_or_default();
+    outcome.evidence = Some(before + &told);
 }
 
 fn failed(fault: &NoRun) -> Failure {

@@ -225,6 +225,9 @@ fn text(outcome: &Outcome) -> String {
     {
         let _ = writeln!(text, "[the program left with exit code {code}]");
     }
+    if let (Status::Exception, Some(why)) = (outcome.status, &outcome.evidence) {
+        let _ = write!(text, "\n[{}]", escape_line(why));
+    }
     for contact in outcome.network.iter().filter(|contact| contact.verdict != Code::Ok).take(TOLD) {
         let _ = write!(text, "\n[network: {}:{} {}, {} time(s)]", contact.host, contact.port, contact.verdict, contact.count);
     }

@@ -33,4 +33,5 @@ mod strays;
 mod struck;
 mod suggest;
 mod untrusted;
+mod views;
 mod waiting;

@@ -160,6 +160,16 @@ fn packages_are_installed_by_their_digests_and_a_lock_that_does_not_fit_is_told(
     let write = "import apples\ntry:\n    open(apples.__file__, 'w')\nexcept OSError as e:\n    print(e.errno)";
     assert_eq!(run(&mut server, write).0, "30\n");
     drop(server);
+    // What the manifest names may be imported without a line of its own, whatever the check, and nothing else may.
+    let text = std::fs::read_to_string(home.manifest()).unwrap();
+    for check in ["check = \"imports\"\n", ""] {
+        std::fs::write(home.manifest(), text.replacen("check = \"off\"\n", check, 1)).unwrap();
+        let mut server = Server::greeted(&home, "2025-11-25");
+        assert_eq!(run(&mut server, "import apples\nprint(apples.count())").0, "29\n", "{check}");
+        let refused = server.call("run_python", &json!({"code": "import os, pears"}));
+        assert_eq!(refused["result"]["structuredContent"]["code"], "import_not_allowed", "{check}: {refused}");
+    }
+    std::fs::write(home.manifest(), text).unwrap();
     let (code, said) = sync(&home, &registry, &["--locked"]);
     assert!(code == Some(0) && said.contains("already"), "{said}");
 

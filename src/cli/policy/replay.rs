@@ -27,6 +27,8 @@ pub(super) struct Recorded {
     pub(super) refused: Option<String>,
     /// The arguments that the log keeps as a digest, and on whose text a verdict may rest. A call that has some cannot be judged again.
     pub(super) lost: Vec<String>,
+    /// The modules that a refused program imported and the manifest of then did not list.
+    pub(super) imports: Vec<String>,
     principal: String,
 }
 
@@ -38,22 +40,39 @@ pub(super) fn recorded(state: &Path, most: usize) -> Result<Vec<Recorded>, Fault
     let is_call = |record: &Stored| matches!(record.text("ev"), "call.started" | "tool.denied");
     let (_, last) = Follower::open(state, most, is_call).map_err(super::super::audit::Failed::from)?;
     let read = |record: Stored| {
-        let (arguments, missing) = record.fields.get("args").and_then(Value::as_object).map(restored).unwrap_or_default();
+        let imports = imports(&record);
+        let (arguments, missing) =
+            record.fields.get("args").and_then(Value::as_object).map(|args| restored(args, &imports)).unwrap_or_default();
         Recorded {
             tool: record.text("tool").to_owned(),
             profile: record.text("profile").to_owned(),
             arguments,
             lost: missing,
             refused: (record.text("ev") == "tool.denied").then(|| record.text("reason").to_owned()),
+            imports,
             principal: record.text("principal").to_owned(),
         }
     };
     Ok(last.into_iter().map(read).collect())
 }
 
+/// The modules that a record says a refused program lacked. Only what is the name of a module is taken for one.
+fn imports(record: &Stored) -> Vec<String> {
+    let is_module = |name: &&str| {
+        let is_part = |part: &str| {
+            let mut letters = part.chars();
+            letters.next().is_some_and(|first| first == '_' || first.is_alphabetic()) && letters.all(|c| c == '_' || c.is_alphanumeric())
+        };
+        name.split('.').all(is_part)
+    };
+    let listed = record.fields.get("imports").and_then(Value::as_array).into_iter().flatten();
+    listed.filter_map(Value::as_str).filter(is_module).map(str::to_owned).collect()
+}
+
 /// Arguments as a call has them, and the names of those that are lost. What stands in the log by length and digest becomes a text of that length where
-/// the length alone is judged: of what is written or sent. An empty text stands for every other, a program above all.
-fn restored(arguments: &Map<String, Value>) -> (Map<String, Value>, Vec<String>) {
+/// the length alone is judged: of what is written or sent. A program becomes
+/// one that imports what it lacked, and does nothing else; an empty text stands for every other.
+fn restored(arguments: &Map<String, Value>, imports: &[String]) -> (Map<String, Value>, Vec<String>) {
     const LONGEST: u64 = 64 << 20;
     const BY_LENGTH: [&str; 5] = ["content", "body", "stdin", "old_text", "new_text"];
     let long = |length: u64| "x".repeat(usize::try_from(length.min(LONGEST)).unwrap_or(0));
@@ -68,6 +87,9 @@ fn restored(arguments: &Map<String, Value>) -> (Map<String, Value>, Vec<String>)
         let value = match digest.map(length_of) {
             None => within(value, &|map| length_of(map).map(long).or_else(|| is_keyed(map).then(|| long(1)))),
             Some(Some(length)) if BY_LENGTH.contains(&name.as_str()) => Value::String(long(length)),
+            Some(_) if name == "code" && !imports.is_empty() => {
+                Value::String(imports.iter().flat_map(|module| ["import ", module, "\n"]).collect())
+            }
             Some(_) => {
                 lost.push(name.clone());
                 Value::String(String::new())
@@ -177,6 +199,9 @@ pub(super) fn changed(old: &mut Found, new: &mut Found, state: &Path, most: usiz
 /// What a call was about, in a word.
 pub(super) fn target(call: &Recorded) -> String {
     let known = ["path", "from", "url"].iter().find_map(|name| call.arguments.get(*name)?.as_str());
+    if known.is_none() && !call.imports.is_empty() {
+        return escape_line(&format!("import {}", call.imports.join(", "))).into_owned();
+    }
     let text: String = known.unwrap_or_default().chars().take(80).collect();
     escape_line(&text).into_owned()
 }

@@ -142,8 +142,8 @@ pub(in crate::manifest) struct Python {
     pub(in crate::manifest) allowed_calls: Option<Vec<String>>,
     /// Attributes that the strict check lets through by name.
     pub(in crate::manifest) allowed_attributes: Option<Vec<String>>,
-    /// The only roots a program sees, with their modes.
-    pub(in crate::manifest) roots: Option<Vec<String>>,
+    /// The only roots a program sees: a name, with the root's own mode, or `{ name = "project", mode = "ro" }`, a view that cannot be written.
+    pub(in crate::manifest) roots: Option<Vec<RootUse>>,
     /// True: a program reaches what `[network]` allows, through the gate.
     pub(in crate::manifest) network: Option<bool>,
     /// Wall-clock time, e.g. `10s`.
@@ -172,6 +172,36 @@ pub(in crate::manifest) struct Python {
     pub(in crate::manifest) backend: Option<String>,
     /// Layers without which `run_python` is refused.
     pub(in crate::manifest) require: Option<Vec<Layer>>,
+}
+
+/// A root as a program sees it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(in crate::manifest) enum RootUse {
+    /// The root's name; its own mode holds.
+    Named(String),
+    /// The name with what the program may do in it.
+    Said(RootUseSaid),
+}
+
+/// A root as a program sees it, key by key.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::manifest) struct RootUseSaid {
+    /// The root's name.
+    pub(in crate::manifest) name: Option<String>,
+    /// `ro` (default): a view of it that cannot be written, whatever the root's own mode. `rw`: as the root's own mode says.
+    pub(in crate::manifest) mode: Option<RootMode>,
+    /// What becomes of what is written: `direct` (default).
+    pub(in crate::manifest) writes: Option<Writes>,
+}
+
+/// What becomes of what a program writes in a root.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::manifest) enum Writes {
+    Staged,
+    Direct,
 }
 
 /// A wall of the sandbox.

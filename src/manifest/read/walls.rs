@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use super::super::{AllowPattern, BACKENDS, Check, DenyPattern, Files, Place, Python, Quota, Root, RootMode, Symlinks, raw, units};
+use super::super::{
+    AllowPattern, BACKENDS, Check, DenyPattern, Files, Place, Python, Quota, Root, RootMode, RootUse, Symlinks, raw, units,
+};
 use super::Reader;
 use crate::manifest::roots::segments_of;
 use crate::model::Scheme;
@@ -134,8 +136,8 @@ impl Reader<'_, '_> {
 
     pub(super) fn python(&mut self, written: raw::Python, roots: &BTreeMap<String, Root>, files: &Files) -> Python {
         let defaults = Python::default();
-        let given = written.roots.unwrap_or_default();
-        self.python_roots(&given, roots, files);
+        let network = written.network.unwrap_or(false);
+        let given = self.python_roots(written.roots.unwrap_or_default(), roots, files, network);
         let module = |text: &str| match text {
             "*" => Ok(text.to_owned()),
             _ if is_module(text) => Ok(text.to_owned()),
@@ -177,7 +179,8 @@ impl Reader<'_, '_> {
             allowed_calls: written.allowed_calls.unwrap_or_default(),
             allowed_attributes: written.allowed_attributes.unwrap_or_default(),
             roots: given,
-            network: written.network.unwrap_or(false),
+            installed: Vec::new(),
+            network,
             timeout: self.time("python.timeout", written.timeout.as_ref()).unwrap_or(defaults.timeout),
             cpu: self.time("python.cpu", written.cpu.as_ref()).unwrap_or(defaults.cpu),
             cpu_share: self.one("python.cpu_share", written.cpu_share.as_ref(), units::percent).unwrap_or(defaults.cpu_share),
@@ -199,31 +202,85 @@ impl Reader<'_, '_> {
     }
 
     /// A program inside a writable root is not asked file by file, so nothing in such a root may be denied. A session's own folder holds
-    /// nothing but what the session made.
-    fn python_roots(&mut self, given: &[String], roots: &BTreeMap<String, Root>, files: &Files) {
-        for (index, name) in given.iter().enumerate() {
+    /// nothing but what the session made. A view cannot be written, whatever the root's own mode.
+    fn python_roots(&mut self, written: Vec<raw::RootUse>, roots: &BTreeMap<String, Root>, files: &Files, network: bool) -> Vec<RootUse> {
+        let mut given: Vec<RootUse> = Vec::new();
+        for (index, one) in written.into_iter().enumerate() {
             let at = format!("python.roots[{index}]");
-            let Some(root) = roots.get(name) else {
-                self.unknown(&at, "root of this manifest", name, roots.keys().map(String::as_str));
-                continue;
-            };
-            if root.is_session() || root.mode == RootMode::ReadOnly {
+            let asks_to_write = matches!(&one, raw::RootUse::Said(said) if matches!(said.mode, Some(raw::RootMode::ReadWrite)));
+            let one = self.root_use(&at, one);
+            if one.name.is_empty() {
                 continue;
             }
-            let why = if !root.denied.is_empty() {
-                format!("`roots.{name}.denied_paths` denies something in it")
-            } else if !files.denied.is_empty() {
-                "`files.denied_paths` denies something in it".to_owned()
-            } else if !root.allowed.iter().any(AllowPattern::is_everything) {
-                format!("`roots.{name}.allowed_paths` does not open all of it")
-            } else {
+            let Some(root) = roots.get(&one.name) else {
+                self.unknown(&at, "root of this manifest", &one.name, roots.keys().map(String::as_str));
                 continue;
             };
-            self.fault(
-                &at,
-                format!("root_not_enforceable: a program would write in `{name}` without being asked for each file, but {why}; make it `ro`, or leave it out here"),
-            );
+            if let Some(twin) = given.iter().find(|twin| twin.name == one.name) {
+                if *twin != one {
+                    self.fault(&at, format!("`{}` stands here twice, with two modes; leave one of them out", one.name));
+                }
+                continue;
+            }
+            let name = one.name.clone();
+            if asks_to_write && root.mode == RootMode::ReadOnly {
+                self.fault(&at, format!("`roots.{name}.mode` is `ro`, so no program writes there; write `mode = \"ro\"` here as well"));
+            } else if one.is_view {
+                if network && !root.is_session() {
+                    self.fault(
+                        &at,
+                        format!(
+                            "a program that sees `{name}` and reaches the network could send what it reads there; write `network = false`, or leave the view out"
+                        ),
+                    );
+                }
+            } else if root.mode == RootMode::ReadWrite && !root.is_session() {
+                self.enforceable(&at, &name, root, files);
+            }
+            given.push(one);
         }
+        given
+    }
+
+    /// One root of a program, with what it may do there.
+    fn root_use(&mut self, at: &str, written: raw::RootUse) -> RootUse {
+        let said = match written {
+            raw::RootUse::Named(name) => return RootUse::whole(name),
+            raw::RootUse::Said(said) => said,
+        };
+        let is_view = !matches!(said.mode, Some(raw::RootMode::ReadWrite));
+        let mode = if is_view { RootMode::ReadOnly } else { RootMode::ReadWrite };
+        match said.writes {
+            Some(raw::Writes::Staged) => self.fault(
+                &format!("{at}.writes"),
+                "staged writes of programs are not supported yet; leave `writes` out, or write `mode = \"ro\"`",
+            ),
+            Some(raw::Writes::Direct) if is_view => {
+                self.fault(&format!("{at}.writes"), "nothing is written in a read-only view; leave `writes` out, or write `mode = \"rw\"`");
+            }
+            Some(raw::Writes::Direct) | None => {}
+        }
+        RootUse { name: self.required(&format!("{at}.name"), said.name), mode, is_view }
+    }
+
+    /// A program that writes in a root is asked for no single file, so all of the root must be open to it.
+    fn enforceable(&mut self, at: &str, name: &str, root: &Root, files: &Files) {
+        let why = if !root.denied.is_empty() {
+            format!("`roots.{name}.denied_paths` denies something in it")
+        } else if !files.denied.is_empty() {
+            "`files.denied_paths` denies something in it".to_owned()
+        } else if !root.allowed.iter().any(AllowPattern::is_everything) {
+            format!("`roots.{name}.allowed_paths` does not open all of it")
+        } else {
+            return;
+        };
+        self.fault(
+            at,
+            format!(
+                "root_not_enforceable: a program would write in `{name}` without being asked for each file, but {why}; \
+                 write `{{ name = \"{name}\", mode = \"ro\" }}` for a view that cannot be written, or leave it out here"
+            ),
+        );
     }
 }
 
@@ -232,4 +289,79 @@ fn is_module(text: &str) -> bool {
     text.split('.').all(|part| {
         part.chars().next().is_some_and(|c| c == '_' || c.is_alphabetic()) && part.chars().all(|c| c == '_' || c.is_alphanumeric())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::manifest::{Manifest, RootMode, RootUse, parse};
+    use crate::policy::python_roots;
+
+    fn read(python: &str) -> Result<Manifest, String> {
+        let text = format!(
+            "version = 1\n[roots.work]\npath = \"session\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n\
+             [roots.project]\npath = \"/p\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\ndenied_paths = [\".git/**\"]\n\
+             [roots.data]\npath = \"/d\"\nmode = \"ro\"\nallowed_paths = [\"**\"]\n\
+             [profiles.all]\npermissions = [\"STANDARD\", \"EXECUTE_CODE\"]\nallowed_tools = [\"*\"]\n\
+             [profiles.blind]\npermissions = [\"EXECUTE_CODE\"]\nallowed_tools = [\"*\"]\n\
+             [profiles.narrow]\npermissions = [\"STANDARD\", \"EXECUTE_CODE\"]\nallowed_tools = [\"*\"]\nroots = [\"work\"]\n\
+             [python]\n{python}\n"
+        );
+        parse(&text, crate::tools::specs())
+            .map_err(|faults| faults.iter().map(|fault| format!("{}: {fault}", fault.at)).collect::<Vec<_>>().join("\n"))
+    }
+
+    #[test]
+    fn a_view_shows_any_root_and_is_never_written() {
+        let manifest = read("roots = [\"work\", { name = \"project\", mode = \"ro\" }, { name = \"data\" }]").unwrap();
+        assert_eq!(python_roots(&manifest, "all"), [("work", true), ("project", false), ("data", false)]);
+        assert_eq!(python_roots(&manifest, "narrow"), [("work", true)]);
+        assert_eq!(python_roots(&manifest, "blind"), [], "without READ_FILE a program sees no root");
+        let manifest = read("roots = [{ name = \"work\", mode = \"rw\", writes = \"direct\" }]").unwrap();
+        assert_eq!(python_roots(&manifest, "all"), [("work", true)]);
+    }
+
+    #[test]
+    fn what_a_root_of_python_cannot_be_is_said_with_its_place() {
+        for (python, said) in [
+            ("roots = [\"project\"]", "python.roots[0]: root_not_enforceable: a program would write in `project`"),
+            ("roots = [\"project\"]", "write `{ name = \"project\", mode = \"ro\" }` for a view that cannot be written"),
+            ("roots = [{ name = \"project\", mode = \"rw\" }]", "root_not_enforceable"),
+            ("roots = [{ name = \"work\", mode = \"rw\", writes = \"staged\" }]", "staged writes of programs are not supported yet"),
+            ("roots = [{ name = \"project\", writes = \"direct\" }]", "nothing is written in a read-only view"),
+            ("roots = [{ name = \"data\", mode = \"rw\" }]", "`roots.data.mode` is `ro`"),
+            ("roots = [{ name = \"projekt\", mode = \"ro\" }]", "project"),
+            ("roots = [{ mode = \"ro\" }]", "`name` is missing"),
+            ("roots = [{ name = \"work\", mod = \"ro\" }]", "unknown key `mod`"),
+            ("roots = [{ name = \"work\", mode = \"wo\" }]", "`wo` is not one of `ro`, `rw`"),
+            ("roots = [3]", "a text in quotes or a table"),
+            ("roots = [\"work\", { name = \"work\", mode = \"ro\" }]", "`work` stands here twice"),
+            ("network = true\nroots = [{ name = \"project\", mode = \"ro\" }]", "could send what it reads there"),
+            ("network = true\nroots = [{ name = \"data\", mode = \"ro\" }]", "could send what it reads there"),
+        ] {
+            let faults = read(python).map(drop).unwrap_err();
+            assert!(faults.contains(said), "{python}: {faults}");
+        }
+        // A scratch folder holds nothing but what the session made; the root's own mode is as it was.
+        for python in ["network = true\nroots = [{ name = \"work\", mode = \"ro\" }]", "network = true\nroots = [\"data\", \"work\"]"] {
+            assert!(read(python).is_ok(), "{python}");
+        }
+    }
+
+    #[test]
+    fn a_view_in_the_place_of_a_root_is_tighter_and_never_the_other_way_round() {
+        let whole = read("roots = [\"work\"]").unwrap();
+        let view = read("roots = [{ name = \"work\", mode = \"ro\" }]").unwrap();
+        let more = read("roots = [\"work\", { name = \"project\", mode = \"ro\" }]").unwrap();
+        assert!(whole.loosened_by(&view).is_empty());
+        for (old, new) in [(&view, &whole), (&whole, &more)] {
+            assert!(old.loosened_by(new).iter().any(|key| key.contains("python.roots")), "{:?}", old.loosened_by(new));
+        }
+        let view = RootUse { name: "work".to_owned(), mode: RootMode::ReadOnly, is_view: true };
+        for met in [
+            whole.meet(&read("roots = [{ name = \"work\", mode = \"ro\" }]").unwrap()),
+            read("roots = [{ name = \"work\" }]").unwrap().meet(&more),
+        ] {
+            assert_eq!(met.python.roots, std::slice::from_ref(&view));
+        }
+    }
 }

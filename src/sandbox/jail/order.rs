@@ -34,16 +34,35 @@ pub(crate) struct Asked {
     /// Where that starts.
     pub(crate) start_dir: String,
     /// For each root what must not be seen in it.
-    pub(crate) masked: Vec<Vec<String>>,
+    pub(crate) masked: Vec<Vec<Mask>>,
     /// Start from nothing.
     pub(crate) fresh: bool,
     /// The profile it is made under, for those who watch.
     pub(crate) profile: String,
 }
 
+/// A path below a root that must not be seen into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mask {
+    /// Relative, `/` between segments.
+    pub(crate) path: String,
+    /// Which object it was when it was looked at: device and inode.
+    pub(crate) object: Option<(u64, u64)>,
+}
+
+impl Mask {
+    /// Whether what has these facts is what was looked at.
+    pub(crate) fn is(&self, facts: &rustix::fs::Stat) -> bool {
+        self.object.is_none_or(|object| object == (facts.st_dev, facts.st_ino))
+    }
+}
+
+/// Why a root is not shown whose masked entries were moved between the look at it and its mount.
+pub(crate) const MOVED: &str = "a denied entry was moved while the root was being shown";
+
 impl Order {
     /// The roots, each with what must not be seen in it.
-    pub(crate) fn roots(&self) -> impl Iterator<Item = (&RootOrder, &[String])> {
+    pub(crate) fn roots(&self) -> impl Iterator<Item = (&RootOrder, &[Mask])> {
         self.kind.roots.iter().zip(self.asked.masked.iter().map(Vec::as_slice))
     }
 }

@@ -140,6 +140,9 @@ pub struct JailSpec {
     pub stdin: Vec<u8>,
     /// The folders it sees.
     pub roots: Vec<JailRoot>,
+    /// For each root which object each of its masked paths was when it was looked at: device and inode. A root whose masks are not these any
+    /// more is not shown. Empty: nobody looked.
+    pub objects: Vec<Vec<(u64, u64)>>,
     /// How much it may use.
     pub limits: Limits,
     /// Added to an otherwise scrubbed environment.
@@ -196,6 +199,7 @@ impl JailSpec {
             prelude: None,
             stdin: Vec::new(),
             roots: Vec::new(),
+            objects: Vec::new(),
             limits: Limits::default(),
             env: BTreeMap::new(),
             require: vec![Layer::Filesystem, Layer::Network, Layer::Processes, Layer::Syscalls],

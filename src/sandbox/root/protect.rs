@@ -138,11 +138,15 @@ impl Hidden {
         nearness(&self.places, path) == Nearness::Above
     }
 
-    /// Whether the entry `name` of `folder`, at `path`, is protected: by its text, or by which object it is.
-    pub(in crate::sandbox) fn covers(&self, path: &RelPath, folder: impl AsFd, name: &CStr, inode: u64) -> bool {
-        let is_object = || self.objects.ids.iter().any(|(_, known)| *known == inode);
+    /// Whether a path is protected by its text.
+    pub(in crate::sandbox) fn holds(&self, path: &RelPath) -> bool {
         nearness(&self.places, path) == Nearness::Within
-            || is_object() && Seen::at(folder, name).is_ok_and(|seen| self.objects.hold(seen.object()))
+    }
+
+    /// Whether the entry `name` of `folder` is a protected object, whatever it is called.
+    pub(in crate::sandbox) fn is(&self, folder: impl AsFd, name: &CStr, inode: u64) -> bool {
+        let is_object = self.objects.ids.iter().any(|(_, known)| *known == inode);
+        is_object && Seen::at(folder, name).is_ok_and(|seen| self.objects.hold(seen.object()))
     }
 }
 

@@ -7,10 +7,10 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
-use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 
 use super::site::Site;
-use crate::sandbox::jail::order::Order;
+use crate::sandbox::jail::order::{MOVED, Mask, Order};
 
 /// Most entries that are let through one by one around what is denied.
 const MOST_RULES: usize = 8192;
@@ -61,8 +61,12 @@ impl Fence {
         self.path(&site.scratch, write)?;
         for ((root, masked), (_, dir)) in order.roots().zip(&site.roots) {
             let access = if root.writable { write } else { read };
-            let masked: Vec<&str> = masked.iter().map(String::as_str).collect();
-            self.folder(dir, &masked, access)?;
+            let paths: Vec<&str> = masked.iter().map(|mask| mask.path.as_str()).collect();
+            self.folder(dir, &paths, access)?;
+            // What was moved before the rules were made may have been let through under another name.
+            if let Some(moved) = masked.iter().find(|mask| !is_there(dir, mask)) {
+                return Err(format!("{MOVED} (`{}`)", moved.path));
+            }
         }
         Ok(self.rules)
     }
@@ -107,6 +111,11 @@ impl Fence {
         }
         Ok(())
     }
+}
+
+/// Whether a masked entry is where it was looked at.
+pub(super) fn is_there(dir: &OwnedFd, mask: &Mask) -> bool {
+    mask.object.is_none() || statat(dir, mask.path.as_str(), AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|facts| mask.is(&facts))
 }
 
 fn writing() -> BitFlags<AccessFs> {

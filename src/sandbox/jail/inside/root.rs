@@ -16,7 +16,7 @@ use super::mend;
 use super::raw::{self, Attributes};
 use super::trees::{Shown, Tree};
 use crate::sandbox::jail::kind::RootOrder;
-use crate::sandbox::jail::order::{Order, Word};
+use crate::sandbox::jail::order::{MOVED, Mask, Order, Word};
 
 /// Builds the root from the trees and makes it `/`. The host's mounts are gone afterwards.
 ///
@@ -67,7 +67,7 @@ pub(super) fn show_roots(order: &Order, roots: &[Tree]) -> Result<(), Word> {
 ///
 /// # Errors
 /// The reason why it cannot be shown.
-pub(super) fn show_root(root: &RootOrder, masked: &[String], tree: BorrowedFd<'_>) -> Result<(), String> {
+pub(super) fn show_root(root: &RootOrder, masked: &[Mask], tree: BorrowedFd<'_>) -> Result<(), String> {
     place(tree, &format!("roots/{}", root.name))?;
     mask(root, masked)
 }
@@ -169,34 +169,44 @@ fn place_of_masks() -> Result<(), String> {
 const MASK_FOLDER: &str = ".nothing-folder";
 const MASK_FILE: &str = ".nothing-file";
 
-fn mask(root: &RootOrder, masked: &[String]) -> Result<(), String> {
+fn mask(root: &RootOrder, masked: &[Mask]) -> Result<(), String> {
     if masked.is_empty() {
         return Ok(());
     }
     let base = open(format!("roots/{}", root.name), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?;
-    for path in masked {
-        cover(&base, path).map_err(|e| format!("a denied entry cannot be covered ({e})"))?;
+    for mask in masked {
+        if !cover(&base, mask).map_err(|e| format!("a denied entry cannot be covered ({e})"))? {
+            return Err(MOVED.to_owned());
+        }
     }
     Ok(())
 }
 
-fn cover(base: &OwnedFd, path: &str) -> Result<(), rustix::io::Errno> {
+/// Covers one entry; false where another one lies there than was looked at, or none: the one that was may have another name by now.
+fn cover(base: &OwnedFd, mask: &Mask) -> Result<bool, rustix::io::Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let target = match openat2(base, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty(), resolve) {
+    let target = match openat2(base, mask.path.as_str(), OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty(), resolve) {
         Ok(target) => target,
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) if mask.object.is_some() => return Ok(false),
         // Covered already by a parent, or gone.
-        Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => return Ok(()),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => return Ok(true),
         Err(e) => return Err(e),
     };
-    let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&target)?.st_mode);
+    let facts = rustix::fs::fstat(&target)?;
+    // The very object is covered: what renames it from here on takes its cover along.
+    if !mask.is(&facts) {
+        return Ok(false);
+    }
+    let kind = rustix::fs::FileType::from_raw_mode(facts.st_mode);
     let source = match kind {
         rustix::fs::FileType::Directory => MASK_FOLDER,
         // A link says only where it leads; what is there is covered under its own name.
-        rustix::fs::FileType::Symlink => return Ok(()),
+        rustix::fs::FileType::Symlink => return Ok(true),
         _ => MASK_FILE,
     };
     let tree = open_tree(CWD, source, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
     let attributes = Attributes { read_only: true, no_exec: true, ..Attributes::default() };
     raw::mount_setattr(tree.as_fd(), attributes).map_err(|e| rustix::io::Errno::from_raw_os_error(e as i32))?;
-    move_mount(&tree, "", &target, "", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH)
+    move_mount(&tree, "", &target, "", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH)?;
+    Ok(true)
 }

@@ -15,9 +15,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use super::layers::Built;
-use super::{group, raw, root};
+use super::{fence, group, raw, root};
 use crate::sandbox::jail::collect::sealed;
-use crate::sandbox::jail::order::{Order, Word};
+use crate::sandbox::jail::order::{MOVED, Order, Word};
 
 /// Namespaces that `bwrap` holds open.
 #[derive(Debug)]
@@ -150,9 +150,10 @@ fn arguments(order: &Order, roots: &[OwnedFd]) -> Result<Vec<String>, Word> {
         let place = place.to_str().ok_or_else(|| refused("its path is no text".to_owned()))?;
         let at = format!("/roots/{}", root.name);
         add(&[if root.writable { "--bind" } else { "--ro-bind" }, place, &at]);
-        for path in masked {
+        for mask in masked {
+            let path = mask.path.as_str();
             let covered = format!("{at}/{path}");
-            let Ok(found) = openat(dir, path.as_str(), OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else { continue };
+            let Ok(found) = openat(dir, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else { continue };
             match rustix::fs::FileType::from_raw_mode(fstat(&found).map_err(|e| refused(e.to_string()))?.st_mode) {
                 // It cannot be opened: a bind of `bwrap` has no devices.
                 rustix::fs::FileType::RegularFile => add(&["--ro-bind", "/dev/null", &covered]),
@@ -285,6 +286,12 @@ fn same_roots(order: &Order, roots: &[OwnedFd]) -> Result<(), Word> {
         let (opened, shown) = (fstat(dir).map_err(|e| refused(e.to_string()))?, fstat(&shown).map_err(|e| refused(e.to_string()))?);
         if (opened.st_dev, opened.st_ino) != (shown.st_dev, shown.st_ino) {
             return Err(refused("it was moved while it was being shown".to_owned()));
+        }
+    }
+    for ((root, masked), dir) in order.roots().zip(roots) {
+        // `bwrap` covers what has the name when it comes to it: here it is what was looked at, before and after.
+        if masked.iter().any(|mask| !fence::is_there(dir, mask)) {
+            return Err(Word::Root { root: root.name.clone(), reason: MOVED.to_owned() });
         }
     }
     Ok(())

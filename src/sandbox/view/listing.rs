@@ -1,0 +1,145 @@
+//! Listings of folders that are kept from one look to the next: a folder whose stamps are the same has the same entries.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
+use rustix::io::Errno;
+
+use super::{Look, Unshown};
+use crate::manifest::Manifest;
+use crate::model::RelPath;
+use crate::policy::paths::{Visible, visible};
+
+/// What is remembered of one root.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// The manifest whose patterns judged the entries.
+    of: Option<Arc<Manifest>>,
+    /// Listings by the folder's path.
+    listings: HashMap<String, Arc<Listing>>,
+}
+
+impl Kept {
+    /// Takes the listings out, where they are of this manifest.
+    pub(super) fn take(&mut self, manifest: &Arc<Manifest>) -> HashMap<String, Arc<Listing>> {
+        let same = self.of.as_ref().is_some_and(|of| Arc::ptr_eq(of, manifest));
+        let listings = std::mem::take(&mut self.listings);
+        if same { listings } else { HashMap::new() }
+    }
+
+    /// Keeps the listings of a look for the next one.
+    pub(super) fn keep(&mut self, manifest: &Arc<Manifest>, listings: HashMap<String, Arc<Listing>>) {
+        (self.of, self.listings) = (Some(Arc::clone(manifest)), listings);
+    }
+
+    /// Whether nothing was kept yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.listings.is_empty()
+    }
+}
+
+/// The entries of one folder as they were.
+#[derive(Debug)]
+pub(super) struct Listing {
+    stamp: Stamp,
+    /// Whether the folder had not changed for a while, so that a later change bears another stamp.
+    settled: bool,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// One entry.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: CString,
+    pub(super) inode: u64,
+    pub(super) kind: EntryKind,
+    /// Whether the patterns show it, and it is not the server's own by its path.
+    pub(super) is_shown: bool,
+}
+
+/// What an entry is, as far as a view asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EntryKind {
+    Directory,
+    File,
+    /// A link, a pipe, a socket, a device.
+    Other,
+}
+
+/// Which folder it is, and when it was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    object: (u64, u64),
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(facts: &Stat) -> Self {
+        Self {
+            object: (facts.st_dev, facts.st_ino),
+            modified: (facts.st_mtime, i64::try_from(facts.st_mtime_nsec).unwrap_or(0)),
+            changed: (facts.st_ctime, i64::try_from(facts.st_ctime_nsec).unwrap_or(0)),
+        }
+    }
+
+    /// Whether the clock that stamps files has gone on since: two changes within one of its ticks bear the same stamp.
+    const fn is_settled(&self, now: i64) -> bool {
+        // A second is more than any file system's tick but that of FAT, whose stamps are even seconds.
+        const SETTLED: i64 = 3;
+        now - self.changed.0 >= SETTLED && now - self.modified.0 >= SETTLED
+    }
+}
+
+/// Seconds since 1970, by the clock that stamps files.
+pub(super) fn clock() -> i64 {
+    rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse).tv_sec
+}
+
+/// The entries of an opened folder: those that are kept, where its stamps say that they still hold. `now`: from [`clock`].
+///
+/// # Errors
+/// [`Unshown::Unreadable`], [`Unshown::NotText`].
+pub(super) fn list(look: &Look, path: &RelPath, folder: &OwnedFd, kept: Option<Arc<Listing>>, now: i64) -> Result<Arc<Listing>, Unshown> {
+    let stamp = Stamp::of(&fstat(folder).map_err(Unshown::Unreadable)?);
+    if let Some(kept) = kept.filter(|kept| kept.settled && kept.stamp == stamp) {
+        return Ok(kept);
+    }
+    // Asked before the entries are read: what changes meanwhile is not settled.
+    let settled = stamp.is_settled(now);
+    let mut entries = Vec::new();
+    for entry in Dir::read_from(folder).map_err(Unshown::Unreadable)? {
+        let entry = entry.map_err(Unshown::Unreadable)?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let Some(kind) = kind_of(folder, name, entry.file_type())? else { continue };
+        let below = path.join(name.to_str().map_err(|_| Unshown::NotText)?);
+        let is_shown =
+            visible(&look.manifest, &look.name, &below, kind == EntryKind::Directory) != Visible::No && !look.hidden.holds(&below);
+        entries.push(Entry { name: name.to_owned(), inode: entry.ino(), kind, is_shown });
+    }
+    Ok(Arc::new(Listing { stamp, settled, entries }))
+}
+
+/// What an entry is; none where it has gone meanwhile.
+fn kind_of(folder: &OwnedFd, name: &CStr, told: FileType) -> Result<Option<EntryKind>, Unshown> {
+    let kind = match told {
+        // Some file systems do not tell in the listing.
+        FileType::Unknown => match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(facts) => FileType::from_raw_mode(facts.st_mode),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(Unshown::Unreadable(errno)),
+        },
+        kind => kind,
+    };
+    Ok(Some(match kind {
+        FileType::Directory => EntryKind::Directory,
+        FileType::RegularFile => EntryKind::File,
+        _ => EntryKind::Other,
+    }))
+}

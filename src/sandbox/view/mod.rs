@@ -1,0 +1,284 @@
+//! What a program must not see of a root: computed over the opened folder before the program starts, anew before every call.
+
+mod fit;
+mod listing;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::CStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, openat, openat2, statat};
+use rustix::io::Errno;
+use tokio_util::sync::CancellationToken;
+
+use super::root::Hidden;
+use crate::manifest::Manifest;
+use crate::model::RelPath;
+use listing::{Entry, EntryKind, Kept, Listing, clock, list};
+
+/// Most entries of a root that are looked at; a larger tree is refused rather than half masked.
+pub(super) const MOST: usize = 1_000_000;
+/// Entries that are looked at without leaving the thread, which takes about as long as another one needs to wake up.
+pub(super) const FEW: usize = 100;
+
+/// Why a root cannot be shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unshown {
+    #[error("it has more than {0} entries, too many to judge one by one; give Python a smaller folder")]
+    TooMany(usize),
+    #[error("more than {0} entries in it may not be seen, too many to cover one by one; deny the folders they are in")]
+    TooManyMasks(usize),
+    #[error("a folder in it cannot be read, so its denied entries cannot be masked ({0})")]
+    Unreadable(Errno),
+    #[error("an entry in it has a name that is not UTF-8, which no pattern can judge")]
+    NotText,
+    #[error("entries that may not be seen are moved about in it all the time")]
+    Restless,
+    #[error("the call was cancelled")]
+    Cancelled,
+}
+
+/// What of a root is covered before a program starts.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct View {
+    /// Paths below the root; below a masked folder nothing more is listed.
+    pub(super) masked: Vec<String>,
+    /// Which object each of them was: device and inode.
+    pub(super) objects: Vec<Object>,
+    /// Folders that are masked whole only because too much in them would have to be.
+    pub(super) left_out: Vec<String>,
+}
+
+/// One look at a root.
+#[derive(Debug, Clone)]
+pub(super) struct Look {
+    pub(super) manifest: Arc<Manifest>,
+    pub(super) name: String,
+    pub(super) root: Arc<OwnedFd>,
+    pub(super) hidden: Arc<Hidden>,
+    /// How many roots the program sees: they share what a jail can cover.
+    pub(super) roots: usize,
+}
+
+/// The listings of roots, kept from one look to the next.
+#[derive(Debug, Default)]
+pub(super) struct Views(Mutex<HashMap<String, Arc<tokio::sync::Mutex<Remembered>>>>);
+
+#[derive(Debug, Default)]
+struct Remembered {
+    kept: Kept,
+}
+
+impl Views {
+    /// What of a root is masked now. A root of few entries is looked at here, a larger one on a thread of its own: one look at a time for
+    /// each root, and a look that nobody waits for any more ends.
+    ///
+    /// # Errors
+    /// Why the root cannot be shown; the outer one when the thread failed.
+    pub(super) async fn look(&self, look: Look) -> Result<Result<View, Unshown>, String> {
+        let remembered = {
+            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.entry(look.name.clone()).or_default())
+        };
+        if let Ok(mut remembered) = remembered.try_lock()
+            && remembered.kept.is_empty()
+        {
+            match look.now(&mut remembered.kept, FEW, &CancellationToken::new()) {
+                Err(Unshown::TooMany(_)) => {}
+                few => {
+                    // What is looked through in a moment needs no memory.
+                    remembered.kept = Kept::default();
+                    return Ok(few);
+                }
+            }
+        }
+        let cancel = CancellationToken::new();
+        let ended = cancel.clone().drop_guard();
+        let mut remembered = remembered.lock_owned().await;
+        let looked = tokio::task::spawn_blocking(move || look.now(&mut remembered.kept, MOST, &cancel)).await;
+        ended.disarm();
+        looked.map_err(|fault| fault.to_string())
+    }
+}
+
+/// How often a root is looked through again because what was to be masked had moved meanwhile.
+const AGAIN: usize = 5;
+
+impl Look {
+    /// The entries that must be masked: denied, matched by no allowed pattern, the server's own, and where anything is denied every file that
+    /// has a name which is not seen (a hard link may be the second name of a denied file). At most `most` entries are looked at.
+    fn now(&self, kept: &mut Kept, most: usize, stop: &CancellationToken) -> Result<View, Unshown> {
+        let open_to_all =
+            |root: &crate::manifest::Root| root.denied.is_empty() && root.allowed.iter().any(|pattern| pattern.as_str() == "**");
+        let all_is_open = self.manifest.files.denied.is_empty() && self.manifest.roots.get(&self.name).is_some_and(open_to_all);
+        if all_is_open && !self.hidden.is_inside() && !self.hidden.is_anywhere() {
+            return Ok(View::default());
+        }
+        for _ in 0..AGAIN {
+            let mut walk =
+                Walk { look: self, all_is_open, most, stop, old: kept.take(&self.manifest), new: HashMap::new(), found: Found::default() };
+            let walked = walk.all();
+            let Walk { old, mut new, found, .. } = walk;
+            if walked.is_err() {
+                // Half a walk is still good for the next one.
+                new.extend(old);
+            }
+            kept.keep(&self.manifest, new);
+            walked?;
+            let (masked, shown) = found.masked(&self.root);
+            let (masked, left_out) = fit::fit(masked, &shown, self.roots)?;
+            let objects: Option<Vec<Object>> = masked.iter().map(|path| object_at(&self.root, path)).collect();
+            // One that is gone may have another name by now, under which it was not seen.
+            if let Some(objects) = objects {
+                return Ok(View { masked, objects, left_out });
+            }
+        }
+        Err(Unshown::Restless)
+    }
+}
+
+/// A walk through a root.
+struct Walk<'w> {
+    look: &'w Look,
+    all_is_open: bool,
+    most: usize,
+    stop: &'w CancellationToken,
+    old: HashMap<String, Arc<Listing>>,
+    new: HashMap<String, Arc<Listing>>,
+    found: Found,
+}
+
+/// What a walk found.
+#[derive(Default)]
+struct Found {
+    masked: Vec<String>,
+    /// How many entries of each folder may be seen.
+    shown: BTreeMap<String, usize>,
+    /// Files with several names: how many, and those that were seen.
+    linked: HashMap<Object, (u64, Vec<String>)>,
+}
+
+impl Walk<'_> {
+    fn all(&mut self) -> Result<(), Unshown> {
+        let (mut seen, mut waiting) = (0, vec![RelPath::ROOT]);
+        while let Some(folder) = waiting.pop() {
+            let Some(opened) = descend(&self.look.root, &folder)? else { continue };
+            let path = folder.to_string();
+            let listing = list(self.look, &folder, &opened, self.old.remove(&path), clock())?;
+            seen += listing.entries.len();
+            if seen > self.most {
+                return Err(Unshown::TooMany(self.most));
+            }
+            if self.stop.is_cancelled() {
+                return Err(Unshown::Cancelled);
+            }
+            self.entries(&listing, &folder, &opened, &mut waiting)?;
+            self.new.insert(path, listing);
+        }
+        Ok(())
+    }
+
+    fn entries(&mut self, listing: &Listing, folder: &RelPath, opened: &OwnedFd, waiting: &mut Vec<RelPath>) -> Result<(), Unshown> {
+        let hidden = &self.look.hidden;
+        let below = |entry: &Entry| folder.join(&entry.name.to_string_lossy());
+        let mut shown = 0;
+        for entry in &listing.entries {
+            if !entry.is_shown || hidden.is(opened, &entry.name, entry.inode) {
+                self.found.masked.push(below(entry).to_string());
+                continue;
+            }
+            shown += 1;
+            match entry.kind {
+                EntryKind::Directory => {
+                    let path = below(entry);
+                    // Where all is open, only the way to what is the server's own has to be gone.
+                    if !self.all_is_open || hidden.is_anywhere() || hidden.is_below(&path) {
+                        waiting.push(path);
+                    }
+                }
+                EntryKind::File if !self.all_is_open => {
+                    if let Some((object, names)) = names_of(opened, &entry.name)? {
+                        self.found.linked.entry(object).or_insert((names, Vec::new())).1.push(below(entry).to_string());
+                    }
+                }
+                EntryKind::File | EntryKind::Other => {}
+            }
+        }
+        self.found.shown.insert(folder.to_string(), shown);
+        Ok(())
+    }
+}
+
+impl Found {
+    /// Everything that is masked, and what is shown of each folder. A file with several names is seen where each of its names is: which of them is a denied one cannot be told
+    /// from the others, and one that was not seen may be denied, or lie outside.
+    fn masked(self, root: &OwnedFd) -> (Vec<String>, BTreeMap<String, usize>) {
+        let mut masked = self.masked;
+        for (object, (names, paths)) in self.linked {
+            // Asked once more: a name that was moved during the walk may have been counted twice.
+            let is_whole = names == paths.len() as u64
+                && paths.iter().all(|path| {
+                    let now = statat(root, path.as_str(), AtFlags::SYMLINK_NOFOLLOW);
+                    now.is_ok_and(|facts| (facts.st_dev, facts.st_ino) == object && count(facts.st_nlink) == names)
+                });
+            if !is_whole {
+                masked.extend(paths);
+            }
+        }
+        masked.sort();
+        (masked, self.shown)
+    }
+}
+
+/// Device and inode.
+type Object = (u64, u64);
+
+/// A number of names, whose type differs between machines.
+fn count(names: impl Into<u64>) -> u64 {
+    names.into()
+}
+
+/// Which object a regular file is and how many names it has, where that is more than one.
+fn names_of(folder: &OwnedFd, name: &CStr) -> Result<Option<(Object, u64)>, Unshown> {
+    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(facts) => {
+            let is_linked = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_nlink > 1;
+            Ok(is_linked.then(|| ((facts.st_dev, facts.st_ino), count(facts.st_nlink))))
+        }
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(Unshown::Unreadable(errno)),
+    }
+}
+
+/// Which object lies at a path; none where nothing does.
+fn object_at(root: &OwnedFd, path: &str) -> Option<Object> {
+    statat(root, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|facts| (facts.st_dev, facts.st_ino))
+}
+
+/// Opens a folder below the root without following links. Nothing when it has gone meanwhile.
+fn descend(root: &OwnedFd, folder: &RelPath) -> Result<Option<OwnedFd>, Unshown> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if !folder.is_root() {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match openat2(root, folder.to_string(), flags, Mode::empty(), resolve) {
+            Ok(opened) => return Ok(Some(opened)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            // Name by name, where the path is too long for one call, or something was renamed meanwhile.
+            Err(Errno::NAMETOOLONG | Errno::AGAIN) => {}
+            Err(errno) => return Err(Unshown::Unreadable(errno)),
+        }
+    }
+    let mut at = openat(root.as_fd(), ".", flags, Mode::empty()).map_err(Unshown::Unreadable)?;
+    for name in folder.segments() {
+        at = match openat(&at, name.as_str(), flags, Mode::empty()) {
+            Ok(next) => next,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            Err(errno) => return Err(Unshown::Unreadable(errno)),
+        };
+    }
+    Ok(Some(at))
+}
+
+#[cfg(test)]
+mod tests;
