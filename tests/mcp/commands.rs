@@ -79,11 +79,19 @@ fn a_first_manifest_serves_at_once_and_keeps_what_it_promises() {
     for (tool, arguments) in [
         ("read_file", json!({"path": "project/.env"})),
         ("fetch", json!({"url": "https://example.com/"})),
-        ("run_python", json!({"code": "import os\nprint(os.listdir('/'))"})),
+        ("run_python", json!({"code": "import ctypes"})),
+        ("run_python", json!({"code": "open('/roots/project/new', 'w')"})),
+        ("run_python", json!({"code": "print(open('/roots/project/.env').read())"})),
+        ("run_python", json!({"code": "print(open('/roots/project/tools.toml').read())"})),
     ] {
         let answer = server.call(tool, &arguments);
         assert!(answer["result"]["isError"] == true || answer["error"].is_object(), "{tool}: {answer}");
     }
+    // A program walks the folder that agents work in, and finds nothing else of the machine.
+    let code = "import os\nprint(sum(len(files) for _, _, files in os.walk('/roots/project/project')))\n\
+                print(sorted(set(os.listdir('/')) & {'home', 'var', 'boot', 'srv', 'opt'}))";
+    let walked = server.call("run_python", &json!({"code": code}));
+    assert_eq!(walked["result"]["structuredContent"]["stdout"], "3\n[]\n", "{walked}");
 }
 
 #[test]
