@@ -32,7 +32,7 @@ fn shown(patterns: &str, link: Option<&str>) -> Vec<String> {
         std::fs::hard_link(at("root/conf/tools.toml"), at(link)).unwrap();
     }
     let text = format!("version = 1\n[roots.r]\npath = {:?}\nmode = \"ro\"\nallowed_paths = [\"**\"]\n{patterns}", at("root"));
-    let manifest = crate::manifest::parse(&text, crate::tools::specs()).unwrap();
+    let manifest = crate::manifest::parse(&text, &[]).unwrap();
     let places = [Place { name: "r".to_owned(), at: Where::Folder(at("root")), quota: None }];
     let protected: Vec<PathBuf> = vec![at("root/conf/tools.toml")];
     let roots = Roots::open(&places, &protected, Some(&at("root/state"))).unwrap();
@@ -62,7 +62,7 @@ fn a_denied_name_is_masked_in_every_form_by_its_own_bytes() {
     let text = format!(
         "version = 1\n[roots.r]\npath = {root:?}\nmode = \"ro\"\nallowed_paths = [\"**\"]\ndenied_paths = [\"private*\", \"caf\u{e9}/**\"]"
     );
-    let manifest = crate::manifest::parse(&text, crate::tools::specs()).unwrap();
+    let manifest = crate::manifest::parse(&text, &[]).unwrap();
     let roots = Roots::open(&[Place { name: "r".to_owned(), at: Where::Folder(root), quota: None }], &[], None).unwrap();
     assert_eq!(masked(&look(manifest, &roots)), ["cafe\u{301}", "pri\u{200d}vate.txt"]);
 }
@@ -86,7 +86,7 @@ impl Tree {
         let root = folder.path().canonicalize().unwrap().join("root");
         std::fs::create_dir(&root).unwrap();
         let text = format!("version = 1\n[roots.r]\npath = {root:?}\nmode = \"rw\"\nallowed_paths = [\"**\"]\n{patterns}");
-        let manifest = crate::manifest::parse(&text, crate::tools::specs()).unwrap();
+        let manifest = crate::manifest::parse(&text, &[]).unwrap();
         let places = [Place { name: "r".to_owned(), at: Where::Folder(root), quota: None }];
         let roots = Roots::open(&places, &[], None).unwrap();
         let look = look(manifest, &roots);
