@@ -72,7 +72,7 @@ fn the_level_comes_from_what_the_call_would_do() {
         ("move_file", json!({"from": "data/a", "to": "work/a"}), file("data/a"), "ask needs_every 3"),
         ("move_file", json!({"from": "data/a", "to": "work/a"}), json!({"fs": {"data/a/b": "file"}}), "ask needs_every 3"),
         ("move_file", json!({"from": "work/a", "to": "work/b"}), file("work/a"), "allow ok 1"),
-        ("move_file", json!({"from": "work/a", "to": "data/b"}), file("work/a"), "ask needs_first 2"),
+        ("move_file", json!({"from": "work/a", "to": "data/b"}), file("work/a"), "allow ok 1"),
         ("move_file", json!({"from": "work/a", "to": "data/a"}), json!({"fs": {"work/a": "file", "data/a": "file"}}), "ask needs_every 3"),
         ("fetch", json!({"url": "https://site.example/"}), none(), "allow ok 0"),
         ("fetch", json!({"url": "https://site.example/", "method": "HEAD"}), none(), "allow ok 0"),
@@ -86,7 +86,9 @@ fn the_level_comes_from_what_the_call_would_do() {
     }
     let python = |walls: Value| said(json!({"python": walls}), "run_python", json!({"code": "1"}), none());
     assert_eq!(python(json!({"roots": ["work"]})), "allow ok 1");
-    assert_eq!(python(json!({"roots": ["work", "data"]})), "ask needs_first 2");
+    assert_eq!(python(json!({"roots": ["work", "data"]})), "ask needs_every 3", "files that run later lie within its reach");
+    let free = json!({"python": {"roots": ["work", "data"]}, "files": {"runs_later": []}});
+    assert_eq!(said(free, "run_python", json!({"code": "1"}), none()), "ask needs_first 2");
     assert_eq!(python(json!({"network": true})), "ask needs_every 3");
 }
 

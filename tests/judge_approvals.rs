@@ -182,7 +182,7 @@ fn a_grant_is_for_one_tool_target_session_principal_and_manifest() {
 #[test]
 fn what_is_remembered_is_what_the_manifest_says() {
     let python = |tools: Value, target: &str| {
-        let sections = json!({"tools": tools, "python": {"roots": ["data"]}});
+        let sections = json!({"tools": tools, "python": {"roots": ["data"]}, "files": {"runs_later": []}});
         let state = json!({"grants": [{"tool": "run_python", "target": target}]});
         said(sections, "run_python", json!({"code": "print(1)"}), state)
     };
@@ -203,7 +203,9 @@ fn what_is_remembered_is_what_the_manifest_says() {
 /// The judge's answer to a call, where a person allowed `target` of its tool for the session.
 fn granted(tool: &str, args: &Value, target: &str) -> String {
     let state = json!({"fs": {"data/a": "file"}, "grants": [{"tool": tool, "target": target}]});
-    let sections = json!({"python": {"roots": ["data"]}, "approvals": {"level_0": "first", "level_3": "first"}});
+    let sections = json!({
+        "python": {"roots": ["data"]}, "files": {"runs_later": []}, "approvals": {"level_0": "first", "level_3": "first"},
+    });
     said(sections, tool, args.clone(), state)
 }
 

@@ -11,7 +11,7 @@ use super::decide::{Call, Decided, decide};
 use super::nearest;
 use crate::manifest::{Location, Manifest};
 use crate::model::{Action, Code, Facts, Link, Refusal};
-use crate::policy::{self, Decision, Screened, State, Verdict, effect, line_of};
+use crate::policy::{self, Decision, Screened, State, Verdict, effect, later, line_of};
 use crate::tool::Tool;
 
 /// One line of the decision.
@@ -50,6 +50,8 @@ pub struct Explanation {
 
 /// As many changes as one call can need: one for each line of the decision and a few more.
 const MOST_CHANGES: usize = 12;
+/// Files that run later, of which a step each is shown.
+const MOST_LATER: usize = 5;
 
 /// Explains the verdict on a call. `look` sees the world without changing it; it is asked again after each change that is tried.
 pub fn explain(
@@ -150,9 +152,18 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
             }
         }
         if let (Some(level), Some(facts), Some(capability)) = (verdict.level, &decided.facts, &decided.capability) {
-            let own = effect::level(capability, action, &screened.targets, facts);
+            let own = effect::level(capability, action, screened, facts);
             let why = if level > own { "; raised by the tool's rule, a reviewer, or untrusted content" } else { "" };
             pass(11, None, format!("level {}: it {}{why}", u8::from(level), effect::meaning(own)));
+            for later in later::runs_later(manifest, action, screened, facts).iter().take(MOST_LATER) {
+                let what = format!("{}: it matches `{}`, so a change of it is level 3", later.in_words(), later.pattern);
+                pass(11, Some("files.runs_later".to_owned()), what);
+            }
+            let reached = later::programs_reach(capability);
+            if matches!(action, Action::RunPython(_)) && !reached.is_empty() {
+                let what = format!("a program writes to `{}`, where files run later, and no call shows which, so it is level 3", reached.join("`, `"));
+                pass(11, Some("files.runs_later".to_owned()), what);
+            }
             let mode = policy::mode(capability, level);
             pass(12, verdict.rule.clone(), format!("the strictest mode of the levels up to {} is `{}`", u8::from(level), mode.as_str()));
         }

@@ -17,7 +17,7 @@ use crate::audit::counts::Window;
 use crate::audit::{Entry, token};
 use crate::manifest::Remember;
 use crate::model::{Action, Channel, Code, Level, Question, Refusal};
-use crate::policy::{effect, python_network, python_roots, remember};
+use crate::policy::{effect, later, python_network, python_roots, remember};
 
 /// How long a sealed state opens after its question has ended.
 pub(super) const LATE: Duration = Duration::from_hours(1);
@@ -113,6 +113,15 @@ impl Door {
             if python_network(&self.manifest, &capability.profile) {
                 text = question::reaching(&text, &self.manifest.network);
             }
+        }
+        let run_later = later::runs_later(&self.manifest, case.action, case.screened, case.facts);
+        if !run_later.is_empty() {
+            text = question::first(&text, &question::running_later(&run_later));
+        }
+        let reached = if matches!(case.action, Action::RunPython(_)) { later::programs_reach(capability) } else { Vec::new() };
+        if !reached.is_empty() {
+            let roots = reached.join(", ");
+            text = question::first(&text, &format!("It can change what other programs run later (hooks, CI, editor settings) in {roots}"));
         }
         if effect::moves_into_scratch(capability, case.action, &case.screened.targets) {
             text = question::first(&text, "What is moved is deleted when the session ends");

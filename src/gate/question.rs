@@ -8,6 +8,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::filter::{Origin, Settings, Treatment, clean, escape_line};
 use crate::model::{Action, Failure, Fetch, Kind, Level, Opened, RunPython, Target, WriteMode};
+use crate::policy::later::Later;
 use crate::policy::network::NetworkRules;
 
 /// What the object looks like now and would look like then, as far as it can be shown.
@@ -94,6 +95,17 @@ pub(super) fn reaching(text: &str, rules: &NetworkRules) -> String {
     }
     let hosts = if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") };
     first(text, &format!("It may send to {hosts} over the network"))
+}
+
+/// Says of what a call changes that other programs run it later: the reason why a person is asked as for a deletion.
+pub(super) fn running_later(later: &[Later]) -> String {
+    const NAMED: usize = 3;
+    if let [one] = later {
+        return format!("{} is run later by {}, outside every sandbox of this server", spelled(&one.target), shown(&one.by));
+    }
+    let named: Vec<String> = later.iter().take(NAMED).map(|one| format!("{} by {}", spelled(&one.target), shown(&one.by))).collect();
+    let more = if later.len() > NAMED { format!(" and {} more", later.len() - NAMED) } else { String::new() };
+    format!("These are run later, outside every sandbox of this server: {}{more}", named.join(", "))
 }
 
 fn consequence(action: &Action, opened: &[Opened], now_ns: i128, mask: Mask) -> String {

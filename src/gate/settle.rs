@@ -283,7 +283,7 @@ impl Door {
     pub(super) fn grant(&self, case: &Case<'_>, entry: &Entry, verdict: &Verdict, approval: Option<String>) -> Settled {
         let capability = case.capability;
         let level = verdict.level.unwrap_or(Level::System);
-        let by_effect = effect::level(capability, case.action, &case.screened.targets, case.facts);
+        let by_effect = effect::level(capability, case.action, case.screened, case.facts);
         let terms = Terms {
             call: entry.id().to_owned(),
             manifest: self.manifest.clone(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    AllowPattern, Bounds, Check, DenyPattern, Manifest, NamePattern, NoClientChannel, Place, Profile, Remember, Root, RootMode, RootUse,
+    AllowPattern, Bounds, Check, DenyPattern, LaterPattern, Manifest, NamePattern, NoClientChannel, Place, Profile, Remember, Root, RootMode, RootUse,
     Symlinks, ToolRules,
 };
 use crate::model::Level;
@@ -122,6 +122,8 @@ fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     let (was, is) = (&old.files, &new.files);
     found.nothing_freed("files.denied_paths", &was.denied, &is.denied, DenyPattern::is_within);
     found.no_less("files.untrusted_paths", &was.untrusted, &is.untrusted);
+    let freed = was.runs_later.iter().any(|later| !is.runs_later.iter().any(|other| LaterPattern::is_within(later, other)));
+    found.when(freed, "files.runs_later", "no longer asks as for level 3");
     found.not_above("files.max_file_size", &was.max_file_size, &is.max_file_size);
     found.not_above("files.max_answer", &was.max_answer, &is.max_answer);
     found.when(was.symlinks == Symlinks::Deny && is.symlinks == Symlinks::Inside, "files.symlinks", "follows links");

@@ -3,6 +3,7 @@
 mod decisions;
 mod fault;
 mod http;
+mod later;
 mod loosened;
 mod meet;
 mod packages;
@@ -26,6 +27,7 @@ pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, No
 pub(crate) use fault::nearest;
 pub use fault::{Fault, Location, Spans};
 pub use http::Http;
+pub use later::LaterPattern;
 pub use packages::{Lock, Pinned, requirement};
 pub use pattern::{AllowPattern, DenyPattern, FoldedPath, NamePattern, Run};
 pub use read::{parse, parse_json};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{AllowPattern, DenyPattern, NamePattern};
+use super::{AllowPattern, DenyPattern, LaterPattern, NamePattern};
 use crate::model::{Bytes, Flags, Level};
 
 /// `[clients]`: which caller gets which profile.
@@ -120,6 +120,8 @@ pub struct Files {
     pub denied: Vec<DenyPattern>,
     /// Files whose content is a stranger's, in every root.
     pub untrusted: Vec<DenyPattern>,
+    /// Files that other programs run later, in every root that stays: a change of one is level 3.
+    pub runs_later: Vec<LaterPattern>,
     /// Largest file that is read whole or written.
     pub max_file_size: Bytes,
     /// Longest answer.
@@ -133,6 +135,7 @@ impl Default for Files {
         Self {
             denied: Vec::new(),
             untrusted: Vec::new(),
+            runs_later: LaterPattern::defaults(),
             max_file_size: Bytes::mib(1),
             max_answer: Bytes::kib(64),
             symlinks: Symlinks::Deny,

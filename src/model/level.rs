@@ -13,7 +13,7 @@ pub enum Level {
     Create,
     /// Changes what exists, or runs code that sees a persistent writable root.
     Change,
-    /// Deletes, overwrites by a move, moves into scratch that ends with the session, or sends (POST, a body, network inside Python).
+    /// Deletes, overwrites by a move, moves into scratch that ends with the session, changes what runs later, or sends (POST, a body, network inside Python).
     Destroy,
     /// Changes the system.
     System,

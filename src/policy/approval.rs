@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::capability::Capability;
-use super::effect::meaning;
 use super::state::{Answer, AnswerChannel, Response, State};
 use super::verdict::{Decision, Verdict};
 use crate::manifest::{Mode, NoClientChannel, Remember, fold};
@@ -80,7 +79,8 @@ fn exactly(text: &str, is_plain: bool, more: &Value) -> String {
 }
 
 /// Decides on a call that passed lines 1 to 11.
-pub(super) fn decide(capability: &Capability, level: Level, grant: Option<&str>, state: &State) -> Verdict {
+/// `what`: the call in words.
+pub(super) fn decide(capability: &Capability, level: Level, what: &str, grant: Option<&str>, state: &State) -> Verdict {
     let mode = mode(capability, level);
     // The rule that made it this strict may be one of a lower level.
     let by = Level::ALL
@@ -103,7 +103,6 @@ pub(super) fn decide(capability: &Capability, level: Level, grant: Option<&str>,
         grant: grant.map(str::to_owned),
         review_due: false,
     };
-    let what = format!("a call that {} (level {})", meaning(level), u8::from(level));
     match mode {
         Mode::None => return said(Decision::Allow, Code::Ok, format!("{what} needs no approval"), None),
         Mode::Deny => {

@@ -1,6 +1,8 @@
 //! The level of a call, from what it would do: never from the tool's name.
 
 use super::capability::{Capability, python_network, python_roots};
+use super::later::{programs_reach, runs_later};
+use super::screen::Screened;
 use crate::model::{Access, Action, Facts, Fetch, Kind, Level, PathFact, Target, WriteMode};
 
 /// What a level means, in words for a person.
@@ -9,13 +11,14 @@ pub const fn meaning(level: Level) -> &'static str {
         Level::Read => "reads",
         Level::Create => "creates something new, or stays in the session's own scratch",
         Level::Change => "changes what exists",
-        Level::Destroy => "deletes, overwrites by a move, moves into scratch that ends with the session, or sends",
+        Level::Destroy => "deletes, overwrites by a move, moves into scratch that ends with the session, changes what runs later, or sends",
         Level::System => "changes the system",
     }
 }
 
 /// The level of an action by its effect.
-pub fn level(capability: &Capability, action: &Action, targets: &[Target], facts: &Facts) -> Level {
+pub fn level(capability: &Capability, action: &Action, screened: &Screened, facts: &Facts) -> Level {
+    let targets = &screened.targets;
     let touched = action
         .touches()
         .iter()
@@ -28,6 +31,7 @@ pub fn level(capability: &Capability, action: &Action, targets: &[Target], facts
         Action::Fetch(fetch) => level_of_fetch(fetch),
         Action::RunPython(_) => level_of_program(capability),
         Action::MoveFile(_) if moves_into_scratch(capability, action, targets) => Level::Destroy,
+        Action::MoveFile(_) if moves_links_out(capability, targets, facts) => Level::Change,
         Action::ReadFile(_)
         | Action::WriteFile(_)
         | Action::EditFile(_)
@@ -38,7 +42,8 @@ pub fn level(capability: &Capability, action: &Action, targets: &[Target], facts
         | Action::MoveFile(_)
         | Action::DeleteFile(_) => Level::Read,
     };
-    own.max(touched)
+    let later = if runs_later(&capability.manifest, action, screened, facts).is_empty() { Level::Read } else { Level::Destroy };
+    own.max(touched).max(later)
 }
 
 fn level_of_touch(capability: &Capability, action: &Action, access: Access, target: &Target, fact: &PathFact) -> Level {
@@ -53,7 +58,8 @@ fn level_of_touch(capability: &Capability, action: &Action, access: Access, targ
             if exists {
                 Level::Destroy
             } else {
-                Level::Change
+                // What the move takes from a root that stays is the change; the new name alone makes something new.
+                Level::Create
             }
         }
         Access::Delete { .. } => Level::Destroy,
@@ -73,6 +79,13 @@ pub fn moves_into_scratch(capability: &Capability, action: &Action, targets: &[T
     matches!(action, Action::MoveFile(_)) && !scratch(0) && scratch(1)
 }
 
+/// Whether a folder with a link in it leaves a session's scratch: a program left the link there, and no tool could create it.
+fn moves_links_out(capability: &Capability, targets: &[Target], facts: &Facts) -> bool {
+    let scratch = |at: usize| targets.get(at).is_some_and(|target| is_scratch(capability, target));
+    let below = facts.paths.first().map_or(&[] as &[_], |fact| fact.below.as_slice());
+    scratch(0) && !scratch(1) && below.iter().any(|entry| !matches!(entry.kind, Kind::File | Kind::Directory))
+}
+
 fn level_of_fetch(fetch: &Fetch) -> Level {
     let reads = matches!(fetch.method.as_str(), "GET" | "HEAD") && fetch.body.is_none();
     if reads { Level::Read } else { Level::Destroy }
@@ -85,5 +98,9 @@ fn level_of_program(capability: &Capability) -> Level {
     }
     let persistent = |name: &str| manifest.roots.get(name).is_some_and(|root| !root.is_session());
     let writes = python_roots(manifest, &capability.profile).iter().any(|(name, writable)| *writable && persistent(name));
-    if writes { Level::Change } else { Level::Create }
+    match (writes, programs_reach(capability).is_empty()) {
+        (true, false) => Level::Destroy,
+        (true, true) => Level::Change,
+        (false, _) => Level::Create,
+    }
 }

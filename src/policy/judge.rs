@@ -2,8 +2,9 @@
 
 use super::approval::{decide, grant_target};
 use super::capability::Capability;
-use super::effect;
+use super::effect::{self, meaning};
 use super::facts::judge_facts;
+use super::later::{programs_reach, runs_later};
 use super::screen::Screened;
 use super::state::{Review, State};
 use super::verdict::Verdict;
@@ -23,7 +24,24 @@ pub fn judge(capability: &Capability, action: &Action, screened: &Screened, fact
     };
     let url = screened.url.as_ref().map(ToString::to_string);
     let grant = grant_target(capability, action, url.as_deref(), &targets);
-    Verdict { review_due, ..decide(capability, level, grant.as_deref(), state) }
+    let what = what(capability, action, screened, facts, level);
+    Verdict { review_due, ..decide(capability, level, &what, grant.as_deref(), state) }
+}
+
+/// The call in words: what runs later first, else what its level means.
+fn what(capability: &Capability, action: &Action, screened: &Screened, facts: &Facts, level: Level) -> String {
+    let number = u8::from(level);
+    let later = runs_later(&capability.manifest, action, screened, facts);
+    if let Some(first) = later.first() {
+        let more = if later.len() > 1 { format!(" (and {} more)", later.len() - 1) } else { String::new() };
+        return format!("a call that changes what runs later, as {}{more} (`files.runs_later`, level {number}),", first.in_words());
+    }
+    match programs_reach(capability).as_slice() {
+        roots @ [_, ..] if matches!(action, Action::RunPython(_)) && level == Level::Destroy => {
+            format!("a program that can change what runs later in `{}` (`files.runs_later`, level {number})", roots.join("`, `"))
+        }
+        _ => format!("a call that {} (level {number})", meaning(level)),
+    }
 }
 
 /// Line 11: effect, tool, untrusted content, reviewers. Each can only raise.
@@ -35,7 +53,7 @@ fn level_of(
     state: &State,
 ) -> Result<(Level, bool), (Refusal, Level)> {
     let manifest = &capability.manifest;
-    let effect = effect::level(capability, action, &screened.targets, facts);
+    let effect = effect::level(capability, action, screened, facts);
     let raised = manifest.tools.get(capability.spec.name).and_then(|rules| rules.level).unwrap_or_default();
     let mut level = effect.max(raised);
     if state.untrusted && manifest.approvals.raise_after_untrusted {

@@ -8,6 +8,7 @@ mod capability;
 pub mod effect;
 mod facts;
 mod judge;
+pub mod later;
 pub mod network;
 pub mod paths;
 pub mod program;

@@ -155,7 +155,7 @@ fn approvals(text: &mut String, manifest: &Manifest) {
         "reading, GET",
         "creating something new, Python that writes only its own scratch",
         "changing what exists, Python that sees a writable folder",
-        "deleting, overwriting by a move, moving into a session's scratch, sending",
+        "deleting, overwriting by a move, moving into a session's scratch, changing what runs later, sending",
         "system changes",
     ];
     text.push_str("\n## What asks a person\n");

@@ -59,6 +59,8 @@ denied_paths = ["secrets/**"]
 path = {scratch}
 mode = "rw"
 allowed_paths = ["**"]
+[files]
+runs_later = []
 [network]
 allowed_domains = ["nowhere.invalid"]
 [python]

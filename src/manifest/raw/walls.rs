@@ -50,6 +50,9 @@ pub(in crate::manifest) struct Files {
     pub(in crate::manifest) denied_paths: Option<Vec<String>>,
     /// Files whose content others wrote (downloads, mail): what is read of them is told to be data from outside, and marks the session.
     pub(in crate::manifest) untrusted_paths: Option<Vec<String>>,
+    /// Files that other programs run later: a change of one is level 3. `defaults` (when missing: hooks, CI, editor and agent settings, shell
+    /// profiles, …), `builds`, or patterns. Empty: none.
+    pub(in crate::manifest) runs_later: Option<Vec<String>>,
     /// Largest file that is read whole or written, e.g. `1 MiB`.
     pub(in crate::manifest) max_file_size: Option<String>,
     /// Longest answer, e.g. `64 KiB`; longer reads are cut, with the offset to go on from.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::super::{
-    AllowPattern, BACKENDS, Check, DenyPattern, Files, Place, Python, Quota, Root, RootMode, RootUse, Symlinks, raw, units,
+    AllowPattern, BACKENDS, Check, DenyPattern, Files, LaterPattern, Place, Python, Quota, Root, RootMode, RootUse, Symlinks, raw, units,
 };
 use super::Reader;
 use crate::manifest::roots::segments_of;
@@ -62,6 +62,10 @@ impl Reader<'_, '_> {
         Files {
             denied: self.list("files.denied_paths", &written.denied_paths.unwrap_or_default(), DenyPattern::parse),
             untrusted: self.list("files.untrusted_paths", &written.untrusted_paths.unwrap_or_default(), DenyPattern::parse),
+            runs_later: match &written.runs_later {
+                Some(texts) => self.list("files.runs_later", texts, LaterPattern::parse).into_iter().flatten().collect(),
+                None => defaults.runs_later,
+            },
             max_file_size: self.bytes("files.max_file_size", written.max_file_size.as_ref()).unwrap_or(defaults.max_file_size),
             max_answer: self.bytes("files.max_answer", written.max_answer.as_ref()).unwrap_or(defaults.max_answer),
             symlinks: match written.symlinks {

@@ -1,0 +1,93 @@
+//! What a call changes of files that another program runs later (`[files] runs_later`): such a call is level 3, whatever tool makes it.
+
+use super::capability::{Capability, python_roots};
+use super::screen::Screened;
+use crate::manifest::{FoldedPath, LaterPattern, Manifest, RootMode};
+use crate::model::{Access, Action, Facts, Link, PathFact, RelPath, Target};
+
+/// One file or folder that a call changes and that another program runs or obeys later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Later {
+    /// Which.
+    pub target: Target,
+    /// What runs it, as it stands after "by".
+    pub by: String,
+    /// The pattern that names it.
+    pub pattern: String,
+}
+
+impl Later {
+    /// In words, e.g. "`project/.vscode/tasks.json` is run later by your editor".
+    pub fn in_words(&self) -> String {
+        format!("`{}` is run later by {}", self.target, self.by)
+    }
+}
+
+/// The pattern by which an entry of a root runs later. What is in a session's scratch is wiped with it and runs for no other program.
+pub fn pattern_of<'m>(manifest: &'m Manifest, root: &str, path: &RelPath) -> Option<&'m LaterPattern> {
+    let lasting = manifest.roots.get(root).is_some_and(|root| !root.is_session());
+    if !lasting || manifest.files.runs_later.is_empty() {
+        return None;
+    }
+    let folded = FoldedPath::of(path);
+    manifest.files.runs_later.iter().find(|later| later.pattern().covers(&folded))
+}
+
+/// Everything that the action changes and that runs later: its targets as they are written, as they are spelled there and as links lead,
+/// and, where a folder is moved or deleted, each entry below it under its old and its new name.
+pub fn runs_later(manifest: &Manifest, action: &Action, screened: &Screened, facts: &Facts) -> Vec<Later> {
+    let mut found = Vec::new();
+    if manifest.files.runs_later.is_empty() {
+        return found;
+    }
+    let touches = action.touches();
+    let to = touches.iter().zip(&screened.targets).zip(&facts.paths).find(|((touch, _), _)| touch.access == Access::MoveTo);
+    let to = to.map(|((_, target), fact)| resolved(target, fact));
+    for ((touch, target), fact) in touches.iter().zip(&screened.targets).zip(&facts.paths) {
+        if !touch.access.writes() {
+            continue;
+        }
+        let last = resolved(target, fact);
+        let spelled = Target { root: target.root.clone(), path: fact.spelling.of(&target.path).clone() };
+        for form in [target, &spelled, &last] {
+            add(&mut found, manifest, &form.root, &form.path);
+        }
+        let moved = to.as_ref().filter(|_| touch.access == Access::MoveFrom);
+        for entry in &fact.below {
+            add(&mut found, manifest, &last.root, &entry.path);
+            if let Some((to, path)) = moved.and_then(|to| Some((to, entry.path.rebased(&last.path, &to.path)?))) {
+                add(&mut found, manifest, &to.root, &path);
+            }
+        }
+    }
+    found
+}
+
+fn add(found: &mut Vec<Later>, manifest: &Manifest, root: &str, path: &RelPath) {
+    let Some(later) = pattern_of(manifest, root, path) else { return };
+    let target = Target { root: root.to_owned(), path: path.clone() };
+    if !found.iter().any(|known| known.target == target) {
+        found.push(Later { target, by: later.by().to_owned(), pattern: later.pattern().as_str().to_owned() });
+    }
+}
+
+/// Where a target is in the entries' own spelling, once links were followed.
+fn resolved(target: &Target, fact: &PathFact) -> Target {
+    let path = match &fact.link {
+        Link::Leads(path) => path.clone(),
+        Link::None | Link::OnTheWay | Link::Outside => fact.spelling.of(&target.path).clone(),
+    };
+    Target { root: target.root.clone(), path }
+}
+
+/// The roots in which a program of this caller can change files that run later: those that stay, that it writes to directly, while the set is
+/// not empty. No call of the gate sees which file a program changes.
+pub fn programs_reach(capability: &Capability) -> Vec<String> {
+    let manifest = &capability.manifest;
+    if manifest.files.runs_later.is_empty() {
+        return Vec::new();
+    }
+    let stays = |name: &str| manifest.roots.get(name).is_some_and(|root| !root.is_session() && root.mode == RootMode::ReadWrite);
+    let roots = python_roots(manifest, &capability.profile).into_iter();
+    roots.filter(|(name, writable)| *writable && stays(name)).map(|(name, _)| name.to_owned()).collect()
+}
