@@ -109,6 +109,13 @@ impl House {
         Arc::clone(known.entry(tool.spec().name).or_insert_with(|| tool.card().digest(tool.spec().name).into()))
     }
 
+    /// The same of every tool that a grant for this one covers alike, one after the other.
+    pub fn definitions(&self, tool: &dyn Tool) -> String {
+        let kin = policy::kin(tool.spec().name).iter().filter_map(|name| self.tool(name));
+        let all: Vec<Arc<str>> = kin.map(|kin| self.definition(kin)).collect();
+        if all.is_empty() { self.definition(tool).to_string() } else { all.concat() }
+    }
+
     /// The tools a profile could ever use, by name.
     pub fn tools_for(&self, profile: Option<&str>) -> Vec<&'static dyn Tool> {
         let manifest = self.gate.manifest();

@@ -112,11 +112,13 @@ async fn walk(
     }
     let mut screened = capability.screen(&action)?;
     let action = screened.as_judged(action);
-    let definition = house.definition(tool);
+    let (definition, definitions) = (house.definition(tool), house.definitions(tool));
     let (mut opened, mut facts) = look(house, door, &call.caller.session, &action, &screened).await?;
     screened.take_spelling(&facts);
     let mut granted = loop {
         let (opened_now, facts_now) = (&opened, &facts);
+        // A question that was put already says how many files a wide yes covers.
+        let counts = brought.is_none().then_some(call.caller.session.as_str());
         let case = Case {
             call,
             capability: &capability,
@@ -125,8 +127,9 @@ async fn walk(
             facts: facts_now,
             opened: opened_now,
             definition: &definition,
+            definitions: &definitions,
         };
-        let preview = || house.sandbox().preview(&action, opened_now, &door.manifest().filters, capability.timeout).boxed();
+        let preview = || house.sandbox().preview(&action, opened_now, door.manifest(), capability.timeout, counts).boxed();
         match door.settle(&case, entry, brought.take(), &preview, house.sandbox(), asker).await? {
             Settled::Granted(granted) => break *granted,
             Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),

@@ -163,10 +163,11 @@ fn a_grant_is_for_one_tool_target_session_principal_and_manifest() {
     assert_eq!(grant(json!({})), "allow remembered");
     assert_eq!(grant(json!({"expires": 100.1})), "allow remembered");
     assert_eq!(grant(json!({"level": 2})), "allow remembered");
+    assert_eq!(grant(json!({"tool": "edit_file"})), "allow remembered", "write and edit of a target are one");
     for more in [
         json!({"principal": "p2"}),
         json!({"session": "s2"}),
-        json!({"tool": "edit_file"}),
+        json!({"tool": "delete_file"}),
         json!({"target": "data/ab"}),
         json!({"target": "data"}),
         json!({"target": "data/*"}),
@@ -323,4 +324,80 @@ fn an_approval_never_beats_a_deny() {
     let roots = json!({"data": {"path": "/srv/data", "mode": "rw", "allowed_paths": ["**"], "denied_paths": ["A"]}});
     assert_eq!(delete(json!({"roots": roots}), answer(json!({}))), "deny path_denied");
     assert_eq!(delete(json!({"approvals": {"level_2": "deny"}}), answer(json!({}))), "deny level_denied");
+}
+
+/// The judge's answer to a call on a file that is there, where a person gave a grant of this scope that names `target`.
+fn within(sections: Value, tool: &str, args: Value, scope: &str, target: &str) -> String {
+    let grant = json!({"tool": "write_file", "scope": scope, "target": target});
+    let fs = json!({"data/src/a": "file", "data/src/deep/b": "file", "data/c": "file", "data/src/.envrc": "file", "data/srcs/a": "file"});
+    said(sections, tool, args, json!({"fs": fs, "grants": [grant]}))
+}
+
+fn change(path: &str) -> Value {
+    json!({"path": path, "content": "x"})
+}
+
+#[test]
+fn a_grant_of_a_folder_or_a_root_covers_changes_of_files_below_it_alone() {
+    let folder = |path: &str| within(json!({}), "write_file", change(path), "session_folder", "data/src");
+    assert_eq!([folder("data/src/a"), folder("data/src/deep/b")], ["allow remembered", "allow remembered"]);
+    assert_eq!([folder("data/c"), folder("data/srcs/a")], ["ask needs_first", "ask needs_first"]);
+    assert_eq!(folder("data/src/.envrc"), "ask needs_every", "it runs later");
+    let root = |tool: &str, args: Value| within(json!({}), tool, args, "session_root", "data");
+    let edit = json!({"path": "data/c", "edits": [{"old_text": "a", "new_text": "b"}]});
+    assert_eq!([root("write_file", change("data/c")), root("edit_file", edit)], ["allow remembered", "allow remembered"]);
+    assert_eq!(root("delete_file", json!({"path": "data/c"})), "ask needs_every");
+    assert_eq!(root("move_file", json!({"from": "data/c", "to": "data/d"})), "ask needs_first");
+    for (scope, target) in
+        [("session_folder", ""), ("session_root", "dat"), ("once", "data/c"), ("always", "data/c"), ("session_root", "data/")]
+    {
+        assert_eq!(within(json!({}), "write_file", change("data/c"), scope, target), "ask needs_first", "{scope} {target}");
+    }
+}
+
+#[test]
+fn a_wide_grant_loosens_no_rule_that_is_stricter_than_asking_once() {
+    for (scope, target) in [("session_root", "data"), ("session_folder", "data/src"), ("accept_edits", "")] {
+        let go = |sections: Value| within(sections, "write_file", change("data/src/a"), scope, target);
+        let with = |more: Value| {
+            let mut approvals = json!({"accept_edits": true});
+            approvals.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({ "approvals": approvals })
+        };
+        assert_eq!(go(with(json!({}))), "allow remembered", "{scope}");
+        assert_eq!(go(with(json!({"level_2": "every"}))), "ask needs_every", "{scope}");
+        assert_eq!(go(with(json!({"level_2": "operator"}))), "ask needs_operator", "{scope}");
+        assert_eq!(go(with(json!({"level_2": "deny"}))), "deny level_denied", "{scope}");
+        assert_eq!(go(with(json!({"two_persons": ["write_file"]}))), "ask needs_operator", "{scope}");
+        assert_eq!(go(with(json!({"remember": "off"}))), "ask needs_first", "{scope}");
+        let mut raised = with(json!({}));
+        raised["tools"] = json!({"write_file": {"level": 3}});
+        assert_eq!(go(raised.clone()), "ask needs_every", "{scope}");
+        raised["tools"]["write_file"]["level"] = json!(4);
+        assert_eq!(go(raised), "ask needs_operator", "{scope}");
+    }
+    let go = |approvals: Value| within(json!({ "approvals": approvals }), "write_file", change("data/src/a"), "accept_edits", "");
+    assert_eq!(go(json!({})), "ask needs_first", "the manifest does not have it any more");
+}
+
+#[test]
+fn an_answer_says_no_more_than_was_offered() {
+    let write = |approvals: Value, decision: &str| {
+        let state = json!({"fs": {"data/a": "file"}, "now": 10, "approval": form(json!({"decision": decision}))});
+        said(json!({ "approvals": approvals }), "write_file", change("data/a"), state)
+    };
+    for scope in ["once", "session", "session_folder", "session_root"] {
+        assert_eq!(write(json!({}), scope), "allow approved", "{scope}");
+    }
+    assert_eq!(write(json!({}), "accept_edits"), "deny approval_not_explicit");
+    assert_eq!(write(json!({"accept_edits": true}), "accept_edits"), "allow approved");
+    assert_eq!(write(json!({"level_2": "every"}), "session"), "allow approved", "for this call alone");
+    for scope in ["session", "session_folder", "session_root"] {
+        if scope != "session" {
+            assert_eq!(write(json!({"level_2": "every"}), scope), "deny approval_not_explicit", "nothing lasts: {scope}");
+            assert_eq!(write(json!({"remember": "off"}), scope), "deny approval_not_explicit", "nothing lasts: {scope}");
+        }
+        let content = json!({"decision": scope, "confirm": "K7Q2"});
+        assert_eq!(delete(json!({}), form(content)), "deny approval_not_explicit", "level 3: {scope}");
+    }
 }

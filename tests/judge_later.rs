@@ -67,7 +67,9 @@ fn a_new_file_that_runs_later_is_asked_about_as_a_deletion_is() {
     ] {
         assert_eq!(create(path), ASKED, "{path}");
     }
-    for path in ["data/src/main.rs", "data/package.json", "data/Makefile", "data/build.rs", "data/.github/ISSUE_TEMPLATE.md", "data/.gitignore"] {
+    for path in
+        ["data/src/main.rs", "data/package.json", "data/Makefile", "data/build.rs", "data/.github/ISSUE_TEMPLATE.md", "data/.gitignore"]
+    {
         assert_eq!(create(path), "allow ok 1", "{path}");
     }
     assert_eq!(create("work/conftest.py"), "allow ok 1", "a scratch is wiped with its session");

@@ -290,6 +290,8 @@ stdio = "drill"
 path = "begun"
 mode = "rw"
 allowed_paths = ["**"]
+[files]
+runs_later = []
 [python]
 check = "off"
 roots = ["begun"]

@@ -161,7 +161,10 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
             }
             let reached = later::programs_reach(capability);
             if matches!(action, Action::RunPython(_)) && !reached.is_empty() {
-                let what = format!("a program writes to `{}`, where files run later, and no call shows which, so it is level 3", reached.join("`, `"));
+                let what = format!(
+                    "a program writes to `{}`, where files run later, and no call shows which, so it is level 3",
+                    reached.join("`, `")
+                );
                 pass(11, Some("files.runs_later".to_owned()), what);
             }
             let mode = policy::mode(capability, level);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::manifest::units;
 use crate::model::{Bytes, Caller, HttpUrl, Level};
-use crate::policy::{Answer, AnswerChannel, Budgets, Channels, Grant, Moment, Response, Review, State};
+use crate::policy::{Answer, AnswerChannel, Budgets, Channels, Grant, Moment, Response, Review, Scope, State};
 
 /// Reads a state. What is not described is ordinary: nothing is stopped, nothing was used, everybody can be asked.
 pub fn read(state: &Map<String, Value>, request: &Map<String, Value>, caller: &Caller, tool: &str) -> State {
@@ -108,6 +108,8 @@ fn grant(value: &Value) -> Grant {
             "fetch" => HttpUrl::parse(&field("target", "")).map_or_else(|_| field("target", ""), |url| url.to_string()),
             _ => field("target", ""),
         },
+        // A word that is no scope covers nothing.
+        scope: value.get("scope").map_or(Scope::Session, |scope| scope.as_str().and_then(Scope::parse).unwrap_or(Scope::Once)),
         policy: field("policy", "P1"),
         level: value.get("level").map(|level| level.as_u64().and_then(Level::from_number).unwrap_or(Level::Read)),
         expires: value.get("expires").filter(|end| !end.is_null()).map(|end| moment(Some(end)).unwrap_or(Moment(i64::MIN))),

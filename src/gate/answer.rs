@@ -6,12 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::asking::{LATE, channel_name};
 use super::door::Door;
+use super::grants::GrantKey;
 use super::pending::Pending;
 use super::rates::Millis;
-use super::settle::{Case, Settled, identities, refusal};
+use super::settle::{Case, Settled, refusal, sights};
 use crate::audit::{Entry, Event, Kept};
-use crate::model::{Code, Refusal};
-use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, State, Verdict, judge, lasts};
+use crate::model::{Code, Refusal, Target};
+use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, Scope, State, Verdict, judge, offered};
 
 impl Door {
     /// Judges a client's answer, uses the approval up, and gives the permit.
@@ -45,8 +46,8 @@ impl Door {
             }
             return Err(refusal(&verdict));
         }
-        let lasting = chosen.as_ref().and_then(Value::as_str) == Some("session");
-        self.consume(case, entry, &verdict, pending, lasting)
+        let scope = chosen.as_ref().and_then(Value::as_str).and_then(Scope::parse).unwrap_or(Scope::Once);
+        self.consume(case, entry, &verdict, pending, scope)
     }
 
     /// Refuses a call whose question a person has answered and that is none any more, as what it is about has changed. A no closes it.
@@ -66,14 +67,14 @@ impl Door {
             .hint("nothing was done; call again to be asked anew")
     }
 
-    /// Uses an approval up, and gives the permit.
+    /// Uses an approval up, keeps a grant where the yes lasts, and gives the permit.
     pub(super) fn consume(
         &self,
         case: &Case<'_>,
         entry: &Entry,
         verdict: &Verdict,
         pending: &Pending,
-        lasting: bool,
+        scope: Scope,
     ) -> Result<Settled, Refusal> {
         // INVARIANT: consumed before the start is recorded. A crash between the two loses the approval and never doubles it.
         match self.shared.state.use_once(&pending.id, self.kept(pending)) {
@@ -84,9 +85,21 @@ impl Door {
                 return Err(nobody());
             }
         }
-        let lasting = lasting && verdict.level.is_some_and(lasts);
-        if lasting && let Some(key) = self.grant_key(case, verdict) {
-            self.shared.grants.keep(key, &identities(case.opened));
+        // What was not offered was not shown, so it is not kept.
+        let is_offered = |level| offered(case.capability, case.action, level, verdict.grant.as_deref()).contains(&scope);
+        if verdict.level.is_some_and(is_offered)
+            && let Some(key) = self.grant_key(case, verdict)
+        {
+            let seen = sights(case.opened);
+            match (scope, case.opened.first()) {
+                (Scope::Once, _) => {}
+                (Scope::Session, _) => self.shared.grants.keep(key, &seen),
+                (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, Some(opened)) => {
+                    let target = Target { root: opened.target.root.clone(), path: opened.path().clone() };
+                    self.shared.grants.keep_wide(GrantKey { target: scope.names(&target), ..key }, scope, &seen, pending.asked);
+                }
+                (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, None) => {}
+            }
         }
         Ok(self.grant(case, entry, verdict, Some(pending.id.clone())))
     }
@@ -126,7 +139,7 @@ pub(super) fn moments(pending: &Pending, late: bool) -> (Moment, Moment) {
 pub(super) fn is_no(brought: Option<&Value>) -> bool {
     brought.is_some_and(|brought| {
         let response = response_of(brought);
-        response.action != "accept" || !matches!(response.content.get("decision").and_then(Value::as_str), Some("once" | "session"))
+        response.action != "accept" || response.content.get("decision").and_then(Value::as_str).and_then(Scope::parse).is_none()
     })
 }
 

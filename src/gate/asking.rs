@@ -15,9 +15,8 @@ use super::rates::{HOUR, Millis, uncounted};
 use super::settle::{Case, Settled, warnings};
 use crate::audit::counts::Window;
 use crate::audit::{Entry, token};
-use crate::manifest::Remember;
 use crate::model::{Action, Channel, Code, Level, Question, Refusal};
-use crate::policy::{effect, later, python_network, python_roots, remember};
+use crate::policy::{effect, later, python_network, python_roots};
 
 /// How long a sealed state opens after its question has ended.
 pub(super) const LATE: Duration = Duration::from_hours(1);
@@ -97,12 +96,6 @@ impl Door {
         Ok(Pending { id, binding, principal, call, expires, asked, code, ..Pending::default() })
     }
 
-    pub(super) fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
-        let text = self.text(case, preview, level, pending.code.as_deref());
-        let wait = self.manifest.approvals.timeout;
-        Question { id: pending.id.clone(), text, code: pending.code.clone(), wait, by_operator: pending.operator }
-    }
-
     /// What a person reads, whichever channel shows it.
     pub(super) fn text(&self, case: &Case<'_>, preview: &Preview, level: Level, code: Option<&str>) -> String {
         let now_ns = i128::from(self.tick().seconds()) * 1_000_000_000;
@@ -136,9 +129,6 @@ impl Door {
             text.push_str("\nIts arguments carry: ");
             text.push_str(&told.join(", "));
             text.push('.');
-        }
-        if matches!(case.action, Action::RunPython(_)) && remember(capability) == Remember::Envelope {
-            text.push_str("\n`session` allows any program in the same folders and network until the session ends.");
         }
         for warning in warnings(case) {
             text.push_str("\nThe static check warns:");

@@ -15,7 +15,7 @@ use super::question::Preview;
 use super::settle::{Brought, Case, Settled, led_to, refusal};
 use crate::audit::{Answered, Ask, Entry, Event, Say, persons};
 use crate::model::{Code, Level, Question, Refusal};
-use crate::policy::{Answer, AnswerChannel, Decision, Response, State, Verdict, judge};
+use crate::policy::{Answer, AnswerChannel, Decision, Response, Scope, State, Verdict, judge};
 
 /// What is asked.
 #[derive(Debug)]
@@ -77,8 +77,10 @@ impl Door {
                 let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
                 match verdict.decision {
                     Decision::Allow => {
-                        let lasting = answers.iter().any(|answered| answered.say == Say::Session);
-                        let settled = self.consume(case, entry, &verdict, &pending, lasting)?;
+                        let said = answers.iter().filter_map(|answered| scope_of(answered.say));
+                        // Of several who agree, the narrowest counts.
+                        let scope = said.min().unwrap_or(Scope::Once);
+                        let settled = self.consume(case, entry, &verdict, &pending, scope)?;
                         self.forget(&pending);
                         return Ok(settled);
                     }
@@ -156,6 +158,8 @@ impl Door {
             expires: pending.expires,
             since: pending.asked,
             needed: 1 + u8::from(needed),
+            choices: self.choices(case, wanted.preview, wanted.level).into_iter().map(|choice| (choice.value, choice.title)).collect(),
+            diff: self.whole_diff(case, wanted.preview),
         };
         note(
             entry,
@@ -229,7 +233,20 @@ impl Door {
 
     fn come_back(&self, case: &Case<'_>, wanted: &Asked<'_>, pending: &Pending, asker: &dyn Asker) -> Result<Settled, Refusal> {
         let text = self.text(case, wanted.preview, wanted.level, None);
-        let question = Question { id: pending.id.clone(), text, code: None, wait: pending.left(self.tick()), by_operator: true };
+        let (wait, choices) = (pending.left(self.tick()), Vec::new());
+        let question = Question { id: pending.id.clone(), text, code: None, choices, wait, by_operator: true };
         Self::sealed(question, pending, asker)
+    }
+}
+
+/// How far an operator's yes goes; none for a no.
+const fn scope_of(say: Say) -> Option<Scope> {
+    match say {
+        Say::Deny => None,
+        Say::Once => Some(Scope::Once),
+        Say::Session => Some(Scope::Session),
+        Say::SessionFolder => Some(Scope::SessionFolder),
+        Say::SessionRoot => Some(Scope::SessionRoot),
+        Say::AcceptEdits => Some(Scope::AcceptEdits),
     }
 }

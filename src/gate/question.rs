@@ -22,10 +22,39 @@ pub struct Preview {
     pub after: Option<String>,
     /// How the call will fail, where that can be told already.
     pub doomed: Option<Failure>,
+    /// How many files a wide yes would cover, where they were counted.
+    pub covered: Option<Covered>,
+}
+
+/// How many files a yes for a folder or a root covers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Covered {
+    /// In the folder of the first target and below.
+    pub folder: Counted,
+    /// In its root.
+    pub root: Counted,
+}
+
+/// A number of files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Those that were found.
+    pub files: u64,
+    /// Whether there are more than were looked at.
+    pub is_more: bool,
+}
+
+impl Counted {
+    /// In words, e.g. `12 files now`.
+    pub(super) fn in_words(self) -> String {
+        let more = if self.is_more { "more than " } else { "" };
+        let files = if self.files == 1 { "file" } else { "files" };
+        format!("{more}{} {files} now", self.files)
+    }
 }
 
 /// Longest diff and longest excerpt in lines; the rest is counted.
-const LINES: usize = 40;
+pub(super) const LINES: usize = 40;
 /// Longest argument shown whole; longer ones show head, tail, length and digest.
 const WHOLE: usize = 600;
 
@@ -39,11 +68,12 @@ pub(super) fn text(
     code: Option<&str>,
     mask: Mask,
 ) -> String {
-    let mut text = consequence(action, opened, now_ns, mask);
+    let change = Change::of(action, preview, mask, LINES);
+    let mut text = consequence(action, opened, change.as_ref(), now_ns, mask);
     let _ = write!(text, "\nLevel {}.", u8::from(level));
-    detail(&mut text, action, preview, mask);
+    detail(&mut text, action, change.as_ref(), preview, mask);
     if let Some(code) = code {
-        let _ = write!(text, "\nTo allow it, choose `once` or `session` and type this code in `confirm`.\ncode: {code}");
+        let _ = write!(text, "\nTo allow it, choose `{}` and type this code in `confirm`.\ncode: {code}", super::choices::ONCE);
     }
     text
 }
@@ -108,18 +138,22 @@ pub(super) fn running_later(later: &[Later]) -> String {
     format!("These are run later, outside every sandbox of this server: {}{more}", named.join(", "))
 }
 
-fn consequence(action: &Action, opened: &[Opened], now_ns: i128, mask: Mask) -> String {
+fn consequence(action: &Action, opened: &[Opened], change: Option<&Change>, now_ns: i128, mask: Mask) -> String {
     let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), named);
     let kind = |at: usize| opened.get(at).map_or(Kind::Absent, |o| o.fact.kind);
     let facts = |at: usize| opened.get(at).map_or_else(String::new, |o| size_and_age(o, now_ns));
     match action {
         Action::ReadFile(_) => format!("Read {}{}", name(0), facts(0)),
-        Action::WriteFile(write) => match (kind(0), write.mode) {
-            (Kind::Absent, _) => format!("Create {} ({} bytes)", name(0), write.content.len()),
-            (_, WriteMode::Append) => format!("Append {} bytes to {}{}", write.content.len(), name(0), facts(0)),
-            _ => format!("Replace {}{} with {} bytes", name(0), facts(0), write.content.len()),
+        Action::WriteFile(write) => match (kind(0), write.mode, change) {
+            (Kind::Absent, ..) => format!("Create {} ({} bytes)", name(0), write.content.len()),
+            (_, _, Some(change)) => format!("{} {}{}", change.in_words(), name(0), facts(0)),
+            (_, WriteMode::Append, None) => format!("Append {} bytes to {}{}", write.content.len(), name(0), facts(0)),
+            (_, _, None) => format!("Replace {}{} with {} bytes", name(0), facts(0), write.content.len()),
         },
-        Action::EditFile(edit) => format!("Change {}{} in {} place(s)", name(0), facts(0), edit.edits.len()),
+        Action::EditFile(edit) => match change {
+            Some(change) => format!("{} {}{}", change.in_words(), name(0), facts(0)),
+            None => format!("Change {}{} in {} place(s)", name(0), facts(0), edit.edits.len()),
+        },
         Action::ListDirectory(_) => format!("List {}", name(0)),
         Action::SearchFiles(_) => format!("Search {}", name(0)),
         Action::FileInfo(_) => format!("Look at {}", name(0)),
@@ -160,11 +194,11 @@ fn named(opened: &Opened) -> String {
     }
 }
 
-fn detail(text: &mut String, action: &Action, preview: &Preview, mask: Mask) {
+fn detail(text: &mut String, action: &Action, change: Option<&Change>, preview: &Preview, mask: Mask) {
     match action {
-        Action::WriteFile(_) | Action::EditFile(_) => match (&preview.before, &preview.after) {
-            (before, Some(after)) => masked_diff(text, before.as_deref().unwrap_or_default(), after, mask),
-            _ => text.push_str("\nThe content is not text and is not shown."),
+        Action::WriteFile(_) | Action::EditFile(_) => match change {
+            Some(change) => change.write(text),
+            None => text.push_str("\nThe content is not text and is not shown."),
         },
         Action::DeleteFile(_) => {
             if let Some(before) = &preview.before {
@@ -209,48 +243,84 @@ fn detail(text: &mut String, action: &Action, preview: &Preview, mask: Mask) {
     }
 }
 
-/// The change with its secrets masked. What changes in a secret alone is told, and not shown.
-fn masked_diff(text: &mut String, before: &str, after: &str, mask: Mask) {
-    let ((old, hid), (new, hides)) = (masked(before, mask), masked(after, mask));
-    diff(text, &old, &new);
-    // Whether a masked value is the new one already is told to nobody: the question would answer every guess.
-    match (hid || hides, old == new) {
-        (true, true) => text.push_str("\nOnly secrets change, if anything does; they are masked here."),
-        (true, false) => text.push_str("\nSecrets are masked here, and written as they are."),
-        (false, _) => {}
-    }
+/// The change of a text, with its secrets masked.
+pub(super) struct Change {
+    added: usize,
+    removed: usize,
+    /// The changed lines with one line around them, as many as are shown.
+    lines: Vec<String>,
+    /// Lines that are not shown.
+    hidden: usize,
+    /// What is to be said of the secrets in it.
+    secrets: &'static str,
 }
 
-/// At most [`LINES`] changed lines with one line around them; the rest is counted.
-fn diff(text: &mut String, before: &str, after: &str) {
-    let diff = TextDiff::from_lines(before, after);
-    let (mut added, mut removed) = (0_usize, 0_usize);
-    let mut lines = Vec::new();
-    for group in diff.grouped_ops(1) {
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let sign = match change.tag() {
-                ChangeTag::Insert => {
-                    added += 1;
-                    '+'
+impl Change {
+    /// The change that an action makes, where both contents are text; at most `most` lines of it.
+    pub(super) fn of(action: &Action, preview: &Preview, mask: Mask, most: usize) -> Option<Self> {
+        let after = preview.after.as_deref().filter(|_| matches!(action, Action::WriteFile(_) | Action::EditFile(_)))?;
+        let before = preview.before.as_deref().unwrap_or_default();
+        let ((old, hid), (new, hides)) = (masked(before, mask), masked(after, mask));
+        let diff = TextDiff::from_lines(&*old, &*new);
+        // Whether a masked value is the new one already is told to nobody: the question would answer every guess.
+        let secrets = match (hid || hides, old == new) {
+            (true, true) => "\nOnly secrets change, if anything does; they are masked here.",
+            (true, false) => "\nSecrets are masked here, and written as they are.",
+            (false, _) => "",
+        };
+        let mut change = Self { added: 0, removed: 0, lines: Vec::new(), hidden: 0, secrets };
+        for group in diff.grouped_ops(1) {
+            for line in group.iter().flat_map(|op| diff.iter_changes(op)) {
+                let sign = match line.tag() {
+                    ChangeTag::Insert => {
+                        change.added += 1;
+                        '+'
+                    }
+                    ChangeTag::Delete => {
+                        change.removed += 1;
+                        '-'
+                    }
+                    ChangeTag::Equal => ' ',
+                };
+                if change.lines.len() < most {
+                    change.lines.push(format!("  {sign} {}", shown(line.value().trim_end_matches(['\r', '\n']))));
+                } else {
+                    change.hidden += 1;
                 }
-                ChangeTag::Delete => {
-                    removed += 1;
-                    '-'
-                }
-                ChangeTag::Equal => ' ',
-            };
-            lines.push(format!("  {sign} {}", shown(change.value().trim_end_matches(['\r', '\n']))));
+            }
+        }
+        Some(change)
+    }
+
+    /// What is done to the file, as its name follows: "Change 3 lines of".
+    fn in_words(&self) -> String {
+        let lines = |count: usize| if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
+        match (self.added, self.removed) {
+            (0, 0) => "Write the same lines to".to_owned(),
+            (added, 0) => format!("Add {} to", lines(added)),
+            (0, removed) => format!("Remove {} from", lines(removed)),
+            (added, removed) => format!("Change {} of", lines(added.max(removed))),
         }
     }
-    let _ = write!(text, "\n{added} line(s) added, {removed} removed:");
-    for line in lines.iter().take(LINES) {
-        let _ = write!(text, "\n{line}");
+
+    /// Puts the lines of it below a text; what is not shown is counted.
+    pub(super) fn write(&self, text: &mut String) {
+        let _ = write!(text, "\n{} line(s) added, {} removed:", self.added, self.removed);
+        for line in &self.lines {
+            let _ = write!(text, "\n{line}");
+        }
+        if self.hidden > 0 {
+            let _ = write!(text, "\n  … and {} more line(s) of the change", self.hidden);
+        }
+        if self.lines.is_empty() {
+            text.push_str("\n  (no line differs)");
+        }
+        text.push_str(self.secrets);
     }
-    if lines.len() > LINES {
-        let _ = write!(text, "\n  … and {} more line(s) of the change", lines.len() - LINES);
-    }
-    if lines.is_empty() {
-        text.push_str("\n  (no line differs)");
+
+    /// Whether lines of it are not shown.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.hidden > 0
     }
 }
 
@@ -292,7 +362,7 @@ fn shown(value: &str) -> String {
 }
 
 /// A target in normal form C, and where that is not its spelling also by its own: two entries may look the same.
-fn spelled(target: &Target) -> String {
+pub(super) fn spelled(target: &Target) -> String {
     match target.path.nfc() {
         Cow::Borrowed(_) => shown(&target.to_string()),
         Cow::Owned(path) => {

@@ -8,7 +8,7 @@ use super::asker::{Asker, Waits};
 use super::asking::{channel_name, recorded};
 use super::crowd::{Found, Seat};
 use super::door::Door;
-use super::grants::GrantKey;
+use super::grants::{GrantKey, Sight};
 use super::operator::Asked;
 use super::pending::Pending;
 use super::permit::{Permit, Terms};
@@ -16,8 +16,8 @@ use super::question::Preview;
 use super::review::Reviewers;
 use crate::audit::counts::Window;
 use crate::audit::{self, Entry, Event, Reach};
-use crate::model::{Action, Channel, Code, Facts, Failure, Identity, Level, Opened, Question, Refusal, ToolCall};
-use crate::policy::{Capability, Channels, Decision, Grant, Screened, State, Verdict, effect, judge};
+use crate::model::{Action, Channel, Code, Facts, Failure, Level, Opened, Question, Refusal, ToolCall};
+use crate::policy::{Capability, Channels, Decision, Grant, Scope, Screened, State, Verdict, effect, judge, kin};
 
 /// What a call came to at the gate, when it was not refused.
 #[derive(Debug)]
@@ -85,6 +85,8 @@ pub struct Case<'a> {
     pub opened: &'a [Opened],
     /// Digest of what the client was told of the tool.
     pub definition: &'a str,
+    /// The same of every tool that a grant covers alike, one after the other.
+    pub definitions: &'a str,
 }
 
 impl Door {
@@ -234,7 +236,7 @@ impl Door {
 
     /// Renews the grants on a target after our own change of it.
     pub fn renew(&self, key: &GrantKey, before: &[Opened], after: &[Opened]) {
-        self.shared.grants.renew(key, &identities(before), &identities(after));
+        self.shared.grants.renew(key, &sights(before), &sights(after));
     }
 
     fn state(&self, case: &Case<'_>, asker: &dyn Asker) -> State {
@@ -259,11 +261,9 @@ impl Door {
             return verdict;
         }
         let Some(key) = self.grant_key(case, &verdict) else { return verdict };
-        if !self.shared.grants.fits(&key, &identities(case.opened)) {
-            return verdict;
-        }
-        let GrantKey { principal, session, tool, target, manifest, .. } = key;
-        state.grants.push(Grant { principal, session, tool, target, policy: manifest, level: None, expires: None });
+        let Some((scope, target)) = self.shared.grants.fits(&key, &sights(case.opened)) else { return verdict };
+        let GrantKey { principal, session, tool, manifest, .. } = key;
+        state.grants.push(Grant { principal, session, tool, target, scope, policy: manifest, level: None, expires: None });
         judge(case.capability, case.action, case.screened, case.facts, state)
     }
 
@@ -273,10 +273,10 @@ impl Door {
             principal: caller.principal.clone(),
             session: caller.session.clone(),
             profile: case.capability.profile.clone(),
-            tool: case.capability.spec.name.to_owned(),
+            tool: kin(case.capability.spec.name).first().copied().unwrap_or(case.capability.spec.name).to_owned(),
             target: verdict.grant.clone()?,
             manifest: self.manifest_sha256.clone(),
-            definition: case.definition.to_owned(),
+            definition: case.definitions.to_owned(),
         })
     }
 
@@ -321,7 +321,8 @@ fn told(seat: Option<Seat>, response: &Value, settled: Result<Settled, Refusal>)
     let Some(seat) = seat else { return settled };
     match settled {
         Ok(Settled::Granted(mut granted)) => {
-            if response.pointer("/content/decision").and_then(Value::as_str) == Some("session") {
+            let chosen = response.pointer("/content/decision").and_then(Value::as_str).and_then(Scope::parse);
+            if chosen.is_some_and(|scope| scope != Scope::Once) {
                 // Whoever asks the same finds the grant, and the target as this call leaves it.
                 granted.seat = Some(seat);
             } else {
@@ -379,8 +380,8 @@ const fn word(action: &Action) -> &'static str {
     }
 }
 
-pub(super) fn identities(opened: &[Opened]) -> Vec<Option<Identity>> {
-    opened.iter().map(|opened| opened.fact.identity).collect()
+pub(super) fn sights(opened: &[Opened]) -> Vec<Sight> {
+    opened.iter().map(Sight::of).collect()
 }
 
 pub(super) fn refusal(verdict: &Verdict) -> Refusal {

@@ -58,6 +58,8 @@ pub struct Approvals {
     pub no_client_channel: NoClientChannel,
     /// Tools that need two different operators.
     pub two_persons: Vec<String>,
+    /// Whether a person may allow every change of a file (level 2) until the session ends.
+    pub accept_edits: bool,
     /// Whether calls of level 2 and above rise one level once the session has read untrusted content.
     pub raise_after_untrusted: bool,
 }
@@ -77,6 +79,7 @@ impl Default for Approvals {
             timeout: Duration::from_secs(50),
             no_client_channel: NoClientChannel::Deny,
             two_persons: Vec::new(),
+            accept_edits: false,
             raise_after_untrusted: false,
         }
     }

@@ -88,9 +88,17 @@ mod tests {
     #[test]
     fn daily_work_is_in_no_set_that_holds_by_itself() {
         let defaults = LaterPattern::defaults();
-        for path in
-            ["src/main.rs", "package.json", "Makefile", "build.rs", "README.md", "docs/agents/x.md", ".gitignore", "tests/test_a.py", "Cargo.toml"]
-        {
+        for path in [
+            "src/main.rs",
+            "package.json",
+            "Makefile",
+            "build.rs",
+            "README.md",
+            "docs/agents/x.md",
+            ".gitignore",
+            "tests/test_a.py",
+            "Cargo.toml",
+        ] {
             let path = RelPath::parse(path).unwrap();
             let path = FoldedPath::of(&path);
             let found = defaults.iter().find(|later| later.pattern().covers(&path));

@@ -260,6 +260,7 @@ fn decisions(found: &mut Found, old: &Manifest, new: &Manifest) {
     let queues = is.no_client_channel == NoClientChannel::Operator && was.no_client_channel == NoClientChannel::Deny;
     found.when(queues, "approvals.no_client_channel", "asks an operator where it denied");
     found.no_less("approvals.two_persons", &was.two_persons, &is.two_persons);
+    found.when(!was.accept_edits && is.accept_edits, "approvals.accept_edits", "lets every change of a file be allowed at once");
     found.when(was.raise_after_untrusted && !is.raise_after_untrusted, "approvals.after_untrusted", "is lifted");
     let (was, is) = (&old.limits, &new.limits);
     // The rate in any minute is compared profile by profile, where its default is known.

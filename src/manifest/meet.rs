@@ -239,6 +239,7 @@ fn approvals(old: &Approvals, new: &Approvals) -> Approvals {
     met.timeout = old.timeout.min(new.timeout);
     met.no_client_channel = if both_queue { NoClientChannel::Operator } else { NoClientChannel::Deny };
     met.two_persons = joined(&old.two_persons, &new.two_persons);
+    met.accept_edits &= new.accept_edits;
     met.raise_after_untrusted |= new.raise_after_untrusted;
     met
 }

@@ -28,7 +28,7 @@ pub use level::Level;
 pub use opened::Opened;
 pub use output::{Block, Failure, Field, Origin, Output};
 pub use path::{CallPath, RelPath, Target};
-pub use question::Question;
+pub use question::{Choice, Question};
 pub use refusal::{Code, Refusal};
 pub use spec::{Argument, Inside, ToolSpec};
 pub use stage::{Progress, Stage};

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::capability::Capability;
+use super::scope::{Scope, covers, offered};
 use super::state::{Answer, AnswerChannel, Response, State};
 use super::verdict::{Decision, Verdict};
 use crate::manifest::{Mode, NoClientChannel, Remember, fold};
@@ -80,7 +81,7 @@ fn exactly(text: &str, is_plain: bool, more: &Value) -> String {
 
 /// Decides on a call that passed lines 1 to 11.
 /// `what`: the call in words.
-pub(super) fn decide(capability: &Capability, level: Level, what: &str, grant: Option<&str>, state: &State) -> Verdict {
+pub(super) fn decide(capability: &Capability, action: &Action, level: Level, what: &str, grant: Option<&str>, state: &State) -> Verdict {
     let mode = mode(capability, level);
     // The rule that made it this strict may be one of a lower level.
     let by = Level::ALL
@@ -108,7 +109,7 @@ pub(super) fn decide(capability: &Capability, level: Level, what: &str, grant: O
         Mode::Deny => {
             return said(Decision::Deny, Code::LevelDenied, format!("{what} is closed here"), Some("find a way that does less"));
         }
-        Mode::First if remembered(capability, level, grant, state) => {
+        Mode::First if remembered(capability, action, level, grant, state) => {
             return said(Decision::Allow, Code::Remembered, format!("{what} was approved for this target in this session"), None);
         }
         Mode::First | Mode::Every | Mode::Operator => {}
@@ -122,7 +123,9 @@ pub(super) fn decide(capability: &Capability, level: Level, what: &str, grant: O
                 Decision::Deny,
                 Code::NoApprovalChannel,
                 format!("{what} needs the approval of a person, and nobody can be asked"),
-                Some("use a client that can show questions (elicitation), or do what needs no approval"),
+                Some(
+                    "do what needs no approval; the operator can use a client that shows questions, or write `no_client_channel = \"operator\"` and run `toolgate approvals watch`",
+                ),
             );
         }
         let (code, who) = match mode {
@@ -133,7 +136,7 @@ pub(super) fn decide(capability: &Capability, level: Level, what: &str, grant: O
         said(Decision::Ask, code, format!("{what} needs the approval of {who}"), Some("wait for the answer"))
     };
     let Some(answer) = &state.answer else { return asked() };
-    match judge_answer(capability, level, mode, answer) {
+    match judge_answer(capability, level, mode, answer, &offered(capability, action, level, grant)) {
         Ok(Worth::Yes) => said(Decision::Allow, Code::Approved, format!("{what} was approved"), None),
         Ok(Worth::Lacking(missing)) => said(Decision::Ask, Code::MoreApprovers, missing, Some("another operator must agree")),
         Ok(Worth::Nothing) => asked(),
@@ -151,14 +154,13 @@ enum Worth {
     Nothing,
 }
 
-/// Line 13: a grant that is alive and names exactly this.
-fn remembered(capability: &Capability, level: Level, target: Option<&str>, state: &State) -> bool {
+/// Line 13: a grant that is alive and covers exactly this.
+fn remembered(capability: &Capability, action: &Action, level: Level, target: Option<&str>, state: &State) -> bool {
     let Some(target) = target else { return false };
     state.grants.iter().any(|grant| {
         grant.principal == capability.caller.principal
             && grant.session == capability.caller.session
-            && grant.tool == capability.spec.name
-            && grant.target == target
+            && covers(capability, action, level, grant, target)
             && grant.policy == state.policy
             && grant.level.is_none_or(|highest| level <= highest)
             && grant.expires.is_none_or(|end| state.now < end)
@@ -166,7 +168,7 @@ fn remembered(capability: &Capability, level: Level, target: Option<&str>, state
 }
 
 /// Line 15.
-fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answer) -> Result<Worth, Refusal> {
+fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answer, offered: &[Scope]) -> Result<Worth, Refusal> {
     let no = |code, message: &str| Refusal::new(code, message).hint("nothing was done; call again to be asked anew");
     if answer.used {
         return Err(no(Code::ApprovalReplayed, "this approval was used already; each is good for one call"));
@@ -189,7 +191,7 @@ fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answ
     }
     if answer.channel == AnswerChannel::Operator {
         if answer.response.as_ref().is_some_and(|response| response.action != "accept") {
-            return Err(no(Code::ApprovalRefused, "an operator said no"));
+            return Err(declined(Code::ApprovalRefused, "an operator said no"));
         }
         if answer.approvers.is_empty() && answer.response.is_none() {
             return Ok(Worth::Nothing);
@@ -197,7 +199,7 @@ fn judge_answer(capability: &Capability, level: Level, mode: Mode, answer: &Answ
         return Ok(missing_approvers(capability, answer).map_or(Worth::Yes, Worth::Lacking));
     }
     match &answer.response {
-        Some(response) => judge_response(level, answer.code.as_deref(), response).map(|()| Worth::Yes),
+        Some(response) => judge_response(level, answer.code.as_deref(), response, offered).map(|()| Worth::Yes),
         None => Ok(Worth::Nothing),
     }
 }
@@ -214,17 +216,29 @@ fn missing_approvers(capability: &Capability, answer: &Answer) -> Option<String>
     (lacking > 0).then(|| format!("{lacking} more operator(s) must agree; nobody counts twice or for a call of their own"))
 }
 
+/// The refusal of a call that a person was asked about and did not allow.
+fn declined(code: Code, message: &str) -> Refusal {
+    Refusal::new(code, message).hint("nothing was done; do not make this call again unless the person asks for it")
+}
+
 /// The client's form: `accept` alone is no approval, for some clients send it for nobody.
-fn judge_response(level: Level, code: Option<&str>, response: &Response) -> Result<(), Refusal> {
-    let no = |code, message: &str| Refusal::new(code, message).hint("nothing was done; call again to be asked anew");
+fn judge_response(level: Level, code: Option<&str>, response: &Response, offered: &[Scope]) -> Result<(), Refusal> {
+    let no = |code, message: &str| declined(code, message);
     if response.action != "accept" {
         return Err(no(Code::ApprovalRefused, "the person declined"));
     }
     let text = |name: &str| response.content.get(name).and_then(serde_json::Value::as_str);
     match text("decision") {
-        Some("once" | "session") => {}
         Some("deny") => return Err(no(Code::ApprovalRefused, "the person said no")),
-        _ => return Err(no(Code::ApprovalNotExplicit, "the answer does not say `once` or `session`")),
+        Some(word) if Scope::parse(word).is_some_and(|scope| offered.contains(&scope)) => {}
+        // Where every call is asked about, this is a yes to this one call and no grant is kept.
+        Some("session") if lasts(level) => {}
+        // INVARIANT: a yes goes no further than the question offered, whatever a client answers.
+        _ => {
+            let words: Vec<&str> = offered.iter().map(|scope| scope.as_str()).collect();
+            let what = format!("the answer is none of those that were offered: `deny`, `{}`", words.join("`, `"));
+            return Err(no(Code::ApprovalNotExplicit, &what));
+        }
     }
     if response.content.keys().any(|name| !matches!(name.as_str(), "decision" | "confirm")) {
         return Err(no(Code::ApprovalNotExplicit, "the answer holds fields that were not asked for"));

@@ -25,7 +25,13 @@ pub fn judge(capability: &Capability, action: &Action, screened: &Screened, fact
     let url = screened.url.as_ref().map(ToString::to_string);
     let grant = grant_target(capability, action, url.as_deref(), &targets);
     let what = what(capability, action, screened, facts, level);
-    Verdict { review_due, ..decide(capability, level, &what, grant.as_deref(), state) }
+    Verdict { review_due, ..decide(capability, action, level, &what, grant.as_deref(), state) }
+}
+
+/// What a lasting yes to this call would be for, as [`Verdict::grant`] has it; none where nothing is remembered or a fact refuses the call.
+pub fn grant_of(capability: &Capability, action: &Action, screened: &Screened, facts: &Facts) -> Option<String> {
+    let targets = judge_facts(capability, action, screened, facts).ok()?;
+    grant_target(capability, action, screened.url.as_ref().map(ToString::to_string).as_deref(), &targets)
 }
 
 /// The call in words: what runs later first, else what its level means.

@@ -14,6 +14,7 @@ pub mod paths;
 pub mod program;
 pub mod proxy;
 pub mod request;
+mod scope;
 mod screen;
 pub mod secret;
 mod state;
@@ -23,8 +24,9 @@ pub mod words;
 
 pub use approval::{is_caller, lasts, mode, remember};
 pub use capability::{Capability, admit, concurrent_calls, could_use, python_network, python_roots, rule_of_writes, write_per_hour};
-pub use judge::judge;
+pub use judge::{grant_of, judge};
 pub use program::Program;
+pub use scope::{Scope, folder_of, is_change, kin, offered};
 pub use screen::Screened;
 pub use state::{Answer, AnswerChannel, Budgets, Channels, Grant, Response, Review, State};
 pub use verdict::{Decision, Verdict, line_of};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::scope::Scope;
 use super::window::Moment;
 use crate::model::Level;
 
@@ -73,8 +74,10 @@ pub struct Grant {
     pub session: String,
     /// For which tool.
     pub tool: String,
-    /// For which target: `ROOT/rest` (a move: `FROM -> TO`), the URL, the program, or `envelope`.
+    /// For which target: `ROOT/rest` (a move: `FROM -> TO`), the URL, the program, or `envelope`; of a wide one what [`Scope::names`] gives.
     pub target: String,
+    /// How far it goes.
+    pub scope: Scope,
     /// Under which manifest.
     pub policy: String,
     /// Up to which level, where it says.

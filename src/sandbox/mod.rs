@@ -24,7 +24,7 @@ use crate::audit::Network;
 use crate::filter::Settings;
 use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
-use crate::manifest::Symlinks;
+use crate::manifest::{Manifest, Symlinks};
 use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, Opened, RunPython, Stage, Target};
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
@@ -76,7 +76,30 @@ impl Sandbox {
 
     /// What a person is shown of a change before they are asked, and what their answer is bound to: every content is read whole within the time
     /// of a call, and a large one on a thread of its own.
-    pub async fn preview(&self, action: &Action, opened: &[Opened], filters: &Settings, timeout: Duration) -> Preview {
+    /// `counts`: the session, where the files that a wide yes would cover are to be counted.
+    pub async fn preview(
+        &self,
+        action: &Action,
+        opened: &[Opened],
+        manifest: &Arc<Manifest>,
+        timeout: Duration,
+        counts: Option<&str>,
+    ) -> Preview {
+        let seen = self.contents(action, opened, &manifest.filters, timeout).await;
+        let (Some(session), Some(first), true) = (counts, opened.first(), crate::policy::is_change(action) && seen.doomed.is_none()) else {
+            return seen;
+        };
+        let few = root::covered::covered(&self.roots, session, first, manifest, root::covered::FEW);
+        if few.is_none_or(|few| !few.folder.is_more && !few.root.is_more) {
+            return Preview { covered: few, ..seen };
+        }
+        let (roots, session, first, manifest) = (Arc::clone(&self.roots), session.to_owned(), first.clone(), Arc::clone(manifest));
+        let counted =
+            tokio::task::spawn_blocking(move || root::covered::covered(&roots, &session, &first, &manifest, root::covered::MOST)).await;
+        Preview { covered: counted.ok().flatten(), ..seen }
+    }
+
+    async fn contents(&self, action: &Action, opened: &[Opened], filters: &Settings, timeout: Duration) -> Preview {
         let (cancel, hides) = (CancellationToken::new(), filters.hides_secrets());
         let stop = |timeout| root::Stop::new(cancel.clone(), timeout);
         if opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL {

@@ -6,8 +6,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ElicitRequest, ElicitRequestParams, ElicitationSchema, EnumSchema, InputRequest, InputRequests, InputRequiredResult,
-    PrimitiveSchemaDefinition, StringSchema,
+    ElicitRequest, ElicitRequestParams, ElicitationSchema, EnumSchema, InputRequest, InputRequests, InputRequiredResult, LegacyEnumSchema,
+    PrimitiveSchemaDefinition, ProtocolVersion, StringSchema,
 };
 use rmcp::service::{RequestContext, ServiceError};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ impl Asker for ClientAsker {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Value>> {
         async move {
             let _pending = self.pending.as_ref().map(Gauge::one);
-            let asked = self.context.peer.create_elicitation_with_timeout(form(question), Some(question.wait));
+            let asked = self.context.peer.create_elicitation_with_timeout(form(question, Words::of(&self.context)), Some(question.wait));
             let mut asked = std::pin::pin!(asked);
             let mut beat = tokio::time::interval(HEARTBEAT);
             beat.tick().await;
@@ -127,14 +127,43 @@ pub(super) fn input_required(question: &Question, state: String) -> InputRequire
         return waits;
     }
     let mut requests = InputRequests::new();
-    requests.insert(APPROVAL.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form(question))));
+    requests.insert(APPROVAL.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form(question, Words::OneOf))));
     InputRequiredResult::new(Some(requests), Some(state))
 }
 
+/// How a form gives the words of a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// `oneOf` with `const` and `title` (from 2025-11-25).
+    OneOf,
+    /// `enum` with `enumNames` (before).
+    EnumNames,
+}
+
+impl Words {
+    fn of(context: &RequestContext<RoleServer>) -> Self {
+        // ISO dates compare as text.
+        let knows = context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2025_11_25.as_str());
+        if knows { Self::OneOf } else { Self::EnumNames }
+    }
+}
+
 /// The form of the contract: `decision` first, nothing filled in, `deny` the first choice; `confirm` where a code was shown.
-fn form(question: &Question) -> ElicitRequestParams {
-    let choices = ["deny", "once", "session"].map(str::to_owned).to_vec();
-    let decision = EnumSchema::builder(choices).untitled().build();
+fn form(question: &Question, words: Words) -> ElicitRequestParams {
+    let values: Vec<String> = question.choices.iter().map(|choice| choice.value.clone()).collect();
+    let titles: Vec<String> = question.choices.iter().map(|choice| choice.title.clone()).collect();
+    let named = |values: Vec<String>, titles| {
+        let mut named = LegacyEnumSchema::new(values);
+        named.enum_names = Some(titles);
+        EnumSchema::Legacy(named)
+    };
+    let decision = match words {
+        // There are as many titles as values.
+        Words::OneOf => {
+            EnumSchema::builder(values.clone()).enum_titles(titles.clone()).map_or_else(|_| named(values, titles), |titled| titled.build())
+        }
+        Words::EnumNames => named(values, titles),
+    };
     let mut schema = ElicitationSchema::builder().required_property("decision", PrimitiveSchemaDefinition::Enum(decision));
     if question.code.is_some() {
         let confirm = StringSchema::new().description("The code shown in the text.");
@@ -146,26 +175,36 @@ fn form(question: &Question) -> ElicitRequestParams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Choice;
 
     #[test]
     fn the_form_offers_no_first_on_top_and_fills_nothing_in() {
-        let mut question =
-            Question { id: "a".into(), text: "Delete".into(), code: Some("K7QX".into()), wait: Duration::from_secs(1), by_operator: false };
-        let asked = serde_json::to_value(form(&question)).unwrap();
+        let choice = |value: &str, title: &str| Choice { value: value.to_owned(), title: title.to_owned() };
+        let mut question = Question {
+            id: "a".into(),
+            text: "Delete".into(),
+            code: Some("K7QX".into()),
+            choices: vec![choice("deny", "No"), choice("once", "Yes, this once")],
+            wait: Duration::from_secs(1),
+            by_operator: false,
+        };
+        let asked = serde_json::to_value(form(&question, Words::OneOf)).unwrap();
         assert_eq!(
             asked["requestedSchema"],
             json!({
                 "type": "object",
                 "properties": {
-                    "decision": {"type": "string", "enum": ["deny", "once", "session"]},
+                    "decision": {"type": "string", "oneOf": [{"const": "deny", "title": "No"}, {"const": "once", "title": "Yes, this once"}]},
                     "confirm": {"type": "string", "description": "The code shown in the text."},
                 },
                 "required": ["decision", "confirm"],
             })
         );
         question.code = None;
-        let asked = serde_json::to_value(form(&question)).unwrap();
+        let asked = serde_json::to_value(form(&question, Words::EnumNames)).unwrap();
         assert_eq!(asked["requestedSchema"]["required"], json!(["decision"]));
         assert_eq!(asked["mode"], "form");
+        let decision = json!({"type": "string", "enum": ["deny", "once"], "enumNames": ["No", "Yes, this once"]});
+        assert_eq!(asked["requestedSchema"]["properties"]["decision"], decision);
     }
 }

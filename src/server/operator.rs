@@ -146,7 +146,9 @@ async fn answer(house: &Arc<House>, request: Request, uid: u32, by_root: bool) -
         Request::List => {
             let now = house.gate().tick();
             let waiting = house.state().asks()?.into_iter().filter(|ask| !ask.is_over(now));
-            let shown: std::io::Result<Vec<Shown>> = waiting.map(|ask| shown(house, ask)).collect();
+            // A whole difference is long; it is shown with its question alone.
+            let short = waiting.map(|ask| Ask { diff: String::new(), ..ask });
+            let shown: std::io::Result<Vec<Shown>> = short.map(|ask| shown(house, ask)).collect();
             Ok(json!({"ok": true, "questions": shown?}))
         }
         Request::Show { id } => match house.state().ask(&id)? {
@@ -160,6 +162,12 @@ async fn answer(house: &Arc<House>, request: Request, uid: u32, by_root: bool) -
             }
             if ask.is_over(house.gate().tick()) {
                 return Ok(failed("the question has ended"));
+            }
+            let word = word(say);
+            // INVARIANT: a yes goes no further than the question offers, whatever an operator's program sends.
+            let is_plain = matches!(say, Say::Deny | Say::Once) || say == Say::Session && ask.level < 3;
+            if !is_plain && !ask.choices.iter().any(|(value, _)| value == word) {
+                return Ok(failed(&format!("this question does not offer `{word}`")));
             }
             let house = Arc::clone(house);
             // A passphrase is slow to check, on purpose.
@@ -223,11 +231,7 @@ fn keep(house: &House, ask: &Ask, name: &str, say: Say, Source { uid, by_root, r
     if house.state().answers(&ask.id)?.iter().any(|other| other.operator == name) {
         return Ok(failed("you have answered this already"));
     }
-    let decision = match say {
-        Say::Deny => "deny",
-        Say::Once => "once",
-        Say::Session => "session",
-    };
+    let decision = word(say);
     let reason = reason.map(|reason| reason.chars().take(500).collect::<String>());
     record(house, Event::ApprovalAnswered, Some(ask), json!({"decision": decision, "operator": name, "uid": uid, "reason_given": reason}))?;
     if !house.state().put_answer(&answered)? {
@@ -239,6 +243,18 @@ fn keep(house: &House, ask: &Ask, name: &str, say: Say, Source { uid, by_root, r
     let note = (lacking > 0 && agreed.len() > counted)
         .then_some("those who agreed count as one person: one of them enrolled the other, or a third enrolled both");
     Ok(json!({"ok": true, "operator": name, "decision": decision, "lacking": lacking, "note": note}))
+}
+
+/// An answer as it is written.
+const fn word(say: Say) -> &'static str {
+    match say {
+        Say::Deny => "deny",
+        Say::Once => "once",
+        Say::Session => "session",
+        Say::SessionFolder => "session_folder",
+        Say::SessionRoot => "session_root",
+        Say::AcceptEdits => "accept_edits",
+    }
 }
 
 /// The answers that are no refusal.

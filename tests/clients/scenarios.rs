@@ -145,7 +145,10 @@ scenarios! {
             assert_eq!(told.questions().len(), 1, "{:?}", told.questions());
             let question = &told.questions()[0];
             let schema = &question["requestedSchema"];
-            assert_eq!(schema["properties"]["decision"]["enum"], json!(["deny", "once", "session"]));
+            let decision = &schema["properties"]["decision"];
+            let titled = decision["oneOf"].as_array().map(|choices| choices.iter().map(|choice| choice["const"].clone()).collect::<Vec<_>>());
+            let values = titled.map_or_else(|| decision["enum"].clone(), |values| json!(values));
+            assert_eq!(values, json!(["deny", "once", "session", "session_folder", "session_root"]));
             assert_eq!(schema["required"], json!(["decision"]));
             assert!(schema["properties"]["decision"]["default"].is_null());
             let message = question["message"].as_str().unwrap();

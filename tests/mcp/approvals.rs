@@ -19,11 +19,13 @@ fn asked(server: &mut Server, params: &Value) -> Value {
     let requests = result["inputRequests"].as_object().unwrap();
     assert_eq!(requests.keys().collect::<Vec<_>>(), ["approval"], "{answer}");
     assert_eq!(requests["approval"]["method"], "elicitation/create", "{answer}");
-    assert_eq!(
-        requests["approval"]["params"]["requestedSchema"]["properties"]["decision"]["enum"],
-        json!(["deny", "once", "session"]),
-        "{answer}"
-    );
+    let choices = requests["approval"]["params"]["requestedSchema"]["properties"]["decision"]["oneOf"].as_array().unwrap();
+    let values: Vec<&str> = choices.iter().map(|choice| choice["const"].as_str().unwrap()).collect();
+    let expected: &[&str] = match params["name"].as_str() {
+        Some("write_file" | "edit_file") => &["deny", "once", "session", "session_folder", "session_root"],
+        _ => &["deny", "once", "session"],
+    };
+    assert!(values == expected || values == ["deny", "once"], "{answer}");
     assert!(result["requestState"].is_string(), "{answer}");
     result["requestState"].clone()
 }

@@ -165,7 +165,7 @@ fn with_large_files(policy: Policy, house: fn(Policy) -> Home) -> Home {
     std::fs::create_dir_all(home.path("project/src/deep/er")).unwrap();
     std::fs::write(home.path("project/src/deep/er/f.txt"), "deep").unwrap();
     std::fs::write(home.path("project/large.txt"), "a line of a large file\n".repeat(185_000) + "THE END\n").unwrap();
-    let text = home.read("tools.toml") + "[files]\nmax_file_size = \"16MiB\"\n";
+    let text = home.read("tools.toml").replace("[files]\n", "[files]\nmax_file_size = \"16MiB\"\n");
     std::fs::write(home.manifest(), text).unwrap();
     home
 }
@@ -330,13 +330,13 @@ fn a_move_into_scratch_says_that_the_file_goes_with_the_session() {
 #[test]
 fn the_question_and_the_record_name_what_a_followed_link_leads_to() {
     let home = Home::new(Policy::default());
-    std::fs::write(home.manifest(), home.read("tools.toml") + "[files]\nsymlinks = \"inside\"\n").unwrap();
+    std::fs::write(home.manifest(), home.read("tools.toml").replace("[files]\n", "[files]\nsymlinks = \"inside\"\n")).unwrap();
     std::os::unix::fs::symlink("notes.txt", home.path("project/harmless.txt")).unwrap();
     std::os::unix::fs::symlink("src", home.path("project/docs")).unwrap();
     let mut server = Server::start(&home);
     let write = call("write_file", &json!({"path": "project/harmless.txt", "content": "new\n"}));
     let (message, state) = asked(&mut server, &write);
-    assert!(message.starts_with("Replace project/harmless.txt (by a link: project/notes.txt) ("), "{message}");
+    assert!(message.starts_with("Change 3 lines of project/harmless.txt (by a link: project/notes.txt) ("), "{message}");
     assert!(went_well(&server.stateless("tools/call", &repeat(&write, &state, Some(yes(&message, "once"))))));
     let delete = call("delete_file", &json!({"path": "project/docs/apples.csv"}));
     let (message, state) = asked(&mut server, &delete);

@@ -129,7 +129,7 @@ fn an_id_equal_to_a_mark_of_the_server_comes_back_with_its_own_text() {
     let home = home();
     let text = "0123456789abcde\n".repeat(20_000);
     std::fs::write(home.path("project/long.txt"), &text).unwrap();
-    let manifest = home.read("tools.toml") + "\n[files]\nmax_answer = \"1 MiB\"\n";
+    let manifest = home.read("tools.toml").replace("[files]\n", "[files]\nmax_answer = \"1 MiB\"\n");
     std::fs::write(home.manifest(), manifest).unwrap();
     let mut server = Server::greeted(&home, "2025-11-25");
     for id in [json!("\u{0}long text\u{0}"), json!("x")] {

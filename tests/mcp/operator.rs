@@ -73,7 +73,7 @@ fn a_call_of_2026_07_28_comes_back_and_finds_the_operators_answer() {
     let state = asked(&mut server, &write("new\n"));
     let id = the_one(&home);
     let shown = approvals(&home, &["show", &id], &[]);
-    assert!(said(&shown).contains("Replace project/notes.txt") && said(&shown).contains("+ new"), "{}", said(&shown));
+    assert!(said(&shown).contains("Change 3 lines of project/notes.txt") && said(&shown).contains("+ new"), "{}", said(&shown));
     let still = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
     assert_eq!(still["result"]["resultType"], "input_required", "{still}");
     assert_eq!(home.read("project/notes.txt"), NOTES);

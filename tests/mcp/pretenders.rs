@@ -53,7 +53,7 @@ fn filled(form: &Value, first: bool) -> Value {
     for (name, field) in form["requestedSchema"]["properties"].as_object().unwrap() {
         if let Some(default) = field.get("default") {
             content[name] = default.clone();
-        } else if first && let Some(option) = field["enum"].get(0) {
+        } else if first && let Some(option) = field["oneOf"].get(0).map(|choice| &choice["const"]).or(field["enum"].get(0)) {
             content[name] = option.clone();
         }
     }

@@ -292,7 +292,7 @@ fn no_part_of_a_strangers_file_and_no_question_shows_a_secret() {
 fn what_a_link_leads_to_is_a_strangers_where_the_manifest_says_so() {
     let home = Home::new(Policy { approvals: "after_untrusted = \"raise\"", ..Policy::default() });
     let text = home.read("tools.toml").replacen("denied_paths = [", "untrusted_paths = [\"inbox/**\"]\ndenied_paths = [", 1);
-    std::fs::write(home.manifest(), text + "[files]\nsymlinks = \"inside\"\n").unwrap();
+    std::fs::write(home.manifest(), text.replace("[files]\n", "[files]\nsymlinks = \"inside\"\n")).unwrap();
     std::fs::create_dir(home.path("project/inbox")).unwrap();
     std::fs::write(home.path("project/inbox/mail.txt"), "words of a stranger\n").unwrap();
     std::os::unix::fs::symlink("inbox/mail.txt", home.path("project/letter.txt")).unwrap();

@@ -194,7 +194,7 @@ fn without_a_server_nothing_can_be_answered() {
     assert!(out.status.code() == Some(1) && said(&out).contains("no server is running"), "{}", said(&out));
     let mut server = Server::start(&home);
     server.stateless("tools/call", &write("new\n"));
-    assert!(said(&approvals(&home, &["list"], &[])).contains("Replace project/notes.txt"));
+    assert!(said(&approvals(&home, &["list"], &[])).contains("Change 3 lines of project/notes.txt"));
     server.close();
     assert_eq!(approvals(&home, &["list"], &[]).status.code(), Some(1));
 }

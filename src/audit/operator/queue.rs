@@ -50,6 +50,12 @@ pub struct Ask {
     pub since: Tick,
     /// How many different operators must agree.
     pub needed: u8,
+    /// The answers that are offered, the no first, each with its words.
+    #[serde(default)]
+    pub choices: Vec<(String, String)>,
+    /// The whole difference of a change, where the text shows a part of it.
+    #[serde(default)]
+    pub diff: String,
 }
 
 impl Ask {
@@ -70,7 +76,7 @@ impl Ask {
 
 /// What an operator says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Say {
     /// No.
     Deny,
@@ -78,6 +84,12 @@ pub enum Say {
     Once,
     /// Yes, for this tool on this target until the session ends.
     Session,
+    /// Yes, for each file in the target's folder and below until the session ends.
+    SessionFolder,
+    /// Yes, for each file in the target's root until the session ends.
+    SessionRoot,
+    /// Yes, for every change of a file until the session ends.
+    AcceptEdits,
 }
 
 /// One operator's answer.
@@ -346,6 +358,8 @@ pub(super) mod tests {
             expires: 150,
             since: tick(100),
             needed: 1,
+            choices: Vec::new(),
+            diff: String::new(),
         }
     }
 

@@ -49,6 +49,8 @@ mod tests {
             expires: 100,
             since: at(10),
             needed,
+            choices: Vec::new(),
+            diff: String::new(),
         };
         let (one, two) = (ask("a", 1), ask("b", 2));
         state.put_ask(&one).unwrap();

@@ -222,6 +222,8 @@ pub(super) struct Approvals {
     pub(super) no_client_channel: Option<NoClientChannel>,
     /// Tools that need two different operators.
     pub(super) two_persons: Option<Vec<String>>,
+    /// True: a question about a change of a file (level 2) also offers to allow every such change until the session ends.
+    pub(super) accept_edits: Option<bool>,
     /// `raise`: once a session has read untrusted content, calls of level 2 and above rise one level.
     pub(super) after_untrusted: Option<AfterUntrusted>,
 }

@@ -40,6 +40,7 @@ impl Reader<'_, '_> {
                 self.unknown(&format!("approvals.two_persons[{index}]"), "tool", name, known);
             }
         }
+        approvals.accept_edits = written.accept_edits.unwrap_or(false);
         approvals.raise_after_untrusted = matches!(written.after_untrusted, Some(raw::AfterUntrusted::Raise));
         approvals
     }

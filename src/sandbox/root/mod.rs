@@ -3,6 +3,7 @@
 
 mod below;
 mod content;
+pub(in crate::sandbox) mod covered;
 mod document;
 mod edit;
 mod fault;

@@ -51,7 +51,7 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Sto
         },
         _ => None,
     };
-    Preview { contents, before: text, after, doomed }
+    Preview { contents, before: text, after, doomed, covered: None }
 }
 
 /// How an action will fail on what was opened: no approval is asked for what cannot be done. `content`: the present one, where it is not too

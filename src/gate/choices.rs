@@ -1,0 +1,86 @@
+//! The answers that a question offers, in words to read on a button.
+
+use super::door::Door;
+use super::pending::Pending;
+use super::question::{Change, Preview, spelled};
+use super::settle::Case;
+use crate::manifest::Remember;
+use crate::model::{Action, Choice, Level, Question, RelPath, Target};
+use crate::policy::{Scope, grant_of, offered, remember};
+
+/// What stands on the button of a yes for one call.
+pub(super) const ONCE: &str = "Yes, this once";
+/// Lines and bytes of a difference that an operator can ask for.
+const WHOLE_LINES: usize = 2_000;
+const WHOLE_BYTES: usize = 200 * 1024;
+
+impl Door {
+    /// A question, with the answers that it offers.
+    pub(super) fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
+        let text = self.text(case, preview, level, pending.code.as_deref());
+        let (wait, choices) = (self.manifest.approvals.timeout, self.choices(case, preview, level));
+        Question { id: pending.id.clone(), text, code: pending.code.clone(), choices, wait, by_operator: pending.operator }
+    }
+
+    /// The answers that are offered, the no first and then from the narrowest.
+    pub(super) fn choices(&self, case: &Case<'_>, preview: &Preview, level: Level) -> Vec<Choice> {
+        let grant = grant_of(case.capability, case.action, case.screened, case.facts);
+        let scopes = offered(case.capability, case.action, level, grant.as_deref());
+        let choice = |value: &str, title: String| Choice { value: value.to_owned(), title };
+        let yes = scopes.into_iter().map(|scope| choice(scope.as_str(), title(case, preview, scope)));
+        std::iter::once(choice("deny", "No".to_owned())).chain(yes).collect()
+    }
+
+    /// The difference of a change for an operator, where the text of the question shows a part of it; empty elsewhere.
+    pub(super) fn whole_diff(&self, case: &Case<'_>, preview: &Preview) -> String {
+        let change = |most| Change::of(case.action, preview, self.manifest.filters.secrets, most);
+        if !change(super::question::LINES).is_some_and(|change| change.is_cut()) {
+            return String::new();
+        }
+        let mut text = String::new();
+        if let Some(change) = change(WHOLE_LINES) {
+            change.write(&mut text);
+        }
+        let end = (0..=WHOLE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text
+    }
+}
+
+/// The words of one answer, and how far it goes.
+fn title(case: &Case<'_>, preview: &Preview, scope: Scope) -> String {
+    const END: &str = "until the session ends";
+    let first = case.opened.first().map(|opened| Target { root: opened.target.root.clone(), path: opened.path().clone() });
+    let counted = |pick: fn(&super::question::Covered) -> super::question::Counted| {
+        preview.covered.as_ref().map(|covered| format!(" ({})", pick(covered).in_words())).unwrap_or_default()
+    };
+    match (scope, first) {
+        (Scope::Once, _) => ONCE.to_owned(),
+        (Scope::SessionFolder, Some(target)) => {
+            let above = target.path.ancestors().nth(target.path.segments().len().saturating_sub(1)).unwrap_or(RelPath::ROOT);
+            let folder = spelled(&Target { path: above, ..target });
+            format!("Yes, and each file made or changed in {folder} and below{}, {END}", counted(|covered| covered.folder))
+        }
+        (Scope::SessionRoot, Some(target)) => {
+            format!("Yes, and each file made or changed in all of {}{}, {END}", target.root, counted(|covered| covered.root))
+        }
+        (Scope::AcceptEdits | Scope::SessionFolder | Scope::SessionRoot, _) => {
+            format!("Yes, and every change of a file that is there, in each folder that may be changed, {END}")
+        }
+        (Scope::Session, _) => match case.action {
+            Action::WriteFile(_) | Action::EditFile(_) => format!("Yes, and every change of this file, {END}"),
+            Action::RunPython(_) if remember(case.capability) == Remember::Envelope => {
+                format!("Yes, and any program in the same folders and network, {END}")
+            }
+            Action::RunPython(_) => format!("Yes, and this very program again, {END}"),
+            Action::Fetch(_) => format!("Yes, and this very request again, {END}"),
+            Action::ReadFile(_)
+            | Action::ListDirectory(_)
+            | Action::SearchFiles(_)
+            | Action::FileInfo(_)
+            | Action::CreateDirectory(_)
+            | Action::MoveFile(_)
+            | Action::DeleteFile(_) => format!("Yes, and the same again, {END}"),
+        },
+    }
+}

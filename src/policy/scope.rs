@@ -1,0 +1,152 @@
+//! How far a yes goes: for one call, or until the session ends for a target, its folder, its root, or every change of a file.
+
+use super::approval::{lasts, mode};
+use super::capability::Capability;
+use super::state::Grant;
+use crate::manifest::Mode;
+use crate::model::{Action, Level, Target};
+
+/// What a yes covers, the narrowest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// This call alone.
+    Once,
+    /// The same target, until the session ends.
+    #[default]
+    Session,
+    /// Each file in the target's folder and below, until the session ends.
+    SessionFolder,
+    /// Each file in the target's root, until the session ends.
+    SessionRoot,
+    /// Each change of a file that is there (level 2), until the session ends, where the manifest has `accept_edits`.
+    AcceptEdits,
+}
+
+impl Scope {
+    /// Every scope, the narrowest first.
+    pub const ALL: [Self; 5] = [Self::Once, Self::Session, Self::SessionFolder, Self::SessionRoot, Self::AcceptEdits];
+
+    /// The scope as an answer writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::SessionFolder => "session_folder",
+            Self::SessionRoot => "session_root",
+            Self::AcceptEdits => "accept_edits",
+        }
+    }
+
+    /// Reads a scope of an answer. `deny` is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == text)
+    }
+
+    /// Whether it covers more files than the one that is shown.
+    pub const fn is_wide(self) -> bool {
+        matches!(self, Self::SessionFolder | Self::SessionRoot | Self::AcceptEdits)
+    }
+
+    /// What a grant of this scope names, given for a file: the file itself, its folder, its root, or nothing where it covers every file.
+    pub fn names(self, target: &Target) -> String {
+        match self {
+            Self::Once | Self::Session => target.to_string(),
+            Self::SessionFolder => folder_of(target),
+            Self::SessionRoot => target.root.clone(),
+            Self::AcceptEdits => String::new(),
+        }
+    }
+
+    /// Whether a wide grant that names `granted` covers the file at `target`. Names have no `/` in them, so the text decides.
+    pub fn covers(self, granted: &str, target: &str) -> bool {
+        match self {
+            Self::Once | Self::Session => false,
+            Self::SessionFolder | Self::SessionRoot => target.strip_prefix(granted).is_some_and(|rest| rest.starts_with('/')),
+            Self::AcceptEdits => true,
+        }
+    }
+}
+
+/// The folder that holds a target, as `ROOT` or `ROOT/rest`.
+pub fn folder_of(target: &Target) -> String {
+    let whole = target.to_string();
+    whole.rsplit_once('/').map_or(whole.clone(), |(folder, _)| folder.to_owned())
+}
+
+/// The tools of which a yes for one is a yes for all: each writes the content of one file, and is shown as its difference.
+const CHANGES: [&str; 2] = ["write_file", "edit_file"];
+
+/// The tools that a grant for this one covers alike; none where it covers that one alone.
+pub fn kin(tool: &str) -> &'static [&'static str] {
+    if CHANGES.contains(&tool) { &CHANGES } else { &[] }
+}
+
+/// Whether an action changes the content of one file, so that a yes can cover other files as well.
+pub const fn is_change(action: &Action) -> bool {
+    match action {
+        Action::WriteFile(_) | Action::EditFile(_) => true,
+        Action::ReadFile(_)
+        | Action::ListDirectory(_)
+        | Action::SearchFiles(_)
+        | Action::FileInfo(_)
+        | Action::CreateDirectory(_)
+        | Action::MoveFile(_)
+        | Action::DeleteFile(_)
+        | Action::Fetch(_)
+        | Action::RunPython(_) => false,
+    }
+}
+
+/// The scopes that a question about this call offers, the narrowest first. What cannot last is offered once alone.
+pub fn offered(capability: &Capability, action: &Action, level: Level, grant: Option<&str>) -> Vec<Scope> {
+    let mut scopes = vec![Scope::Once];
+    if grant.is_none() || !lasts(level) || mode(capability, level) != Mode::First {
+        return scopes;
+    }
+    scopes.push(Scope::Session);
+    if is_change(action) {
+        scopes.extend([Scope::SessionFolder, Scope::SessionRoot]);
+        if capability.manifest.approvals.accept_edits && level == Level::Change {
+            scopes.push(Scope::AcceptEdits);
+        }
+    }
+    scopes
+}
+
+/// Whether a grant covers this call: the same target by the same tool or its kin, or a change of a file that lies within a wide one.
+pub(super) fn covers(capability: &Capability, action: &Action, level: Level, grant: &Grant, target: &str) -> bool {
+    let tool = capability.spec.name;
+    let same = grant.tool == tool || kin(tool).contains(&grant.tool.as_str());
+    same && match grant.scope {
+        Scope::Once => false,
+        Scope::Session => grant.target == target,
+        // What runs later, what is protected and what a tool's rule raises is above this level, or refused before.
+        Scope::SessionFolder | Scope::SessionRoot => lasts(level) && is_change(action) && grant.scope.covers(&grant.target, target),
+        Scope::AcceptEdits => level == Level::Change && is_change(action) && capability.manifest.approvals.accept_edits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::RelPath;
+
+    #[test]
+    fn a_wide_grant_covers_what_lies_below_and_no_twin() {
+        let target = |path: &str| Target { root: "project".to_owned(), path: RelPath::parse(path).unwrap() };
+        let given = target("src/a.rs");
+        assert_eq!(Scope::ALL.map(|scope| scope.names(&given)), ["project/src/a.rs", "project/src/a.rs", "project/src", "project", ""]);
+        let folder = Scope::SessionFolder;
+        assert!(folder.covers("project/src", "project/src/b.rs") && folder.covers("project/src", "project/src/deep/b.rs"));
+        for other in ["project/srcs/b.rs", "project/src", "project/a.rs", "projects/src/b.rs", "project/SRC/b.rs"] {
+            assert!(!folder.covers("project/src", other), "{other}");
+        }
+        assert!(Scope::SessionRoot.covers("project", "project/a") && !Scope::SessionRoot.covers("project", "projects/a"));
+        assert_eq!(Scope::SessionFolder.names(&target("a.rs")), "project");
+        for scope in Scope::ALL {
+            assert_eq!(Scope::parse(scope.as_str()), Some(scope));
+        }
+        assert_eq!(Scope::parse("deny"), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! How far a yes goes: a folder, a root, every change; in both eras, with a client that answers what was not offered beside one that is honest.
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Policy};
+use crate::pretenders::reply;
+use crate::server::{STATELESS, Server, code, repeat, went_well};
+
+/// What became of a call that a person answered with a word, and the question where there was one.
+struct Said {
+    question: Option<Value>,
+    answer: Value,
+}
+
+impl Said {
+    fn is_done_unasked(&self) -> bool {
+        self.question.is_none() && went_well(&self.answer)
+    }
+
+    fn message(&self) -> &str {
+        self.question.as_ref().and_then(|asked| asked["message"].as_str()).unwrap_or_default()
+    }
+
+    /// The choices of the form in order, by value and title.
+    fn choices(&self) -> Vec<(String, String)> {
+        let decision = self.question.as_ref().map(|asked| asked["requestedSchema"]["properties"]["decision"].clone()).unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        if let Some(choices) = decision["oneOf"].as_array() {
+            return choices.iter().map(|choice| (text(&choice["const"]), text(&choice["title"]))).collect();
+        }
+        let (values, titles) = (decision["enum"].as_array().unwrap(), decision["enumNames"].as_array().unwrap());
+        values.iter().zip(titles).map(|(value, title)| (text(value), text(title))).collect()
+    }
+
+    fn values(&self) -> Vec<String> {
+        self.choices().into_iter().map(|(value, _)| value).collect()
+    }
+}
+
+fn call(tool: &str, arguments: &Value) -> Value {
+    json!({"name": tool, "arguments": arguments})
+}
+
+fn write(path: &str, content: &str) -> Value {
+    call("write_file", &json!({"path": path, "content": content}))
+}
+
+fn edit(path: &str, old: &str, new: &str) -> Value {
+    call("edit_file", &json!({"path": path, "edits": [{"old_text": old, "new_text": new}]}))
+}
+
+fn filled(asked: &Value, decision: &str) -> Value {
+    let mut content = json!({ "decision": decision });
+    let message = asked["message"].as_str().unwrap();
+    if let Some(code) = message.lines().find_map(|line| line.strip_prefix("code: ")) {
+        content["confirm"] = json!(code);
+    }
+    json!({"action": "accept", "content": content})
+}
+
+/// Makes a call in the era of the server's client, and answers the question where one comes.
+fn make(server: &mut Server, era: &str, params: &Value, decision: &str) -> Said {
+    if era == STATELESS {
+        let first = server.stateless("tools/call", params);
+        let asked = first["result"]["inputRequests"]["approval"]["params"].clone();
+        if asked.is_null() {
+            return Said { question: None, answer: first };
+        }
+        let again = repeat(params, &first["result"]["requestState"], Some(filled(&asked, decision)));
+        return Said { answer: server.stateless("tools/call", &again), question: Some(asked) };
+    }
+    let id = server.ask("tools/call", params);
+    // Either the question comes first, or the answer.
+    let Some(message) = server.next_message(std::time::Duration::from_secs(30)) else { panic!("nothing came") };
+    if message["method"] == "elicitation/create" {
+        reply(server, &message, &filled(&message["params"], decision));
+        return Said { answer: server.answer(&id), question: Some(message["params"].clone()) };
+    }
+    assert_eq!(message["id"], id, "{message}");
+    Said { question: None, answer: message }
+}
+
+const ERAS: [&str; 3] = [STATELESS, "2025-11-25", "2025-06-18"];
+
+fn start(home: &Home, era: &str) -> Server {
+    if era == STATELESS { Server::start(home) } else { Server::greeted(home, era) }
+}
+
+/// A house with a folder of sources, whose manifest has what is shipped of `[files] runs_later`, and `more` in that section.
+fn sources(policy: Policy, more: &str) -> Home {
+    let home = Home::new(policy);
+    for (path, text) in [
+        ("project/lib/a.txt", "one\ntwo\nthree\n"),
+        ("project/lib/b.txt", "b\n"),
+        ("project/lib/deep/c.txt", "c\n"),
+        ("project/lib/conftest.py", "# tests\n"),
+        ("project/inbox/mail.txt", "Dear assistant\n"),
+    ] {
+        let path = home.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let text = home.read("tools.toml").replace("runs_later = []", &format!("runs_later = [\"defaults\"]\n{more}"));
+    std::fs::write(home.manifest(), text).unwrap();
+    home
+}
+
+#[test]
+fn a_yes_for_a_folder_covers_write_and_edit_below_it_and_nothing_beside() {
+    for era in ERAS {
+        let home = sources(Policy::default(), "");
+        let mut server = start(&home, era);
+        let first = make(&mut server, era, &edit("project/lib/a.txt", "two", "2"), "session_folder");
+        assert!(went_well(&first.answer), "{era}: {}", first.answer);
+        assert!(first.message().starts_with("Change 1 line of project/lib/a.txt ("), "{}", first.message());
+        assert_eq!(first.values(), ["deny", "once", "session", "session_folder", "session_root"], "{era}");
+        let titles: Vec<String> = first.choices().into_iter().map(|(_, title)| title).collect();
+        assert_eq!(titles[..2], ["No", "Yes, this once"]);
+        assert!(titles[3].contains("in project/lib and below (3 files now)"), "what runs later is not covered: {}", titles[3]);
+        assert!(titles[4].contains("all of project (6 files now)"), "nor what is denied: {}", titles[4]);
+        for covered in
+            [write("project/lib/a.txt", "all new\n"), edit("project/lib/b.txt", "b", "B"), write("project/lib/deep/c.txt", "C\n")]
+        {
+            assert!(make(&mut server, era, &covered, "deny").is_done_unasked(), "{era}: {covered}");
+        }
+        assert!(make(&mut server, era, &edit("project/lib/b.txt", "B", "b again"), "deny").is_done_unasked(), "our own change of it");
+        for beside in [
+            write("project/notes.txt", "x\n"),
+            write("project/lib/conftest.py", "import os\n"),
+            call("delete_file", &json!({"path": "project/lib/a.txt"})),
+            call("move_file", &json!({"from": "project/lib/a.txt", "to": "project/lib/z.txt"})),
+        ] {
+            let asked = make(&mut server, era, &beside, "deny");
+            assert!(asked.question.is_some() && code(&asked.answer) == "approval_refused", "{era}: {beside} {}", asked.answer);
+        }
+        assert_eq!(home.read("project/lib/conftest.py"), "# tests\n");
+        server.close();
+        home.verify();
+    }
+}
+
+#[test]
+fn a_file_that_others_changed_since_is_asked_about_alone() {
+    for era in [STATELESS, "2025-11-25"] {
+        let home = sources(Policy::default(), "");
+        let mut server = start(&home, era);
+        assert!(went_well(&make(&mut server, era, &write("project/lib/a.txt", "1\n"), "session_root").answer));
+        std::fs::write(home.path("project/lib/b.txt"), "by another program\n").unwrap();
+        std::fs::write(home.path("project/lib/new.txt"), "by another program\n").unwrap();
+        for path in ["project/lib/b.txt", "project/lib/new.txt"] {
+            let asked = make(&mut server, era, &write(path, "x\n"), "deny");
+            assert!(asked.question.is_some(), "{era}: {path} {}", asked.answer);
+            assert_eq!(home.read(path), "by another program\n");
+        }
+        for path in ["project/lib/a.txt", "project/notes.txt", "project/lib/deep/c.txt"] {
+            let said = make(&mut server, era, &write(path, "x\n"), "deny");
+            assert!(said.is_done_unasked(), "{era}: {path} {} {}", said.message(), said.answer);
+        }
+        server.close();
+    }
+}
+
+#[test]
+fn a_scope_that_was_not_offered_is_no_yes() {
+    for era in ERAS {
+        let home = sources(Policy::default(), "");
+        let mut server = start(&home, era);
+        for (params, scope, offered) in [
+            (write("project/notes.txt", "x\n"), "accept_edits", 5),
+            (write("project/notes.txt", "x\n"), "session_all", 5),
+            (call("delete_file", &json!({"path": "project/notes.txt"})), "session", 2),
+            (call("delete_file", &json!({"path": "project/notes.txt"})), "session_root", 2),
+            (write("project/.vscode/tasks.json", "{}"), "session_folder", 2),
+            (call("move_file", &json!({"from": "project/notes.txt", "to": "project/n.txt"})), "session_root", 3),
+        ] {
+            let said = make(&mut server, era, &params, scope);
+            assert_eq!(said.values().len(), offered, "{era}: {params}");
+            assert_eq!(code(&said.answer), "approval_not_explicit", "{era}: {params} {}", said.answer);
+            let hint = said.answer["result"]["structuredContent"]["hint"].as_str().unwrap();
+            assert!(hint.contains("do not make this call again unless the person asks for it"), "{hint}");
+        }
+        assert!(home.read("project/notes.txt").starts_with("first line"));
+        let said = make(&mut server, era, &write("project/notes.txt", "x\n"), "once");
+        assert!(went_well(&said.answer), "an honest answer: {}", said.answer);
+        server.close();
+    }
+}
+
+#[test]
+fn every_change_is_allowed_at_once_only_where_the_manifest_has_it() {
+    for era in [STATELESS, "2025-06-18"] {
+        let home = sources(Policy { approvals: "accept_edits = true", ..Policy::default() }, "");
+        let mut server = start(&home, era);
+        let first = make(&mut server, era, &write("project/notes.txt", "1\n"), "accept_edits");
+        assert!(went_well(&first.answer), "{}", first.answer);
+        assert_eq!(first.values().last().map(String::as_str), Some("accept_edits"));
+        for path in ["project/lib/a.txt", "scratch/seen.txt", "project/notes.txt"] {
+            assert!(make(&mut server, era, &write(path, "x\n"), "deny").is_done_unasked(), "{era}: {path}");
+        }
+        for beside in [write("project/.github/workflows/x.yml", "on: push\n"), call("delete_file", &json!({"path": "project/notes.txt"}))] {
+            let asked = make(&mut server, era, &beside, "deny");
+            assert_eq!(asked.values(), ["deny", "once"], "{era}: {beside}");
+        }
+        server.close();
+    }
+}
+
+#[test]
+fn a_wide_yes_covers_nothing_once_the_session_has_read_what_others_wrote() {
+    let raise = Policy { approvals: "after_untrusted = \"raise\"\naccept_edits = true", ..Policy::default() };
+    for scope in ["session", "session_folder", "session_root", "accept_edits"] {
+        let home = sources(raise, "untrusted_paths = [\"inbox/**\"]");
+        let mut server = Server::start(&home);
+        assert!(went_well(&make(&mut server, STATELESS, &write("project/notes.txt", "1\n"), scope).answer));
+        assert!(make(&mut server, STATELESS, &write("project/notes.txt", "2\n"), "deny").is_done_unasked());
+        assert!(went_well(&server.stateless("tools/call", &call("read_file", &json!({"path": "project/inbox/mail.txt"})))));
+        let asked = make(&mut server, STATELESS, &write("project/notes.txt", "3\n"), "deny");
+        assert_eq!(asked.values(), ["deny", "once"], "{scope}: {}", asked.message());
+        assert_eq!(home.read("project/notes.txt"), "2\n");
+        server.close();
+    }
+}
+
+#[test]
+fn a_question_about_a_file_that_runs_later_says_what_runs_it() {
+    let home = sources(Policy::default(), "");
+    let mut server = Server::start(&home);
+    for (path, by) in [
+        ("project/.github/workflows/x.yml", "CI"),
+        ("project/.vscode/tasks.json", "your editor"),
+        ("project/.claude/settings.json", "an assistant"),
+        ("project/.git/hooks/pre-commit", "git"),
+    ] {
+        let said = make(&mut server, STATELESS, &write(path, "x\n"), "deny");
+        let first = said.message().lines().next().unwrap_or_default();
+        let wanted = format!("{path} is run later by {by}, outside every sandbox of this server");
+        assert!(first.starts_with(&format!("Create {path} (2 bytes)")) && first.ends_with(&wanted), "{first}");
+        assert!(
+            said.message().contains("\nLevel 3.\n") && said.message().contains("choose `Yes, this once` and type"),
+            "{}",
+            said.message()
+        );
+        assert!(!home.path(path).exists());
+    }
+    std::fs::create_dir(home.path("project/.vscode")).unwrap();
+    let made = make(&mut server, STATELESS, &write("project/.vscode/tasks.json", "{}\n"), "once");
+    assert!(went_well(&made.answer), "{}", made.answer);
+    assert!(make(&mut server, STATELESS, &write("project/plain.txt", "x\n"), "deny").is_done_unasked());
+    let python = call("run_python", &json!({"code": "print(1)"}));
+    let said = make(&mut server, STATELESS, &python, "deny");
+    assert!(said.message().contains("It can change what other programs run later") && said.values().len() == 2, "{}", said.message());
+    // The other judges agree.
+    let told = |arguments: &[&str]| String::from_utf8_lossy(&home.toolgate(arguments).output().unwrap().stdout).into_owned();
+    let workflow = json!({"path": "project/.github/workflows/x.yml", "content": "x"}).to_string();
+    let explained = told(&["explain", "write_file", &workflow, "--manifest", "tools.toml"]);
+    assert!(explained.starts_with("ask  needs_every  level 3\n") && explained.contains("[files.runs_later]"), "{explained}");
+    server.close();
+    let old = home.read("tools.toml");
+    std::fs::write(home.path("new.toml"), old.replace("runs_later = [\"defaults\"]", "runs_later = []")).unwrap();
+    let diff = told(&["policy", "diff", "tools.toml", "new.toml"]);
+    assert!(diff.contains("looser:\n  files.runs_later: "), "{diff}");
+    std::fs::write(home.path("silent.toml"), old.replace("runs_later = [\"defaults\"]\n", "")).unwrap();
+    let diff = told(&["policy", "diff", "tools.toml", "silent.toml"]);
+    assert!(!diff.contains("looser"), "a missing key is the defaults: {diff}");
+}
