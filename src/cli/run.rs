@@ -260,6 +260,7 @@ fn write_first(dir: Option<&Path>, given: init::Given, yes: bool, force: bool, o
         let places = install::Places { project: file.parent().unwrap_or(Path::new("/")).to_owned(), ..install::Places::of_user()? };
         let (server, _) = register::server(client, Some(&file), &places)?;
         writeln!(out, "\nRegister it (or: toolgate install … --write):\n\n{}", install::snippet(client, &server))?;
+        writeln!(out, "{}", install::note(client).unwrap_or_default())?;
     }
     writeln!(out, "check it: toolgate check {}", file.display())?;
     Ok(End::Done)
@@ -453,6 +454,7 @@ fn register(client: super::arguments::ClientName, write: bool, manifest: Option<
     if !write {
         writeln!(out, "# into {}\n{}", install::file(client, &places).display(), install::snippet(client, &server))?;
         write!(out, "{words}")?;
+        write!(out, "{}", install::note(client).unwrap_or_default())?;
         return Ok(End::Done);
     }
     let written = install::write(client, &places, &server)?;
@@ -462,5 +464,6 @@ fn register(client: super::arguments::ClientName, write: bool, manifest: Option<
         (true, Some(backup)) => writeln!(out, "wrote {}; what was there is kept in {}", written.file.display(), backup.display())?,
     }
     write!(out, "{words}")?;
+    write!(out, "{}", install::note(client).unwrap_or_default())?;
     Ok(End::Done)
 }

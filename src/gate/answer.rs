@@ -92,13 +92,12 @@ impl Door {
         {
             let seen = sights(case.opened);
             match (scope, case.opened.first()) {
-                (Scope::Once, _) => {}
+                (Scope::Once, _) | (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, None) => {}
                 (Scope::Session, _) => self.shared.grants.keep(key, &seen),
                 (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, Some(opened)) => {
                     let target = Target { root: opened.target.root.clone(), path: opened.path().clone() };
                     self.shared.grants.keep_wide(GrantKey { target: scope.names(&target), ..key }, scope, &seen, pending.asked);
                 }
-                (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, None) => {}
             }
         }
         Ok(self.grant(case, entry, verdict, Some(pending.id.clone())))

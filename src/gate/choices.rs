@@ -18,17 +18,8 @@ impl Door {
     /// A question, with the answers that it offers.
     pub(super) fn question(&self, case: &Case<'_>, preview: &Preview, level: Level, pending: &Pending) -> Question {
         let text = self.text(case, preview, level, pending.code.as_deref());
-        let (wait, choices) = (self.manifest.approvals.timeout, self.choices(case, preview, level));
+        let (wait, choices) = (self.manifest.approvals.timeout, choices(case, preview, level));
         Question { id: pending.id.clone(), text, code: pending.code.clone(), choices, wait, by_operator: pending.operator }
-    }
-
-    /// The answers that are offered, the no first and then from the narrowest.
-    pub(super) fn choices(&self, case: &Case<'_>, preview: &Preview, level: Level) -> Vec<Choice> {
-        let grant = grant_of(case.capability, case.action, case.screened, case.facts);
-        let scopes = offered(case.capability, case.action, level, grant.as_deref());
-        let choice = |value: &str, title: String| Choice { value: value.to_owned(), title };
-        let yes = scopes.into_iter().map(|scope| choice(scope.as_str(), title(case, preview, scope)));
-        std::iter::once(choice("deny", "No".to_owned())).chain(yes).collect()
     }
 
     /// The difference of a change for an operator, where the text of the question shows a part of it; empty elsewhere.
@@ -45,6 +36,15 @@ impl Door {
         text.truncate(end);
         text
     }
+}
+
+/// The answers that are offered, the no first and then from the narrowest.
+pub(super) fn choices(case: &Case<'_>, preview: &Preview, level: Level) -> Vec<Choice> {
+    let grant = grant_of(case.capability, case.action, case.screened, case.facts);
+    let scopes = offered(case.capability, case.action, level, grant.as_deref());
+    let choice = |value: &str, title: String| Choice { value: value.to_owned(), title };
+    let yes = scopes.into_iter().map(|scope| choice(scope.as_str(), title(case, preview, scope)));
+    std::iter::once(choice("deny", "No".to_owned())).chain(yes).collect()
 }
 
 /// The words of one answer, and how far it goes.

@@ -154,7 +154,9 @@ impl Grants {
         self.put(key, seen, |seen| {
             let mut wide = Wide { scope, root, root_name: name, since: asked, own: BTreeMap::new() };
             // They are what the person was shown, however lately they were changed.
-            seen.iter().for_each(|sight| wide.remember(sight));
+            for sight in seen {
+                wide.remember(sight);
+            }
             Some(wide)
         });
     }

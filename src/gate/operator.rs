@@ -8,6 +8,7 @@ use serde_json::json;
 use super::answer::{moments, nobody, note, note_id};
 use super::asker::{Asker, Waits};
 use super::asking::recorded;
+use super::choices::choices;
 use super::crowd::full;
 use super::door::Door;
 use super::pending::Pending;
@@ -158,7 +159,7 @@ impl Door {
             expires: pending.expires,
             since: pending.asked,
             needed: 1 + u8::from(needed),
-            choices: self.choices(case, wanted.preview, wanted.level).into_iter().map(|choice| (choice.value, choice.title)).collect(),
+            choices: choices(case, wanted.preview, wanted.level).into_iter().map(|choice| (choice.value, choice.title)).collect(),
             diff: self.whole_diff(case, wanted.preview),
         };
         note(

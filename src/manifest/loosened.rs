@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    AllowPattern, Bounds, Check, DenyPattern, LaterPattern, Manifest, NamePattern, NoClientChannel, Place, Profile, Remember, Root, RootMode, RootUse,
-    Symlinks, ToolRules,
+    AllowPattern, Bounds, Check, DenyPattern, LaterPattern, Manifest, NamePattern, NoClientChannel, Place, Profile, Remember, Root,
+    RootMode, RootUse, Symlinks, ToolRules,
 };
 use crate::model::Level;
 use crate::policy::network::{DomainPattern, Robots};

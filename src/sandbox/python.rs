@@ -336,7 +336,8 @@ impl Room {
 fn over_budget(manifest: &Manifest, profile: &str, written: u64) -> Option<String> {
     let most = crate::policy::write_per_hour(manifest, profile);
     let rule = crate::policy::rule_of_writes(manifest, profile);
-    (written > most.0).then(|| format!("it wrote {written} bytes, and {most} may be written in any hour (rule: `{rule}`); until then nothing more is"))
+    (written > most.0)
+        .then(|| format!("it wrote {written} bytes, and {most} may be written in any hour (rule: `{rule}`); until then nothing more is"))
 }
 
 /// How often a call is made whose roots changed between the look at them and their mount.

@@ -159,9 +159,10 @@ fn form(question: &Question, words: Words) -> ElicitRequestParams {
     };
     let decision = match words {
         // There are as many titles as values.
-        Words::OneOf => {
-            EnumSchema::builder(values.clone()).enum_titles(titles.clone()).map_or_else(|_| named(values, titles), |titled| titled.build())
-        }
+        Words::OneOf => match EnumSchema::builder(values.clone()).enum_titles(titles.clone()) {
+            Ok(titled) => titled.build(),
+            Err(_) => named(values, titles),
+        },
         Words::EnumNames => named(values, titles),
     };
     let mut schema = ElicitationSchema::builder().required_property("decision", PrimitiveSchemaDefinition::Enum(decision));

@@ -1,6 +1,8 @@
 //! The arguments of `toolgate approvals`, as clap reads them.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
+
+use crate::policy::Scope;
 
 /// What to do on the operator's channel.
 #[derive(Debug, Subcommand)]
@@ -30,8 +32,11 @@ pub enum ApprovalsCommand {
         #[arg(long)]
         reason: Option<String>,
         /// Allow the same tool on the same target until the session ends, where the manifest remembers (`first`).
-        #[arg(long)]
+        #[arg(long, conflicts_with = "scope")]
         session: bool,
+        /// How far the yes goes, of what the question offers.
+        #[arg(long, value_enum)]
+        scope: Option<Scope>,
     },
     /// Deny it. Needs no secret.
     Deny {
@@ -44,11 +49,14 @@ pub enum ApprovalsCommand {
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Show questions as they come and go.
+    /// Show questions as they come and go, on the desktop too where notify-send(1) is, and answer them by a letter.
     Watch {
-        /// One JSON object a line.
+        /// One JSON object a line; nothing is answered.
         #[arg(long)]
         json: bool,
+        /// Who answers. Default: the only operator that has a secret.
+        #[arg(long = "as", value_name = "NAME")]
+        who: Option<String>,
     },
     /// Who may allow, and what they prove it with.
     Secret {
@@ -81,4 +89,14 @@ pub enum SecretCommand {
         /// Who.
         name: String,
     },
+}
+
+impl ValueEnum for Scope {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Scope::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.as_str()))
+    }
 }

@@ -1,8 +1,10 @@
 //! `toolgate approvals`: the operator's channel. What waits, what it is, yes or no, and who may say so.
 
 mod arguments;
+mod notice;
 mod secrets;
 mod terminal;
+mod watch;
 
 pub use arguments::{ApprovalsCommand, SecretCommand};
 pub(super) use terminal::secret;
@@ -47,14 +49,18 @@ pub fn run(state: &Path, command: ApprovalsCommand, out: &mut dyn Write) -> Resu
     match command {
         ApprovalsCommand::List { json } => list(&mut Server::reach(&folder)?, json, out),
         ApprovalsCommand::Show { id, json } => show(&mut Server::reach(&folder)?, &id, json, out),
-        ApprovalsCommand::Allow { id, who, reason, session } => {
-            let say = if session { "session" } else { "once" };
+        ApprovalsCommand::Allow { id, who, reason, session, scope } => {
+            let say = match scope {
+                Some(scope) => scope.as_str(),
+                None if session => "session",
+                None => "once",
+            };
             answer(&mut Server::reach(&folder)?, &id, say, who.as_deref(), reason.as_deref(), out)
         }
         ApprovalsCommand::Deny { id, who, reason } => {
             answer(&mut Server::reach(&folder)?, &id, "deny", who.as_deref(), reason.as_deref(), out)
         }
-        ApprovalsCommand::Watch { json } => watch(&folder, json, out),
+        ApprovalsCommand::Watch { json, who } => watch::run(&folder, json, who.as_deref(), out),
         ApprovalsCommand::Secret { command } => secrets::run(&folder, command, out),
     }
 }
@@ -149,8 +155,21 @@ fn answer(server: &mut Server, id: &str, say: &str, who: Option<&str>, reason: O
     out.flush()?;
     // The one who allows has read what stands above; what they prove themselves with is never an argument, for others can read those.
     let secret = if say == "deny" { None } else { secret("passphrase or code: ")? };
-    let mut request = json!({"do": "answer", "id": text(&question, "id"), "say": say, "binding": text(&question, "binding")});
-    for (name, value) in [("operator", who), ("secret", secret.as_deref()), ("reason", reason)] {
+    send(server, &question, say, &Proof { who, secret: secret.as_deref(), reason }, out)
+}
+
+/// Who answers, what they prove it with, and why they answer so.
+struct Proof<'a> {
+    who: Option<&'a str>,
+    secret: Option<&'a str>,
+    reason: Option<&'a str>,
+}
+
+/// Sends an answer to a question that was shown, and says what came of it; `false`: it was refused.
+fn send(server: &mut Server, question: &Value, say: &str, proof: &Proof<'_>, out: &mut dyn Write) -> Result<bool, Failed> {
+    let Proof { who, secret, reason } = proof;
+    let mut request = json!({"do": "answer", "id": text(question, "id"), "say": say, "binding": text(question, "binding")});
+    for (name, value) in [("operator", who), ("secret", secret), ("reason", reason)] {
         if let (Some(value), Some(fields)) = (value, request.as_object_mut()) {
             fields.insert(name.to_owned(), json!(value));
         }
@@ -171,38 +190,6 @@ fn answer(server: &mut Server, id: &str, say: &str, who: Option<&str>, reason: O
         writeln!(out, "{}", plain(text(&said, "note")))?;
     }
     Ok(true)
-}
-
-/// Prints each question as it comes and goes, until nobody reads any more.
-fn watch(folder: &StateDir, as_json: bool, out: &mut dyn Write) -> Result<bool, Failed> {
-    const LOOK: Duration = Duration::from_millis(300);
-    let mut known: Vec<String> = Vec::new();
-    loop {
-        // Servers come and go; the watch stays.
-        let questions = match Server::reach(folder).and_then(|mut server| server.questions()) {
-            Ok(questions) => questions,
-            Err(Failed::Nobody(_)) => Vec::new(),
-            Err(fault) => return Err(fault),
-        };
-        for question in questions.iter().filter(|question| !known.iter().any(|id| id == text(question, "id"))) {
-            if as_json {
-                writeln!(out, "{}", json!({"event": "asked", "question": question}))?;
-            } else {
-                print(question, out)?;
-                writeln!(out, "\n  toolgate approvals allow {0}\n  toolgate approvals deny {0}\n", plain(text(question, "id")))?;
-            }
-        }
-        for gone in known.iter().filter(|id| !questions.iter().any(|question| text(question, "id") == *id)) {
-            if as_json {
-                writeln!(out, "{}", json!({"event": "over", "id": gone}))?;
-            } else {
-                writeln!(out, "{}  is over\n", plain(gone))?;
-            }
-        }
-        out.flush()?;
-        known = questions.iter().map(|question| text(question, "id").to_owned()).collect();
-        std::thread::sleep(LOOK);
-    }
 }
 
 fn one_line(question: &Value) -> String {

@@ -25,10 +25,10 @@ pub(in crate::cli) fn secret(prompt: &str) -> io::Result<Option<String>> {
 }
 
 /// A terminal without echo, until dropped.
-struct Quiet;
+pub(super) struct Quiet;
 
 impl Quiet {
-    fn begin() -> Self {
+    pub(super) fn begin() -> Self {
         echo("-echo");
         Self
     }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
+mod asking;
 mod jsonc;
 mod toml_table;
 mod yaml;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::arguments::ClientName;
+pub use asking::note;
 
 /// The name the server is registered under.
 const NAME: &str = "toolgate";

@@ -1,0 +1,192 @@
+//! `toolgate approvals watch`: questions as they come and go, answered in place by a letter.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::terminal::Quiet;
+use super::{Failed, Proof, Server, notice, print, send, text};
+use crate::audit::{StateDir, is_hidden, plain};
+
+/// Between two looks for questions.
+const LOOK: Duration = Duration::from_millis(300);
+/// The letters of the answers, by what they say.
+const LETTERS: [(&str, &str); 6] =
+    [("y", "once"), ("s", "session"), ("f", "session_folder"), ("r", "session_root"), ("a", "accept_edits"), ("n", "deny")];
+
+/// Prints each question as it comes and goes, and takes answers from standard input, until nobody reads any more.
+pub(super) fn run(folder: &StateDir, as_json: bool, who: Option<&str>, out: &mut dyn Write) -> Result<bool, Failed> {
+    if as_json {
+        return stream(folder, out);
+    }
+    let mut watch =
+        Watch { folder, who, lines: lines(), notes: notice::program(), open: Vec::new(), answered: Vec::new(), is_asked: false };
+    loop {
+        watch.look(out)?;
+        watch.ask(out)?;
+        out.flush()?;
+        match watch.lines.recv_timeout(LOOK) {
+            Ok(line) => watch.hear(line.trim(), out)?,
+            Err(RecvTimeoutError::Timeout) => {}
+            // The input has ended: from here on questions are only shown.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+struct Watch<'a> {
+    folder: &'a StateDir,
+    who: Option<&'a str>,
+    lines: Receiver<String>,
+    notes: Option<std::path::PathBuf>,
+    /// What waits, the oldest first; the first is the one that an answer is for.
+    open: Vec<Value>,
+    /// The ids of those that were answered here: they wait until their call has seen it, or for another operator.
+    answered: Vec<String>,
+    /// Whether the answers to the first were shown since something changed.
+    is_asked: bool,
+}
+
+impl Watch<'_> {
+    /// Shows what came, and what is over.
+    fn look(&mut self, out: &mut dyn Write) -> Result<(), Failed> {
+        let questions = waiting(self.folder)?;
+        let is_in = |all: &[Value], one: &Value| all.iter().any(|other| text(other, "id") == text(one, "id"));
+        for gone in self.open.iter().filter(|one| !is_in(&questions, one)) {
+            writeln!(out, "{}  is over\n", plain(text(gone, "id")))?;
+        }
+        self.answered.retain(|id| questions.iter().any(|one| text(one, "id") == id));
+        let first = self.open.first().map(|one| text(one, "id").to_owned());
+        self.open.retain(|one| is_in(&questions, one));
+        for new in questions {
+            if is_in(&self.open, &new) || self.answered.iter().any(|id| id == text(&new, "id")) {
+                continue;
+            }
+            print(&new, out)?;
+            writeln!(out)?;
+            if let Some(program) = &self.notes {
+                notice::show(program, "toolgate: a question waits", &plain(text(&new, "text").lines().next().unwrap_or_default()));
+            }
+            self.open.push(new);
+        }
+        if self.open.first().map(|one| text(one, "id")) != first.as_deref() {
+            self.is_asked = false;
+        }
+        Ok(())
+    }
+
+    /// Shows the answers to the first question, once.
+    fn ask(&mut self, out: &mut dyn Write) -> Result<(), Failed> {
+        let Some(first) = self.open.first().filter(|_| !self.is_asked) else { return Ok(()) };
+        writeln!(out, "{}: {}", plain(text(first, "id")), plain(text(first, "text").lines().next().unwrap_or_default()))?;
+        for (letter, title) in answers(first) {
+            writeln!(out, "  {letter}  {}", plain(&title))?;
+        }
+        writeln!(out, "  d  show the whole difference")?;
+        self.is_asked = true;
+        Ok(())
+    }
+
+    /// Takes one line of input as the answer to the first question.
+    fn hear(&mut self, line: &str, out: &mut dyn Write) -> Result<(), Failed> {
+        let Some(first) = self.open.first().cloned() else { return Ok(()) };
+        if line == "d" {
+            let asked = json!({"do": "show", "id": text(&first, "id")});
+            let whole = Server::reach(self.folder).and_then(|mut server| server.ask(&asked));
+            let whole = whole.ok().and_then(|answer| answer.pointer("/question/diff")?.as_str().map(str::to_owned)).unwrap_or_default();
+            let shown = if whole.is_empty() { text(&first, "text") } else { whole.as_str() };
+            for line in shown.lines() {
+                writeln!(out, "{}", line.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect::<String>())?;
+            }
+            self.is_asked = false;
+            return Ok(());
+        }
+        let offered = answers(&first);
+        let said = LETTERS.iter().find(|(letter, _)| *letter == line && offered.iter().any(|(other, _)| other == letter));
+        let Some((_, say)) = said else {
+            if !line.is_empty() {
+                writeln!(out, "`{}` is no answer to that", plain(line))?;
+            }
+            self.is_asked = false;
+            return Ok(());
+        };
+        let secret = if *say == "deny" { None } else { self.secret(out)? };
+        let proof = Proof { who: self.who, secret: secret.as_deref(), reason: None };
+        let done = Server::reach(self.folder).and_then(|mut server| send(&mut server, &first, say, &proof, out));
+        match done {
+            Ok(true) => {
+                self.answered.push(text(&first, "id").to_owned());
+                self.open.remove(0);
+            }
+            Ok(false) => {}
+            Err(Failed::Nobody(_)) => writeln!(out, "the server that asked is gone")?,
+            Err(fault) => return Err(fault),
+        }
+        writeln!(out)?;
+        self.is_asked = false;
+        Ok(())
+    }
+
+    /// The next line, as a secret: a terminal does not echo it.
+    fn secret(&self, out: &mut dyn Write) -> Result<Option<String>, Failed> {
+        write!(out, "passphrase or code: ")?;
+        out.flush()?;
+        let quiet = io::stdin().is_terminal().then(Quiet::begin);
+        let line = self.lines.recv().unwrap_or_default();
+        drop(quiet);
+        writeln!(out)?;
+        Ok((!line.is_empty()).then_some(line))
+    }
+}
+
+/// The answers that a question offers, each with its letter and its words, the yes first.
+fn answers(question: &Value) -> Vec<(&'static str, String)> {
+    let choices = question.get("choices").and_then(Value::as_array);
+    let title = |say: &str| {
+        let mut pairs = choices.into_iter().flatten().filter_map(Value::as_array);
+        pairs.find(|pair| pair.first().and_then(Value::as_str) == Some(say)).and_then(|pair| pair.get(1)?.as_str().map(str::to_owned))
+    };
+    LETTERS.iter().filter_map(|(letter, say)| Some((*letter, title(say)?))).collect()
+}
+
+/// The lines of standard input, as they come.
+fn lines() -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        while io::stdin().lock().read_line(&mut line).is_ok_and(|read| read > 0) {
+            if sender.send(line.trim_end_matches(['\r', '\n']).to_owned()).is_err() {
+                break;
+            }
+            line.clear();
+        }
+    });
+    lines
+}
+
+/// What waits on the servers of the folder. They come and go; the watch stays.
+fn waiting(folder: &StateDir) -> Result<Vec<Value>, Failed> {
+    match Server::reach(folder).and_then(|mut server| server.questions()) {
+        Err(Failed::Nobody(_)) => Ok(Vec::new()),
+        other => other,
+    }
+}
+
+/// The same as one JSON object a line.
+fn stream(folder: &StateDir, out: &mut dyn Write) -> Result<bool, Failed> {
+    let mut known: Vec<String> = Vec::new();
+    loop {
+        let questions = waiting(folder)?;
+        for question in questions.iter().filter(|question| !known.iter().any(|id| id == text(question, "id"))) {
+            writeln!(out, "{}", json!({"event": "asked", "question": question}))?;
+        }
+        for gone in known.iter().filter(|id| !questions.iter().any(|question| text(question, "id") == *id)) {
+            writeln!(out, "{}", json!({"event": "over", "id": gone}))?;
+        }
+        out.flush()?;
+        known = questions.iter().map(|question| text(question, "id").to_owned()).collect();
+        std::thread::sleep(LOOK);
+    }
+}

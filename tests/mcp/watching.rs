@@ -1,0 +1,107 @@
+//! `toolgate approvals watch`: an operator sees a question as it comes, on the desktop too, and answers it in place.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, ChildStdin, Stdio};
+
+use serde_json::json;
+
+use crate::home::{Home, Policy};
+use crate::operator::{OPERATOR, SECRET, approvals, house, said, the_one};
+use crate::server::{Guarded, Server, code, hello, until, went_well, write};
+
+/// A watch whose output goes into a file, with a notify-send that notes what it is told.
+struct Watch<'a> {
+    home: &'a Home,
+    input: ChildStdin,
+    _child: Guarded,
+}
+
+impl<'a> Watch<'a> {
+    fn start(home: &'a Home) -> Self {
+        let folder = home.path("bin");
+        std::fs::create_dir_all(&folder).unwrap();
+        let (note, noted) = (folder.join("notify-send"), home.path("noted.txt"));
+        std::fs::write(&note, format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >> '{}'\n", noted.display())).unwrap();
+        std::fs::set_permissions(&note, PermissionsExt::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+        let shown = std::fs::File::create(home.path("shown.txt")).unwrap();
+        let mut command = home.toolgate(&["approvals", "watch"]);
+        let mut child: Child = command.env("PATH", path).stdin(Stdio::piped()).stdout(shown).stderr(Stdio::inherit()).spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        Self { home, input, _child: Guarded(child) }
+    }
+
+    fn shows(&self, what: &str) {
+        until(what, || self.home.read("shown.txt").contains(what));
+    }
+
+    fn types(&mut self, lines: &[&str]) {
+        for line in lines {
+            writeln!(self.input, "{line}").unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_watch_answers_in_place_with_the_whole_difference_and_a_note_on_the_desktop() {
+    let home = house(OPERATOR);
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let mut watch = Watch::start(&home);
+    let long: String = (0..100).fold(String::new(), |text, line| text + &format!("line {line} <b>\n"));
+    let call = server.ask("tools/call", &write(&long));
+    watch.shows("  y  Yes, this once\n  n  No\n  d  show the whole difference\n");
+    let shown = home.read("shown.txt");
+    assert!(shown.contains("Change 100 lines of project/notes.txt") && shown.contains("more line(s) of the change"), "{shown}");
+    assert!(!shown.contains("line 99"), "{shown}");
+    until("a note", || home.read("noted.txt").contains("Change 100 lines of project/notes.txt"));
+    watch.types(&["d"]);
+    watch.shows("+ line 99");
+    watch.types(&["q", "y", "wrong secret"]);
+    watch.shows("refused: the secret is not this operator's");
+    assert!(home.read("shown.txt").contains("`q` is no answer to that"));
+    assert!(home.read("project/notes.txt").starts_with("first line"));
+    watch.types(&["y", SECRET]);
+    let done = server.answer(&call);
+    assert!(went_well(&done), "{done}");
+    watch.shows("allowed, by ann");
+    let call = server.ask("tools/call", &write("other\n"));
+    let since = |home: &Home| home.read("shown.txt").split_once("allowed, by ann").map(|(_, since)| since.to_owned()).unwrap_or_default();
+    until("the second question", || since(&home).contains("Yes, this once"));
+    watch.types(&["n"]);
+    let refused = server.answer(&call);
+    assert_eq!(code(&refused), "approval_refused", "{refused}");
+    let hint = refused["result"]["structuredContent"]["hint"].as_str().unwrap();
+    assert!(hint.contains("do not make this call again unless the person asks for it"), "{hint}");
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn an_operator_allows_no_more_than_the_question_offers() {
+    let home = house(OPERATOR);
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let call = server.ask("tools/call", &write("one\n"));
+    let id = the_one(&home);
+    for option in ["--scope=session_folder", "--scope=session_root", "--scope=accept_edits"] {
+        let out = approvals(&home, &["allow", &id, option], &[SECRET]);
+        assert!(!out.status.success() && said(&out).contains("does not offer"), "{option}: {}", said(&out));
+    }
+    assert!(approvals(&home, &["allow", &id], &[SECRET]).status.success());
+    assert!(went_well(&server.answer(&call)));
+    server.close();
+    // Where a person would be asked the first time alone, an operator in their place may say how far it goes.
+    let home = house(Policy { approvals: "no_client_channel = \"operator\"\ntimeout = \"20s\"", ..OPERATOR });
+    let mut server = Server::start(&home);
+    let mut greeting = hello("2025-06-18");
+    greeting["capabilities"] = json!({});
+    server.request("initialize", &greeting);
+    let call = server.ask("tools/call", &write("one\n"));
+    let out = approvals(&home, &["allow", &the_one(&home), "--scope", "session_folder"], &[SECRET]);
+    assert!(out.status.success(), "{}", said(&out));
+    assert!(went_well(&server.answer(&call)));
+    let again = server.request("tools/call", &write("two\n"));
+    assert!(went_well(&again), "{again}");
+    server.close();
+    home.verify();
+}
