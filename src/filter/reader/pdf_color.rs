@@ -14,6 +14,43 @@ pub(super) enum Tone {
     Clear,
 }
 
+/// A colour as red, green and blue, each from 0 to 127: so it passes for the side of a rectangle, which is a number of 24 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shade([u8; 3]);
+
+impl Shade {
+    pub(super) const BLACK: Self = Self([0; 3]);
+
+    /// Grey, RGB or CMYK, by how many parts a colour has.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is between 0 and 127")]
+    fn of(color: &[f64]) -> Option<Self> {
+        let part = |value: f64| (value.clamp(0.0, 1.0) * 127.0).round() as u8;
+        match *color {
+            [grey] => Some(Self([part(grey); 3])),
+            [red, green, blue] => Some(Self([red, green, blue].map(part))),
+            [cyan, magenta, yellow, black] => Some(Self([cyan, magenta, yellow].map(|ink| part((1.0 - ink) * (1.0 - black))))),
+            _ => None,
+        }
+    }
+
+    /// The number of a colour, and of none.
+    pub(super) fn number(shade: Option<Self>) -> i64 {
+        shade.map_or(0, |Self([red, green, blue])| 1 + i64::from(red) + 128 * i64::from(green) + 128 * 128 * i64::from(blue))
+    }
+
+    /// The colour of a number.
+    pub(super) fn numbered(number: i64) -> Option<Self> {
+        let parts = number.checked_sub(1).filter(|parts| *parts >= 0)?;
+        let part = |step: i64| u8::try_from(parts / step % 128).unwrap_or_default();
+        Some(Self([part(1), part(128), part(128 * 128)]))
+    }
+
+    /// Whether an eye does not tell one on the other: they differ as little as what counts as white does from white.
+    pub(super) fn is_lost_on(self, ground: Self) -> bool {
+        self.0.iter().zip(ground.0).all(|(one, other)| f64::from(one.abs_diff(other)) <= (1.0 - WHITE) * 127.0)
+    }
+}
+
 /// A colour space.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Space {
@@ -121,6 +158,15 @@ impl Space {
             Self::Pattern(_) | Self::Unknown => false,
         };
         if light { Tone::White } else { Tone::Seen }
+    }
+
+    /// The colour that is seen, as red, green and blue, where it is known.
+    pub(super) fn shade(&self, color: &[f64]) -> Option<Shade> {
+        match self {
+            Self::Device => Shade::of(color),
+            Self::Inks { none: false, other, way } => other.shade(&way.at(color)?),
+            _ => None,
+        }
     }
 
     /// How a pattern looks, with the colour it is given where it has none itself.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use pdf_extract::content::{Content, Operation};
 use pdf_extract::{Dictionary, Document, Object, ObjectId};
 
-use super::pdf_color::{DEPTH, Space, number, numbers};
+use super::pdf_color::{DEPTH, Shade, Space, Tone, number, numbers, plain};
 
 /// What a signal says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Signal {
     Restore,
     /// The render mode of text.
     Mode,
-    /// The tone of what is filled, and of what is stroked.
+    /// The tone of what is filled, and of what is stroked, with the number of its colour times `TONES`.
     Fill,
     Stroke,
     /// Whether what is filled, or stroked, is too transparent to be seen.
@@ -28,25 +28,33 @@ pub(super) enum Signal {
     ClearStroke,
     /// Whether what lies below what is painted shines through.
     Sheer,
+    /// Whether a mask lets nothing through that is painted.
+    Masked,
     /// A picture in the unit square; whether it hides what lies below.
     Picture,
+    /// All that is not cut away; whether it hides what lies below.
     Shading,
     /// A form begins: its places are counted from here.
     Form,
     /// One more layer, or one less, that is switched off.
     Off,
-    /// What becomes of the path before it, as a sum of `FILLED`, `STROKED` and `CLIPS`; the last side is the width of the stroke.
+    /// What becomes of the path before it, as a sum of `FILLED`, `STROKED`, `CLIPS` and `BROKEN`; the last side is the width of the stroke.
     Path,
 }
 
 pub(super) const FILLED: i64 = 1;
 pub(super) const STROKED: i64 = 2;
 pub(super) const CLIPS: i64 = 4;
+/// A stroke that may have gaps.
+pub(super) const BROKEN: i64 = 8;
+
+/// How many tones there are at most.
+pub(super) const TONES: i64 = 4;
 
 impl Signal {
     pub(super) fn of(number: i64) -> Option<Self> {
-        use Signal::{ClearFill, ClearStroke, Fill, Form, Mode, Off, Path, Picture, Restore, Save, Shading, Sheer, Stroke};
-        let all = [Save, Restore, Mode, Fill, Stroke, ClearFill, ClearStroke, Sheer, Picture, Shading, Form, Off, Path];
+        use Signal::{ClearFill, ClearStroke, Fill, Form, Masked, Mode, Off, Path, Picture, Restore, Save, Shading, Sheer, Stroke};
+        let all = [Save, Restore, Mode, Fill, Stroke, ClearFill, ClearStroke, Sheer, Masked, Picture, Shading, Form, Off, Path];
         all.into_iter().find(|signal| *signal as i64 == number)
     }
 }
@@ -96,7 +104,7 @@ pub(super) fn layers_off(document: &Document) -> HashSet<ObjectId> {
 
 /// Rewrites the instructions of a page. None where they cannot be read.
 pub(super) fn page(scope: Scope<'_>, content: &[u8]) -> Option<Script> {
-    rewritten(scope, content, Vec::new())
+    rewritten(scope, content, Vec::new(), false)
 }
 
 /// Rewrites the instructions of a form, which begin by its matrix and the box that it is cut to.
@@ -112,7 +120,7 @@ pub(super) fn form(scope: Scope<'_>, content: &[u8], form: &Dictionary) -> Optio
         before.push(Operation::new("re", reals(&[left, bottom, right - left, top - bottom])));
         before.extend(signal(scope.key, Signal::Path, CLIPS, 0.0));
     }
-    rewritten(scope, content, before)
+    rewritten(scope, content, before, true)
 }
 
 fn signal(key: i64, what: Signal, value: i64, more: f64) -> [Operation; 2] {
@@ -133,6 +141,8 @@ struct State {
     width: f64,
     /// Whether opacity, blend mode or mask let shine through what lies below.
     sheer: [bool; 3],
+    /// Whether lines may have gaps; what a form begins with is not known.
+    broken: bool,
 }
 
 struct Writer<'d> {
@@ -150,9 +160,9 @@ struct Writer<'d> {
     clips: bool,
 }
 
-fn rewritten(scope: Scope<'_>, content: &[u8], before: Vec<Operation>) -> Option<Script> {
+fn rewritten(scope: Scope<'_>, content: &[u8], before: Vec<Operation>, is_form: bool) -> Option<Script> {
     let operations = Content::decode(content).ok()?.operations;
-    let state = State { width: 1.0, ..State::default() };
+    let state = State { width: 1.0, broken: is_form, ..State::default() };
     let mut writer = Writer {
         scope,
         out: before,
@@ -214,13 +224,21 @@ impl<'d> Writer<'d> {
             "cs" | "CS" => {
                 let space = self.space(&name);
                 let (tone, is_fill) = (space.first(), operation.operator == "cs");
+                let shade = matches!(*space, Space::Device).then_some(Shade::BLACK);
                 *(if is_fill { &mut self.state.fill } else { &mut self.state.stroke }) = space;
-                self.tell(if is_fill { Signal::Fill } else { Signal::Stroke }, tone as i64);
+                self.ink(is_fill, tone, shade);
             }
             "gs" => self.graphics_state(&name),
             "Do" => self.draw(operation, &name),
             "BI" => self.tell(Signal::Picture, 0),
-            "sh" => self.tell(Signal::Shading, 0),
+            "sh" => {
+                let fills = self.named(b"Shading", &name).is_some_and(|(_, shading)| fills_all(self.scope.document, shading));
+                self.tell(Signal::Shading, i64::from(fills));
+            }
+            "d" => {
+                self.state.broken =
+                    operation.operands.first().and_then(|dashes| dashes.as_array().ok()).is_none_or(|dashes| !dashes.is_empty());
+            }
             "BDC" => {
                 let properties = match operation.operands.as_slice() {
                     [Object::Name(tag), Object::Name(name)] if tag == b"OC" => self.named(b"Properties", name),
@@ -260,6 +278,7 @@ impl<'d> Writer<'d> {
     fn end_path(&mut self, painted: i64) {
         let path = std::mem::take(&mut self.path);
         let becomes = painted | if std::mem::take(&mut self.clips) { CLIPS } else { 0 };
+        let becomes = becomes | if painted & STROKED != 0 && self.state.broken { BROKEN } else { 0 };
         if becomes != 0 {
             self.out.extend(path);
             self.out.extend(signal(self.scope.key, Signal::Path, becomes, self.state.width));
@@ -272,13 +291,18 @@ impl<'d> Writer<'d> {
             *(if is_fill { &mut self.state.fill } else { &mut self.state.stroke }) = Rc::default();
         }
         let space = Rc::clone(if is_fill { &self.state.fill } else { &self.state.stroke });
-        let tone = match self.named(b"Pattern", name) {
+        let (tone, shade) = match self.named(b"Pattern", name) {
             Some((_, pattern)) if !is_device && !name.is_empty() => {
-                space.pattern(self.scope.document, pattern, values, &|name| self.named(b"ColorSpace", name).map(|(_, space)| space))
+                let named = |name: &[u8]| self.named(b"ColorSpace", name).map(|(_, space)| space);
+                (space.pattern(self.scope.document, pattern, values, &named), None)
             }
-            _ => space.tone(values),
+            _ => (space.tone(values), space.shade(values)),
         };
-        self.tell(if is_fill { Signal::Fill } else { Signal::Stroke }, tone as i64);
+        self.ink(is_fill, tone, shade);
+    }
+
+    fn ink(&mut self, is_fill: bool, tone: Tone, shade: Option<Shade>) {
+        self.tell(if is_fill { Signal::Fill } else { Signal::Stroke }, tone as i64 + TONES * Shade::number(shade));
     }
 
     fn space(&mut self, name: &[u8]) -> Rc<Space> {
@@ -322,6 +346,12 @@ impl<'d> Writer<'d> {
             *now = new.unwrap_or(*now);
         }
         self.tell(Signal::Sheer, i64::from(self.state.sheer.contains(&true)));
+        if let Ok(mask) = state.get_deref(b"SMask", document) {
+            self.tell(Signal::Masked, i64::from(masks_all(document, mask)));
+        }
+        if let Ok(dashes) = state.get_deref(b"D", document).and_then(Object::as_array) {
+            self.state.broken = !matches!(dashes.as_slice(), [Object::Array(dashes), ..] if dashes.is_empty());
+        }
     }
 
     fn draw(&mut self, operation: Operation, name: &[u8]) {
@@ -369,6 +399,30 @@ impl<'d> Writer<'d> {
             _ => are_off.all(|off| off),
         }
     }
+}
+
+/// Whether a shading paints all of the area that it is given: along a line that goes on at both ends (ISO 32000-2, section 8.7.4.5.3).
+fn fills_all(document: &Document, shading: &Object) -> bool {
+    let Ok(shading) = shading.as_dict().or_else(|_| shading.as_stream().map(|stream| &stream.dict)) else { return false };
+    let extends = shading.get_deref(b"Extend", document).and_then(Object::as_array);
+    number(document, shading, b"ShadingType") == Some(2.0)
+        && !shading.has(b"BBox")
+        && extends.is_ok_and(|ends| ends.len() == 2 && ends.iter().all(|end| end.as_bool().is_ok_and(|end| end)))
+}
+
+/// Whether a mask lets nothing through: its group paints nothing, and what stands behind is black or, of opacity, nothing.
+fn masks_all(document: &Document, mask: &Object) -> bool {
+    const PAINTS: &[&str] = &["f", "F", "f*", "B", "B*", "b", "b*", "S", "s", "Tj", "TJ", "'", "\"", "Do", "sh", "BI"];
+    let Ok(mask) = mask.as_dict() else { return false };
+    let is_black =
+        |behind: &Object| behind.as_array().is_ok_and(|behind| behind.len() < 4 && numbers(behind).iter().all(|part| *part == 0.0));
+    let is_dark = mask.get_deref(b"S", document).and_then(Object::as_name).is_ok_and(|kind| kind == b"Alpha")
+        || mask.get_deref(b"BC", document).map_or(true, is_black);
+    let group = mask.get_deref(b"G", document).and_then(Object::as_stream);
+    let content = group.ok().and_then(|group| Content::decode(&plain(group)).ok());
+    !mask.has(b"TR")
+        && is_dark
+        && content.is_some_and(|content| !content.operations.iter().any(|operation| PAINTS.contains(&operation.operator.as_str())))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "what is no whole number is no signal either")]

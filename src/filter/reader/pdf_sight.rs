@@ -5,8 +5,8 @@
 use pdf_extract::{ColorSpace, MediaBox, OutputDev, OutputError, Path, PathOp, Transform};
 use unicode_normalization::UnicodeNormalization;
 
-use super::pdf_color::Tone;
-use super::pdf_script::{CLIPS, FILLED, STROKED, Signal, whole};
+use super::pdf_color::{Shade, Tone};
+use super::pdf_script::{BROKEN, CLIPS, FILLED, STROKED, Signal, TONES, whole};
 
 /// A rectangle on a page, upright.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,11 @@ impl Area {
     }
 
     fn wider(self, by: f64) -> Self {
-        Self { left: self.left - by, bottom: self.bottom - by, right: self.right + by, top: self.top + by }
+        self.wider_by(by, by)
+    }
+
+    fn wider_by(self, across: f64, along: f64) -> Self {
+        Self { left: self.left - across, bottom: self.bottom - along, right: self.right + across, top: self.top + along }
     }
 
     fn holds(&self, (x, y): (f64, f64)) -> bool {
@@ -53,14 +57,18 @@ impl Area {
 }
 
 /// What is painted with.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Ink {
     tone: Tone,
+    shade: Option<Shade>,
     /// Too transparent to be seen.
     is_clear: bool,
 }
 
 impl Ink {
+    /// What a page begins with.
+    const BLACK: Self = Self { tone: Tone::Seen, shade: Some(Shade::BLACK), is_clear: false };
+
     fn tone(self) -> Tone {
         if self.is_clear { Tone::Clear } else { self.tone }
     }
@@ -73,6 +81,7 @@ struct State {
     fill: Ink,
     stroke: Ink,
     sheer: bool,
+    is_masked: bool,
     /// What is painted is cut to this area, and whether that is all of the cut.
     clip: Option<Area>,
     is_exact: bool,
@@ -112,6 +121,8 @@ struct Glyph {
 struct Painted {
     area: Area,
     tone: Tone,
+    /// Its colour, where that is known and all of one.
+    shade: Option<Shade>,
     is_picture: bool,
     /// Nothing below is seen.
     is_solid: bool,
@@ -148,9 +159,10 @@ impl Sight {
     pub(super) fn new(key: i64, area: Option<Area>) -> Self {
         let state = State {
             mode: 0,
-            fill: Ink::default(),
-            stroke: Ink::default(),
+            fill: Ink::BLACK,
+            stroke: Ink::BLACK,
             sheer: false,
+            is_masked: false,
             clip: None,
             is_exact: true,
             letters: None,
@@ -218,37 +230,46 @@ impl Sight {
 
     fn signal(&mut self, what: Signal, value: i64, width: f64, ctm: &Transform, path: &[PathOp]) {
         let place = ctm.post_transform(&self.state.base);
-        let tone = [Tone::White, Tone::Clear].into_iter().find(|tone| *tone as i64 == value).unwrap_or_default();
+        let tone = [Tone::White, Tone::Clear].into_iter().find(|tone| *tone as i64 == value % TONES).unwrap_or_default();
+        let shade = Shade::numbered(value / TONES);
         match what {
             Signal::Save => self.saved.push(self.state),
             Signal::Restore => self.state = self.saved.pop().unwrap_or(self.state),
             Signal::Mode => self.state.mode = value,
-            Signal::Fill => self.state.fill.tone = tone,
-            Signal::Stroke => self.state.stroke.tone = tone,
+            Signal::Fill => self.state.fill = Ink { tone, shade, ..self.state.fill },
+            Signal::Stroke => self.state.stroke = Ink { tone, shade, ..self.state.stroke },
             Signal::ClearFill => self.state.fill.is_clear = value == 1,
             Signal::ClearStroke => self.state.stroke.is_clear = value == 1,
             Signal::Sheer => self.state.sheer = value == 1,
+            Signal::Masked => self.state.is_masked = value == 1,
             Signal::Form => self.state.base = place,
             Signal::Off => self.off += value,
             Signal::Picture => {
                 let corners = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)].map(|corner| moved(&place, corner));
-                self.paint(Area::of(corners), Tone::Seen, true, value == 1 && is_upright(&place));
+                self.paint(Area::of(corners), PAINT, true, value == 1 && is_upright(&place));
             }
-            Signal::Shading => self.paint(EVERYWHERE, Tone::Seen, false, false),
+            Signal::Shading => self.paint(EVERYWHERE, PAINT, false, value == 1),
             Signal::Path => self.path(value, width, &place, path),
         }
     }
 
-    /// What becomes of a path: `value` is a sum of the three.
+    /// What becomes of a path: `value` is a sum of the four.
     fn path(&mut self, value: i64, width: f64, place: &Transform, path: &[PathOp]) {
         let Some((area, is_rectangle)) = area_of(path, place) else { return };
         let is_exact = is_rectangle && is_upright(place);
         if value & FILLED != 0 {
-            self.paint(area, self.state.fill.tone(), false, is_exact);
+            self.paint(area, self.state.fill, false, is_exact);
         }
         let width = width * squeeze(place).1;
         if value & STROKED != 0 && width >= BROAD {
-            self.paint(area.wider(width / 2.0), self.state.stroke.tone(), false, false);
+            // An upright line without gaps is a rectangle; its ends may be cut straight.
+            let is_line = matches!(path, [PathOp::MoveTo(..), PathOp::LineTo(..)]) && is_upright(place) && value & BROKEN == 0;
+            let (across, along) = (area.right - area.left, area.top - area.bottom);
+            match (is_line, same(along, 0.0), same(across, 0.0)) {
+                (true, true, false) => self.paint(area.wider_by(0.0, width / 2.0), self.state.stroke, false, true),
+                (true, false, true) => self.paint(area.wider_by(width / 2.0, 0.0), self.state.stroke, false, true),
+                _ => self.paint(area.wider(width / 2.0), self.state.stroke, false, false),
+            }
         }
         if value & CLIPS != 0 {
             self.state.clip = Some(self.state.clip.map_or(area, |clip| clip.within(area)));
@@ -256,16 +277,17 @@ impl Sight {
         }
     }
 
-    fn paint(&mut self, area: Area, tone: Tone, is_picture: bool, is_exact: bool) {
+    fn paint(&mut self, area: Area, ink: Ink, is_picture: bool, is_exact: bool) {
+        let tone = ink.tone();
         // Where nothing has been painted all is white.
         let is_mark = tone == Tone::Seen || tone == Tone::White && !(self.painted.is_empty() && self.glyphs.is_empty());
-        if !is_mark || self.off > 0 || self.painted.len() >= MOST_AREAS {
+        if !is_mark || self.off > 0 || self.state.is_masked || self.painted.len() >= MOST_AREAS {
             return;
         }
         let State { clip, sheer, letters, .. } = self.state;
         let area = clip.map_or(area, |clip| clip.within(area));
         let is_solid = is_exact && self.state.is_exact && !sheer && letters.is_none();
-        self.painted.push(Painted { area, tone, is_picture, is_solid, letters, after: self.glyphs.len() });
+        self.painted.push(Painted { area, tone, shade: ink.shade, is_picture, is_solid, letters, after: self.glyphs.len() });
     }
 
     /// Whether a character is seen where nothing is painted later. `scale`: its smaller and its larger side.
@@ -274,7 +296,7 @@ impl Sight {
         let is_tiny = scale.0 < TINY && scale.0 * SHARE < height;
         let is_squeezed = scale.0 < scale.1 * SQUEEZED;
         let is_cut = self.state.clip.is_some_and(|clip| clip.is_empty() || !clip.wider(scale.0 / 4.0).holds(middle));
-        if is_tiny || is_squeezed || is_cut || self.off > 0 || self.area.is_some_and(|area| !area.holds(middle)) {
+        if is_tiny || is_squeezed || is_cut || self.off > 0 || self.state.is_masked || self.area.is_some_and(|area| !area.holds(middle)) {
             return Seen::Hidden;
         }
         let State { fill, stroke, mode, .. } = self.state;
@@ -285,13 +307,15 @@ impl Sight {
             2 | 6 => vec![fill, stroke],
             _ => vec![fill],
         };
-        let ground = || {
-            let below = self.painted.iter().rev().find(|painted| painted.letters.is_none() && painted.area.holds(middle));
-            below.map_or(Tone::White, |painted| painted.tone)
-        };
+        let ground = || self.painted.iter().rev().find(|painted| painted.letters.is_none() && painted.area.holds(middle));
+        // Of what is known of the ground, all must lie under the letter: a rule through it does not hide it.
+        let is_under = |painted: &&Painted| painted.is_solid && painted.area.wider(-scale.1 / 4.0).holds(middle);
         let is_seen = |ink: &Ink| match ink.tone() {
-            Tone::Seen => true,
-            Tone::White => ground() != Tone::White,
+            Tone::Seen => {
+                let below = ground().filter(is_under).and_then(|painted| painted.shade);
+                !ink.shade.zip(below).is_some_and(|(ink, below)| ink.is_lost_on(below))
+            }
+            Tone::White => ground().is_some_and(|painted| painted.tone != Tone::White),
             Tone::Clear => false,
         };
         if inks.iter().any(is_seen) { Seen::Shown } else { Seen::Hidden }
@@ -425,8 +449,11 @@ fn same(one: f64, other: f64) -> bool {
 
 const EVERYWHERE: Area = Area { left: f64::MIN, bottom: f64::MIN, right: f64::MAX, top: f64::MAX };
 
+/// What is seen, of no colour that is known.
+const PAINT: Ink = Ink { tone: Tone::Seen, shade: None, is_clear: false };
+
 /// Points below which letters are dots, and the share of the page's height below which they are that on pages of another scale.
-const TINY: f64 = 1.0;
+const TINY: f64 = 1.5;
 const SHARE: f64 = 400.0;
 /// The share of one side in the other below which letters are lines.
 const SQUEEZED: f64 = 0.15;

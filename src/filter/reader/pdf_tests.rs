@@ -435,3 +435,51 @@ fn what_annotations_say_is_told_as_notes_and_what_they_hide_as_hidden() {
     }
     assert!(page(&"6 0 R ".repeat(100_000)).0.len() < 100);
 }
+
+#[test]
+fn words_in_the_colour_of_their_ground_or_under_a_line_a_shading_or_a_mask_are_hidden() {
+    let text = "BT /F1 12 Tf 72 500 Td (secret) Tj ET";
+    let mask = |content: &str, more: &str| {
+        let group = stream("/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Group<</S/Transparency/CS/DeviceGray>>", content);
+        let state = format!("<</SMask<</S/Luminosity/G 6 0 R{more}>>>>");
+        vec![group, state]
+    };
+    let (nothing, light, lit) = (mask("", ""), mask("1 g 0 0 612 792 re f", ""), mask("", "/BC[1]"));
+    let gs = "/ExtGState<</G0 7 0 R>>";
+    let shading = |more: &str| {
+        format!(
+            "/Shading<</S1<</ShadingType 2/ColorSpace/DeviceGray/Coords[0 0 1 0]{more}/Function<</FunctionType 2/Domain[0 1]/C0[1]/C1[1]/N 1>>>>>>"
+        )
+    };
+    let (over, part) = (shading("/Extend[true true]"), shading(""));
+    let shaded = format!("{text} q 60 490 500 40 re W n /S1 sh Q");
+    let small = |size: f64| format!("BT /F1 {size} Tf 72 500 Td (secret) Tj ET");
+    let plain: Vec<(String, bool)> = vec![
+        (format!("0 g 60 490 500 40 re f {text}"), false),
+        (format!("60 490 500 40 re f {text}"), false),
+        (format!("0 0 1 rg 60 490 500 40 re f {text}"), false),
+        (format!("0 0 1 rg 60 490 500 40 re f 0.02 0 0.98 rg {text}"), false),
+        (format!("0.9 g 0 0 612 792 re f {text}"), false),
+        (format!("0 0 0 1 k 60 490 500 40 re f 0 g {text}"), false),
+        (format!("0 0 1 rg 60 490 500 40 re f 1 g {text}"), true),
+        (format!("0 0 1 rg 60 490 500 40 re f 0 g {text}"), true),
+        (format!("1 1 0 rg 60 490 500 40 re f 0 g {text}"), true),
+        (format!("0 g 60 490 500 40 re f 0.5 g 70 495 300 30 re f 0 g {text}"), true),
+        (format!("0 g 60 503 500 0.5 re f {text}"), true),
+        (format!("0 g 60 300 500 40 re f {text}"), true),
+        (format!("0 g 60 490 m 560 490 l 60 620 l f {text}"), true),
+        (format!("{text} 1 G 60 w 60 505 m 560 505 l S"), false),
+        (format!("{text} 1 G 60 w 100 400 m 100 600 l S"), false),
+        (format!("{text} [3 20] 0 d 1 G 60 w 60 505 m 560 505 l S"), true),
+        (format!("{text} 1 G 60 w 300 505 m 560 505 l S"), true),
+        (format!("{text} 1 G 60 w 300 300 m 560 505 l S"), true),
+        (small(1.0), false),
+        (small(4.0), true),
+    ];
+    let mut rows: Vec<(&str, &[String], &str, bool)> =
+        plain.iter().map(|(content, shown)| ("", &[][..], content.as_str(), *shown)).collect();
+    let masked = format!("q /G0 gs {text} Q");
+    rows.extend([(gs, &nothing[..], masked.as_str(), false), (gs, &light, &masked, true), (gs, &lit, &masked, true)]);
+    rows.extend([(over.as_str(), &[][..], shaded.as_str(), false), (&part, &[], &shaded, true)]);
+    judged(&rows);
+}
