@@ -117,7 +117,7 @@ pub(crate) enum Word {
     /// Every process of the program is dead.
     Ended(End),
     /// The same, of a program whose start was not told.
-    Over(Layers, End),
+    Over(Box<Layers>, End),
     /// A jail that waits has its root; what an interpreter needs to come in comes along (from init to the spawner), and last, where this is said,
     /// the network namespace that it has made.
     Built(bool),
@@ -141,7 +141,7 @@ pub(crate) struct End {
     /// The bytes of files on disks that its processes changed in memory, page by page, as the kernel counts them.
     pub(crate) written: u64,
     /// How far they came towards their bounds.
-    pub(crate) reached: Reached,
+    pub(crate) reached: Box<Reached>,
 }
 
 /// How far the processes of a program came towards its bounds, as its jail saw it: the most of each at any look.

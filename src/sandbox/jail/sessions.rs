@@ -429,7 +429,7 @@ async fn one(
     // Between two calls nobody has allowed anything: what a program goes on doing then reaches nothing.
     state.words.doorway().close().await;
     let mut end = match ended {
-        None => End { reached: state.words.take_reached(), ..report.done.clone().unwrap_or_default() },
+        None => End { reached: Box::new(state.words.take_reached()), ..report.done.clone().unwrap_or_default() },
         Some(told) => {
             let (end, layers) = match told? {
                 Told::Ended(end, layers) => (end, layers),

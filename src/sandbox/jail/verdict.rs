@@ -200,7 +200,7 @@ mod tests {
         let limits = Limits::default();
         let reached =
             Reached { tasks: limits.processes, memory: limits.memory, files: limits.open_files, file_size: limits.file_size, full: true };
-        End { exit: Some(1), reached, ..End::default() }
+        End { exit: Some(1), reached: Box::new(reached), ..End::default() }
     }
 
     #[test]

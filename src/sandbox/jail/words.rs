@@ -135,7 +135,7 @@ impl Words {
                         return Ok(if self.ticket.take() { Told::Unbegun } else { self.lost(note) });
                     };
                     let word = if let Word::Over(all, end) = word {
-                        (self.layers, self.started) = (all, true);
+                        (self.layers, self.started) = (*all, true);
                         Word::Ended(end)
                     } else {
                         word

@@ -311,7 +311,7 @@ pub(super) fn attend(
     // What nobody has reaped was seen all the same.
     end.usage.cpu_ms = end.usage.cpu_ms.max(watch.cpu_ms());
     end.written = end.written.max(watch.written());
-    end.reached = watch.reached();
+    end.reached = Box::new(watch.reached());
     end.reached.memory = end.reached.memory.max(end.usage.max_rss_bytes);
     end.usage.pids_peak = Some(watch.pids_peak());
     Ok(end)

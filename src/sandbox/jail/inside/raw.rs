@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use nix::libc;
 use rustix::process::Pid;
 
-use crate::sandbox::jail::order::{End, Reached};
+use crate::sandbox::jail::order::End;
 use crate::sandbox::jail::outcome::Usage;
 
 /// Forks. `None` in the child.
@@ -176,7 +176,7 @@ pub(super) fn reap() -> Option<(Pid, End)> {
             pids_peak: None,
         },
         written: blocks(usage.ru_oublock),
-        reached: Reached::default(),
+        reached: Box::default(),
     };
     Some((pid, end))
 }

@@ -90,7 +90,7 @@ fn told(
     };
     more(&mut end);
     let word = match clock.started {
-        Some(layers) => Word::Over(layers, end),
+        Some(layers) => Word::Over(Box::new(layers), end),
         None => Word::Ended(end),
     };
     let told = attend::tell(clock.call, &word);
