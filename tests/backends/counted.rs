@@ -1,5 +1,5 @@
 //! What the kernel counts by users of the host: one program uses it up, and another still has its own.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails loudly")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot be set up fails loudly, and says what it did not run")]
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;

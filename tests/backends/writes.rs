@@ -111,7 +111,7 @@ fn written_after_its_call(world: &World, folder: &tempfile::TempDir, later: &str
     spec.session = first.session.map(Session::Known);
     let mut sum = first.bytes_written;
     let begun = Instant::now();
-    spec.program = later.to_owned();
+    later.clone_into(&mut spec.program);
     while !until(sum) && begun.elapsed() < Duration::from_secs(30) {
         sum += ran(world, &spec).bytes_written;
     }
