@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::collect::Kept;
 use super::harvest::{Before, Harvest, Seen};
+use super::mime::PICTURES;
 use super::order::End;
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::picture;
@@ -70,8 +71,10 @@ impl Ending {
         let ((stdout, cut_output), (stderr, cut_error)) = (self.output.text(), self.error.text());
         let events = self.report.events;
         let mut pictures = self.report.pictures;
+        let made = pictures.len() + found.files.iter().filter(|file| PICTURES.contains(&file.mime_type.as_str())).count();
         pictures.extend(found.pictures);
-        pictures.truncate(picture::MOST);
+        let pictures = picture::within_bounds(pictures);
+        let unshown = made.saturating_sub(pictures.len());
         let outcome = Outcome {
             network: Vec::new(),
             arrears_ms: 0,
@@ -91,21 +94,24 @@ impl Ending {
             session: None,
             isolation: self.isolation,
             pictures,
+            unshown,
             events,
         };
         Ok((outcome, found.seen))
     }
 }
 
-/// What a program left: the files of the first root that it may write to, and what it wrote in all of them.
+/// What a program left and wrote in all the roots that it may write to, the first of them first.
 fn gather(before: &Before, roots: &[JailRoot]) -> Harvest {
     let mut all = Harvest::default();
     for (at, root) in roots.iter().enumerate() {
-        let found = before.gather(&root.name, &root.dir, at == 0);
+        let found = before.gather(&root.name, &root.dir, true);
         if at == 0 {
             all = found;
             continue;
         }
+        all.list_more(found.files, found.cut);
+        all.pictures.extend(found.pictures);
         all.written = all.written.saturating_add(found.written);
         all.largest = all.largest.max(found.largest);
         all.seen = all.seen.and(found.seen);
