@@ -163,7 +163,7 @@ fn a_root_of_another_user_is_shown_as_ones_own_or_refused_never_half() {
     std::fs::write(folder.path().join("private"), "mine").unwrap();
     std::fs::set_permissions(folder.path().join("private"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let mut spec = world.spec("print(open('/roots/own/private').read(), open('/roots/own/new', 'w').write('ab'))");
-    spec.roots.push(JailRoot { name: "own".to_owned(), dir: open(folder.path()), writable: true, masked: Vec::new() });
+    spec.roots.push(JailRoot { name: "own".to_owned(), dir: open(folder.path()), writable: true, masked: Vec::new(), quota: None });
     match world.run(&spec) {
         Ok(outcome) => assert_eq!(outcome.stdout, "mine 2\n", "{outcome:?}"),
         Err(refused) => assert!(matches!(&refused, NoRun::Root { root, .. } if root == "own"), "{refused}"),

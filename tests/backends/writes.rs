@@ -22,7 +22,7 @@ fn disk() -> Option<tempfile::TempDir> {
 
 fn spec(world: &World, folder: &tempfile::TempDir, program: &str) -> JailSpec {
     let mut spec = world.spec(program);
-    spec.roots = vec![JailRoot { name: "kept".to_owned(), dir: open(folder.path()), writable: true, masked: Vec::new() }];
+    spec.roots = vec![JailRoot { name: "kept".to_owned(), dir: open(folder.path()), writable: true, masked: Vec::new(), quota: None }];
     spec
 }
 

@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn what_is_judged_by_its_length_is_restored_and_what_is_judged_by_its_text_is_lost() {
         let digest = |length: u64| json!({"len": length, "sha256": "ab"});
-        let read = |arguments: Value| restored(arguments.as_object().unwrap());
+        let read = |arguments: Value| restored(arguments.as_object().unwrap(), &[]);
         for (recorded, arguments, lost) in [
             (json!({"path": "a/b", "content": digest(3)}), json!({"path": "a/b", "content": "xxx"}), &[][..]),
             (json!({"code": digest(9)}), json!({"code": ""}), &["code"]),
