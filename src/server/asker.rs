@@ -160,7 +160,7 @@ fn form(question: &Question, words: Words) -> ElicitRequestParams {
     let decision = match words {
         // There are as many titles as values.
         Words::OneOf => match EnumSchema::builder(values.clone()).enum_titles(titles.clone()) {
-            Ok(titled) => titled.build(),
+            Ok(builder) => builder.build(),
             Err(_) => named(values, titles),
         },
         Words::EnumNames => named(values, titles),
