@@ -6,6 +6,7 @@ mod command;
 mod edge;
 mod escaped;
 mod files;
+mod forms;
 mod named_key;
 mod placed;
 mod signed_url;
@@ -33,8 +34,14 @@ const BOT: &str = ":AA";
 /// One pass for everything that a secret may begin with. Names stand in any case; what must stand in its own is compared after the hit.
 /// A DFA: it is built once, and reads a byte with one step whatever it has seen.
 static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let starts =
-        TOKENS.iter().map(|token| token.start).chain(armour::STARTS).chain([SIGNED, BOT]).chain(files::starts()).chain(assigned::names());
+    let starts = TOKENS
+        .iter()
+        .map(|token| token.start)
+        .chain(armour::STARTS)
+        .chain([SIGNED, BOT])
+        .chain(files::starts())
+        .chain(assigned::names())
+        .chain(forms::starts());
     AhoCorasick::builder().match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA)).ascii_case_insensitive(true).build(starts).ok()
 });
 
@@ -62,11 +69,16 @@ fn written(text: &str, out: &mut Vec<Finding>) {
     let armours_to = TOKENS.len() + armour::STARTS.len();
     let files_from = armours_to + 2;
     let names_from = files_from + files::starts().count();
+    let forms_from = names_from + assigned::names().count();
     for hit in automaton.find_overlapping_iter(text) {
         let number = hit.pattern().as_usize();
         let exactly = |start: &str| text.get(hit.range()) == Some(start);
         if (files_from..names_from).contains(&number) {
             files::findings(text, number - files_from, hit.start(), hit.end(), &mut objects, out);
+            continue;
+        }
+        if let Some(form) = number.checked_sub(forms_from) {
+            out.extend(forms::finding(text, form, hit.start(), hit.end()));
             continue;
         }
         if let Some(name) = number.checked_sub(names_from) {
