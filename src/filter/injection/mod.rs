@@ -5,6 +5,7 @@
 
 mod concepts;
 mod condition;
+mod denied;
 mod disguise;
 mod encodings;
 mod english;
@@ -75,7 +76,7 @@ pub(super) fn findings(source: &str, main: &View, hidden: &[(usize, usize)]) -> 
         hit.weight *= EXAMPLE;
     }
     for hit in all.iter_mut().filter(|hit| matches!(hit.type_, "override" | "prompt_extraction")) {
-        if condition::is_for_people(source, hit.start, hit.end) {
+        if condition::is_for_people(source, hit.start, hit.end) || denied::is_denied(source, hit.start, hit.end) {
             hit.weight *= EXAMPLE;
         }
     }

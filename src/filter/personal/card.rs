@@ -6,10 +6,53 @@ use super::check::{luhn, value};
 use super::context::{OTHER, Words};
 use super::number::Number;
 
+/// Words for any card, which may be one that pays nothing.
+static ANY_CARD: LazyLock<Words> = LazyLock::new(|| Words::of(&["card", "cards"]));
+
+/// What a number after such a word may be instead, and what cards are besides.
+static NO_PAYMENT: LazyLock<Words> = LazyLock::new(|| {
+    Words::of(&[
+        "serial",
+        "id",
+        "layout",
+        "grid",
+        "sku",
+        "model",
+        "part",
+        "build",
+        "version",
+        "commit",
+        "order",
+        "ticket",
+        "issue",
+        "tracking",
+        "imei",
+        "iccid",
+        "mac",
+        "timestamp",
+        "sd card",
+        "business card",
+        "sim card",
+        "memory card",
+        "graphics card",
+        "video card",
+        "sound card",
+        "network card",
+        "library card",
+        "playing card",
+        "report card",
+        "score card",
+        "index card",
+    ])
+});
+
+/// Words for cards that pay, and for what is printed on them beside the number.
 static CARD: LazyLock<Words> = LazyLock::new(|| {
     Words::of(&[
-        "card",
-        "cards",
+        "cvv",
+        "cvv2",
+        "cvc",
+        "cvc2",
         "cc",
         "credit",
         "debit",
@@ -25,6 +68,8 @@ static CARD: LazyLock<Words> = LazyLock::new(|| {
         "discover",
         "pan",
         "card_number",
+        "card number",
+        "card no",
         "cardnumber",
         "unionpay",
         "卡",
@@ -57,7 +102,7 @@ pub(super) fn classify(number: &Number<'_>) -> Option<(&'static str, &'static st
     if !fits || !varied {
         return None;
     }
-    let named = number.context.names(&CARD);
+    let named = number.context.names(&CARD) || number.context.names_last(&ANY_CARD, &NO_PAYMENT);
     let other = number.context.names_just_before(&OTHER);
     // Without a word for cards only the grouping that is printed on cards tells: one in ten long numbers passes Luhn's sum. Never columns of a
     // table.

@@ -54,6 +54,12 @@ impl<'t> Context<'t> {
         !self.is_wordless() && words.stand_in(self.just())
     }
 
+    /// Whether one of some words stands before, and none of the others between it and the number.
+    pub(super) fn names_last(&self, words: &Words, others: &Words) -> bool {
+        let (before, _) = self.words();
+        words.last_in(before).is_some_and(|word| others.last_in(before).is_none_or(|other| other < word))
+    }
+
     /// The few bytes right before.
     fn just(&self) -> &str {
         let (before, _) = self.words();
@@ -119,6 +125,15 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn of(list: &'static [&'static str]) -> Self {
         Self { list, automaton: AhoCorasick::new(list).ok() }
+    }
+
+    /// Where the last of them ends.
+    fn last_in(&self, text: &str) -> Option<usize> {
+        let automaton = self.automaton.as_ref()?;
+        let counted = automaton.find_overlapping_iter(text).filter(|found| {
+            self.list.get(found.pattern().as_usize()).is_none_or(|word| !word.is_ascii() || counts(text, word, found.start()))
+        });
+        counted.map(|found| found.end()).max()
     }
 
     fn stand_in(&self, text: &str) -> bool {

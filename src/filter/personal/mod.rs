@@ -47,6 +47,10 @@ mod tests {
             ("my card: 4000000000000000006", "BANK_CARD", "BANK_CARD", "4000000000000000006"),
             ("PHONE_NUMBER=5032345678", "PHONE", "us", "5032345678"),
             ("IBAN GB82 WEST 1234 5698 7654 32.", "IBAN", "IBAN", "GB82 WEST 1234 5698 7654 32"),
+            ("4539578763621486 cvv 123 exp 12/27", "BANK_CARD", "BANK_CARD", "4539578763621486"),
+            ("The card is 4539578763621486", "BANK_CARD", "BANK_CARD", "4539578763621486"),
+            ("order 7, card number 4539578763621486", "BANK_CARD", "BANK_CARD", "4539578763621486"),
+            ("order id 7, card 4539578763621486", "BANK_CARD", "BANK_CARD", "4539578763621486"),
             ("身份证11010519491231002X。", "NATIONAL_ID", "cn-id", "11010519491231002X"),
             ("CPF 529.982.247-25", "NATIONAL_ID", "br-cpf", "529.982.247-25"),
             ("SSN 536-22-8726", "NATIONAL_ID", "us-ssn", "536-22-8726"),
@@ -84,6 +88,11 @@ mod tests {
             "SYS_CALL 2125551234",
             "SMS_LIMIT = 5032345678",
             "x = 4539578763621486;",
+            "SD card serial 4539578763621486",
+            "business card id 4539578763621486",
+            "card layout grid. id: 4539578763621486",
+            "business card 4539578763621486",
+            "call of duty 2009 2011 2013",
         ] {
             assert_eq!(found_in(text), [], "{text}");
         }

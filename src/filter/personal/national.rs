@@ -46,7 +46,7 @@ pub(super) fn classify(number: &Number<'_>) -> Answer {
         13 if groups == [1, 4, 5, 2, 1] && says(&["บัตร", "thai", "เลขประจำตัว"]) => yes("th-id", 0.8),
         12 if digits.first().is_some_and(|first| *first >= 2)
             && verhoeff(digits)
-            && (matches!(groups, [4, 4, 4]) && (spaced || dashed) && !other() && !number.in_row
+            && (matches!(groups, [4, 4, 4]) && (spaced || dashed) && !other() && !number.in_row && !are_years(digits)
                 || says(&["aadhaar", "aadhar", "uidai", "आधार"])) =>
         {
             yes("in-aadhaar", 0.85)
@@ -104,6 +104,11 @@ pub(super) fn classify(number: &Number<'_>) -> Answer {
         8 | 9 if near(&["passport", "护照", "passeport", "reisepass", "pasaporte"]) && groups.len() == 1 => yes("passport", 0.6),
         _ => None,
     }
+}
+
+/// Whether digits in fours are years of our time.
+fn are_years(digits: &[u8]) -> bool {
+    digits.chunks(4).all(|year| (1900..2100).contains(&value(year)))
 }
 
 /// Region, date, and ISO 7064 MOD 11-2 (GB 11643-1999).
