@@ -115,6 +115,11 @@ fn is_password(value: &str) -> bool {
 
 /// Base64 of a text that begins a private key; `client-key-data` and `tls.key` have it so.
 fn armour(text: &str, start: usize) -> Option<Finding> {
+    // One that begins inside a run of base64 would be read with it once more.
+    let before = start.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+    if !edge::is_edge(text.as_bytes(), start) || before.is_some_and(|byte| matches!(byte, b'+' | b'/')) {
+        return None;
+    }
     let rest = text.get(start..)?;
     let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')).count();
     crate::filter::work::read(length);

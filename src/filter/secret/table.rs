@@ -71,6 +71,12 @@ impl Table {
         (names.len() > 1 && !columns.is_empty()).then_some(Self { sign, fields: names.len(), columns })
     }
 
+    /// Whether the line below begins as the header does: lines of other files begin alike.
+    fn begins_like(&self, line: &str, below: &str) -> bool {
+        let first = |line: &str| line.split_once(self.sign).and_then(|(first, _)| name(first.trim().trim_matches('"')));
+        first(line).is_some_and(|name| first(below) == Some(name))
+    }
+
     /// Finds the secrets in the rows from `at` on, where a line begins, to an empty line. Gives where they end.
     pub(in crate::filter) fn rows(&self, text: &str, mut at: usize, out: &mut Vec<Finding>) -> usize {
         while let Some(rest) = text.get(at..).filter(|rest| !rest.starts_with(['\n', '\r']) && !rest.is_empty()) {
@@ -113,7 +119,8 @@ impl Tables {
         let line = from.and_then(|from| text.get(from..)?.split('\n').next());
         let (Some(from), Some(line)) = (from, line) else { return };
         self.read_to = from + line.len();
-        if let Some(table) = Table::of(line) {
+        let below = text.get(from + line.len() + 1..).and_then(|below| below.get(..floor(below, HEADER)));
+        if let Some(table) = Table::of(line).filter(|table| !below.is_some_and(|below| table.begins_like(line, below))) {
             self.read_to = table.rows(text, from + line.len() + 1, out);
         }
     }
@@ -211,6 +218,7 @@ mod tests {
             ("\u{feff}Title;Login;Passwort\r\nBank;ann;geheim99\r\n", vec!["geheim99"]),
             ("id\tname\tapi_key\n1\tmaps\tq7WxTnc2V8bRy4HsJ5\n", vec!["q7WxTnc2V8bRy4HsJ5"]),
             ("user,password_hint,db password\nann,the dog,rex1999\n", vec!["rex1999"]),
+            ("login,password\nann,hunter2\nlogin,rex1999\nbob,tiger77\n", vec!["hunter2", "rex1999", "tiger77"]),
             ("user,notes,password\nann,\"a\nb\",hunter2\n\nThe end, of it, there\n", vec!["hunter2"]),
         ] {
             let found = found_in(text);
@@ -230,6 +238,7 @@ mod tests {
             "Enter the user name, the account number and also the new password, please,\nthen go on, and on, and on, again4,\n",
             "def log_in(user, password):\n    return a1b2, c3d4\n",
             "feature,password_changed\nann,yesterday1\n",
+            "syn keyword\tpfService\tkpasswd\nsyn keyword\tpfService\tkrb524\nsyn keyword\tpfService\tldap\n",
             "id,next_token\n1,q7WxTnc2V8bRy4HsJ5\n",
         ] {
             assert_eq!(found_in(text), [], "{text}");
