@@ -97,6 +97,7 @@ mod tests {
         "_ghp_",
         "\\nxoxb-",
         "card id ",
+        "jdbc:a?password=a1&",
         "---- BEGIN SSH2 PRIVATE KEY ----\n",
         "Private-Lines: 9\n",
         "mysql -p",

@@ -235,7 +235,11 @@ fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mu
     let name_start = name_start(text, start);
     let placed = placed::value(text, name_start, end).or_else(|| after_sign(text, end));
     let (value_at_, quoted_by_sign) = placed.or_else(|| after_other_sign(text, name_start, end))?;
-    let value = value_at(text, value_at_, promise == Promise::Password)?;
+    let parameter = promise == Promise::Password && is_parameter(text, name_start);
+    let mut value = value_at(text, value_at_, promise == Promise::Password)?;
+    if let Some(next) = text.get(value.0..value.1).filter(|_| parameter).and_then(|value| value.find('&')) {
+        value.1 = value.0 + next;
+    }
     reach.to = reach.to.max(value.1);
     let token = head(text.get(value.0..value.1)?);
     if is_stand_in(token) {
@@ -247,7 +251,8 @@ fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mu
     let fits = match promise {
         Promise::Password => {
             let ordinary = is_program_text(token) && !(quoted && mixed && !token.contains(['(', '<', '[', '{', ':', '/', '.']));
-            token.len() >= 6 && !ordinary && !is_type(token) && (mixed || (signs && classes(token) >= 2)) && entropy(token) >= 2.3
+            let short = parameter && mixed && token.len() >= 4 && token.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            short || token.len() >= 6 && !ordinary && !is_type(token) && (mixed || (signs && classes(token) >= 2)) && entropy(token) >= 2.3
         }
         Promise::NamedKey => {
             let (name, rest) = (text.get(name_start..end)?, text.get(end..)?);
@@ -294,6 +299,15 @@ fn after_other_sign(text: &str, name_start: usize, end: usize) -> Option<(usize,
     let value = rest.strip_prefix(quote)?.strip_prefix(',')?.trim_start_matches(' ').strip_prefix(quote)?;
     let marked = before.strip_suffix(quote)?.ends_with('(') && classes(head(value.split(quote).next()?)) >= 3;
     marked.then(|| (text.len() - value.len(), true))
+}
+
+/// Whether a name is that of a parameter in the address of a database: what follows is a value, and no program text.
+fn is_parameter(text: &str, name_start: usize) -> bool {
+    const REACH: usize = 160;
+    let before = text.get(crate::filter::finding::floor(text, name_start.saturating_sub(REACH))..name_start).unwrap_or_default();
+    let address = before.rsplit(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).next().unwrap_or_default();
+    crate::filter::work::read(before.len());
+    before.ends_with(['?', '&', ';']) && address.contains("jdbc:")
 }
 
 /// `Ed25519PrivateKey.generate`, `module.X25519PrivateKey`: names joined by stops, the first or the last of them a plain word.
