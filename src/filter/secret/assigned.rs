@@ -236,10 +236,13 @@ fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mu
     let placed = placed::value(text, name_start, end).or_else(|| after_sign(text, end));
     let (value_at_, quoted_by_sign) = placed.or_else(|| after_other_sign(text, name_start, end))?;
     let parameter = promise == Promise::Password && is_parameter(text, name_start);
-    let mut value = value_at(text, value_at_, promise == Promise::Password)?;
-    if let Some(next) = text.get(value.0..value.1).filter(|_| parameter).and_then(|value| value.find('&')) {
-        value.1 = value.0 + next;
-    }
+    // A parameter ends at the next one.
+    let next = text
+        .get(value_at_..)
+        .filter(|_| parameter)
+        .and_then(|rest| rest.find(|c: char| c.is_whitespace() || matches!(c, '&' | ';' | '"' | '\'' | '`' | '<' | '>' | ',' | '|')));
+    let until = next.map_or(text, |next| text.get(..value_at_ + next).unwrap_or(text));
+    let value = value_at(until, value_at_, promise == Promise::Password)?;
     reach.to = reach.to.max(value.1);
     let token = head(text.get(value.0..value.1)?);
     if is_stand_in(token) {
