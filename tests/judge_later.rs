@@ -161,10 +161,12 @@ fn the_set_is_the_manifests_and_a_missing_key_is_the_defaults() {
 #[test]
 fn a_program_that_writes_to_a_root_that_stays_is_level_3_while_something_runs_later() {
     let run = |files: Value, state: Value| line(&judged(files, "run_python", json!({"code": "print(1)"}), state));
-    assert_eq!(run(json!({}), json!({})), ASKED);
+    let named = json!({"runs_later": ["defaults"]});
+    assert_eq!(run(named.clone(), json!({})), ASKED);
     assert_eq!(run(json!({"runs_later": []}), json!({})), "ask needs_first 2");
-    assert_eq!(run(json!({}), json!({"profile": "reader"})), "allow ok 1", "a view is no change");
-    let verdict = judged(json!({}), "run_python", json!({"code": "print(1)"}), json!({}));
+    assert_eq!(run(json!({}), json!({})), "ask needs_first 2", "a manifest without the key asks for a program as it did");
+    assert_eq!(run(named.clone(), json!({"profile": "reader"})), "allow ok 1", "a view is no change");
+    let verdict = judged(named, "run_python", json!({"code": "print(1)"}), json!({}));
     assert!(verdict.message.contains("can change what runs later in `data`"), "{}", verdict.message);
 }
 

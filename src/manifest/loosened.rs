@@ -124,6 +124,8 @@ fn walls(found: &mut Found, old: &Manifest, new: &Manifest) {
     found.no_less("files.untrusted_paths", &was.untrusted, &is.untrusted);
     let freed = was.runs_later.iter().any(|later| !is.runs_later.iter().any(|other| LaterPattern::is_within(later, other)));
     found.when(freed, "files.runs_later", "no longer asks as for level 3");
+    let dropped = was.names_runs_later && !was.runs_later.is_empty() && !is.names_runs_later;
+    found.when(dropped, "files.runs_later", "no longer holds for programs");
     found.not_above("files.max_file_size", &was.max_file_size, &is.max_file_size);
     found.not_above("files.max_answer", &was.max_answer, &is.max_answer);
     found.when(was.symlinks == Symlinks::Deny && is.symlinks == Symlinks::Inside, "files.symlinks", "follows links");

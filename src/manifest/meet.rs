@@ -96,6 +96,7 @@ fn files(old: &Files, new: &Files) -> Files {
         denied: joined(&old.denied, &new.denied),
         untrusted: joined(&old.untrusted, &new.untrusted),
         runs_later: joined(&old.runs_later, &new.runs_later),
+        names_runs_later: old.names_runs_later || new.names_runs_later,
         max_file_size: old.max_file_size.min(new.max_file_size),
         max_answer: old.max_answer.min(new.max_answer),
         symlinks: if old.symlinks == Symlinks::Deny { old.symlinks } else { new.symlinks },

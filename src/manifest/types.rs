@@ -122,6 +122,9 @@ pub struct Files {
     pub untrusted: Vec<DenyPattern>,
     /// Files that other programs run later, in every root that stays: a change of one is level 3.
     pub runs_later: Vec<LaterPattern>,
+    /// Whether the manifest names that set itself. Then a program that writes in such a root is level 3 as well; where the key is missing, the
+    /// defaults hold for the tools alone and programs stay at the level they had.
+    pub names_runs_later: bool,
     /// Largest file that is read whole or written.
     pub max_file_size: Bytes,
     /// Longest answer.
@@ -136,6 +139,7 @@ impl Default for Files {
             denied: Vec::new(),
             untrusted: Vec::new(),
             runs_later: LaterPattern::defaults(),
+            names_runs_later: false,
             max_file_size: Bytes::mib(1),
             max_answer: Bytes::kib(64),
             symlinks: Symlinks::Deny,

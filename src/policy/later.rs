@@ -80,11 +80,11 @@ fn resolved(target: &Target, fact: &PathFact) -> Target {
     Target { root: target.root.clone(), path }
 }
 
-/// The roots in which a program of this caller can change files that run later: those that stay, that it writes to directly, while the set is
-/// not empty. No call of the gate sees which file a program changes.
+/// The roots in which a program of this caller can change files that run later: those that stay, that it writes to directly, while the manifest
+/// names a set that is not empty. No call of the gate sees which file a program changes.
 pub fn programs_reach(capability: &Capability) -> Vec<String> {
     let manifest = &capability.manifest;
-    if manifest.files.runs_later.is_empty() {
+    if manifest.files.runs_later.is_empty() || !manifest.files.names_runs_later {
         return Vec::new();
     }
     let stays = |name: &str| manifest.roots.get(name).is_some_and(|root| !root.is_session() && root.mode == RootMode::ReadWrite);

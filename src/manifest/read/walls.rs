@@ -66,6 +66,7 @@ impl Reader<'_, '_> {
                 Some(texts) => self.list("files.runs_later", texts, LaterPattern::parse).into_iter().flatten().collect(),
                 None => defaults.runs_later,
             },
+            names_runs_later: written.runs_later.is_some(),
             max_file_size: self.bytes("files.max_file_size", written.max_file_size.as_ref()).unwrap_or(defaults.max_file_size),
             max_answer: self.bytes("files.max_answer", written.max_answer.as_ref()).unwrap_or(defaults.max_answer),
             symlinks: match written.symlinks {
