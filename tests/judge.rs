@@ -86,9 +86,9 @@ fn the_level_comes_from_what_the_call_would_do() {
     }
     let python = |walls: Value| said(json!({"python": walls}), "run_python", json!({"code": "1"}), none());
     assert_eq!(python(json!({"roots": ["work"]})), "allow ok 1");
-    assert_eq!(python(json!({"roots": ["work", "data"]})), "ask needs_every 3", "files that run later lie within its reach");
-    let free = json!({"python": {"roots": ["work", "data"]}, "files": {"runs_later": []}});
-    assert_eq!(said(free, "run_python", json!({"code": "1"}), none()), "ask needs_first 2");
+    assert_eq!(python(json!({"roots": ["work", "data"]})), "ask needs_first 2");
+    let named = json!({"python": {"roots": ["work", "data"]}, "files": {"runs_later": ["defaults"]}});
+    assert_eq!(said(named, "run_python", json!({"code": "1"}), none()), "ask needs_every 3", "files that run later lie within its reach");
     assert_eq!(python(json!({"network": true})), "ask needs_every 3");
 }
 

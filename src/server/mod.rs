@@ -9,6 +9,7 @@ mod message;
 mod metrics;
 mod operator;
 mod outbox;
+mod params;
 mod resources;
 mod sample;
 mod seal;
