@@ -177,7 +177,9 @@ impl<'a> Check<'a> {
         if report.broken.is_none() || !was_live || self.folder.exists(Place::Audit, &segment::marker(&id)) {
             return Some(report);
         }
-        said.into_iter().for_each(|said| drop(self.links.insert(id.clone(), said)));
+        if let Some(said) = said {
+            self.links.insert(id.clone(), said);
+        }
         self.look(self.known(&id))
     }
 

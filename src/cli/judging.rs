@@ -77,7 +77,7 @@ pub(super) fn check(file: Option<&Path>, reach: Reach, as_json: bool, out: &mut 
             return Ok(End::Negative);
         }
         // A file that cannot be read was not checked.
-        Err(fault @ setup::Unbuilt::Machine { .. }) if std::fs::File::open(&path).is_err() => return Err(fault.into()),
+        Err(fault @ setup::Unbuilt::Machine { .. }) if super::text_file::read(&path).is_err() => return Err(fault.into()),
         // What the machine says no with is a no to the manifest; in the words of a start.
         Err(fault) => {
             writeln!(out, "{name}: {fault}\nnothing is served by this manifest")?;

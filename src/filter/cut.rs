@@ -83,6 +83,7 @@ fn end_of_key(text: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
+#[expect(clippy::string_slice, reason = "a test stops at the first surprise")]
 mod tests {
     use super::*;
 

@@ -41,7 +41,7 @@ impl Tool for CreateDirectory {
     fn card(&self) -> Card {
         Card {
             title: "Create a folder",
-            description: "Creates a folder and those missing above it; fine where it exists.",
+            description: "Creates a folder and those missing above it.",
             read_only: false,
             destructive: false,
             idempotent: true,

@@ -44,7 +44,7 @@ struct Args {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edit {
-    /// Exactly as in the file, and there once unless replace_all.
+    /// Exactly as in the file, and there once unless `replace_all`.
     #[schemars(length(min = 1))]
     old_text: String,
     new_text: String,

@@ -52,7 +52,6 @@ struct Args {
     format: Option<Format>,
     /// The last answer's `next_index`.
     start_index: Option<u64>,
-    /// In characters.
     #[schemars(range(min = 1))]
     max_length: Option<u64>,
     /// A file that takes the body, instead of an answer.

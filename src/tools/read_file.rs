@@ -40,7 +40,6 @@ struct Args {
     /// First line.
     #[schemars(range(min = 1))]
     offset: Option<u64>,
-    /// Most lines.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
     #[schemars(description = "")]

@@ -60,8 +60,8 @@ impl Tool for SearchFiles {
     fn card(&self) -> Card {
         Card {
             title: "Search files",
-            description: "Searches a file, or all below a folder, for lines that match a regex, or for names that match a glob. Skips what .gitignore names, \
-                          and binary files.",
+            description: "Searches a file or a folder for lines that match a regex, or for names that match a glob. Skips binary files and \
+                          what .gitignore names.",
             read_only: true,
             destructive: false,
             idempotent: true,

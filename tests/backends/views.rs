@@ -1,5 +1,10 @@
 //! Masks of a view: over each backend, what was looked at is what is covered, or nothing runs.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot be set up fails loudly")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that cannot be set up fails loudly, and says what it did not run"
+)]
 
 use rustix::fs::{AtFlags, statat};
 use toolgate::sandbox::jail::{BACKENDS, JailSpec, NoRun, Status};

@@ -295,7 +295,7 @@ fn check_tells_that_a_running_server_holds_a_change_back() {
 fn a_difference_tells_which_recorded_calls_it_cannot_judge() {
     let home = Home::new(Policy::default());
     let mut server = Server::greeted(&home, "2025-11-25");
-    server.call("run_python", &json!({"code": "import socket"}));
+    server.call("run_python", &json!({"code": "print("}));
     server.call("read_file", &json!({"path": "project/notes.txt"}));
     server.close();
     let text = home.read("tools.toml");
@@ -324,7 +324,7 @@ fn a_call_is_shown_with_the_question_and_with_who_answered() {
     server.close();
     let call = home.told("call.finished", "write_file")[0]["call"].as_str().unwrap().to_owned();
     let shown = said(&run(&home, &["audit", "show", &call]));
-    for part in ["approval.requested", "question", "Replace project/notes.txt", "approval.answered", "answerer", "channel"] {
+    for part in ["approval.requested", "question", "Change 3 lines of project/notes.txt", "approval.answered", "answerer", "channel"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let tail = said(&run(&home, &["audit", "tail", "ev=call.finished"]));

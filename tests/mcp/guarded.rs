@@ -75,7 +75,7 @@ fn a_program_writes_in_no_root_that_holds_the_interpreter() {
     let home = Home::new(Policy { python: "interpreter = \"scratch/.venv/bin/python\"", ..Policy::default() });
     let made = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(home.path("scratch/.venv")).status();
     assert!(made.is_ok_and(|status| status.success()), "no environment could be made");
-    let served = home.toolgate(&["serve"]).stdin(std::process::Stdio::null()).output().unwrap();
+    let served = home.toolgate(&["serve", "--manifest", "tools.toml"]).stdin(std::process::Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&served.stderr);
     assert!(!served.status.success() && said.contains("root_not_enforceable") && said.contains(".venv"), "{said}");
 }
