@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
 use crate::pretenders::reply;
-use crate::server::{STATELESS, Server, code, repeat, went_well};
+use crate::server::{STATELESS, Server, code, repeat, until, went_well};
 
 /// What became of a call that a person answered with a word, and the question where there was one.
 struct Said {
@@ -102,6 +102,9 @@ fn sources(policy: Policy, more: &str) -> Home {
     }
     let text = home.read("tools.toml").replace("runs_later = []", &format!("runs_later = [\"defaults\"]\n{more}"));
     std::fs::write(home.manifest(), text).unwrap();
+    // A file that is as young as the question counts as changed since.
+    let age = || std::fs::metadata(home.manifest()).unwrap().modified().unwrap().elapsed().unwrap_or_default();
+    until("the files to be older than a question", || age() > std::time::Duration::from_millis(200));
     home
 }
 
