@@ -68,6 +68,10 @@ impl Ending {
         let mut end = self.end;
         end.reached.file_size = end.reached.file_size.max(found.largest);
         let verdict = verdict::judge(&end, self.stop.as_ref(), &self.report, &spec.limits);
+        let evidence = verdict.evidence.map(|evidence| match self.isolation.layers.get("processes").map(String::as_str) {
+            Some(layer) if layer != "on" && evidence == verdict::UNTOLD => verdict::UNHELD.to_owned(),
+            _ => evidence,
+        });
         let ((stdout, cut_output), (stderr, cut_error)) = (self.output.text(), self.error.text());
         let events = self.report.events;
         let mut pictures = self.report.pictures;
@@ -80,7 +84,7 @@ impl Ending {
             arrears_ms: 0,
             status: verdict.status,
             limit: verdict.limit,
-            evidence: verdict.evidence,
+            evidence,
             exit_code: end.exit,
             signal: end.signal,
             stdout,

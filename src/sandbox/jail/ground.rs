@@ -44,7 +44,8 @@ pub(crate) const SHARED_USER: &str = "partial: all programs of this server have 
 /// What is said where the processes of a program are among those of the host.
 pub(crate) const REDUCED_PROCESSES: &str = "partial: no process namespace; nothing can leave its process group and all of it is killed, Landlock stops \
      signals to others, but the numbers of other processes can be asked for, and their own number is looked at now and then where other processes \
-     of the same user run";
+     of the same user run; where all processes of a jail and the one that starts them are killed from outside at one time, what a program \
+     started lives on";
 
 /// What is said where the kernel does not bound the processes of a program.
 pub(crate) const EXEMPT_PROCESSES: &str = "partial: the server is root of a namespace of one user that root made, whose processes the kernel does not \

@@ -33,6 +33,7 @@ mod root;
 mod seat;
 mod site;
 mod spawner;
+mod strays;
 mod supervisor;
 mod syscalls;
 mod trees;

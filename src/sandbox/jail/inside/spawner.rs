@@ -23,7 +23,7 @@ use super::supervisor::{self, Handed};
 use super::trees::Eyes;
 use super::users::{User, Users};
 use super::zygote::{self, Made};
-use super::{enter, init, raw, seat, site, trees};
+use super::{enter, init, raw, seat, site, strays, trees};
 use crate::sandbox::jail::ground::Ground;
 use crate::sandbox::jail::kind::{Kind, Known};
 use crate::sandbox::jail::order::{self, Order, Word};
@@ -119,6 +119,8 @@ fn has_children() -> bool {
 #[derive(Debug)]
 struct Alone {
     supervisor: Pid,
+    /// Whether nothing but a process group holds its processes together.
+    grouped: bool,
     /// The bound of its memory.
     group: Group,
     charge: Option<Charge>,
@@ -186,9 +188,7 @@ impl Spawner {
             while let Ok(Some(_)) = self.signals.read_signal() {}
         }
         while let Some((pid, end)) = raw::reap() {
-            let stranger = !(self.pools.iter().any(|pool| pool.knows(pid))
-                || self.retired.iter().any(|retired| retired.knows(pid))
-                || self.alone.iter().any(|alone| alone.supervisor == pid));
+            let stranger = !self.knows(pid);
             for Remains { group, net, user: _ } in self.pools.iter_mut().filter_map(|pool| pool.died(pid, &end, stranger)) {
                 if let Some(group) = group {
                     self.place.take_back(group);
@@ -198,7 +198,12 @@ impl Spawner {
                 }
             }
             self.retired.retain_mut(|retired| !retired.died(pid, &end));
-            for dead in self.alone.extract_if(.., |alone| alone.supervisor == pid) {
+            let dead: Vec<Alone> = self.alone.extract_if(.., |alone| alone.supervisor == pid).collect();
+            // INVARIANT: what it left is ended before the call is answered.
+            if dead.iter().any(|dead| dead.grouped) {
+                strays::end(|pid| self.knows(pid));
+            }
+            for dead in dead {
                 if let Some(charge) = dead.charge {
                     charge.answer(&end, Some(&dead.group));
                 }
@@ -208,6 +213,13 @@ impl Spawner {
             self.retired.extend(self.pools.remove(broken).retire());
         }
         self.step_all()
+    }
+
+    /// Whether a child with this number belongs to something that is told of here.
+    fn knows(&self, pid: Pid) -> bool {
+        self.pools.iter().any(|pool| pool.knows(pid))
+            || self.retired.iter().any(|retired| retired.knows(pid))
+            || self.alone.iter().any(|alone| alone.supervisor == pid)
     }
 
     /// Does what the pools want.
@@ -249,6 +261,7 @@ impl Spawner {
             let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&Timespec { tv_sec: 0, tv_nsec: 20_000_000 }));
             while let Ok(Some(_)) = self.signals.read_signal() {}
         }
+        strays::end(|_| false);
         drop(groups);
         self.place.clear();
         Turn::Leave(ExitCode::SUCCESS)
@@ -390,7 +403,7 @@ impl Spawner {
             Ok(Some(supervisor)) => {
                 // It goes on without one as well.
                 let charge = Charge::of_supervisor(&handed, order.asked.wall).ok();
-                self.alone.push(Alone { supervisor, group, charge, user });
+                self.alone.push(Alone { supervisor, grouped: !order.kind.ground.has_init(), group, charge, user });
                 Turn::Spawner
             }
             Err(e) => {
