@@ -294,3 +294,56 @@ fn what_a_session_uses_after_its_last_call_is_charged_to_the_next_call_of_its_ow
     assert!((20..20_000).contains(&told), "{told} ms");
     assert_eq!(of("ann"), 0, "once");
 }
+
+#[test]
+fn a_session_that_goes_on_computing_between_its_calls_is_ended_and_the_next_call_is_told_why() {
+    let world = World::new();
+    let burn = "import threading\ndef burn():\n    while True:\n        pass\nthreading.Thread(target=burn, daemon=True).start()";
+    let mut spec = world.spec(burn);
+    (spec.session, spec.owner, spec.limits.cpu) = (Some(Session::New), "ann".to_owned(), Duration::from_secs(1));
+    let begun = world.run(&spec).unwrap();
+    let handle = begun.session.unwrap_or_else(|| panic!("{:?}", begun.evidence));
+    // Nobody asks for it: what its owner is charged in another call tells that it is over.
+    let mut other = world.spec("pass");
+    other.owner = "ann".to_owned();
+    let mut told = 0;
+    // A processor that is shared gives a second only after many.
+    let began = std::time::Instant::now();
+    while told == 0 {
+        assert!(began.elapsed() < Duration::from_mins(3), "the session does not end");
+        told = world.run(&other).unwrap().arrears_ms;
+    }
+    assert!((900..20_000).contains(&told), "{told} ms");
+    let of = |owner: &str| {
+        let mut spec = world.spec("print(1)");
+        (spec.session, spec.owner) = (Some(Session::Known(handle.clone())), owner.to_owned());
+        match world.run(&spec) {
+            Err(NoRun::Session { reason, .. }) => reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    let why = of("ann");
+    assert!(why.contains("1000 ms are allowed") && why.contains("cpu_per_hour"), "{why}");
+    assert!(!of("bob").contains("1000"), "a session is known to its owner alone");
+    // What is left of an hour bounds it as well; one that only waits meanwhile goes on.
+    let mut quiet = world.spec("import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\nx = 1");
+    (quiet.session, quiet.limits.cpu) = (Some(Session::New), Duration::from_secs(2));
+    quiet.session = world.run(&quiet).unwrap().session.map(Session::Known);
+    let mut poor = world.spec(burn);
+    (poor.session, poor.owner, poor.cpu_left) = (Some(Session::New), "poor".to_owned(), Duration::ZERO);
+    assert!(world.run(&poor).unwrap().session.is_some());
+    other.owner = "poor".to_owned();
+    wait_until("the session ends by itself", || world.run(&other).unwrap().arrears_ms > 0);
+    quiet.program = "print(x)".to_owned();
+    assert_eq!(world.run(&quiet).unwrap().stdout, "1\n");
+}
+
+#[test]
+fn one_call_of_a_session_uses_no_more_processor_time_than_any_other_call() {
+    let world = World::new();
+    let mut spec = world.spec("x = 1\nwhile True:\n    pass");
+    (spec.session, spec.limits.cpu, spec.limits.wall) = (Some(Session::New), Duration::from_secs(1), Duration::from_secs(60));
+    let outcome = world.run(&spec).unwrap();
+    assert_eq!((outcome.status, outcome.limit, outcome.session.clone()), (Status::Limit, Some(Limit::Cpu), None), "{outcome:?}");
+    assert!((900..10_000).contains(&outcome.usage.cpu_ms), "{outcome:?}");
+}

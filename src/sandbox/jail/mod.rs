@@ -8,6 +8,7 @@ mod charge;
 mod collect;
 mod commands;
 mod doorway;
+mod ended;
 mod ending;
 mod ground;
 mod harvest;

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::TRIES;
 use super::backend::{Backend, Chunk, Progress, Stream};
 use super::collect::sealed;
+use super::ended::Ended;
 use super::ending::Ending;
 use super::harvest::Seen;
 use super::kind::Plan;
@@ -33,6 +34,7 @@ use super::{harvest, link};
 pub(super) struct Sessions {
     bounds: SessionBounds,
     live: Mutex<HashMap<String, Arc<Live>>>,
+    ended: Mutex<Ended>,
     arrears: Arc<Arrears>,
     this: Weak<Self>,
 }
@@ -94,6 +96,10 @@ struct State {
     layers: Layers,
     /// What its calls have told of.
     charged: Spent,
+    /// How much processor time the session may use from the end of its last call on, until it is ended.
+    rest: Duration,
+    /// Why it was ended between two calls.
+    over: Option<String>,
     /// What was seen of its roots last: what is written in them between two calls is charged to the later one.
     seen: Option<Seen>,
 }
@@ -144,6 +150,8 @@ fn masked(spec: &JailSpec) -> Vec<Masked> {
 const OWNERS: usize = 8;
 /// A session may use this many times the processor time of one call before it ends.
 const CALLS_OF_PROCESSOR_TIME: u32 = 20;
+/// How often it is looked what sessions use between their calls.
+const LOOK: Duration = Duration::from_millis(500);
 /// The jail's own clock for a session; the server keeps the time of each call.
 const LIFE: Duration = Duration::from_hours(24 * 30);
 /// How long output that is already written may take to arrive after the program has said that it is done.
@@ -152,7 +160,13 @@ const GRACE: Duration = Duration::from_millis(25);
 impl Sessions {
     /// No sessions yet.
     pub(super) fn new(bounds: SessionBounds) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self { bounds, live: Mutex::default(), arrears: Arc::default(), this: this.clone() })
+        Arc::new_cyclic(|this| Self {
+            bounds,
+            live: Mutex::default(),
+            ended: Mutex::default(),
+            arrears: Arc::default(),
+            this: this.clone(),
+        })
     }
 
     /// Ends every session.
@@ -168,6 +182,10 @@ impl Sessions {
     /// What is still to be charged to a caller for sessions that are over; it is not told again.
     pub(super) fn take_arrears(&self, owner: &str) -> Spent {
         self.arrears.all().remove(owner).unwrap_or_default()
+    }
+
+    fn ended(&self) -> std::sync::MutexGuard<'_, Ended> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn live(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Live>>> {
@@ -212,7 +230,14 @@ impl Sessions {
                 }
             };
             let made = match state.as_mut() {
-                Some(state) => one(native, state, spec, cancel, progress.as_ref()).await,
+                Some(State { over: Some(why), .. }) => {
+                    return Err(NoRun::Session { handle: shown(&handle), reason: why.clone() });
+                }
+                Some(state) => {
+                    let made = one(native, state, spec, cancel, progress.as_ref()).await;
+                    state.rest = spec.limits.cpu.min(spec.cpu_left.saturating_sub(used_by(&made)));
+                    made
+                }
                 None => Ok(Made::Unbegun(None)),
             };
             *live.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
@@ -245,7 +270,10 @@ impl Sessions {
     fn known(&self, native: &Native, handle: &str, spec: &JailSpec) -> Result<Arc<Live>, NoRun> {
         let found = self.live().get(handle).filter(|live| live.owner == spec.owner).cloned();
         let gone = |reason: &str| NoRun::Session { handle: shown(handle), reason: format!("{reason}; start one with `session: \"new\"`") };
-        let live = found.ok_or_else(|| gone("is not known or has ended"))?;
+        let live = match found {
+            Some(live) => live,
+            None => return Err(gone(&self.ended().why(handle, &spec.owner).unwrap_or_else(|| "is not known or has ended".to_owned()))),
+        };
         // A mask covers the object it was put over: a new one, or one that was put in its place, would be open to the program.
         if live.masked != masked(spec) {
             self.live().remove(handle);
@@ -286,7 +314,15 @@ impl Sessions {
         };
         drop(pipes);
         let talk = link::asynchronous(ours).map_err(|e| NoRun::fault("making a session", e))?;
-        let state = tokio::sync::Mutex::new(Some(State { words, talk, layers: Layers::new(), charged: Spent::default(), seen: None }));
+        let state = tokio::sync::Mutex::new(Some(State {
+            words,
+            talk,
+            layers: Layers::new(),
+            charged: Spent::default(),
+            rest: spec.limits.cpu,
+            over: None,
+            seen: None,
+        }));
         let live = Arc::new(Live {
             owner: spec.owner.clone(),
             profile: spec.profile.clone(),
@@ -320,16 +356,22 @@ async fn expire(sessions: Weak<Sessions>, handle: String, idle: Duration) {
     loop {
         let Some(left) = sessions.upgrade().and_then(|sessions| {
             let mut all = sessions.live();
-            let live = all.get(&handle)?;
+            let live = Arc::clone(all.get(&handle)?);
             let used = *live.last_used.lock().unwrap_or_else(PoisonError::into_inner);
             // A call that runs is use; its length is bounded by its own time.
-            let busy = live.state.try_lock().is_err();
+            let state = live.state.try_lock().ok();
             let left = idle.saturating_sub(used.elapsed());
-            if left.is_zero() && !busy {
+            let is_busy = state.is_none();
+            if let Some(why) = state.and_then(|mut state| state.as_mut().and_then(State::overuse)) {
+                sessions.ended().note(&handle, &live.owner, why);
                 all.remove(&handle);
                 return None;
             }
-            Some(left.max(Duration::from_millis(100)))
+            if left.is_zero() && !is_busy {
+                all.remove(&handle);
+                return None;
+            }
+            Some(left.clamp(Duration::from_millis(100), LOOK))
         }) else {
             return;
         };
@@ -337,7 +379,30 @@ async fn expire(sessions: Weak<Sessions>, handle: String, idle: Duration) {
     }
 }
 
+/// The processor time of a call that was made.
+fn used_by(made: &Result<Made, NoRun>) -> Duration {
+    match made {
+        Ok(Made::Over(outcome, _)) => Duration::from_millis(outcome.usage.cpu_ms),
+        _ => Duration::ZERO,
+    }
+}
+
 impl State {
+    /// Why the session is to be ended now: it goes on between two calls, and uses more than it may.
+    fn overuse(&mut self) -> Option<String> {
+        let used = self.words.used_by_now().cpu_ms.saturating_sub(self.charged.cpu_ms);
+        let most = self.rest.as_millis();
+        if u128::from(used) <= most {
+            return None;
+        }
+        let why = format!(
+            "has ended: it went on after its last call and used {used} ms of processor time, and {most} ms are allowed there (`[python] cpu`, \
+             and what is left of `cpu_per_hour`)"
+        );
+        self.over = Some(why.clone());
+        Some(why)
+    }
+
     /// The processor time of a call in milliseconds: what its interpreter said of the call, or the jail at the end of the session's whole life; and
     /// what the jail told meanwhile, which no program has a say in.
     fn charge(&mut self, said: u64, alive: bool) -> u64 {
@@ -393,7 +458,7 @@ async fn one(
     let (done, ended) = (CancellationToken::new(), Mutex::new(None));
     let listening = async {
         // The time of the call is kept here: the jail's own clock is the session's.
-        let times = Times { wait: spec.limits.wall, run: spec.limits.wall };
+        let times = Times { wait: spec.limits.wall, run: spec.limits.wall, cpu: Some(spec.limits.cpu) };
         let told = tokio::select! {
             // First: what the jail has seen of a failure is said before the program goes on to say that it is done.
             biased;
@@ -451,6 +516,7 @@ async fn one(
             end
         }
     };
+    end.crowd = end.crowd.or_else(|| state.words.take_crowd());
     if state.layers.is_empty() {
         state.layers = state.words.take_layers();
     }

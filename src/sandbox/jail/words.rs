@@ -1,5 +1,6 @@
 //! What the jail process and the program say while a call runs.
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,6 +34,10 @@ pub(super) struct Words {
     used: Spent,
     /// How far it came towards its bounds, as far as that was not taken.
     reached: Reached,
+    /// Words that came while something else was listened for.
+    held: VecDeque<(Word, Vec<OwnedFd>)>,
+    /// That the program stands at its bound of processes, as it was said last.
+    crowd: Option<String>,
 }
 
 impl Words {
@@ -47,6 +52,8 @@ impl Words {
             doorway: Doorway::new(network),
             used: Spent::default(),
             reached: Reached::default(),
+            held: VecDeque::new(),
+            crowd: None,
         }
     }
 
@@ -65,8 +72,30 @@ impl Words {
         std::mem::take(&mut self.layers)
     }
 
+    /// What shows that the program stood at its bound of processes, as it was said last before its end.
+    pub(super) fn take_crowd(&mut self) -> Option<String> {
+        self.crowd.take()
+    }
+
     /// What all processes of a session used, as it was told last.
     pub(super) fn used(&self) -> Spent {
+        self.used
+    }
+
+    /// The same, with what was told since. Other words are kept for the next call.
+    pub(super) fn used_by_now(&mut self) -> Spent {
+        // One that has ended is asked no more.
+        while self.held.len() < HELD
+            && let Ok(Some((word, fds))) = order::receive_now::<Word>(self.socket.as_fd())
+        {
+            match word {
+                Word::Used(used) => self.used = self.used.max(used),
+                // Said again and again: kept, they would leave no room for the others.
+                Word::Reached(reached) => self.reached = self.reached.and(reached),
+                Word::Crowd(crowd) => self.crowd = crowd,
+                word => self.held.push_back((word, fds)),
+            }
+        }
         self.used
     }
 
@@ -79,7 +108,7 @@ impl Words {
     pub(super) async fn used_at_last(mut self) -> Spent {
         let _ = self.socket.shutdown(std::net::Shutdown::Write);
         let last = async {
-            while let Ok(Some((word, _))) = hear(&self.socket).await {
+            while let Ok(Some((word, _))) = hear(&mut self.held, &self.socket).await {
                 match word {
                     Word::Used(used) => self.used = self.used.max(used),
                     Word::Ended(end) | Word::Over(_, end) => {
@@ -99,7 +128,8 @@ impl Words {
     /// [`NoRun`] when the channel fails or closes first.
     pub(super) async fn catch_up(&mut self) -> Result<(), NoRun> {
         while self.layers.is_empty() {
-            let heard = hear(&self.socket).await?.ok_or_else(|| NoRun::Fault("the jail process died without a word".to_owned()))?;
+            let heard =
+                hear(&mut self.held, &self.socket).await?.ok_or_else(|| NoRun::Fault("the jail process died without a word".to_owned()))?;
             if let (Word::Started(all), fds) = heard {
                 (self.layers, self.started) = (all, true);
                 self.doorway.open(fds.into_iter().next());
@@ -124,12 +154,13 @@ impl Words {
         };
         let mut phase = if self.started { Phase::Running } else { Phase::Waiting };
         let mut looks = true;
-        let begin = Instant::now();
+        let (begin, used_before) = (Instant::now(), self.used.cpu_ms);
         let mut until = begin + if self.started { times.run } else { times.wait.min(HUNG) };
         loop {
+            let mut over = None;
             let reason = tokio::select! {
                 biased;
-                heard = hear(&self.socket) => {
+                heard = hear(&mut self.held, &self.socket) => {
                     let Some((word, fds)) = heard? else {
                         // Nobody is left who could begin.
                         return Ok(if self.ticket.take() { Told::Unbegun } else { self.lost(note) });
@@ -152,15 +183,22 @@ impl Words {
                         Word::Returned => return Ok(if self.ticket.take() { Told::Unbegun } else { self.lost(note) }),
                         Word::Ended(end) if end.stopped.is_none() && self.ticket.take() => return Ok(Told::Unbegun),
                         Word::Ended(end) => return Ok(Told::Ended(end, self.take_layers())),
-                        Word::Used(used) => self.used = self.used.max(used),
+                        Word::Used(used) => {
+                            self.used = self.used.max(used);
+                            over = times.cpu.filter(|most| u128::from(self.used.cpu_ms - used_before) > most.as_millis());
+                        }
                         Word::Reached(reached) => self.reached = self.reached.and(reached),
+                        Word::Crowd(crowd) => self.crowd = crowd,
                         Word::Building => (phase, until) = (Phase::Building, Instant::now() + BUILDING),
                         Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
                         Word::Fault(what) => return Err(NoRun::Fault(what)),
                         Word::Over(..) | Word::Built(_) | Word::Seated | Word::Forked(_) => {}
                     }
-                    continue;
+                    match over {
+                        Some(_) if phase != Phase::Ending => Stop::Cpu(self.used.cpu_ms - used_before),
+                        _ => continue,
+                    }
                 }
                 () = cancel.cancelled(), if phase != Phase::Ending => Stop::Cancelled,
                 () = flood.over.cancelled(), if phase != Phase::Ending => Stop::Flood(flood.bytes()),
@@ -223,6 +261,8 @@ pub(super) struct Times {
     pub(super) wait: Duration,
     /// From then on; the jail keeps the program's time itself, so this is longer, but for a call in a session.
     pub(super) run: Duration,
+    /// The processor time of a call in a session, whose jail bounds that of its whole life. Elsewhere the jail bounds it.
+    pub(super) cpu: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,8 +280,14 @@ const BUILDING: Duration = Duration::from_secs(30);
 /// So long a jail may take to tell of its end after it was told to end.
 const ENDING: Duration = Duration::from_millis(2500);
 
+/// Words that are kept for a later call; a session says few but what it uses.
+const HELD: usize = 8;
+
 /// One word with its descriptors; none when nobody is left to say one.
-async fn hear(socket: &tokio::net::UnixDatagram) -> Result<Option<(Word, Vec<OwnedFd>)>, NoRun> {
+async fn hear(held: &mut VecDeque<(Word, Vec<OwnedFd>)>, socket: &tokio::net::UnixDatagram) -> Result<Option<(Word, Vec<OwnedFd>)>, NoRun> {
+    if let Some(word) = held.pop_front() {
+        return Ok(Some(word));
+    }
     let fault = |e: &dyn std::fmt::Display| NoRun::fault("hearing from the jail process", e);
     // Readiness first: what is received in vain is asked for again, and only that.
     let received = socket.async_io(Interest::READABLE, || {
