@@ -223,7 +223,7 @@ pub(super) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-fn alive(pid: u32) -> bool {
+pub(super) fn alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z"))
 }
 

@@ -15,6 +15,7 @@ use seccompiler::{
 };
 use toolgate::sandbox::jail::{Limit, NoRun, Status};
 
+use super::calls::{alive, wait_until};
 use super::harness::{self, Row, World};
 use super::table;
 
@@ -184,23 +185,68 @@ fn a_fork_bomb_among_the_hosts_processes_ends_as_that_and_nothing_of_it_lives_on
             "import os, time\nwhile True:\n    if os.fork() == 0 and os.fork() == 0:\n        time.sleep(600)",
         ] {
             let mut spec = world.spec(bomb);
-            // Root's programs have a user of their own, whose bound the kernel keeps exactly: one that takes no notice of that only goes on.
+            // Root's programs have a user of their own, whose bound the kernel keeps exactly: one that takes no notice of that only goes on, and its
+            // supervisor ends it with the watch that saw it.
             let goes_on = is_root() && bomb.contains("except");
             spec.limits.wall = if goes_on { Duration::from_secs(3) } else { Duration::from_mins(5) };
             let ended = world.run(&spec).unwrap();
-            if goes_on {
-                assert_eq!(ended.status, Status::Limit, "{backend}: {ended:?}");
-            } else {
-                assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Pids)), "{backend}: {bomb}: {ended:?}");
-                // What the kernel itself refuses may be over before the first look.
-                assert!(is_root() || ended.usage.pids_peak.is_some_and(|peak| peak > 1), "{backend}: {ended:?}");
-            }
+            assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Pids)), "{backend}: {bomb}: {ended:?}");
+            // What the kernel itself refuses may be over before the first look.
+            assert!(is_root() || ended.usage.pids_peak.is_some_and(|peak| peak > 1), "{backend}: {ended:?}");
             assert_eq!(standing_in(world.work.path()), 0, "{backend}: {bomb}");
         }
         // Beside it, a program that stays within the bound.
         let threads = "from concurrent.futures import ThreadPoolExecutor\nimport subprocess, sys\nwith ThreadPoolExecutor(4) as pool:\n    print(sum(pool.map(lambda _: subprocess.run([sys.executable, '-ISc', 'pass']).returncode == 0, range(20))))";
         let fits = world.run(&world.spec(threads)).unwrap();
         assert_eq!(fits.stdout, "20\n", "{backend}: {fits:?}");
+    }
+}
+
+#[test]
+fn a_fork_bomb_that_takes_no_notice_of_what_is_refused_ends_as_that_and_is_charged() {
+    let world = World::new();
+    let mut spec = world.spec("import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass");
+    (spec.limits.wall, spec.limits.cpu) = (Duration::from_secs(6), Duration::from_mins(5));
+    let ended = world.run(&spec).unwrap();
+    assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Pids)), "{ended:?}");
+    assert!(ended.evidence.as_deref().is_some_and(|evidence| evidence.contains("still running")), "{ended:?}");
+    assert!(ended.usage.cpu_ms > 100, "{ended:?}");
+    // One that starts few and waits for them runs into its time.
+    spec.program = "import os, time\nif os.fork() == 0:\n    time.sleep(600)\ntime.sleep(600)".to_owned();
+    spec.limits.wall = Duration::from_secs(3);
+    let ended = world.run(&spec).unwrap();
+    assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Wall)), "{ended:?}");
+}
+
+#[test]
+fn what_a_supervisor_leaves_that_was_killed_is_ended_before_its_call_is_answered() {
+    if !is_played() {
+        return play("what_a_supervisor_leaves_that_was_killed_is_ended_before_its_call_is_answered", "namespaces");
+    }
+    let program = "import os, signal, time\nfor number in (1, 2, 3, 15):\n    signal.signal(number, signal.SIG_IGN)\nall = [os.getpid()]\nfor _ in range(4):\n    child = os.fork()\n    if child == 0:\n        time.sleep(600)\n    all.append(child)\nopen('new', 'w').write(' '.join(map(str, all)))\nos.rename('new', 'ready')\ntime.sleep(600)";
+    for backend in ["native-reduced", "rlimits"] {
+        let world = World::of(backend).unwrap();
+        let spec = world.spec(program);
+        let ready = world.work.path().join("ready");
+        let field = |pid: &str, number: usize| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(number - 3).unwrap().to_owned()
+        };
+        let outcome = std::thread::scope(|scope| {
+            let running = scope.spawn(|| world.run(&spec));
+            wait_until("the program has its children", || ready.exists());
+            // The session is that of the keeper, whose parent is the supervisor.
+            let all = std::fs::read_to_string(&ready).unwrap();
+            let keeper = field(all.split(' ').next().unwrap(), 6);
+            let supervisor: i32 = field(&keeper, 4).parse().unwrap();
+            nix::sys::signal::kill(nix::unistd::Pid::from_raw(supervisor), nix::sys::signal::Signal::SIGKILL).unwrap();
+            running.join().unwrap().unwrap()
+        });
+        assert_ne!(outcome.status, Status::Ok, "{backend}: {outcome:?}");
+        let all = std::fs::read_to_string(&ready).unwrap();
+        assert_eq!(all.split(' ').count(), 5);
+        wait_until("nothing of it lives on", || !all.split(' ').any(|pid| alive(pid.parse().unwrap())));
+        assert_eq!(world.run(&world.spec("print(42)")).unwrap().stdout, "42\n", "{backend}");
     }
 }
 

@@ -92,7 +92,7 @@ impl Native {
         let stdin = sealed(&[&spec.stdin])?;
         let program = program_file(self, spec)?;
         let (flood, stop, mut gathered) = (Flood::new(spec.limits.output), Mutex::new(None), Gathered::new(spec.limits.output));
-        let times = Times { wait: spec.limits.wall.saturating_sub(began.elapsed()), run: spec.limits.wall + BACKUP };
+        let times = Times { wait: spec.limits.wall.saturating_sub(began.elapsed()), run: spec.limits.wall + BACKUP, cpu: None };
         let streams = [stdin.as_fd(), ends[0].as_fd(), ends[1].as_fd(), program.as_fd(), ends[2].as_fd()];
         let Some(mut words) = self.start_in_time(spec, order, streams, cancel, &stop, times.wait).await? else {
             return Ok(Tried { told: None, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), gathered });
@@ -121,10 +121,10 @@ impl Native {
         words.doorway().close().await;
         let told = match told? {
             Told::Ended(end, layers) => Some((end, layers)),
-            Told::Lost(layers) => Some((End::default(), layers)),
+            Told::Lost(layers) => Some((End::untold(&spec.limits), layers)),
             Told::Silent(layers) => {
                 self.leave(words.sent()).await;
-                Some((End::default(), layers))
+                Some((End::untold(&spec.limits), layers))
             }
             Told::Unbegun => None,
             Told::Untaken => {
@@ -132,6 +132,7 @@ impl Native {
                 None
             }
         };
+        let told = told.map(|(end, layers)| (End { crowd: end.crowd.or_else(|| words.take_crowd()), ..end }, layers));
         Ok(Tried { told, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), gathered })
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kind::{Kind, Known, RootOrder};
 use super::outcome::{Limit, Usage};
-use super::spec::Layers;
+use super::spec::{Layers, Limits};
 
 /// One call, as the jail process gets it. Its descriptors come in the order channel of the call, ticket, standard input, output, error,
 /// program, report, compiled bootstrap, then the roots.
@@ -114,6 +114,8 @@ pub(crate) enum Word {
     Used(Spent),
     /// So far the processes of a session have come since this was said last.
     Reached(Reached),
+    /// Whether the program stands at its bound of processes by now, and what shows it; said when that changes, for a jail that cannot say it at the end.
+    Crowd(Option<String>),
     /// Every process of the program is dead.
     Ended(End),
     /// The same, of a program whose start was not told.
@@ -142,6 +144,17 @@ pub(crate) struct End {
     pub(crate) written: u64,
     /// How far they came towards their bounds.
     pub(crate) reached: Box<Reached>,
+    /// That it had as many processes as it may have, look after look until it ended, where that was so.
+    #[serde(default)]
+    pub(crate) crowd: Option<String>,
+}
+
+impl End {
+    /// The end of a program of which nothing is known: what it used is taken for as much as it might use.
+    pub(crate) fn untold(limits: &Limits) -> Self {
+        let cpu_ms = u64::try_from(limits.cpu.as_millis()).unwrap_or(u64::MAX);
+        Self { usage: Usage { cpu_ms, ..Usage::default() }, ..Self::default() }
+    }
 }
 
 /// How far the processes of a program came towards its bounds, as its jail saw it: the most of each at any look.

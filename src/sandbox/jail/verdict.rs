@@ -15,6 +15,8 @@ pub(super) enum Stop {
     Flood(u64),
     /// The time of the program is over.
     Wall(std::time::Duration),
+    /// A call in a session used so many milliseconds of processor time.
+    Cpu(u64),
     /// It waited so long for a jail; the program has not begun.
     Waited(std::time::Duration),
     /// The session it was for was busy for so long; the program has not begun.
@@ -37,16 +39,25 @@ pub(super) struct Verdict {
 }
 
 /// What is said of a program that began, and of whose end nobody has told.
-const UNTOLD: &str = "the program is dead, and how it ended is not known: its jail was ended or held up from outside";
+pub(super) const UNTOLD: &str = "the program is dead, and how it ended is not known: its jail was ended or held up from outside";
+/// The same where no process namespace ends with its jail.
+pub(super) const UNHELD: &str = "how the program ended is not known: its jail was ended or held up from outside, and without a process namespace what it \
+                      started may live on (layer `processes`)";
 
 /// Judges an end.
 pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Limits) -> Verdict {
     let limit = |limit, evidence: String| Verdict { status: Status::Limit, limit: Some(limit), evidence: Some(evidence) };
+    // A program that starts processes without end uses up its time as well: what it did wins over what ended it.
+    let limited = |hit, evidence: String| match &end.crowd {
+        Some(crowd) if matches!(hit, Limit::Wall | Limit::Cpu) => limit(Limit::Pids, format!("{crowd}; {evidence}")),
+        _ => limit(hit, evidence),
+    };
     let plain = |status, evidence| Verdict { status, limit: None, evidence };
     match stop {
         Some(Stop::Cancelled) => return plain(Status::Killed, Some("the call was cancelled".to_owned())),
         Some(Stop::Flood(bytes)) => return limit(Limit::Output, format!("{bytes} bytes of output, the program was stopped")),
-        Some(Stop::Wall(wall)) => return limit(Limit::Wall, format!("still running after {} ms", wall.as_millis())),
+        Some(Stop::Wall(wall)) => return limited(Limit::Wall, format!("still running after {} ms", wall.as_millis())),
+        Some(Stop::Cpu(used)) => return limited(Limit::Cpu, format!("{used} ms of processor time over all processes in one call")),
         Some(Stop::Waited(wall)) => {
             return limit(Limit::Wall, format!("no jail was ready within {} ms; the program did not begin", wall.as_millis()));
         }
@@ -65,7 +76,7 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
         None => {}
     }
     if let Some((hit, evidence)) = &end.stopped {
-        return limit(*hit, evidence.clone());
+        return limited(*hit, evidence.clone());
     }
     if let Some(signal) = end.signal {
         return plain(Status::Killed, Some(format!("signal {signal}")));
@@ -201,6 +212,19 @@ mod tests {
         let reached =
             Reached { tasks: limits.processes, memory: limits.memory, files: limits.open_files, file_size: limits.file_size, full: true };
         End { exit: Some(1), reached: Box::new(reached), ..End::default() }
+    }
+
+    #[test]
+    fn a_program_that_stood_at_its_bound_of_processes_hit_that_whatever_time_was_over_then() {
+        let end = |hit| End { stopped: Some((hit, "late".to_owned())), crowd: Some("crowded".to_owned()), ..End::default() };
+        for hit in [Limit::Wall, Limit::Cpu] {
+            let verdict = judge(&end(hit), None, &Report::default(), &Limits::default());
+            assert_eq!((verdict.limit, verdict.evidence.as_deref()), (Some(Limit::Pids), Some("crowded; late")));
+        }
+        assert_eq!(judged(&end(Limit::Memory), None, None), (Status::Limit, Some(Limit::Memory)));
+        let wall = Stop::Wall(std::time::Duration::ZERO);
+        assert_eq!(judged(&End { stopped: None, ..end(Limit::Wall) }, Some(&wall), None), (Status::Limit, Some(Limit::Pids)));
+        assert_eq!(judged(&End { stopped: None, exit: Some(0), ..end(Limit::Wall) }, None, None), (Status::Ok, None));
     }
 
     #[test]

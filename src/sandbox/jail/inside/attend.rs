@@ -109,7 +109,7 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
                 }
                 Ok(Some((Word::Ended(told), _))) => end = Some(told),
                 // Between two calls of a session nobody may read it.
-                Ok(Some((word @ (Word::Used(_) | Word::Reached(_)), _))) => {
+                Ok(Some((word @ (Word::Used(_) | Word::Reached(_) | Word::Crowd(_)), _))) => {
                     if let Word::Used(used) = &word {
                         spent = spent.max(*used);
                     }
@@ -154,7 +154,7 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
         return tell(&call.channel, &Word::Returned);
     }
     // Init was killed before it could say how the program ended.
-    let mut end = end.unwrap_or_else(killed);
+    let mut end = end.unwrap_or_else(|| End { usage: counted(group), ..killed() });
     if stopped.is_some() && end.stopped.is_none() {
         end.stopped = stopped;
     }
@@ -171,6 +171,11 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
 /// The limit of a call that takes longer than this, and what shows it.
 pub(super) fn too_long(wall: Duration) -> (Limit, String) {
     (Limit::Wall, format!("still running after {} ms", wall.as_millis()))
+}
+
+/// What the groups of a call have counted of a program whose jail does not tell it.
+pub(super) fn counted(group: Option<&Group>) -> Usage {
+    Usage { cpu_ms: group.map_or(0, Group::spent_ms), ..Usage::default() }
 }
 
 /// The end of a program of which nothing is known but that it was killed.

@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use super::attend::{killed, tell, too_long};
+use super::attend::{counted, killed, tell, too_long};
 use super::cell::{Heard, oom};
 use super::cgroup::Group;
 use super::supervisor::Handed;
@@ -134,7 +134,8 @@ impl Charge {
         }
         let mut end = self.ended.map_or_else(killed, |(end, _)| end);
         end.stopped = late.then(|| too_long(self.wall)).or(end.stopped).or_else(|| group.and_then(|group| oom(group.kills())));
-        end.usage.cpu_ms += dead.usage.cpu_ms;
+        // All that was in the group, which those that its jail could not take are not missing from.
+        end.usage.cpu_ms = (end.usage.cpu_ms + dead.usage.cpu_ms).max(counted(group).cpu_ms);
         end.written = end.written.saturating_add(dead.written);
         end.reached.memory = end.reached.memory.max(end.usage.max_rss_bytes);
         end.usage.max_rss_bytes = end.usage.max_rss_bytes.max(dead.usage.max_rss_bytes);

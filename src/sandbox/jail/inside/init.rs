@@ -120,10 +120,13 @@ pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
     if order.kind.roots.iter().any(|root| root.writable) {
         watch = watch.over_writes();
     }
-    for root in order.kind.roots.iter().filter(|root| root.writable && order.kind.limits.disk < u64::MAX) {
-        let place = format!("/roots/{}", root.name);
-        watch =
-            watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), order.kind.limits.disk, site.is_none());
+    for root in order.kind.roots.iter().filter(|root| root.writable) {
+        // Each by its own: what a root without a quota holds is none of another one's.
+        let most = root.quota.unwrap_or(order.kind.limits.disk);
+        if most < u64::MAX {
+            let place = format!("/roots/{}", root.name);
+            watch = watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), most, site.is_none());
+        }
     }
     let places: Vec<String> = ["/tmp".to_owned(), "/dev/shm".to_owned()]
         .into_iter()
@@ -314,6 +317,7 @@ pub(super) fn attend(
     end.reached = Box::new(watch.reached());
     end.reached.memory = end.reached.memory.max(end.usage.max_rss_bytes);
     end.usage.pids_peak = Some(watch.pids_peak());
+    end.crowd = watch.crowd();
     Ok(end)
 }
 

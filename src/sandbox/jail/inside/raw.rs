@@ -177,6 +177,7 @@ pub(super) fn reap() -> Option<(Pid, End)> {
         },
         written: blocks(usage.ru_oublock),
         reached: Box::default(),
+        crowd: None,
     };
     Some((pid, end))
 }

@@ -49,8 +49,36 @@ pub(super) struct Watch {
     grounds: Vec<unnamed::Ground>,
     fills: Vec<Fill>,
     looks: u64,
+    crowd: Crowd,
+    /// Where it is told whether the program stands at its bound of processes, and what was told last.
+    crowd_to: Option<OwnedFd>,
+    is_crowd_told: bool,
     meter: Option<Meter>,
     peaks: Peaks,
+}
+
+/// Whether a program stands at its bound of processes: one that only starts more is at it at every look, whatever ends it then.
+#[derive(Debug, Default)]
+struct Crowd {
+    /// The last looks, the newest in the lowest bit: whether there were as many as may be.
+    looks: u32,
+    count: u32,
+}
+
+impl Crowd {
+    /// So many looks are remembered.
+    const KEPT: u32 = 20;
+
+    fn note(&mut self, is_full: bool) {
+        self.looks = (self.looks << 1 | u32::from(is_full)) & ((1 << Self::KEPT) - 1);
+        self.count = (self.count + 1).min(Self::KEPT);
+    }
+
+    /// At how many of how many looks it was full, where that was at three at least and at three of four.
+    fn stands(&self) -> Option<(u32, u32)> {
+        let full = self.looks.count_ones();
+        (full >= 3 && full * 4 >= self.count * 3).then_some((full, self.count))
+    }
 }
 
 /// Tells the server what a session uses, which its interpreter says as well, but may say falsely.
@@ -101,13 +129,17 @@ impl Watch {
             grounds: Vec::new(),
             fills: Vec::new(),
             looks: 0,
+            crowd: Crowd::default(),
+            crowd_to: None,
+            is_crowd_told: false,
             meter: None,
             peaks: Peaks::default(),
         }
     }
 
-    /// The same watch, which tells of the processor time of a session on this channel, and of that of nothing else.
+    /// The same watch, which tells on this channel whether the program stands at its bound of processes, and what processor time a session uses.
     pub(super) fn telling(mut self, is_session: bool, channel: &OwnedFd) -> Self {
+        self.crowd_to = channel.try_clone().ok();
         let to = is_session.then(|| channel.try_clone().ok()).flatten();
         self.meter = to.map(|to| Meter { to, told: Spent::default() });
         self
@@ -188,6 +220,14 @@ impl Watch {
         self.peak
     }
 
+    /// What shows that the program stood at its bound of processes.
+    pub(super) fn crowd(&self) -> Option<String> {
+        let most = self.limits.processes;
+        self.crowd
+            .stands()
+            .map(|(full, count)| format!("{most} processes and threads, as many as there may be, at {full} of its last {count} looks"))
+    }
+
     /// The processor time that was used by the last look, in milliseconds; 0 before the first.
     pub(super) fn cpu_ms(&self) -> u64 {
         self.used_ms
@@ -262,6 +302,13 @@ impl Watch {
 
     fn passed(&mut self, threads: u64, pages: u64, pids: &[(u32, u64)]) -> Option<(Limit, String)> {
         let crowded = self.crowded(threads);
+        self.crowd.note(threads >= self.limits.processes);
+        let crowd = self.crowd();
+        if crowd.is_some() != self.is_crowd_told
+            && let Some(to) = &self.crowd_to
+        {
+            self.is_crowd_told = order::send_now(to.as_fd(), &Word::Crowd(crowd.clone())).map_or(self.is_crowd_told, |()| crowd.is_some());
+        }
         let used = self.used_ms;
         let spent = Spent { cpu_ms: used, written: self.written() };
         if let Some(meter) = &mut self.meter {
@@ -339,6 +386,11 @@ fn children(pid: u32) -> std::io::Result<Vec<u32>> {
         }
     }
     ended.filter(|_| !is_seen).map_or(Ok(found), Err)
+}
+
+/// The children of this process by the host's numbers; none where the kernel does not tell.
+pub(super) fn own_children() -> Vec<u32> {
+    descendants(0).unwrap_or_default()
 }
 
 /// Whether the descendants of this process can be looked at.
@@ -420,6 +472,22 @@ mod tests {
         watch.cpu.note(BTreeMap::from([((2, 1), Ticks { own: watch.ticks_per_second * 2, children: 0 })]), 0);
         assert_eq!(watch.used_now(), 2000);
         assert_eq!(Watch::new(Limits::default()).charging(None).used_now(), 0);
+    }
+
+    #[test]
+    fn a_program_stands_at_its_bound_that_is_there_at_nearly_every_look() {
+        let stands = |looks: &[bool]| {
+            let mut crowd = Crowd::default();
+            looks.iter().for_each(|is_full| crowd.note(*is_full));
+            crowd.stands()
+        };
+        assert_eq!((stands(&[]), stands(&[true; 2]), stands(&[false; 40])), (None, None, None));
+        assert_eq!((stands(&[true; 3]), stands(&[true; 50])), (Some((3, 3)), Some((20, 20))));
+        // A crowd of long ago says nothing of the end, and one look that counts while one has just left takes nothing away.
+        assert_eq!(stands(&[[true; 20], [false; 20]].concat()), None);
+        assert_eq!(stands(&[[false; 20], [true; 20]].concat()), Some((20, 20)));
+        assert_eq!(stands(&[true, true, false, true, true]), Some((4, 5)));
+        assert_eq!(stands(&[true, false, true, false, true]), None);
     }
 
     #[test]

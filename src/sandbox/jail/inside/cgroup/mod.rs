@@ -40,6 +40,8 @@ pub(super) struct Group {
     cpu_time: Option<Bound>,
     lacks: Lacks,
     limits: Limits,
+    /// The processor time that was counted in it before, in microseconds.
+    before: u64,
 }
 
 /// What of a group could not be had, and why.
@@ -91,9 +93,11 @@ impl Place {
     /// Makes the groups of a call, or has one from an earlier call.
     pub(super) fn make(&mut self, limits: &Limits) -> Group {
         if let Some(at) = self.idle.iter().position(|group| group.fits(limits)) {
-            return self.idle.swap_remove(at);
+            let mut group = self.idle.swap_remove(at);
+            group.before = group.counted();
+            return group;
         }
-        let mut group = Group { memory: None, cpu: None, cpu_time: None, lacks: Lacks::default(), limits: *limits };
+        let mut group = Group { memory: None, cpu: None, cpu_time: None, lacks: Lacks::default(), limits: *limits, before: 0 };
         match self.memory.clone().and_then(|place| make(&place, limits)) {
             Ok(bound) => group.memory = Some(bound),
             Err(reason) => group.lacks.memory = Some(reason),
@@ -294,6 +298,15 @@ impl Group {
     /// How many processes the kernel killed because the bound on memory was reached.
     pub(super) fn kills(&self) -> u64 {
         self.memory.as_ref().map_or(0, |bound| counted(&bound.counter))
+    }
+
+    fn counted(&self) -> u64 {
+        self.bounds().find_map(|bound| cpu_time(bound.cpu_time.as_ref()?)).unwrap_or(0)
+    }
+
+    /// The processor time of its call, in milliseconds; 0 where it is not counted.
+    pub(super) fn spent_ms(&self) -> u64 {
+        self.counted().saturating_sub(self.before) / 1000
     }
 
     /// The file that counts the processor time of its processes, for [`cpu_time`] in another process.

@@ -94,7 +94,7 @@ fn left(limits: Limits, place: &Path) -> Group {
     let memory = [("memory.oom_control", "oom_kill 0\n"), ("memory.usage_in_bytes", "4096\n"), ("tasks", ""), ("cgroup.procs", "")];
     let cpu = [("cpu.stat", "nr_throttled 3\n"), ("cpu.cfs_quota_us", ""), ("tasks", ""), ("cgroup.procs", "")];
     let (memory, cpu) = (bound("memory", &memory, Controller::Memory), bound("cpu", &cpu, Controller::Cpu));
-    Group { memory: Some(memory), cpu: Some(cpu), cpu_time: None, lacks: Lacks::default(), limits }
+    Group { memory: Some(memory), cpu: Some(cpu), cpu_time: None, lacks: Lacks::default(), limits, before: 0 }
 }
 
 fn place() -> Place {
