@@ -27,6 +27,7 @@ mod report;
 mod rlimits;
 mod sessions;
 mod spec;
+mod standing;
 mod streams;
 mod tally;
 mod ticket;

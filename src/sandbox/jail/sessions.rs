@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, statat};
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixDatagram;
 use tokio::net::unix::pipe::Receiver;
@@ -18,12 +17,12 @@ use super::collect::sealed;
 use super::ended::Ended;
 use super::ending::Ending;
 use super::harvest::Seen;
-use super::kind::Plan;
 use super::native::{Native, program_file};
 use super::order::{self, End, Spent};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::report::{self, Reading, Report};
-use super::spec::{JailRoot, JailSpec, Layers, Limits, Session, SessionBounds};
+use super::spec::{JailSpec, Layers, Limits, Session, SessionBounds};
+use super::standing::{Masked, Walls, masked};
 use super::streams::{Pipes, collect};
 use super::verdict::Stop;
 use super::words::{Flood, Times, Told, Words};
@@ -102,48 +101,6 @@ struct State {
     over: Option<String>,
     /// What was seen of its roots last: what is written in them between two calls is charged to the later one.
     seen: Option<Seen>,
-}
-
-/// A masked entry of a root: its name, and which object it was.
-#[derive(Debug, PartialEq, Eq)]
-struct Masked {
-    root: String,
-    path: String,
-    object: Option<(u64, u64)>,
-}
-
-/// What a session is built with: a manifest that says something else by now is not held by it.
-#[derive(Debug)]
-struct Walls {
-    plan: Plan,
-    /// Which folders its roots are.
-    roots: Vec<Option<(u64, u64)>>,
-}
-
-impl Walls {
-    /// Those that a call asks for.
-    fn of(native: &Native, spec: &JailSpec) -> Self {
-        let object = |root: &JailRoot| rustix::fs::fstat(&root.dir).ok().map(|facts| (facts.st_dev, facts.st_ino));
-        let mut plan = native.plan(spec);
-        // What is left of an hour's budget differs from call to call.
-        plan.limits.cpu = Duration::ZERO;
-        Self { plan, roots: spec.roots.iter().map(object).collect() }
-    }
-
-    fn are(&self, asked: &Self) -> bool {
-        self.plan == asked.plan && self.roots == asked.roots && self.roots.iter().all(Option::is_some)
-    }
-}
-
-/// Looks at what is to be masked now.
-fn masked(spec: &JailSpec) -> Vec<Masked> {
-    let look = |root: &JailRoot, path: &String| {
-        let found = statat(&root.dir, path.as_str(), AtFlags::SYMLINK_NOFOLLOW).ok();
-        Masked { root: root.name.clone(), path: path.clone(), object: found.map(|facts| (facts.st_dev, facts.st_ino)) }
-    };
-    let mut all: Vec<Masked> = spec.roots.iter().flat_map(|root| root.masked.iter().map(move |path| look(root, path))).collect();
-    all.sort_by(|a, b| (&a.root, &a.path).cmp(&(&b.root, &b.path)));
-    all
 }
 
 /// All callers together may have this many times the sessions of one.
