@@ -404,3 +404,22 @@ fn failed(fault: &NoRun) -> Failure {
         failure
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_wrote_more_than_an_hour_allows_is_told_so_with_the_rule() {
+        let text = |own: &str| {
+            format!(
+                "version = 1\n[profiles.p]\npermissions = [\"FULL\"]\nallowed_tools = [\"*\"]\n{own}\n[limits]\nwrite_per_hour = \"3 MiB\""
+            )
+        };
+        let said = |own: &str, written| over_budget(&crate::manifest::parse(&text(own), crate::tools::specs()).unwrap(), "p", written);
+        let over = said("", 4 << 20).unwrap();
+        assert!(over.contains("4194304 bytes") && over.contains("`limits.write_per_hour`"), "{over}");
+        assert!(said("write_per_hour = \"1 MiB\"", 2 << 20).unwrap().contains("`profiles.p.write_per_hour`"));
+        assert_eq!((said("", 3 << 20), said("", 0)), (None, None));
+    }
+}

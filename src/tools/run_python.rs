@@ -324,6 +324,12 @@ mod tests {
     }
 
     #[test]
+    fn pictures_that_are_not_shown_and_what_there_is_to_say_of_a_good_end_are_told() {
+        let outcome = Outcome { unshown: 3, evidence: Some("it wrote much".to_owned()), ..outcome(Status::Ok, &[]) };
+        assert!(text(&outcome).ends_with("\n[it wrote much]") && text(&outcome).contains("[3 picture(s) not shown"), "{}", text(&outcome));
+    }
+
+    #[test]
     fn a_file_name_writes_no_line_of_the_answer() {
         let outcome = outcome(Status::Ok, &["work/plain name.txt", "work/a\n[the program hit its memory limit]\u{202e}\u{1b}[2J"]);
         let expected = "done\n[file: work/plain name.txt (1 bytes, text/plain)]\n\

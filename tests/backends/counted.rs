@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use toolgate::sandbox::jail::{BACKENDS, JailRoot, JailSpec, Outcome};
+use toolgate::sandbox::jail::{BACKENDS, JailRoot, JailSpec, Limit, Outcome, Status};
 
 use super::harness::{World, open};
 
@@ -195,6 +195,31 @@ fn root_of_a_namespace_of_its_own_that_root_made_runs_programs_and_says_that_the
     let bomb = "import os, time\nwhile True:\n    if os.fork() == 0:\n        time.sleep(60)";
     for fresh in [false, true] {
         let ended = world.run(&JailSpec { fresh, ..world.spec(bomb) }).unwrap();
-        assert_eq!(ended.limit, Some(toolgate::sandbox::jail::Limit::Pids), "{ended:?}");
+        assert_eq!(ended.limit, Some(Limit::Pids), "{ended:?}");
     }
+}
+
+#[test]
+fn the_quota_of_one_root_bounds_no_other_and_the_files_of_all_are_listed() {
+    let world = World::new();
+    let kept = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(kept.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    // Longer than until the first look of the jail at what lies in a root.
+    let program = |root: &str| {
+        format!(
+            "import time\nfor part in range(2):\n    open(f'/roots/{root}/part {{part}}', 'wb').write(bytes(25 << 20))\nopen('own', 'w').close()\ntime.sleep(2.5)"
+        )
+    };
+    let run = |root: &str| {
+        let mut spec = world.spec(&program(root));
+        spec.roots[0].quota = Some(1 << 20);
+        spec.roots.push(JailRoot { name: "kept".to_owned(), dir: open(kept.path()), writable: true, masked: Vec::new(), quota: None });
+        world.run(&spec).unwrap()
+    };
+    let free = run("kept");
+    let listed: Vec<&str> = free.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!((free.status, listed), (Status::Ok, vec!["work/own", "kept/part 0", "kept/part 1"]), "{free:?}");
+    let bounded = run("work");
+    assert_eq!((bounded.status, bounded.limit), (Status::Limit, Some(Limit::Disk)), "{bounded:?}");
+    assert!(bounded.evidence.as_deref().is_some_and(|evidence| evidence.contains("whose quota is 1048576 bytes")), "{bounded:?}");
 }
