@@ -1,6 +1,9 @@
-//! What is remembered of sessions that were ended between their calls, for the call that asks for one next.
+//! What is remembered of sessions that are over, for the next call of their owner.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::order::Spent;
 
 /// Sessions that are remembered.
 const REMEMBERED: usize = 64;
@@ -21,6 +24,27 @@ impl Ended {
     /// Why this session of this owner was ended; another caller is told of nothing.
     pub(super) fn why(&self, handle: &str, owner: &str) -> Option<String> {
         self.0.iter().find(|(known, of, _)| known == handle && of == owner).map(|(_, _, why)| why.clone())
+    }
+}
+
+/// What sessions used and no call was charged for, by whose they were.
+#[derive(Debug, Default)]
+pub(super) struct Arrears(Mutex<HashMap<String, Spent>>);
+
+impl Arrears {
+    /// All of it, by owner.
+    pub(super) fn all(&self) -> MutexGuard<'_, HashMap<String, Spent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what was used of a session and not charged.
+    pub(super) fn add(&self, owner: String, used: Spent, charged: Spent) {
+        let left = Spent { cpu_ms: used.cpu_ms.saturating_sub(charged.cpu_ms), written: used.written.saturating_sub(charged.written) };
+        if left != Spent::default() {
+            let mut all = self.all();
+            let sum = all.entry(owner).or_default();
+            (sum.cpu_ms, sum.written) = (sum.cpu_ms.saturating_add(left.cpu_ms), sum.written.saturating_add(left.written));
+        }
     }
 }
 

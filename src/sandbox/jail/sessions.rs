@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::TRIES;
 use super::backend::{Backend, Chunk, Progress, Stream};
 use super::collect::sealed;
-use super::ended::Ended;
+use super::ended::{Arrears, Ended};
 use super::ending::Ending;
 use super::harvest::Seen;
 use super::native::{Native, program_file};
@@ -36,26 +36,6 @@ pub(super) struct Sessions {
     ended: Mutex<Ended>,
     arrears: Arc<Arrears>,
     this: Weak<Self>,
-}
-
-/// What sessions used and no call was charged for, by whose they were.
-#[derive(Debug, Default)]
-struct Arrears(Mutex<HashMap<String, Spent>>);
-
-impl Arrears {
-    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<String, Spent>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds what was used of a session and not charged.
-    fn add(&self, owner: String, used: Spent, charged: Spent) {
-        let left = Spent { cpu_ms: used.cpu_ms.saturating_sub(charged.cpu_ms), written: used.written.saturating_sub(charged.written) };
-        if left != Spent::default() {
-            let mut all = self.all();
-            let sum = all.entry(owner).or_default();
-            (sum.cpu_ms, sum.written) = (sum.cpu_ms.saturating_add(left.cpu_ms), sum.written.saturating_add(left.written));
-        }
-    }
 }
 
 #[derive(Debug)]

@@ -12,6 +12,7 @@ mod cgroup;
 mod charge;
 mod commons;
 mod cpu_time;
+mod crowd;
 mod doorway;
 mod enter;
 mod fence;

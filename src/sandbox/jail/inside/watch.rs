@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::cpu_time::{CpuTime, Id, Ticks};
+use super::crowd::Crowd;
 use super::fill::Fill;
 use super::reached::{self, Peaks};
 use super::written::{self, Written};
@@ -55,30 +56,6 @@ pub(super) struct Watch {
     is_crowd_told: bool,
     meter: Option<Meter>,
     peaks: Peaks,
-}
-
-/// Whether a program stands at its bound of processes: one that only starts more is at it at every look, whatever ends it then.
-#[derive(Debug, Default)]
-struct Crowd {
-    /// The last looks, the newest in the lowest bit: whether there were as many as may be.
-    looks: u32,
-    count: u32,
-}
-
-impl Crowd {
-    /// So many looks are remembered.
-    const KEPT: u32 = 20;
-
-    fn note(&mut self, is_full: bool) {
-        self.looks = (self.looks << 1 | u32::from(is_full)) & ((1 << Self::KEPT) - 1);
-        self.count = (self.count + 1).min(Self::KEPT);
-    }
-
-    /// At how many of how many looks it was full, where that was at three at least and at three of four.
-    fn stands(&self) -> Option<(u32, u32)> {
-        let full = self.looks.count_ones();
-        (full >= 3 && full * 4 >= self.count * 3).then_some((full, self.count))
-    }
 }
 
 /// Tells the server what a session uses, which its interpreter says as well, but may say falsely.
@@ -472,22 +449,6 @@ mod tests {
         watch.cpu.note(BTreeMap::from([((2, 1), Ticks { own: watch.ticks_per_second * 2, children: 0 })]), 0);
         assert_eq!(watch.used_now(), 2000);
         assert_eq!(Watch::new(Limits::default()).charging(None).used_now(), 0);
-    }
-
-    #[test]
-    fn a_program_stands_at_its_bound_that_is_there_at_nearly_every_look() {
-        let stands = |looks: &[bool]| {
-            let mut crowd = Crowd::default();
-            looks.iter().for_each(|is_full| crowd.note(*is_full));
-            crowd.stands()
-        };
-        assert_eq!((stands(&[]), stands(&[true; 2]), stands(&[false; 40])), (None, None, None));
-        assert_eq!((stands(&[true; 3]), stands(&[true; 50])), (Some((3, 3)), Some((20, 20))));
-        // A crowd of long ago says nothing of the end, and one look that counts while one has just left takes nothing away.
-        assert_eq!(stands(&[[true; 20], [false; 20]].concat()), None);
-        assert_eq!(stands(&[[false; 20], [true; 20]].concat()), Some((20, 20)));
-        assert_eq!(stands(&[true, true, false, true, true]), Some((4, 5)));
-        assert_eq!(stands(&[true, false, true, false, true]), None);
     }
 
     #[test]
