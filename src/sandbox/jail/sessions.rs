@@ -207,9 +207,8 @@ impl Sessions {
     fn known(&self, native: &Native, handle: &str, spec: &JailSpec) -> Result<Arc<Live>, NoRun> {
         let found = self.live().get(handle).filter(|live| live.owner == spec.owner).cloned();
         let gone = |reason: &str| NoRun::Session { handle: shown(handle), reason: format!("{reason}; start one with `session: \"new\"`") };
-        let live = match found {
-            Some(live) => live,
-            None => return Err(gone(&self.ended().why(handle, &spec.owner).unwrap_or_else(|| "is not known or has ended".to_owned()))),
+        let Some(live) = found else {
+            return Err(gone(&self.ended().why(handle, &spec.owner).unwrap_or_else(|| "is not known or has ended".to_owned())));
         };
         // A mask covers the object it was put over: a new one, or one that was put in its place, would be open to the program.
         if live.masked != masked(spec) {

@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_program_that_stood_at_its_bound_of_processes_hit_that_whatever_time_was_over_then() {
-        let end = |hit| End { stopped: Some((hit, "late".to_owned())), crowd: Some("crowded".to_owned()), ..End::default() };
+        let end = |hit| End { stopped: Some((hit, "late".to_owned())), crowd: Some("crowded".into()), ..End::default() };
         for hit in [Limit::Wall, Limit::Cpu] {
             let verdict = judge(&end(hit), None, &Report::default(), &Limits::default());
             assert_eq!((verdict.limit, verdict.evidence.as_deref()), (Some(Limit::Pids), Some("crowded; late")));

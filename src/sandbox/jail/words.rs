@@ -37,7 +37,7 @@ pub(super) struct Words {
     /// Words that came while something else was listened for.
     held: VecDeque<(Word, Vec<OwnedFd>)>,
     /// That the program stands at its bound of processes, as it was said last.
-    crowd: Option<String>,
+    crowd: Option<Box<str>>,
 }
 
 impl Words {
@@ -73,7 +73,7 @@ impl Words {
     }
 
     /// What shows that the program stood at its bound of processes, as it was said last before its end.
-    pub(super) fn take_crowd(&mut self) -> Option<String> {
+    pub(super) fn take_crowd(&mut self) -> Option<Box<str>> {
         self.crowd.take()
     }
 

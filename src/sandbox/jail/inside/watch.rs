@@ -198,11 +198,11 @@ impl Watch {
     }
 
     /// What shows that the program stood at its bound of processes.
-    pub(super) fn crowd(&self) -> Option<String> {
+    pub(super) fn crowd(&self) -> Option<Box<str>> {
         let most = self.limits.processes;
-        self.crowd
-            .stands()
-            .map(|(full, count)| format!("{most} processes and threads, as many as there may be, at {full} of its last {count} looks"))
+        self.crowd.stands().map(|(full, count)| {
+            format!("{most} processes and threads, as many as there may be, at {full} of its last {count} looks").into_boxed_str()
+        })
     }
 
     /// The processor time that was used by the last look, in milliseconds; 0 before the first.
