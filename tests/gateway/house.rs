@@ -96,7 +96,7 @@ timeout = "60s"
     /// The structured answer of a program.
     pub(crate) fn run(&self, program: &str) -> Value {
         std::fs::write(self.folder.path().join("program.py"), program).unwrap();
-        let out = self.command(&["python", "--json", "program.py"]).output().unwrap();
+        let out = self.command(&["python", "--manifest", "tools.toml", "--json", "program.py"]).output().unwrap();
         serde_json::from_slice(&out.stdout)
             .unwrap_or_else(|_| panic!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr)))
     }

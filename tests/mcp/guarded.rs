@@ -65,7 +65,7 @@ fn the_interpreter_and_its_library_cannot_be_changed_by_a_call() {
     let answer = server.call("run_python", &json!({"code": "print(40 + 2)"}));
     assert_eq!(answer["result"]["structuredContent"]["stdout"], "42\n", "{answer}");
     drop(server);
-    let _ = home.toolgate(&["doctor"]).output().unwrap();
+    let _ = home.toolgate(&["doctor", "--manifest", "tools.toml"]).output().unwrap();
     assert!(!mark.exists(), "something ran outside the jail");
     home.verify();
 }
