@@ -192,7 +192,7 @@ def _toolgate(prelude="", prelude_code=None):
         except BaseException:
             # No memory, or a broken interpreter: the bare line still says what it was, past whatever stands for standard error.
             try:
-                write(2, ("%s: %s\n" % (fields[0], fields[4])).encode("utf-8", "replace"))
+                write(2, ("%s: %s\n" % (fields[0], fields[-1])).encode("utf-8", "replace"))
             except BaseException:
                 pass
 
