@@ -33,7 +33,9 @@ mod tests {
     fn a_program_stands_at_its_bound_that_is_there_at_nearly_every_look() {
         let stands = |looks: &[bool]| {
             let mut crowd = Crowd::default();
-            looks.iter().for_each(|is_full| crowd.note(*is_full));
+            for is_full in looks {
+                crowd.note(*is_full);
+            }
             crowd.stands()
         };
         assert_eq!((stands(&[]), stands(&[true; 2]), stands(&[false; 40])), (None, None, None));
