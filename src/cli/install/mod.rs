@@ -188,7 +188,7 @@ pub fn write(client: ClientName, places: &Places, server: &Server) -> Result<Wri
 }
 
 /// Takes the server out again: `before` without it, as it is where it has none. `write`: whether that is done, or only told.
-/// # Errors  As [`write`].
+/// # Errors  As [`write()`].
 pub fn remove(client: ClientName, places: &Places, write: bool) -> Result<Written, Fault> {
     change(client, places, write, &|text| without(client, text))
 }
