@@ -12,12 +12,14 @@ const MIB: u64 = 1 << 20;
 /// A folder on a disk: the kernel counts no writes to memory.
 fn disk() -> Option<tempfile::TempDir> {
     const TMPFS: i64 = 0x0102_1994;
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let is_memory = rustix::fs::statfs(folder.path()).unwrap().f_type == TMPFS;
-    if is_memory {
-        println!("skipped: the build folder lies in memory; put `CARGO_TARGET_DIR` on a disk");
+    // An ordinary user may not write in the build folder of root.
+    let made = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", "/tmp"].into_iter().filter_map(|place| tempfile::tempdir_in(place).ok());
+    let mut on_disk = made.filter(|folder| rustix::fs::statfs(folder.path()).unwrap().f_type != TMPFS);
+    let folder = on_disk.next();
+    if folder.is_none() {
+        println!("skipped: the build folder, /var/tmp and /tmp lie in memory or cannot be written; put `CARGO_TARGET_DIR` on a disk");
     }
-    (!is_memory).then_some(folder)
+    folder
 }
 
 fn spec(world: &World, folder: &tempfile::TempDir, program: &str) -> JailSpec {
@@ -74,7 +76,8 @@ fn what_is_printed_or_lies_in_scratch_space_is_not_charged_as_written() {
     let program = "print('x' * 100_000)\nopen('/tmp/scratch', 'wb').write(bytes(8 << 20))\nopen('/dev/null', 'wb').write(bytes(8 << 20))\nopen('/roots/kept/small', 'w').write('abc')";
     for fresh in [false, true] {
         let written = ran(&world, &JailSpec { fresh, ..spec(&world, &folder, program) }).bytes_written;
-        assert!((1..=4096).contains(&written), "{written}");
+        // The page of the file, and what the file system writes for its name.
+        assert!((1..=64 << 10).contains(&written), "{written}");
     }
     let mut session = spec(&world, &folder, program);
     session.session = Some(Session::New);
