@@ -1,6 +1,6 @@
 //! The command line, as clap reads it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -60,6 +60,24 @@ fn name_and_path(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), PathBuf::from(path))),
         _ => Err(format!("`{text}` is not NAME=PATH, e.g. project=/home/me/project")),
+    }
+}
+
+/// A manifest that may be named with `--manifest` or without.
+#[derive(Debug, Clone, Args)]
+pub struct ManifestFile {
+    /// The manifest; default as for `serve`.
+    #[arg(conflicts_with = "manifest")]
+    file: Option<PathBuf>,
+    /// The same.
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+}
+
+impl ManifestFile {
+    /// The file that is named; none: the one that `serve` would find.
+    pub fn path(&self) -> Option<&Path> {
+        self.file.as_deref().or(self.manifest.as_deref())
     }
 }
 
@@ -162,12 +180,9 @@ pub enum Command {
     },
     /// Validate a manifest: every fault at once; runs its test cases. Refuses whatever `serve` would, in the same words.
     Check {
-        /// The manifest; default as for `serve`.
-        #[arg(conflicts_with = "manifest")]
-        file: Option<PathBuf>,
-        /// The same.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
+        /// Which manifest.
+        #[command(flatten)]
+        which: ManifestFile,
         /// Look at the rules alone: the folders, keys and interpreter need not be on this machine.
         #[arg(long)]
         policy_only: bool,
@@ -304,12 +319,9 @@ pub enum Command {
     },
     /// Let a manifest serve that lies here or above and that no command line names: shows its path, its digest and what it opens, and asks.
     Trust {
-        /// The manifest; default as for `serve`.
-        #[arg(conflicts_with = "manifest")]
-        file: Option<PathBuf>,
-        /// The same.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
+        /// Which manifest.
+        #[command(flatten)]
+        which: ManifestFile,
         /// Do not ask.
         #[arg(long, short)]
         yes: bool,

@@ -309,7 +309,7 @@ fn run(command: &mut Command, input: Option<&str>, state: &StateDir) -> Result<O
             if let Some(status) = child.try_wait()? {
                 break status;
             }
-            // A person who waits sees that it goes on.
+            // On a terminal the seconds show that the installer still runs.
             let seconds = begun.elapsed().as_secs();
             if is_watched && seconds >= 2 && seconds > told {
                 told = seconds;

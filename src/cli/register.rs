@@ -11,7 +11,7 @@ use super::lookup::{self, By};
 use super::run::{End, Fault};
 use super::{install, setup, trust};
 
-/// How a client shall start the server, and words for the person who registers it.
+/// The command line that a client starts the server with, and the notes that `install` and `init` print beside it.
 ///
 /// A file that a team shares through its repository names neither a folder of this machine nor the manifest: the server finds that beside the file,
 /// and serves by it only where its user trusts it.

@@ -167,20 +167,20 @@ fn dispatch(command: Command, quiet: bool, out: &mut dyn Write) -> Result<End, F
             schema::write(&mut out)?;
             Ok(End::Done)
         }
-        Command::Trust { file, manifest, yes, remove, list, json } => {
+        Command::Trust { which, yes, remove, list, json } => {
             let task = match (remove, list, yes) {
                 (true, ..) => trust::Task::Remove,
                 (_, true, _) => trust::Task::List,
                 (.., true) => trust::Task::Take,
                 _ => trust::Task::Ask,
             };
-            trust::run(file.or(manifest).as_deref(), task, json, out)
+            trust::run(which.path(), task, json, out)
         }
         Command::Install { client, write, manifest } => register(client, write, manifest.as_deref(), out),
         Command::Uninstall { client, write } => register::uninstall(client, write, out),
-        Command::Check { file, manifest, policy_only, json } => {
+        Command::Check { which, policy_only, json } => {
             let reach = if policy_only { judging::Reach::Policy } else { judging::Reach::Machine };
-            judging::check(file.or(manifest).as_deref(), reach, json, out)
+            judging::check(which.path(), reach, json, out)
         }
         Command::Explain { tool, arguments, choice, json } => judging::explain(&tool, &arguments, &choice, json, out),
         Command::Policy { command } => super::policy::run(command, out),

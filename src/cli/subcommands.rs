@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 
+use super::arguments::ManifestFile;
+
 /// What to do with the packages.
 #[derive(Debug, Subcommand)]
 pub enum PackagesCommand {
@@ -26,11 +28,11 @@ pub enum PackagesCommand {
 pub enum PolicyCommand {
     /// Say in what two manifests differ, and which recorded calls would come out otherwise. Exits 1 where the second is looser.
     Diff {
-        /// The one before; without two: the manifest whose change waits for `apply`.
+        /// The manifest before. Without two manifests, the difference is that between the one in force and the one that waits for `apply`.
         old: Option<PathBuf>,
-        /// The one after.
+        /// The manifest after.
         new: Option<PathBuf>,
-        /// The manifest whose change waits; default as for `serve`.
+        /// The manifest that waits for `apply`; default as for `serve`.
         #[arg(long, value_name = "FILE", conflicts_with = "old")]
         manifest: Option<PathBuf>,
         /// Print it as JSON.
@@ -39,12 +41,9 @@ pub enum PolicyCommand {
     },
     /// Put a looser manifest in force on running servers, after showing what it changes.
     Apply {
-        /// The manifest; default as for `serve`.
-        #[arg(conflicts_with = "manifest")]
-        file: Option<PathBuf>,
-        /// The same.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
+        /// Which manifest.
+        #[command(flatten)]
+        which: ManifestFile,
         /// Do not ask.
         #[arg(long, short)]
         yes: bool,

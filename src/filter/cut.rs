@@ -43,7 +43,7 @@ pub fn after(content: &[u8], at: usize) -> usize {
             place = finding.end;
         }
     }
-    // The end of a key whose beginning is further away than what is known.
+    // A private key may begin before the text that is kept beside the cut: its end line alone shows it.
     if let Some(end) = end_of_key(&text).filter(|end| *end > place) {
         place = end;
     }

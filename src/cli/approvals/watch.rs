@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(300);
 const LETTERS: [(&str, &str); 6] =
     [("y", "once"), ("s", "session"), ("f", "session_folder"), ("r", "session_root"), ("a", "accept_edits"), ("n", "deny")];
 
-/// Prints each question as it comes and goes, and takes answers from standard input, until nobody reads any more.
+/// Prints each question when it is put and when it is over, and takes answers from standard input. Runs until its output is closed.
 pub(super) fn run(folder: &StateDir, as_json: bool, who: Option<&str>, out: &mut dyn Write) -> Result<bool, Failed> {
     if as_json {
         return stream(folder, out);

@@ -29,7 +29,7 @@ pub(super) fn run(command: PolicyCommand, out: &mut dyn Write) -> Result<End, Fa
     match command {
         PolicyCommand::Diff { old: Some(old), new: Some(new), json, .. } => two(&old, &new, json, out),
         PolicyCommand::Diff { old, manifest, json, .. } => waiting(old.or(manifest).as_deref(), json, out),
-        PolicyCommand::Apply { file, manifest, yes } => apply(file.or(manifest).as_deref(), yes, out),
+        PolicyCommand::Apply { which, yes } => apply(which.path(), yes, out),
         PolicyCommand::Suggest { manifest, calls, denied, tighten } => {
             suggest::suggest(manifest.as_deref(), calls, suggest::Wanted { denied, tighten }, out)
         }

@@ -135,7 +135,7 @@ const WHOLE: &[&str] = &[
 const LEARNED: &[&str] = &["learn", "learned", "learnt", "know", "knew", "read", "heard"];
 
 /// Words of programs that read, and of what a person's manual does not speak.
-const MACHINES: &[&str] = &[
+pub(super) const MACHINES: &[&str] = &[
     "ai",
     "llm",
     "gpt",

@@ -1,5 +1,7 @@
 //! Instructions about instructions that a sentence denies, or tells of a program and its own rules: "do not ignore the previous steps".
 
+use super::condition::MACHINES;
+
 /// Whether what stands at `start..end` is no instruction: the sentence begins by forbidding it, or says of a program what it does with the
 /// rules of a file of patterns. What else is asked of the reader beside it weighs as ever.
 pub(super) fn is_denied(source: &str, start: usize, end: usize) -> bool {
@@ -15,7 +17,9 @@ pub(super) fn is_denied(source: &str, start: usize, end: usize) -> bool {
         return !clause.split(|c: char| !c.is_alphanumeric()).any(|word| TURNS.contains(&word));
     }
     let Some(subject) = TELLS.iter().find_map(|tells| lead.strip_suffix(tells)) else { return false };
-    let is_program = !subject.is_empty() && subject.split(' ').count() <= 3 && !subject.split(' ').any(|word| READERS.contains(&word));
+    let is_program = !subject.is_empty()
+        && subject.split(' ').count() <= 3
+        && !subject.split(' ').any(|word| READERS.contains(&word) || MACHINES.contains(&word));
     is_program
         && FILES
             .iter()
@@ -46,26 +50,8 @@ const TURNS: &[&str] = &["but", "instead", "rather", "until", "unless", "merely"
 /// How a sentence tells what a program does.
 const TELLS: &[&str] = &[" will ", " would ", " does ", " may ", " can ", " should "];
 
-/// What reads a text as a model does.
-const READERS: &[&str] = &[
-    "you",
-    "we",
-    "i",
-    "ai",
-    "llm",
-    "gpt",
-    "claude",
-    "gemini",
-    "copilot",
-    "assistant",
-    "model",
-    "bot",
-    "chatbot",
-    "agent",
-    "agents",
-    "it",
-    "they",
-];
+/// Words for the reader of a text, besides the names of models and agents.
+const READERS: &[&str] = &["you", "we", "i", "it", "they"];
 
 /// Files of patterns, whose rules are for programs.
 const FILES: &[&str] = &[
