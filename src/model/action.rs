@@ -89,6 +89,10 @@ pub struct ReadFile {
     pub offset: u64,
     /// Most lines; all when absent.
     pub limit: Option<u64>,
+    /// First character of the first line, from 1; with base64 its first byte.
+    pub column: u64,
+    /// Whether each line is shown with its number before it.
+    pub line_numbers: bool,
     /// How the content is sent.
     pub encoding: Encoding,
 }

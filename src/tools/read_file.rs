@@ -26,6 +26,8 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "path", default: None },
         Argument { name: "offset", default: Some("1") },
         Argument { name: "limit", default: None },
+        Argument { name: "column", default: Some("1") },
+        Argument { name: "line_numbers", default: Some("false") },
         Argument { name: "encoding", default: Some("\"utf-8\"") },
     ],
     inside: &[],
@@ -42,6 +44,10 @@ struct Args {
     offset: Option<u64>,
     #[schemars(range(min = 1))]
     limit: Option<u64>,
+    /// Where in its first line.
+    #[schemars(range(min = 1))]
+    column: Option<u64>,
+    line_numbers: Option<bool>,
     #[schemars(description = "")]
     encoding: Option<Encoding>,
 }
@@ -54,7 +60,7 @@ impl Tool for ReadFile {
     fn card(&self) -> Card {
         Card {
             title: "Read a file",
-            description: "Reads a text file, or some of its lines. A cut answer says which offset to go on with. Pictures come as images, other \
+            description: "Reads a text file, or some of its lines. A cut answer says how to go on. Pictures come as images, other \
                           binary files only in base64.",
             read_only: true,
             destructive: false,
@@ -67,11 +73,17 @@ impl Tool for ReadFile {
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
+        let (encoding, line_numbers) = (args.encoding.unwrap_or_default(), args.line_numbers.unwrap_or(false));
+        if line_numbers && encoding == Encoding::Base64 {
+            return Err(schema::invalid("line_numbers", "absent with encoding `base64`, which has no lines", "true"));
+        }
         Ok(Action::ReadFile(model::ReadFile {
             path: CallPath::parse(&args.path)?,
             offset: args.offset.unwrap_or(1),
             limit: args.limit,
-            encoding: args.encoding.unwrap_or_default(),
+            column: args.column.unwrap_or(1),
+            line_numbers,
+            encoding,
         }))
     }
 
@@ -80,14 +92,15 @@ impl Tool for ReadFile {
             let permit = permit.narrow::<model::ReadFile>()?;
             let stop = stop(&stage, &permit);
             stop.check()?;
+            let numbered = permit.action().line_numbers;
             let large = permit.opened().first().is_some_and(|opened| opened.fact.size > LARGE);
             let reading = heavy(large, || sandbox.roots.read(permit, &stop))?;
-            Ok(answer(reading))
+            Ok(answer(reading, numbered))
         })
     }
 }
 
-fn answer(reading: Reading) -> Output {
+fn answer(reading: Reading, numbered: bool) -> Output {
     let mut facts = Map::new();
     facts.insert("path".to_owned(), reading.target.to_string().into());
     facts.insert("size".to_owned(), reading.size.into());
@@ -96,12 +109,13 @@ fn answer(reading: Reading) -> Output {
         ("sha256", reading.sha256.map(Value::from)),
         ("lines", reading.lines.map(Value::from)),
         ("next_offset", reading.next.map(Value::from)),
+        ("next_column", reading.next_column.map(Value::from)),
     ] {
         if let Some(value) = value {
             facts.insert(key.to_owned(), value);
         }
     }
-    let cut = reading.next.is_some() || reading.cut_inside;
+    let cut = reading.next.is_some();
     facts.insert("truncated".to_owned(), cut.into());
     let mut blocks = vec![match reading.content {
         Content::Text(text) => Block::Text { text, origin: Origin::File },
@@ -114,14 +128,20 @@ fn answer(reading: Reading) -> Output {
             Block::Image { data, mime_type: mime_type.to_owned() }
         }
     }];
-    if cut {
+    if let Some(next) = reading.next {
         let last = reading.first + reading.shown.max(1) - 1;
         let of = reading.lines.map(|lines| format!(" of {lines}")).unwrap_or_default();
-        let inside = if reading.cut_inside { format!("; line {last} is longer than an answer may be and is cut") } else { String::new() };
-        let on = reading.next.map(|next| format!("; go on with offset {next}")).unwrap_or_default();
-        blocks.push(Block::Text { text: format!("[lines {} to {last}{of}{inside}{on}]", reading.first), origin: Origin::Own });
+        let on = match reading.next_column {
+            None => format!("go on with offset {next}"),
+            Some(column) => format!(
+                "line {next} is longer than an answer may be; go on inside it with offset {next} and column {column}, or after it with offset {}",
+                next + 1
+            ),
+        };
+        blocks.push(Block::Text { text: format!("[lines {} to {last}{of}; {on}]", reading.first), origin: Origin::Own });
     }
-    let mut output = Output { blocks, masked: reading.masked, ..Output::default() };
+    let numbered_from = numbered.then_some(reading.first);
+    let mut output = Output { blocks, masked: reading.masked, numbered_from, ..Output::default() };
     output.meta.insert("toolgate/file".to_owned(), Value::Object(facts));
     output
 }

@@ -2,6 +2,7 @@
 //! that was judged before.
 
 mod below;
+mod column;
 mod content;
 pub(in crate::sandbox) mod covered;
 mod document;
