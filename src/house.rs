@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::audit::{Event, Log, Record, StateDir, Sync};
 use crate::filter::Known;
 use crate::gate::{Door, Gate};
+use crate::manifest::Manifest;
 use crate::model::{Block, Output, ToolSpec};
 use crate::policy;
 use crate::reload::{Reload, Source};
@@ -119,13 +120,19 @@ impl House {
     /// The tools a profile could ever use, by name.
     pub fn tools_for(&self, profile: Option<&str>) -> Vec<&'static dyn Tool> {
         let manifest = self.gate.manifest();
-        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| policy::could_use(&manifest, profile, tool.spec()));
+        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| self.is_usable(&manifest, profile, *tool));
         self.tools.iter().copied().filter(usable).collect()
     }
 
     /// Whether a profile could ever use a tool.
     pub fn could_use(&self, profile: Option<&str>, tool: &dyn Tool) -> bool {
-        profile.is_some_and(|profile| policy::could_use(&self.gate.manifest(), profile, tool.spec()))
+        profile.is_some_and(|profile| self.is_usable(&self.gate.manifest(), profile, tool))
+    }
+
+    /// A tool that consists of calls of another one can be used where both can.
+    fn is_usable(&self, manifest: &Manifest, profile: &str, tool: &dyn Tool) -> bool {
+        let other = tool.parts().and_then(|parts| self.tool(parts.tool));
+        policy::could_use(manifest, profile, tool.spec()) && other.is_none_or(|other| policy::could_use(manifest, profile, other.spec()))
     }
 
     /// Gets ready what the manifest wants ready before the first call of this profile.

@@ -103,6 +103,11 @@ impl Filtered {
         Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent, notes, untrusted }))
     }
 
+    /// An answer whose parts were filtered before.
+    pub(super) const fn of_parts(parts: Parts) -> Self {
+        Self(parts)
+    }
+
     /// Whether nothing was found in it.
     pub fn is_clean(&self) -> bool {
         !self.0.meta.contains_key(FOUND)
@@ -149,7 +154,7 @@ const FOUND: &str = "toolgate/filter";
 const CARRIED: &str = "toolgate/input";
 
 /// What the session has taken in, in the `_meta` of its answers.
-const SESSION: &str = "toolgate/session";
+pub(super) const SESSION: &str = "toolgate/session";
 
 /// The cleaning of one answer.
 struct Filter<'a> {

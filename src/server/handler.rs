@@ -27,9 +27,9 @@ use super::metrics::Metrics;
 use super::resources;
 use super::seal::Seals;
 use crate::audit::Answer;
+use crate::calls;
 use crate::house::House;
 use crate::model::{Block, Caller, ClientLabel, Code, Refusal, Repeat, ToolCall};
-use crate::pipeline;
 use crate::tool::{Progress, Stage, Tool};
 
 /// Who is on the other end, as the transport established it.
@@ -205,7 +205,7 @@ impl ServerHandler for Handler {
             pending: self.metrics.as_ref().map(|metrics| metrics.pending.clone()),
         };
         let stop = cancel.clone();
-        let mut answering = std::pin::pin!(pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }));
+        let mut answering = std::pin::pin!(calls::answer(&self.house, call, &asker, Stage { cancel, progress }));
         let left = async {
             match &self.seat {
                 Some(seat) => seat.leaves().await,

@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["sandbox"],
     &["tool"],
-    &["pipeline", "house", "reload", "told"],
+    &["calls", "pipeline", "house", "reload", "told"],
     &["tools", "cli", "server"],
 ];
 
@@ -86,6 +86,8 @@ const TOOLS: &[&str] = &[
     "delete_file",
     "fetch",
     "run_python",
+    "read_files",
+    "fetch_many",
 ];
 
 fn floor(room: &str) -> Option<usize> {
