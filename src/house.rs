@@ -236,7 +236,9 @@ impl House {
         let facts = output.meta.get("toolgate/file")?;
         let shown =
             output.blocks.first().and_then(|block| if let Block::Text { text, .. } = block { Some(text.len() as u64) } else { None });
-        let whole = shown.is_some() && facts.get("size").and_then(Value::as_u64) == shown;
+        // What was made of the bytes is no content by their digest.
+        let is_derived = facts.get("read_as").is_some();
+        let whole = !is_derived && shown.is_some() && facts.get("size").and_then(Value::as_u64) == shown;
         let sha256 = facts.get("sha256").and_then(Value::as_str).filter(|_| whole)?;
         Some(Content { manifest: door.manifest_sha256().to_owned(), sha256: sha256.to_owned() })
     }

@@ -1,6 +1,7 @@
 //! `read_file`: one file, or some of its lines.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -9,10 +10,12 @@ use serde_json::{Map, Value};
 
 use super::answer::{LARGE, heavy, stop, time};
 use super::schema;
+use crate::filter::reader::Mode;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, Block, CallPath, Encoding, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Argument, Block, CallPath, Code, Encoding, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::{Content, Reading};
+use crate::sandbox::reading::{Job, Source};
+use crate::sandbox::root::{Content, Form, Reading};
 use crate::tool::{Card, Stage, Tool};
 
 /// `read_file`
@@ -60,8 +63,8 @@ impl Tool for ReadFile {
     fn card(&self) -> Card {
         Card {
             title: "Read a file",
-            description: "Reads a text file, or some of its lines. A cut answer says how to go on. Pictures come as images, other \
-                          binary files only in base64.",
+            description: "Reads a text file, or some of its lines. A cut answer says how to go on. Pictures come as images, PDF \
+                          files and notebooks as text, other binary files only in base64.",
             read_only: true,
             destructive: false,
             idempotent: true,
@@ -92,15 +95,57 @@ impl Tool for ReadFile {
             let permit = permit.narrow::<model::ReadFile>()?;
             let stop = stop(&stage, &permit);
             stop.check()?;
-            let numbered = permit.action().line_numbers;
+            let (action, terms, began) = (permit.action().clone(), Arc::clone(permit.terms()), Instant::now());
             let large = permit.opened().first().is_some_and(|opened| opened.fact.size > LARGE);
-            let reading = heavy(large, || sandbox.roots.read(permit, &stop))?;
-            Ok(answer(reading, numbered))
+            let mut reading = heavy(large, || sandbox.roots.read(permit, &stop))?;
+            let Content::Pdf(bytes) = &mut reading.content else { return Ok(answer(reading, &action)) };
+            let bytes = std::mem::take(bytes);
+            let job = Job { source: Source::Pdf, mode: Mode::Page, content_type: None, base: None };
+            // What was read by then is still answered within the time of the call.
+            let left = terms.timeout.saturating_sub(began.elapsed());
+            let article = sandbox.read(&job, &bytes, left * 3 / 4).await.map_err(|failure| unread(&reading, failure))?;
+            let reading = heavy(article.markdown.len() as u64 > LARGE, || reading.with_text(article.markdown, &action, &terms))?;
+            let mut output = answer(reading, &action);
+            output.unseen = article.hidden;
+            if article.truncated {
+                let missing = "[parts of the file could not be read, or not in time; their text is missing]".to_owned();
+                output.blocks.push(Block::Text { text: missing, origin: Origin::Own });
+            }
+            Ok(output)
         })
     }
 }
 
-fn answer(reading: Reading, numbered: bool) -> Output {
+/// Why the text of a PDF file was not read.
+fn unread(reading: &Reading, failure: Failure) -> Failure {
+    let Failure(refusal) = failure;
+    let message = match refusal.code {
+        Code::Unreadable => refusal.message.replace("the page", &format!("`{}`", reading.target)),
+        _ => refusal.message,
+    };
+    Failure::new(refusal.code, message).hint("encoding `base64` gives its bytes")
+}
+
+/// What the bytes are, where the text is not they themselves, in a word and as a note.
+fn note(form: Form, is_marked: bool) -> Option<(&'static str, String)> {
+    Some(match form {
+        Form::Text if is_marked => ("utf-8-bom", "[UTF-8 with a byte order mark, which edit_file keeps]".to_owned()),
+        Form::Text => return None,
+        Form::Decoded { encoding, broken: 0 } => {
+            (encoding, format!("[read as {encoding}; edit_file refuses it, and write_file would make it UTF-8]"))
+        }
+        Form::Decoded { encoding, broken } => {
+            let places = if broken == 1 { "1 place is".to_owned() } else { format!("{broken} places are") };
+            (encoding, format!("[{places} not {encoding} and shown as U+FFFD; edit_file refuses the file]"))
+        }
+        Form::Pdf => ("pdf", "[the text of a PDF file]".to_owned()),
+        Form::Notebook => {
+            ("notebook", "[the cells of a notebook; edit_file and search_files see its JSON, as does encoding `base64`]".to_owned())
+        }
+    })
+}
+
+fn answer(reading: Reading, action: &model::ReadFile) -> Output {
     let mut facts = Map::new();
     facts.insert("path".to_owned(), reading.target.to_string().into());
     facts.insert("size".to_owned(), reading.size.into());
@@ -117,8 +162,14 @@ fn answer(reading: Reading, numbered: bool) -> Output {
     }
     let cut = reading.next.is_some();
     facts.insert("truncated".to_owned(), cut.into());
+    let mut is_marked = false;
     let mut blocks = vec![match reading.content {
-        Content::Text(text) => Block::Text { text, origin: Origin::File },
+        Content::Text(text) => {
+            is_marked = reading.first == 1 && text.starts_with('\u{feff}');
+            Block::Text { text, origin: Origin::File }
+        }
+        // The text of these bytes is read before there is an answer.
+        Content::Pdf(_) => Block::Text { text: String::new(), origin: Origin::Own },
         Content::Base64(text) => {
             facts.insert("encoding".to_owned(), "base64".into());
             Block::Text { text, origin: Origin::File }
@@ -140,7 +191,11 @@ fn answer(reading: Reading, numbered: bool) -> Output {
         };
         blocks.push(Block::Text { text: format!("[lines {} to {last}{of}; {on}]", reading.first), origin: Origin::Own });
     }
-    let numbered_from = numbered.then_some(reading.first);
+    if let Some((name, note)) = note(reading.form, is_marked) {
+        facts.insert("read_as".to_owned(), name.into());
+        blocks.push(Block::Text { text: note, origin: Origin::Own });
+    }
+    let numbered_from = action.line_numbers.then_some(reading.first);
     let mut output = Output { blocks, masked: reading.masked, numbered_from, ..Output::default() };
     output.meta.insert("toolgate/file".to_owned(), Value::Object(facts));
     output

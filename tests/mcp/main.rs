@@ -14,6 +14,7 @@ mod edges;
 mod elsewhere;
 mod ending;
 mod eras;
+mod forms;
 mod guarded;
 #[path = "../home/mod.rs"]
 mod home;

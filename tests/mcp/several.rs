@@ -214,7 +214,7 @@ fn a_redirect_of_one_page_to_an_internal_address_is_refused_and_the_others_come(
 #[test]
 fn a_page_that_must_be_asked_for_is_asked_for_alone() {
     let port = site();
-    let home = house(port, "", "");
+    let home = house(port, "after_untrusted = \"raise\"", "");
     let urls = ["127.0.0.1", "127.0.0.2"].map(|host| format!("http://{host}:{port}/"));
     // Before 2026-07-28 during the call.
     let mut server = Server::greeted(&home, "2025-11-25");
@@ -231,7 +231,7 @@ fn a_page_that_must_be_asked_for_is_asked_for_alone() {
     assert_eq!(codes(&server.answer(&id)), ["ok", "approval_refused"]);
     server.close();
     // From then on it is refused in its place, with the way to be asked.
-    let home = house(port, "", "");
+    let home = house(port, "after_untrusted = \"raise\"", "");
     let mut server = Server::start(&home);
     assert!(went_well(&server.stateless("tools/call", &json!({"name": "fetch", "arguments": {"url": urls[0]}}))));
     let answer = server.stateless("tools/call", &json!({"name": "fetch_many", "arguments": {"urls": urls}}));

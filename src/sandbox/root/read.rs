@@ -1,14 +1,14 @@
 //! `read`: the content of the file that was judged.
 
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::io::{Errno, pread};
 
 use super::column::{Room, Skipped, cut, skip, units};
-use super::content::{Whole, count_lines, digest, picture, read_whole, why_no_text};
+use super::content::{Content, Form, Whole, count_lines, digest, picture, read_whole, why_no_text};
 use super::fault::{fault, missing};
 use super::masks::no_form;
 use super::roots::Roots;
@@ -43,22 +43,8 @@ pub struct Reading {
     pub next_column: Option<u64>,
     /// Names of the secrets that are masked in what is shown; none where the manifest masks none.
     pub masked: Option<Vec<&'static str>>,
-}
-
-/// A content as it is sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
-    /// UTF-8, every byte as it is in the file.
-    Text(String),
-    /// Bytes in base64.
-    Base64(String),
-    /// A picture.
-    Image {
-        /// Its bytes.
-        data: Vec<u8>,
-        /// Its media type.
-        mime_type: &'static str,
-    },
+    /// How the content came to be a text.
+    pub form: Form,
 }
 
 impl Roots {
@@ -73,9 +59,27 @@ impl Roots {
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
         let file = regular(&opened)?;
         let seen = Seen::of(file).map_err(|errno| fault(errno, &opened.target, "read"))?;
+        if let Some(reading) = self.by_form(file, &seen, &opened, &action, &terms)? {
+            return Ok(reading);
+        }
+        match self.read_as_it_is(file, &seen, &opened, &action, &terms, stop) {
+            Err(failure) if failure.0.code == Code::NotText => self.by_encoding(file, &seen, &opened, &action, &terms)?.ok_or(failure),
+            read => read,
+        }
+    }
+
+    fn read_as_it_is(
+        &self,
+        file: &OwnedFd,
+        seen: &Seen,
+        opened: &Opened,
+        action: &ReadFile,
+        terms: &Terms,
+        stop: &Stop,
+    ) -> Result<Reading, Failure> {
         let partial = action.offset > 1 || action.limit.is_some() || action.column > 1;
         let mut window = if partial && seen.size > STREAM_ABOVE {
-            stream(file, &opened.target, &action, &terms, stop)?
+            stream(file, &opened.target, action, terms, stop)?
         } else {
             match read_whole(file, seen.size, terms.max_file_size).map_err(|errno| fault(errno, &opened.target, "read"))? {
                 Whole::Bytes(bytes) => Window { bytes, start: 1, whole: true, ..Window::default() },
@@ -94,6 +98,7 @@ impl Roots {
             next: None,
             next_column: None,
             masked: None,
+            form: Form::Text,
         };
         let picture = if action.encoding == Encoding::Utf8 && !partial { picture(&window.bytes) } else { None };
         let is_text = action.encoding == Encoding::Utf8 && picture.is_none();
@@ -110,8 +115,8 @@ impl Roots {
             reading.content = Content::Image { data: window.bytes, mime_type };
             return Ok(reading);
         }
-        reading.take(&mut window, &action, &secrets)?;
-        reading.show(window, &action, &terms)?;
+        reading.take(&mut window, action, &secrets)?;
+        reading.show(window, action, terms)?;
         Ok(reading)
     }
 
@@ -138,8 +143,26 @@ impl Roots {
 }
 
 impl Reading {
+    /// The facts of a whole file, before any of it is shown.
+    pub(super) fn of_whole(target: &Target, seen: &Seen, bytes: &[u8], action: &ReadFile) -> Self {
+        Self {
+            target: target.clone(),
+            content: Content::Text(String::new()),
+            size: bytes.len() as u64,
+            modified_ns: seen.identity.mtime_ns,
+            sha256: Some(digest(bytes)),
+            lines: None,
+            first: action.offset,
+            shown: 0,
+            next: None,
+            next_column: None,
+            masked: None,
+            form: Form::Text,
+        }
+    }
+
     /// Lets a window begin where the answer does, with masks in the place of its secrets.
-    fn take(&mut self, window: &mut Window, action: &ReadFile, secrets: &[Secret]) -> Result<(), Failure> {
+    pub(super) fn take(&mut self, window: &mut Window, action: &ReadFile, secrets: &[Secret]) -> Result<(), Failure> {
         let from = window.beginning(self, action)?;
         if from > 0 {
             window.bytes.drain(..from);
@@ -154,7 +177,7 @@ impl Reading {
         Ok(())
     }
 
-    fn show(&mut self, window: Window, action: &ReadFile, terms: &Terms) -> Result<(), Failure> {
+    pub(super) fn show(&mut self, window: Window, action: &ReadFile, terms: &Terms) -> Result<(), Failure> {
         let Window { mut bytes, start, more, masks, .. } = window;
         let is_text = action.encoding == Encoding::Utf8;
         let room = Room {
@@ -217,7 +240,7 @@ fn past_line(target: &Target, action: &ReadFile) -> Failure {
 }
 
 /// The judged regular file, open for reading.
-pub(super) fn regular(opened: &Opened) -> Result<&std::os::fd::OwnedFd, Failure> {
+pub(super) fn regular(opened: &Opened) -> Result<&OwnedFd, Failure> {
     let target = &opened.target;
     match (opened.fact.kind, &opened.object) {
         (Kind::File, Some(file)) => Ok(file),
@@ -234,7 +257,7 @@ pub(super) fn too_large(target: &Target, most: Bytes) -> Failure {
 
 /// Bytes of a file from the beginning of line `start` on.
 #[derive(Default)]
-struct Window {
+pub(super) struct Window {
     bytes: Vec<u8>,
     start: u64,
     /// Where in the file they begin.
@@ -259,6 +282,11 @@ struct Mask {
 const PREFIX: usize = 8;
 
 impl Window {
+    /// A whole text.
+    pub(super) fn of_text(text: String) -> Self {
+        Self { bytes: text.into_bytes(), start: 1, whole: true, ..Self::default() }
+    }
+
     /// The same bytes with so many before and after them as decide what in them is a secret, where the window is among them, and where in the
     /// file they begin.
     fn with_surroundings(&self, file: impl AsFd) -> Result<(Vec<u8>, Range<usize>, u64), Errno> {
@@ -432,11 +460,11 @@ fn lines_of(bytes: &[u8], skip: u64, limit: Option<u64>) -> Range<usize> {
 
 fn no_text(target: &Target, bytes: &[u8]) -> Failure {
     let why = why_no_text(bytes).unwrap_or_else(|| "it is not UTF-8".to_owned());
-    Failure::new(Code::NotText, format!("`{target}` is no text: {why}")).hint("read it with encoding `base64`")
+    Failure::new(Code::NotText, format!("`{target}` is no text that can be read: {why}")).hint("read it with encoding `base64`")
 }
 
 fn is_binary(bytes: &[u8]) -> bool {
-    bytes.iter().take(8192).any(|byte| *byte == 0)
+    bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || bytes.iter().take(8192).any(|byte| *byte == 0)
 }
 
 /// Files above this size are not read whole for a few of their lines.

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod crash;
+mod forms;
 mod links;
 mod masking;
 mod moving;

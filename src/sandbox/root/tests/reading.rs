@@ -111,10 +111,10 @@ fn a_line_longer_than_an_answer_is_read_on_from_a_column() {
 #[test]
 fn what_is_no_text_is_said_so_and_comes_as_base64_on_demand() {
     let house = House::new();
-    house.put("work/latin1", b"caf\xe9\n");
+    house.put("work/noise", b"caf\xe9\x01\n");
     house.put("work/bin", b"a\0b");
-    house.put("work/utf16", b"\xff\xfea\0");
-    for (path, why) in [("work/latin1", "byte 3"), ("work/bin", "NUL at byte 1"), ("work/utf16", "UTF-16")] {
+    house.put("work/utf16", b"\xff\xfea\0\x01");
+    for (path, why) in [("work/noise", "byte 3"), ("work/bin", "NUL at byte 1"), ("work/utf16", "UTF-16")] {
         let failure = house.read(path).unwrap_err().0;
         assert_eq!(failure.code, Code::NotText);
         assert!(failure.message.contains(why), "{failure}");
