@@ -372,7 +372,7 @@ fn describe(tool: &'static dyn Tool) -> McpTool {
 
 /// Tells with a tool that takes paths which roots they can begin with.
 fn with_roots(mut described: McpTool, tool: &'static dyn Tool, roots: &str) -> McpTool {
-    let takes_paths = tool.spec().arguments.iter().any(|argument| matches!(argument.name, "path" | "from" | "to" | "save_to"));
+    let takes_paths = tool.spec().arguments.iter().any(|argument| matches!(argument.name, "path" | "paths" | "from" | "to" | "save_to"));
     if let Some(description) = described.description.as_mut().filter(|_| takes_paths) {
         let _ = write!(description.to_mut(), " Roots: {roots}.");
     }

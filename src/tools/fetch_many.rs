@@ -35,7 +35,7 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 struct Args {
     #[schemars(length(min = 1, max = 10))]
     urls: Vec<String>,
-    #[schemars(description = "")]
+    #[schemars(description = " ")]
     format: Option<Format>,
     /// Of each.
     #[schemars(range(min = 1))]

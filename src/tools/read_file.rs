@@ -47,11 +47,11 @@ struct Args {
     offset: Option<u64>,
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    /// Where in its first line.
+    /// In the first line.
     #[schemars(range(min = 1))]
     column: Option<u64>,
     line_numbers: Option<bool>,
-    #[schemars(description = "")]
+    #[schemars(description = " ")]
     encoding: Option<Encoding>,
 }
 
@@ -63,8 +63,8 @@ impl Tool for ReadFile {
     fn card(&self) -> Card {
         Card {
             title: "Read a file",
-            description: "Reads a text file, or some of its lines. A cut answer says how to go on. Pictures come as images, PDF \
-                          files and notebooks as text, other binary files only in base64.",
+            description: "Reads a text file, or some of its lines. A cut answer says how to go on. PDF files and notebooks come as text, \
+                          pictures as images, other binary files only in base64.",
             read_only: true,
             destructive: false,
             idempotent: true,

@@ -63,10 +63,6 @@ fn make_portable(schema: &mut Value) {
     for key in ["title", "$schema", "format"] {
         map.remove(key);
     }
-    // An argument whose own description is empty needs none, and not that of its type either.
-    if map.get("description") == Some(&json!("")) {
-        map.remove("description");
-    }
     if let Some(Value::Array(types)) = map.get("type")
         && let Some(first) = types.iter().find(|name| *name != "null").cloned()
     {
@@ -98,6 +94,10 @@ fn make_portable(schema: &mut Value) {
     }
     if map.get("type") == Some(&json!("object")) && map.contains_key("properties") {
         map.insert("additionalProperties".to_owned(), json!(false));
+    }
+    // An argument whose own description is blank needs none, and not that of its type either. An empty one would be none of its own.
+    if map.get("description") == Some(&json!(" ")) {
+        map.remove("description");
     }
 }
 

@@ -4,6 +4,7 @@
 use super::content::{Content, Form, Whole, count_lines, read_whole};
 use super::encoding;
 use super::fault::fault;
+use super::masks::no_form;
 use super::notebook;
 use super::read::{Reading, Window, too_large};
 use super::roots::Roots;
@@ -13,7 +14,8 @@ use crate::gate::Terms;
 use crate::model::{Encoding, Failure, Opened, ReadFile};
 
 impl Roots {
-    /// A file that is read by its form and not as it is: a PDF file, whose bytes are given, or a notebook. None for every other.
+    /// A file that is read by its form and not as it is: a PDF file, whose bytes are given, or a notebook. None for every other. Base64 of a
+    /// notebook is refused where a secret is in its cells.
     pub(super) fn by_form(
         &self,
         file: &std::os::fd::OwnedFd,
@@ -28,13 +30,21 @@ impl Roots {
         let mut head = [0; PDF.len()];
         let length = rustix::io::pread(file, &mut head[..], 0).map_err(|errno| fault(errno, target, "read"))?;
         let is_pdf = length == PDF.len() && head == *PDF;
-        if action.encoding != Encoding::Utf8 || !(is_notebook || is_pdf) {
+        let is_text = action.encoding == Encoding::Utf8;
+        let hides = terms.manifest.filters.hides_secrets();
+        if !(is_notebook && (is_text || hides) || is_pdf && is_text) {
             return Ok(None);
         }
         let bytes = match read_whole(file, seen.size, terms.max_file_size).map_err(|errno| fault(errno, target, "read"))? {
             Whole::Bytes(bytes) => bytes,
             Whole::TooLarge => return Err(too_large(target, terms.max_file_size)),
         };
+        if !is_text {
+            // A secret that the strings of JSON hold in two parts is one in its cells.
+            let secrets = notebook::cells(&bytes).map(|text| secrets_in(text.as_bytes())).unwrap_or_default();
+            let names: Vec<&'static str> = secrets.iter().map(|secret| secret.name).collect();
+            return if names.is_empty() { Ok(None) } else { Err(no_form(target, &names)) };
+        }
         let reading = Reading::of_whole(target, seen, &bytes, action);
         if is_pdf {
             return Ok(Some(Reading { content: Content::Pdf(bytes), form: Form::Pdf, ..reading }));

@@ -46,11 +46,17 @@ fn a_secret_in_another_encoding_or_in_a_notebook_is_masked_in_every_part() {
     ]}]});
     // What the file's bytes were looked through for before says nothing of its text.
     house.put("work/wide", utf16(&text));
-    let base64 = ReadFile { encoding: Encoding::Base64, ..whole("work/wide") };
-    assert_eq!(code(house.read_as(base64)), Code::MaskedContent);
+    // Where only its strings together hold it.
+    let parts = serde_json::json!({"cells": [{"cell_type": "code", "source": ["id = AKIAQ7ZT", "3N5WXK2VPLMR"]}]});
+    house.put("work/b.ipynb", parts.to_string());
+    assert_eq!(code(house.read_as(ReadFile { encoding: Encoding::Base64, ..whole("work/b.ipynb") })), Code::MaskedContent);
+    house.put("work/c.ipynb", parts.to_string().replace("LMR", " x"));
+    assert!(house.read_as(ReadFile { encoding: Encoding::Base64, ..whole("work/c.ipynb") }).is_ok());
     house.put("work/latin", latin);
     house.put("work/a.ipynb", notebook.to_string());
     for path in ["work/wide", "work/latin", "work/a.ipynb"] {
+        let base64 = ReadFile { encoding: Encoding::Base64, ..whole(path) };
+        assert_eq!(code(house.read_as(base64)), Code::MaskedContent, "{path}");
         for answer in [20, 50, 10_000] {
             house.terms.max_answer = Bytes(answer);
             let (mut at, mut shown, mut masks) = ((1, 1), String::new(), 0);
