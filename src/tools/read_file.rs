@@ -182,10 +182,12 @@ fn answer(reading: Reading, action: &model::ReadFile) -> Output {
     if let Some(next) = reading.next {
         let last = reading.first + reading.shown.max(1) - 1;
         let of = reading.lines.map(|lines| format!(" of {lines}")).unwrap_or_default();
+        // A file too large to be read whole is read by a limit alone.
+        let limit = action.limit.map(|limit| format!(" and limit {limit}")).unwrap_or_default();
         let on = match reading.next_column {
-            None => format!("go on with offset {next}"),
+            None => format!("go on with offset {next}{limit}"),
             Some(column) => format!(
-                "line {next} is longer than an answer may be; go on inside it with offset {next} and column {column}, or after it with offset {}",
+                "line {next} is longer than an answer may be; go on inside it with offset {next}, column {column}{limit}, or after it with offset {}{limit}",
                 next + 1
             ),
         };

@@ -152,7 +152,7 @@ fn a_long_line_with_a_secret_is_read_to_its_end_and_numbers_stand_between_no_hal
             assert!(went_well(&answer) && !answer.to_string().contains("AKIA") && !answer.to_string().contains("PLMR"), "{name}");
             shown.push_str(&texts(&answer)[0]);
             let Some(column) = file(&answer)["next_column"].as_u64() else { break };
-            let note = format!("go on inside it with offset 1 and column {column}, or after it with offset 2]");
+            let note = format!("go on inside it with offset 1, column {column} and limit 1, or after it with offset 2 and limit 1]");
             assert!(texts(&answer)[1].ends_with(&note), "{}", texts(&answer)[1]);
             (arguments["offset"], arguments["column"]) = (file(&answer)["next_offset"].clone(), json!(column));
         }

@@ -119,7 +119,7 @@ mod tests {
             b"\xff\xfea",
             b"\xff\xfe\x00\xd8a\0",
             b"caf\xe9\x01",
-            b"\x81\x8d\x8f\x90\x9d",
+            b"\x81\x8d",
             b"PK\x03\x04\x14\xff\xfe",
             &noise,
         ] {
