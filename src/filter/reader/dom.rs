@@ -4,7 +4,8 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::{NodeOrText, TreeBuilderOpts};
 use html5ever::{Attribute, LocalName, ParseOpts, QualName, parse_document};
 
-use super::caps::capped;
+use super::super::sheet::Sheet;
+use super::caps::{Capped, capped};
 use super::sink::Sink;
 
 /// A node's place in its tree.
@@ -63,7 +64,12 @@ impl Dom {
 
     /// Builds the tree of a page, with scripting off, so that `noscript` holds elements.
     pub(super) fn parse(html: &str) -> Self {
-        let html = capped(html);
+        Self::parse_with_sheet(html).0
+    }
+
+    /// As [`Self::parse`], with the style sheets of the page.
+    pub(super) fn parse_with_sheet(html: &str) -> (Self, Sheet) {
+        let Capped { html, sheet } = capped(html);
         let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
         let mut parser = parse_document(Sink::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
         // Unclosed formatting is rebuilt in every paragraph, so a short text can make a large tree: the size is looked at every few KiB.
@@ -78,7 +84,7 @@ impl Dom {
                 break;
             }
         }
-        parser.finish()
+        (parser.finish(), sheet)
     }
 
     pub(super) fn len(&self) -> usize {
