@@ -1,5 +1,7 @@
 //! Secrets that only their surroundings name: `password = …`, `Authorization: …`, `scheme://user:password@host`.
 
+use std::ops::Range;
+
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::DecodePaddingMode;
@@ -233,8 +235,18 @@ fn is_cut_token(token: &str, rest: &str) -> bool {
 /// `name = value`, `"name": "value"`, `name is value`, `名:值`.
 fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
     let name_start = name_start(text, start);
-    let placed = placed::value(text, name_start, end).or_else(|| after_sign(text, end));
-    let (value_at_, quoted_by_sign) = placed.or_else(|| after_other_sign(text, name_start, end))?;
+    let name = name_start..end;
+    // What reads like a type or a field beside the name may be its value, so each place is judged until one holds a secret.
+    let judged = |place: Option<(usize, bool)>, reach: &mut Reach| assigned(text, name.clone(), place?, promise, reach);
+    judged(placed::value(text, name_start, end), reach)
+        .or_else(|| judged(after_sign(text, end), reach))
+        .or_else(|| judged(after_other_sign(text, name_start, end), reach))
+}
+
+/// The value at this place, which a quote opened or not, if it is a secret.
+fn assigned(text: &str, name: Range<usize>, place: (usize, bool), promise: Promise, reach: &mut Reach) -> Option<Finding> {
+    let (name_start, end) = (name.start, name.end);
+    let (value_at_, quoted_by_sign) = place;
     let parameter = promise == Promise::Password && is_parameter(text, name_start);
     // A parameter ends at the next one.
     let next = text
