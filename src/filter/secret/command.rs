@@ -19,7 +19,7 @@ pub(super) fn option(text: &str, start: usize, end: usize) -> Option<Finding> {
     let program = text.get(start..end)?;
     let rest = text.get(end..floor(text, end + COMMAND))?;
     // The next of its name begins a command of its own.
-    let rest = rest.get(..rest.find(['\n', ';', '|']).unwrap_or(rest.len()))?;
+    let rest = first(rest);
     let rest = rest.get(..rest.find(program).unwrap_or(rest.len()))?;
     crate::filter::work::read(rest.len());
     let after = rest.bytes().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_'))?;
@@ -66,6 +66,23 @@ pub(super) fn slashed(text: &str, start: usize, end: usize) -> Option<Finding> {
     fits.then(|| found("credential", at, at + password.len(), 0.85))
 }
 
+/// A line of a shell up to the end of its first command: a semicolon or a bar that stands in no quotes.
+pub(super) fn first(text: &str) -> &str {
+    let line = text.split('\n').next().unwrap_or_default();
+    let mut quote = None;
+    let end = line.char_indices().find(|&(_, character)| match quote {
+        Some(open) => {
+            quote = quote.filter(|_| character != open);
+            false
+        }
+        None => {
+            quote = Some(character).filter(|sign| matches!(sign, '"' | '\''));
+            matches!(character, ';' | '|')
+        }
+    });
+    line.get(..end.map_or(line.len(), |(at, _)| at)).unwrap_or_default()
+}
+
 /// The first word of a command line, and how many bytes of quotes stand before it.
 fn word(written: &str) -> (usize, &str) {
     let quote = written.chars().next().filter(|sign| matches!(sign, '"' | '\''));
@@ -104,6 +121,9 @@ mod tests {
             ("$ mysqldump -uroot -p'q7Wx Tnc2' --all-databases > a.sql", "q7Wx Tnc2"),
             ("RUN mariadb-admin -pq7WxTnc2V8 ping", "q7WxTnc2V8"),
             ("/usr/bin/mysql -pq7WxTnc2V8\n", "q7WxTnc2V8"),
+            ("mysql -uroot -p\"a;b9xKq7w\"", "a;b9xKq7w"),
+            ("mysql -uroot -p'a|b9xKq7w' shop; ls", "a|b9xKq7w"),
+            ("mysql -e 'select 1; select 2' -pq7WxTnc2V8 shop", "q7WxTnc2V8"),
             ("sshpass -p q7WxTnc2V8 ssh ann@host.example", "q7WxTnc2V8"),
             ("sshpass -p'q7WxTnc2V8' scp a b:", "q7WxTnc2V8"),
             ("url = \"jdbc:oracle:thin:app/q7WxTnc2@//db.example:1521/orcl\"", "q7WxTnc2"),
@@ -124,6 +144,7 @@ mod tests {
             "mysql -uroot -pmypass shop",
             "mysqld --port=3306 -P 3306",
             "mysql; mkdir -p a1b2c3/d4e5",
+            "mysql -e 'a;b'; mkdir -p a1b2c3/d4e5",
             "docker run -p8080:8080 mysql",
             "import mysql.connector as m1 -p2x3y4z",
             "sshpass -p \"$PASS\" ssh ann@host",
