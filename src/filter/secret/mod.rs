@@ -21,7 +21,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::finding::{Finding, Kind};
-pub(super) use armour::RULE;
+pub(super) use armour::{RULE, end_of};
 pub use files::REACH;
 use strength::{classes, entropy, is_stand_in};
 pub(super) use table::{HEADER, Table};
