@@ -42,6 +42,7 @@ const VOID: &[&str] = &["area", "base", "br", "col", "embed", "hr", "img", "inpu
 
 /// Reads an HTML source with its style sheets.
 pub(super) fn read(html: &str, sheet: &Sheet) -> Markup {
+    super::work::read(html.len());
     sheet.restart();
     let mut reader = Reader { html, out: Markup::default(), open: Vec::new(), sheet };
     let mut at = 0;

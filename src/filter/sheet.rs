@@ -17,7 +17,7 @@ const MOST_RULES: usize = 64 * 1024;
 /// Compounds of one selector.
 const MOST_COMPOUNDS: usize = 8;
 /// Comparisons of the rules of one page with its elements: for each byte of the page, and at most.
-const STEPS: usize = 128;
+const STEPS: usize = 64;
 const MOST_STEPS: usize = 4_000_000;
 /// Elements above one that selectors are compared with.
 pub(super) const MOST_ABOVE: usize = 64;

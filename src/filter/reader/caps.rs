@@ -26,6 +26,7 @@ pub(super) struct Capped {
 
 /// Rewrites `html`, and reads its sheets.
 pub(super) fn capped(html: &str) -> Capped {
+    super::super::work::read(html.len());
     let mut scanner = Scanner { rest: html, out: String::with_capacity(html.len()), css: String::new(), open: Vec::new(), pre: 0 };
     scanner.run();
     Capped { html: scanner.out, sheet: Sheet::of(&scanner.css, html.len()) }
