@@ -97,5 +97,8 @@ fn a_threat_without_a_test_or_with_an_unknown_one_is_found() {
     assert_eq!(known.iter().collect::<Vec<_>>(), ["known", "property"]);
     let rows = rows(text);
     assert_eq!(rows.len(), 4);
-    assert_eq!(without_test(&rows, &known), ["`c` names `gone`, which is no test", "`d` names no test", "`e` names `lost`, which is no test"]);
+    assert_eq!(
+        without_test(&rows, &known),
+        ["`c` names `gone`, which is no test", "`d` names no test", "`e` names `lost`, which is no test"]
+    );
 }
