@@ -19,6 +19,7 @@ mod lookalike;
 mod markup;
 mod mask;
 pub mod masked;
+mod media;
 mod personal;
 mod raw;
 pub mod reader;

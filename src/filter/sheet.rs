@@ -3,11 +3,12 @@
 //! Selectors of types, classes and ids are read, with descendants and children; what else a selector may say is not, so that an element is never taken
 //! for hidden that a browser shows. Sheets in files of their own are not fetched.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
 use super::css::{Declaration, declarations, plain};
 use super::finding::floor;
+use super::media::holds;
 use super::style::{PROPERTIES, Style, written};
 
 /// Bytes of the style sheets of one page that are read; a rule takes some eight of them. What a page says after so many is not read.
@@ -24,6 +25,10 @@ pub(super) const MOST_ABOVE: usize = 64;
 /// Bytes of an id and of classes that selectors see.
 const LONGEST: usize = 8 * 1024;
 
+/// Elements whose declarations are remembered, and bytes of the id and the classes of each.
+const MOST_KNOWN: usize = 4096;
+const MOST_NAMES: usize = 256;
+
 /// The rules of one page.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
@@ -34,6 +39,8 @@ pub(super) struct Sheet {
     blocks: Vec<Vec<Declaration>>,
     /// The numbers of rules, by what the last part of a selector names: `#id`, `.class` or a type.
     named: HashMap<String, Vec<usize>>,
+    /// The declarations for elements that were asked for, where they hold wherever the element stands.
+    known: RefCell<HashMap<(String, String, String), Vec<Declaration>>>,
     steps: Cell<usize>,
     most_steps: usize,
 }
@@ -98,6 +105,10 @@ impl Sheet {
             id: element.id.get(..floor(element.id, LONGEST))?,
             ..element
         };
+        let key = (element.name.to_owned(), element.id.to_owned(), element.class.to_owned());
+        if let Some(known) = self.known.borrow().get(&key) {
+            return Some(known.clone());
+        }
         let class_names = element.class.split_ascii_whitespace().map(|class| format!(".{class}"));
         let mut names: Vec<String> = class_names.chain([format!("#{}", element.id), element.name.to_owned(), "*".to_owned()]).collect();
         names.sort_unstable();
@@ -106,11 +117,17 @@ impl Sheet {
             names.iter().filter_map(|name| self.named.get(name)).flatten().filter_map(|rule| self.rule_of(*rule)).collect();
         // What many elements are named by costs as well.
         self.steps.set(self.steps.get() + names.len() + candidates.len());
-        let above = if candidates.iter().any(|rule| rule.compounds.len() > 1) { above() } else { Vec::new() };
+        let is_alone = candidates.iter().all(|rule| rule.compounds.len() == 1);
+        let above = if is_alone { Vec::new() } else { above() };
         let mut found: Vec<&Rule> = candidates.into_iter().filter(|rule| self.is_for(rule, element, &above)).collect();
         found.sort_by_key(|rule| rule.weight);
         found.dedup_by_key(|rule| rule.weight);
-        Some(found.iter().filter_map(|rule| self.blocks.get(rule.block)).flatten().cloned().collect())
+        let declarations = last_of_each(found.iter().filter_map(|rule| self.blocks.get(rule.block)).flatten());
+        let mut known = self.known.borrow_mut();
+        if is_alone && known.len() < MOST_KNOWN && key.1.len() + key.2.len() <= MOST_NAMES {
+            known.insert(key, declarations.clone());
+        }
+        Some(declarations)
     }
 
     fn rule_of(&self, number: usize) -> Option<&Rule> {
@@ -212,6 +229,18 @@ impl Compound {
     }
 }
 
+/// Of the declarations of each property, which give way in this order, the last one and the last that is important.
+fn last_of_each<'d>(declarations: impl DoubleEndedIterator<Item = &'d Declaration>) -> Vec<Declaration> {
+    let mut last: Vec<Declaration> = Vec::new();
+    for declaration in declarations.rev() {
+        if !last.iter().any(|known| known.name == declaration.name && known.important == declaration.important) {
+            last.push(declaration.clone());
+        }
+    }
+    last.reverse();
+    last
+}
+
 /// A selector from the element outwards. `None`: it says what is not read.
 fn compounds(selector: &str) -> Option<Vec<(bool, Compound)>> {
     let mut parts = Vec::new();
@@ -255,65 +284,6 @@ fn compound(word: &str) -> Option<Compound> {
         rest = after;
     }
     Some(compound)
-}
-
-/// Whether the rules inside hold on the screen of a computer.
-fn holds(prelude: &str) -> bool {
-    let prelude = prelude.to_ascii_lowercase();
-    if let Some(queries) = prelude.strip_prefix("@media") {
-        return is_for_screen(queries);
-    }
-    // What browsers in use do not support is not known here; that they support something is the rule.
-    let condition = prelude.strip_prefix("@supports").map(str::trim_start);
-    prelude.starts_with("@layer") || condition.is_some_and(|condition| !condition.starts_with("not"))
-}
-
-/// Whether a list of media queries is for the screen of a computer: one whose window is at least 1024 pixels wide, or less than 4096. A query that is
-/// not known is for none.
-pub(super) fn is_for_screen(queries: &str) -> bool {
-    let queries = queries.to_ascii_lowercase();
-    queries.trim().is_empty() || queries.split(',').any(is_query_for_screen)
-}
-
-fn is_query_for_screen(query: &str) -> bool {
-    let query = query.trim();
-    let (is_denied, query) = query.strip_prefix("not ").map_or((false, query), |query| (true, query));
-    let query = query.strip_prefix("only ").unwrap_or(query);
-    let parts: Option<Vec<bool>> = query.split(" and ").map(|part| feature(part.trim())).collect();
-    parts.is_some_and(|parts| parts.into_iter().all(|holds| holds) != is_denied)
-}
-
-/// Whether one part of a media query holds; `None`: it is not known.
-fn feature(part: &str) -> Option<bool> {
-    const LEAST: f32 = 1024.0;
-    const MOST: f32 = 4096.0;
-    match part {
-        "all" | "screen" => return Some(true),
-        "print" | "speech" | "tty" | "tv" | "projection" | "handheld" | "braille" | "embossed" | "aural" => return Some(false),
-        _ => {}
-    }
-    let inside: String = part.strip_prefix('(')?.strip_suffix(')')?.chars().filter(|c| !c.is_whitespace()).collect();
-    let after = |starts: &[&str]| starts.iter().find_map(|start| inside.strip_prefix(start)).and_then(pixels);
-    let at_least = after(&["min-width:", "width>=", "width>", "min-height:", "height>=", "height>", "min-device-width:"]);
-    let at_most = || after(&["max-width:", "width<=", "width<", "max-height:", "height<=", "height<", "max-device-width:"]);
-    match inside.as_str() {
-        "color"
-        | "hover"
-        | "hover:hover"
-        | "any-hover:hover"
-        | "pointer:fine"
-        | "any-pointer:fine"
-        | "orientation:landscape"
-        | "scripting:enabled"
-        | "prefers-reduced-motion:no-preference" => Some(true),
-        _ => at_least.map(|least| least <= LEAST).or_else(|| at_most().map(|most| most >= MOST)),
-    }
-}
-
-/// A length of a media query in pixels.
-fn pixels(length: &str) -> Option<f32> {
-    let (number, unit) = ["px", "rem", "em", ""].iter().find_map(|unit| Some((length.strip_suffix(unit)?, unit)))?;
-    number.parse::<f32>().ok().map(|number| if unit.ends_with("em") { number * 16.0 } else { number })
 }
 
 /// The next of these signs, and where it stands.

@@ -3,8 +3,9 @@
 //! Attributes of one tag are compared with each other by every parser (200 000 of them cost minutes), depth is recursion in every extractor,
 //! and scripts and comments are where scanners and parsers disagree about what a tag is; so tags are capped here and the rest left out.
 
+use super::super::media::is_for_screen;
 use super::super::raw::{Raw, comment, length, raw};
-use super::super::sheet::{self, Sheet, is_for_screen};
+use super::super::sheet::{self, Sheet};
 use super::choose::is_mark;
 
 /// Attributes of one tag that are kept.
