@@ -101,6 +101,7 @@ const NAMES: &[(&str, Promise)] = &[
     ("mysql", Promise::Option),
     ("mariadb", Promise::Option),
     ("sshpass", Promise::Option),
+    ("redis-cli", Promise::Option),
     ("jdbc:oracle:", Promise::Slashed),
     ("sqlplus ", Promise::Slashed),
     (" -u ", Promise::User),
@@ -297,8 +298,8 @@ fn assigned(text: &str, name: Range<usize>, place: (usize, bool), promise: Promi
     Some(found(sub, value.0, value.1, if quoted { 0.85 } else { 0.75 }))
 }
 
-/// As [`after_sign`] where a tag, a space or a comma stands between them: `<name>value</name>`, `--name value`, `ENV NAME value`,
-/// `define('NAME', 'value')`.
+/// As [`after_sign`] where a tag, a space, a comma or a bracket stands between them: `<name>value</name>`, `--name value`, `ENV NAME value`,
+/// `define('NAME', 'value')`, `setName("value")`.
 fn after_other_sign(text: &str, name_start: usize, end: usize) -> Option<(usize, bool)> {
     let (before, rest) = (text.get(..name_start)?, text.get(end..)?);
     if before.ends_with('<') && rest.starts_with('>') {
@@ -309,6 +310,14 @@ fn after_other_sign(text: &str, name_start: usize, end: usize) -> Option<(usize,
     if option && rest.starts_with(' ') && !rest.starts_with(" -") {
         let quote = rest.get(1..)?.starts_with(['"', '\'']);
         return Some((end + 1 + usize::from(quote), quote));
+    }
+    let is_setter = || ["set", "with"].iter().any(|verb| text.get(name_start..).is_some_and(|name| name.starts_with(verb)));
+    if let Some(call) = rest.strip_prefix('(').filter(|call| call.starts_with(['"', '\'']) && is_setter()) {
+        // Of several arguments the first may be something else.
+        let literal = call.get(1..)?;
+        let quote = call.chars().next()?;
+        let length = literal.find(|c: char| c == quote || c.is_whitespace())?;
+        return literal.get(length..)?.strip_prefix(quote)?.starts_with(')').then_some((end + 2, true));
     }
     let quote = before.chars().next_back().filter(|sign| matches!(sign, '"' | '\''))?;
     let value = rest.strip_prefix(quote)?.strip_prefix(',')?.trim_start_matches(' ').strip_prefix(quote)?;

@@ -8,7 +8,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::strength::{classes, entropy, is_program_text, is_stand_in};
+use super::strength::{entropy, is_password, is_stand_in};
 use super::{command, edge, found, head};
 use crate::filter::finding::{Finding, floor};
 
@@ -87,7 +87,9 @@ fn password(text: &str, at: usize, form: Form) -> Option<Finding> {
         quote.map_or_else(|| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ';' | '<' | '>' | ','), |quote| c == quote || c == '\n')
     };
     let value = value.get(..value.find(is_end).unwrap_or(value.len()))?.trim_end_matches('\\');
-    is_password(value).then(|| found("credential", from, from + value.len(), 0.8))
+    let first = head(value);
+    let is_plain = !first.contains(['(', ')', '{', '}', '[', ']', '<', ' ']);
+    (is_plain && is_password(value, first)).then(|| found("credential", from, from + value.len(), 0.8))
 }
 
 /// The value of `-p` or `--password` in the rest of a command. With a sign or a name the value of the longer one is found elsewhere.
@@ -98,19 +100,6 @@ fn option(text: &str, at: usize) -> Option<Finding> {
     crate::filter::work::read(rest.len());
     let option = if rest.starts_with("-p ") { Some(3) } else { rest.find(" -p ").map(|place| place + 4) }?;
     password(text, at + option, Form::Word)
-}
-
-fn is_password(value: &str) -> bool {
-    let first = head(value);
-    let mixed = first.bytes().any(|byte| byte.is_ascii_digit()) && first.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let signs = first.bytes().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?' | b'~'));
-    value.len() >= 6
-        && !value.starts_with(['$', '-', '=', '%', ':', '@'])
-        && !is_stand_in(first)
-        && !first.contains(['(', ')', '{', '}', '[', ']', '<', ' '])
-        && (mixed || signs && classes(first) >= 2)
-        && (!is_program_text(first) || mixed && !first.contains([':', '/', '.']))
-        && entropy(first) >= 2.3
 }
 
 /// Base64 of a text that begins a private key; `client-key-data` and `tls.key` have it so.

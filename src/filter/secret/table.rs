@@ -68,7 +68,9 @@ impl Table {
         let names: Vec<String> = fields.iter().map(|at| name(line.get(at.clone()).unwrap_or_default())).collect::<Option<_>>()?;
         let kind = |name: &String| NAMES.iter().find(|(word, _)| is_named(name, word)).map(|(_, column)| *column);
         let columns: Vec<_> = names.iter().enumerate().filter_map(|(at, name)| Some((at, kind(name)?))).collect();
-        (names.len() > 1 && !columns.is_empty()).then_some(Self { sign, fields: names.len(), columns })
+        // Only the first column, of the numbers of the rows, has no name.
+        let named = names.iter().skip(1).all(|name| !name.is_empty());
+        (named && names.len() > 1 && !columns.is_empty()).then_some(Self { sign, fields: names.len(), columns })
     }
 
     /// Whether the line below begins as the header does: lines of other files begin alike.
@@ -213,7 +215,7 @@ fn field(rest: &str, at: Range<usize>, offset: usize) -> Range<usize> {
     }
 }
 
-/// A column's name as words; `None` where it is no name. A column of numbers of rows may have none.
+/// A column's name as words; `None` where it is no name. An empty one is the name of a column without one.
 fn name(field: &str) -> Option<String> {
     const WORDS: usize = 4;
     let fits = field.len() <= 64
@@ -297,6 +299,7 @@ mod tests {
             "feature,password_changed\nann,yesterday1\n",
             "syn keyword\tpfService\tkpasswd\nsyn keyword\tpfService\tkrb524\nsyn keyword\tpfService\tldap\n",
             "id,next_token\n1,q7WxTnc2V8bRy4HsJ5\n",
+            "syn keyword smclWord pwd\t\t\tcontained\nsyn keyword smclWord dirsep\t\t\tcontained\n",
         ] {
             assert_eq!(found_in(text), [], "{text}");
         }
