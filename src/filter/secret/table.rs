@@ -69,8 +69,8 @@ impl Table {
         let kind = |name: &String| NAMES.iter().find(|(word, _)| is_named(name, word)).map(|(_, column)| *column);
         let columns: Vec<_> = names.iter().enumerate().filter_map(|(at, name)| Some((at, kind(name)?))).collect();
         // Only the first column, of the numbers of the rows, has no name.
-        let named = names.iter().skip(1).all(|name| !name.is_empty());
-        (named && names.len() > 1 && !columns.is_empty()).then_some(Self { sign, fields: names.len(), columns })
+        let has_names = names.iter().skip(1).all(|name| !name.is_empty());
+        (has_names && names.len() > 1 && !columns.is_empty()).then_some(Self { sign, fields: names.len(), columns })
     }
 
     /// Whether the line below begins as the header does: lines of other files begin alike.
