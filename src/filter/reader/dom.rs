@@ -62,12 +62,12 @@ impl Dom {
     /// The most nodes of one page; what follows is not read.
     pub(super) const MAX_NODES: usize = 120_000;
 
-    /// Builds the tree of a page, with scripting off, so that `noscript` holds elements.
+    #[cfg(test)]
     pub(super) fn parse(html: &str) -> Self {
         Self::parse_with_sheet(html).0
     }
 
-    /// As [`Self::parse`], with the style sheets of the page.
+    /// Builds the tree of a page, with scripting off, so that `noscript` holds elements; and reads the style sheets of the page.
     pub(super) fn parse_with_sheet(html: &str) -> (Self, Sheet) {
         let Capped { html, sheet } = capped(html);
         let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };

@@ -72,15 +72,13 @@ pub(super) fn slashed(text: &str, start: usize, end: usize) -> Option<Finding> {
 pub(super) fn first(text: &str) -> &str {
     let line = text.split('\n').next().unwrap_or_default();
     let mut quote = None;
-    let end = line.char_indices().find(|&(_, character)| match quote {
-        Some(open) => {
+    let end = line.char_indices().find(|&(_, character)| {
+        if let Some(open) = quote {
             quote = quote.filter(|_| character != open);
-            false
+            return false;
         }
-        None => {
-            quote = Some(character).filter(|sign| matches!(sign, '"' | '\''));
-            matches!(character, ';' | '|')
-        }
+        quote = Some(character).filter(|sign| matches!(sign, '"' | '\''));
+        matches!(character, ';' | '|')
     });
     line.get(..end.map_or(line.len(), |(at, _)| at)).unwrap_or_default()
 }
