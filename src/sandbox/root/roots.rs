@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
+use super::known::Known;
 use super::leftovers::Leftovers;
-use super::masks::Clean;
 use super::protect::{Hidden, Protected};
 use super::resolve::Resolver;
 use super::room::Looks;
@@ -48,7 +48,7 @@ pub struct Roots {
     folders: OnceLock<SessionFolders>,
     protected: RwLock<Arc<Protected>>,
     pub(super) leftovers: Leftovers,
-    pub(super) clean: Clean,
+    pub(super) known: Known,
 }
 
 /// What is open now: another set after the operator applied another manifest.
@@ -90,7 +90,7 @@ impl Roots {
             folders: OnceLock::new(),
             protected: RwLock::default(),
             leftovers,
-            clean: Clean::default(),
+            known: Known::default(),
         };
         roots.replace(places, protected)?;
         drop(roots.sweep());
