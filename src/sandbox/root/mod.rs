@@ -2,6 +2,7 @@
 //! that was judged before.
 
 mod below;
+mod carry;
 mod column;
 mod content;
 pub(in crate::sandbox) mod covered;
@@ -12,6 +13,7 @@ mod encoding;
 mod fault;
 mod folder;
 mod ignored;
+mod known;
 mod leftovers;
 mod list;
 mod look;

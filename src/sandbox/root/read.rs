@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use rustix::io::{Errno, pread};
 
 use super::column::{Room, Skipped, cut, skip, units};
-use super::content::{Content, Form, Whole, count_lines, digest, picture, read_whole, why_no_text};
+use super::content::{Content, Form, Whole, count_lines, picture, read_whole, why_no_text};
 use super::fault::{fault, missing};
 use super::masks::no_form;
 use super::roots::Roots;
@@ -91,7 +91,7 @@ impl Roots {
             content: Content::Text(String::new()),
             size: if window.whole { window.bytes.len() as u64 } else { seen.size },
             modified_ns: seen.identity.mtime_ns,
-            sha256: window.whole.then(|| digest(&window.bytes)),
+            sha256: window.whole.then(|| self.known.digest(&window.bytes)),
             lines: window.whole.then(|| count_lines(&window.bytes)),
             first: action.offset,
             shown: 0,
@@ -126,8 +126,8 @@ impl Roots {
         let target = &reading.target;
         let refused = |names: Vec<&'static str>| if names.is_empty() { Ok(Vec::new()) } else { Err(no_form(target, &names)) };
         match &reading.sha256 {
-            Some(sha256) if is_text => Ok(self.clean.secrets(&window.bytes, sha256)),
-            Some(sha256) => refused(self.clean.names(&window.bytes, sha256)),
+            Some(sha256) if is_text => Ok(self.known.secrets(&window.bytes, sha256)),
+            Some(sha256) => refused(self.known.names(&window.bytes, sha256)),
             None => {
                 let (around, part, from) = window.with_surroundings(&file).map_err(|errno| fault(errno, target, "read"))?;
                 let before = before(&file, around.get(..part.start).unwrap_or_default(), from, stop, target)?;
@@ -144,13 +144,13 @@ impl Roots {
 
 impl Reading {
     /// The facts of a whole file, before any of it is shown.
-    pub(super) fn of_whole(target: &Target, seen: &Seen, bytes: &[u8], action: &ReadFile) -> Self {
+    pub(super) fn of_whole(target: &Target, seen: &Seen, size: u64, sha256: String, action: &ReadFile) -> Self {
         Self {
             target: target.clone(),
             content: Content::Text(String::new()),
-            size: bytes.len() as u64,
+            size,
             modified_ns: seen.identity.mtime_ns,
-            sha256: Some(digest(bytes)),
+            sha256: Some(sha256),
             lines: None,
             first: action.offset,
             shown: 0,
