@@ -8,6 +8,7 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rustix::fs::{FileType, fstat};
+use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{UnixStream, unix::pipe};
 use tokio::signal::unix::{SignalKind, signal};
@@ -108,11 +109,27 @@ fn reader(stdin: impl AsFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
 fn writer(stdout: impl AsFd) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     let (kind, fd) = stream(stdout)?;
     Ok(match kind {
-        FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(fd)?),
+        FileType::Fifo => {
+            widen(&fd);
+            Box::new(pipe::Sender::from_owned_fd(fd)?)
+        }
         FileType::Socket => Box::new(socket(fd)?),
         _ => Box::new(tokio::io::stdout()),
     })
 }
+
+/// Lets a pipe hold [`WIDE`] bytes, so that a long answer wakes reader and writer less often. The kernel takes memory for what lies in the pipe
+/// alone. Where it refuses, since the user's pipes hold too much already (`pipe(7)`, `pipe-user-pages-soft`), the pipe stays as it is.
+fn widen(pipe: impl AsFd) {
+    if fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE)
+        && let Err(errno) = fcntl_setpipe_size(&pipe, WIDE)
+    {
+        tracing::debug!(%errno, "the pipe of the answers keeps its size");
+    }
+}
+
+/// What a pipe of answers may hold: the most that an ordinary user may ask for.
+const WIDE: usize = 1 << 20;
 
 fn stream(fd: impl AsFd) -> io::Result<(FileType, OwnedFd)> {
     let kind = FileType::from_raw_mode(fstat(&fd)?.st_mode);
