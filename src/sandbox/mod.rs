@@ -208,8 +208,8 @@ impl Sandbox {
     }
 
     /// Finds out what a program needs before the first one comes: the interpreter, and the walls that hold on this machine.
-    pub async fn discover_python(&self, manifest: &Arc<crate::manifest::Manifest>) {
-        self.python.discover(manifest).await;
+    pub async fn discover_python(&self) {
+        self.python.discover().await;
     }
 
     /// Gets interpreters ready for the programs of a profile, so that its first one need not wait for their start.

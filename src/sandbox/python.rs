@@ -112,16 +112,11 @@ impl Room {
         self.searching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the jail before the first program comes, and has compiled what runs before the programs of this manifest. No interpreter waits for
-    /// them yet.
-    pub(super) async fn discover(&self, manifest: &Arc<Manifest>) {
-        match self.jail().await {
-            Ok(jail) => {
-                let is_lacking = self.lacking_wall(&manifest.python).await.is_some();
-                jail.compile(&self.hook(manifest, is_lacking));
-            }
+    /// Finds the jail before the first program comes. No interpreter waits for it yet.
+    pub(super) async fn discover(&self) {
+        if let Err(why) = self.jail().await {
             // The first program says itself what is wrong.
-            Err(why) => tracing::info!(%why, "no jail was found"),
+            tracing::info!(%why, "no jail was found");
         }
     }
 

@@ -137,11 +137,6 @@ impl Jail {
         self.backend.run(spec, cancel, progress).await
     }
 
-    /// Has what runs before programs compiled by the interpreter, for those that compile it themselves otherwise.
-    pub fn compile(&self, prelude: &str) {
-        self.backend.compile(prelude);
-    }
-
     /// Has jails got ready for calls of this kind, without a program; this does not wait for them.
     ///
     /// # Errors

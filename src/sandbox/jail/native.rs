@@ -200,10 +200,6 @@ impl Backend for Native {
         matches!(self.ground(), Ground::Whole | Ground::Rooted)
     }
 
-    fn compile(&self, prelude: &str) {
-        drop(self.preludes.get(&self.interpreter, prelude));
-    }
-
     fn pool(&self) -> BoxFuture<'_, Vec<(String, &'static str, u32)>> {
         Box::pin(async {
             let mut all = Vec::new();
