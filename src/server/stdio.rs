@@ -44,14 +44,12 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     let bounds = Bounds { line: house.longest_message(), ..Bounds::default() };
     let wire = Wire::new(reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?, bounds, eof.clone());
     let attending = attend(&house);
+    house.discover(profile.as_deref().into_iter());
     let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone()));
     let outcome = match handler.serve_with_ct(wire, stopping.clone()).await {
         Ok(running) => {
-            let preparing = Arc::clone(&house);
-            let preparing = tokio::spawn(async move { preparing.prepare(profile.as_deref()).await });
-            let ended = running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other);
-            preparing.abort();
-            ended
+            house.connected(profile.as_deref());
+            running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other)
         }
         // A client that only looked whether the server starts, or went away before it said anything.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
@@ -59,7 +57,7 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     };
     watch.abort();
     drop(attending);
-    house.sandbox().close().await;
+    house.rest().await;
     house.session_ends(&session);
     outcome
 }
