@@ -51,19 +51,19 @@ const SMALL: usize = 16 * 1024;
 impl Known {
     /// The facts of a content.
     pub(super) fn facts(&self, content: &[u8]) -> Facts {
-        let make = || Facts { sha256: digest(content), lines: count_lines(content) };
+        let of = || Facts { sha256: digest(content), lines: count_lines(content) };
         let mark = if content.len() < SMALL { None } else { self.marker.mark(content) };
-        let Some(mark) = mark else { return make() };
+        let Some(mark) = mark else { return of() };
         if let Some(facts) = lock(&self.facts).get(&mark) {
             return facts.clone();
         }
-        let made = make();
-        let mut facts = lock(&self.facts);
-        if facts.len() >= FACTS {
-            facts.clear();
+        let facts = of();
+        let mut known = lock(&self.facts);
+        if known.len() >= FACTS {
+            known.clear();
         }
-        facts.insert(mark, made.clone());
-        made
+        known.insert(mark, facts.clone());
+        facts
     }
 
     /// The secrets in a content with this digest.
