@@ -57,6 +57,11 @@ pub trait Tool: Debug + Send + Sync {
     /// What a client is told of it.
     fn card(&self) -> Card;
 
+    /// Other names that callers use for such a tool, in lower case with `_`: one who asks for them is told of this one.
+    fn known_as(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Arguments to action: strict, pure. Unknown names and listed values were judged before.
     /// # Errors  `argument_invalid`, `argument_not_allowed`, `path_malformed`.
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal>;

@@ -52,6 +52,10 @@ impl Tool for DeleteFile {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["rm", "remove", "remove_file", "unlink", "delete", "delete_directory", "rmdir"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         Ok(Action::DeleteFile(model::DeleteFile { path: CallPath::parse(&args.path)?, recursive: args.recursive.unwrap_or(false) }))

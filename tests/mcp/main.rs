@@ -20,6 +20,7 @@ mod home;
 mod hostile;
 mod limits;
 mod listing;
+mod meant;
 mod messages;
 mod operator;
 mod packages;
