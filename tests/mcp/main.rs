@@ -14,6 +14,7 @@ mod edges;
 mod elsewhere;
 mod ending;
 mod eras;
+mod first;
 mod guarded;
 #[path = "../home/mod.rs"]
 mod home;
