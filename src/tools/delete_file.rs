@@ -67,7 +67,11 @@ impl Tool for DeleteFile {
             stop(&stage, &permit).check()?;
             let target = first_target(&permit);
             let deleted = heavy(true, || sandbox.roots.delete(permit))?;
-            let with = if deleted > 1 { format!(" with the {} entries below it", deleted - 1) } else { String::new() };
+            let with = match deleted {
+                0 | 1 => String::new(),
+                2 => " with the entry below it".to_owned(),
+                more => format!(" with the {} entries below it", more - 1),
+            };
             Ok(Output::text(format!("`{target}` deleted{with}")).fact("path", target).fact("deleted", deleted))
         })
     }
