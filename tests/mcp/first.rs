@@ -111,8 +111,9 @@ fn registered(home: &Home, project: &Path, (client, file, at): (&str, &str, &str
     let printed = toolgate(home, project, &["install", client]);
     let is_pasted = client == "jetbrains";
     let text = if is_pasted {
-        let (from, to) = (printed.find("\n{").unwrap(), printed.rfind("\n}").unwrap());
-        printed[from..to + 2].to_owned()
+        let lines = printed.lines().skip_while(|line| !line.starts_with('{'));
+        let object: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+        object.join("\n")
     } else {
         let told = toolgate(home, project, &["install", client, "--write"]);
         let written = PathBuf::from(told.lines().find_map(|line| line.strip_prefix("wrote ")).unwrap_or_else(|| panic!("{told}")));
@@ -189,7 +190,7 @@ fn session(home: &Home, project: &Path, file: Option<(&str, &str)>, start: &Star
     let change = json!({"path": path, "content": format!("{text}\n")});
     let id = server.ask("tools/call", &json!({"name": "write_file", "arguments": change}));
     if start.asks {
-        let question = std::iter::repeat_with(|| server.next_message(PATIENCE).expect("a question"))
+        let question = std::iter::repeat_with(|| server.next_message(PATIENCE).unwrap())
             .find(|message| message["method"] == "elicitation/create")
             .unwrap();
         assert!(question["params"]["message"].as_str().unwrap().contains(&path), "{question}");

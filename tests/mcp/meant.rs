@@ -108,7 +108,9 @@ fn a_path_that_leads_nowhere_is_answered_with_the_nearest_that_may_be_listed() {
 #[test]
 fn no_name_is_told_that_a_listing_would_not_show() {
     let home = Home::new(Policy { limits: "breaker = { then = \"off\" }", ..Policy::default() });
-    let text = home.read("tools.toml").replace("denied_paths = [\"secrets/**\"]", "denied_paths = [\"secrets/**\", \"**/.env*\", \"**/private*\"]");
+    let text = home
+        .read("tools.toml")
+        .replace("denied_paths = [\"secrets/**\"]", "denied_paths = [\"secrets/**\", \"**/.env*\", \"**/private*\"]");
     std::fs::write(home.manifest(), text).unwrap();
     with_profiles(
         &home,
