@@ -87,7 +87,7 @@ pub(crate) async fn with_path(
     }
 }
 
-/// Who looks for what was meant: nothing is looked at that a call of the same caller could not list without a question.
+/// Looks for what a call meant: at nothing that its caller could not list with a call of its own, without a question.
 struct Lister<'a> {
     house: &'a House,
     door: &'a Door,

@@ -57,7 +57,7 @@ pub trait Tool: Debug + Send + Sync {
     /// What a client is told of it.
     fn card(&self) -> Card;
 
-    /// Other names that callers use for such a tool, in lower case with `_`: one who asks for them is told of this one.
+    /// Names under which callers know such a tool elsewhere, in lower case with `_`: a call of one of them is told this tool's name.
     fn known_as(&self) -> &'static [&'static str] {
         &[]
     }
