@@ -28,6 +28,7 @@ mod packages;
 mod pretenders;
 mod programs;
 mod python;
+mod quick;
 mod reload;
 mod review;
 mod scopes;

@@ -2,6 +2,7 @@
 //! that was judged before.
 
 mod below;
+mod carry;
 mod content;
 pub(in crate::sandbox) mod covered;
 mod document;
@@ -9,6 +10,7 @@ mod edit;
 mod fault;
 mod folder;
 mod ignored;
+mod known;
 mod leftovers;
 mod list;
 mod look;
