@@ -111,6 +111,11 @@ impl House {
         self.gate.sweep()
     }
 
+    /// Every tool.
+    pub(crate) fn tools(&self) -> &'static [&'static dyn Tool] {
+        self.tools
+    }
+
     /// The tool of this name.
     pub fn tool(&self, name: &str) -> Option<&'static dyn Tool> {
         self.tools.iter().copied().find(|tool| tool.spec().name == name)

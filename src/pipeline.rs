@@ -12,6 +12,7 @@ use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known};
 use crate::gate::{Admitted, Asker, Case, Door, Granted, Places, Settled};
 use crate::house::House;
+use crate::meant;
 use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
 use crate::policy::{self, Capability, Screened};
 use crate::told;
@@ -98,7 +99,10 @@ async fn walk(
     let tool = house.tool(&call.tool);
     let mut brought = door.brought(call, asker);
     let awaited = door.is_awaited(brought.as_ref(), call);
-    let Admitted { mut capability, mut reservation, counted } = door.admit(call, tool.map(Tool::spec), awaited)?;
+    let admitted = door.admit(call, tool.map(Tool::spec), awaited);
+    let admitted =
+        admitted.map_err(|refusal| meant::with_tool(refusal, house.tools(), door.manifest(), call.caller.profile.as_deref(), &call.tool));
+    let Admitted { mut capability, mut reservation, counted } = admitted?;
     *taken = counted;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
 
@@ -133,7 +137,11 @@ async fn walk(
         match door.settle(&case, entry, brought.take(), &preview, house.sandbox(), asker).await? {
             Settled::Granted(granted) => break *granted,
             Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
-            Settled::Doomed(failure) => return Err(failure.into()),
+            Settled::Doomed(failure) => {
+                let mut end = End::from(failure);
+                end.refusal = meant::with_path(house, door, call, &action, &opened, end.refusal).await;
+                return Err(end);
+            }
             // Each time round, a person has answered, or the same question was ended in another call.
             Settled::Again(next) => {
                 brought = next;
@@ -161,7 +169,8 @@ async fn walk(
     reservation.begin();
     let output = match execute(house, door, tool, &capability, granted, stage).await {
         Ok(output) => output,
-        Err(end) => {
+        Err(mut end) => {
+            end.refusal = meant::with_path(house, door, call, &action, &opened, end.refusal).await;
             let sent = sent.load(Ordering::Relaxed);
             if sent > 0 {
                 // Another host has answered it already.

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use similar::{ChangeTag, TextDiff};
 
 use crate::filter::{Origin, Settings, Treatment, clean, escape_line};
-use crate::model::{Action, Failure, Fetch, Kind, Level, Opened, RunPython, Target, WriteMode};
+use crate::model::{Action, Failure, Fetch, Kind, Level, Opened, RelPath, RunPython, Target, WriteMode};
 use crate::policy::later::Later;
 use crate::policy::network::NetworkRules;
 
@@ -72,10 +72,27 @@ pub(super) fn text(
     let mut text = consequence(action, opened, change.as_ref(), now_ns, mask);
     let _ = write!(text, "\nLevel {}.", u8::from(level));
     detail(&mut text, action, change.as_ref(), preview, mask);
+    if let (Action::DeleteFile(_), Some(folder)) = (action, opened.first()) {
+        below(&mut text, folder, mask);
+    }
     if let Some(code) = code {
         let _ = write!(text, "\nTo allow it, choose `{}` and type this code in `confirm`.\ncode: {code}", super::choices::ONCE);
     }
     text
+}
+
+/// What goes with a folder, the first by name.
+fn below(text: &mut String, folder: &Opened, mask: Mask) {
+    const NAMED: usize = 8;
+    let place = |path: &RelPath| spelled(&Target { root: folder.target.root.clone(), path: path.clone() });
+    let mut paths: Vec<&RelPath> = folder.fact.below.iter().map(|entry| &entry.path).collect();
+    paths.sort_unstable();
+    for path in paths.iter().take(NAMED) {
+        let _ = write!(text, "\n  - {}", masked(&place(path), mask).0);
+    }
+    if paths.len() > NAMED {
+        let _ = write!(text, "\n  and {} more", paths.len() - NAMED);
+    }
 }
 
 /// What becomes of secrets in a question: as in answers, where the manifest masks them. A question goes through the client, whose model reads it.
@@ -162,7 +179,8 @@ fn consequence(action: &Action, opened: &[Opened], change: Option<&Change>, now_
         Action::MoveFile(_) => format!("Move {} over {}{}, which is lost", name(0), name(1), facts(1)),
         Action::DeleteFile(_) => match (kind(0), opened.first()) {
             (Kind::Directory, Some(o)) if !o.fact.below.is_empty() => {
-                format!("Delete the folder {} with {} entries below it", name(0), o.fact.below.len())
+                let below = o.fact.below.len();
+                format!("Delete the folder {} with {below} {} below it", name(0), if below == 1 { "entry" } else { "entries" })
             }
             (Kind::Directory, _) => format!("Delete the empty folder {}", name(0)),
             _ => format!("Delete {}{}", name(0), facts(0)),
@@ -391,7 +409,6 @@ fn size_and_age(opened: &Opened, now_ns: i128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::RelPath;
 
     #[test]
     fn a_name_in_another_form_is_shown_readable_and_by_its_own_spelling() {

@@ -401,7 +401,8 @@ fn respond(answer: Answer, context: &RequestContext<RoleServer>) -> Result<CallT
             return Ok(asked.into());
         }
         Answer::Refused { refusal, call_id } if refusal.code == Code::UnknownTool => {
-            return Err(ErrorData::invalid_params(refusal.message, Some(json!({"code": refusal.code, "call_id": call_id}))));
+            let told = [Some(refusal.message), refusal.hint].into_iter().flatten().collect::<Vec<_>>().join("; ");
+            return Err(ErrorData::invalid_params(told, Some(json!({"code": refusal.code, "call_id": call_id}))));
         }
         Answer::Refused { refusal, call_id } => refused(&refusal, &call_id),
         Answer::Done { filtered, call_id } => {

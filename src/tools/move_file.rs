@@ -53,6 +53,10 @@ impl Tool for MoveFile {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["mv", "rename", "rename_file", "move"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         Ok(Action::MoveFile(model::MoveFile { from: CallPath::parse(&args.from)?, to: CallPath::parse(&args.to)? }))

@@ -65,6 +65,10 @@ impl Tool for ReadFile {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["cat", "head", "tail", "view", "view_file", "open", "open_file", "read", "read_text_file", "get_file_contents", "file_read"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         Ok(Action::ReadFile(model::ReadFile {

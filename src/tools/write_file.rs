@@ -66,6 +66,10 @@ impl Tool for WriteFile {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["write", "create_file", "save_file", "new_file", "file_write", "put_file"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         let content = match args.encoding.unwrap_or_default() {

@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["sandbox"],
     &["tool"],
-    &["pipeline", "house", "reload", "told"],
+    &["pipeline", "house", "meant", "reload", "told"],
     &["tools", "cli", "server"],
 ];
 

@@ -14,12 +14,14 @@ mod edges;
 mod elsewhere;
 mod ending;
 mod eras;
+mod first;
 mod guarded;
 #[path = "../home/mod.rs"]
 mod home;
 mod hostile;
 mod limits;
 mod listing;
+mod meant;
 mod messages;
 mod operator;
 mod packages;
