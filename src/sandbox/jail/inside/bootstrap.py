@@ -215,9 +215,11 @@ def _toolgate(prelude="", prelude_code=None):
         def drawn():
             import io
 
-            for number in plots.get_fignums()[:8]:
+            for at, number in enumerate(plots.get_fignums()):
                 data = io.BytesIO()
-                plots.figure(number).savefig(data, format="png", bbox_inches="tight")
+                # More are not shown: they are counted alone.
+                if at < 8:
+                    plots.figure(number).savefig(data, format="png", bbox_inches="tight")
                 report(b"image", data.getvalue())
             plots.close("all")
 
