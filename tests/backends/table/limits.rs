@@ -175,10 +175,11 @@ pub(super) fn limits() -> Vec<Row> {
             ),
         ),
         with(
-            |spec| spec.limits.file_size = 1 << 20,
+            // Larger than any file that another row leaves in the folder that all of them share.
+            |spec| spec.limits.file_size = 3 << 20,
             row(
                 "a file over its size in scratch space, which is closed when its write has failed, ends in the file size limit",
-                "with open('/tmp/big', 'wb', buffering=0) as f:\n    while True:\n        f.write(bytes(3 << 18))",
+                "with open('/tmp/big', 'wb', buffering=0) as f:\n    while True:\n        f.write(bytes(1 << 20))",
                 Hits(Limit::Fsize),
                 "with open('/tmp/small', 'wb') as f:\n    f.write(bytes(1 << 10))\nprint('ok')",
                 Out("ok"),

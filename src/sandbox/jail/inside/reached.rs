@@ -37,7 +37,7 @@ pub(super) struct Peaks {
     disks: Vec<PathBuf>,
     /// The same as a program sees them.
     inside: Vec<String>,
-    /// Folders of scratch space, as this process sees them; what lies in a root is looked at after the call.
+    /// Folders of scratch space, as this process sees them: of those that only a program sees, all that are no roots. What lies in a root is looked at after the call.
     scratch: Vec<PathBuf>,
     all: Reached,
     untold: Reached,
@@ -128,7 +128,13 @@ fn closer(pid: u32, inside: &[String]) -> Reached {
         reached.file_size = reached.file_size.max(facts.map_or(0, |facts| facts.size()));
     }
     let root = Path::new("/proc").join(pid.to_string()).join("root");
-    reached.full = inside.iter().any(|place| is_full(&root.join(place.trim_start_matches('/'))));
+    let places = inside.iter().map(|place| (place, root.join(place.trim_start_matches('/'))));
+    for (place, folder) in places {
+        reached.full |= is_full(&folder);
+        if !place.starts_with("/roots/") {
+            reached.file_size = reached.file_size.max(largest(&folder));
+        }
+    }
     reached
 }
 
