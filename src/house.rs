@@ -109,7 +109,7 @@ impl House {
         Arc::clone(known.entry(tool.spec().name).or_insert_with(|| tool.card().digest(tool.spec().name).into()))
     }
 
-    /// The same of every tool that a grant for this one covers alike, one after the other.
+    /// Digests of the definitions of all tools that one grant for this tool covers, concatenated.
     pub fn definitions(&self, tool: &dyn Tool) -> String {
         let kin = policy::kin(tool.spec().name).iter().filter_map(|name| self.tool(name));
         let all: Vec<Arc<str>> = kin.map(|kin| self.definition(kin)).collect();

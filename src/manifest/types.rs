@@ -67,13 +67,23 @@ pub enum RootMode {
     ReadWrite,
 }
 
-/// How much a session may put into its scratch folder.
+/// How much a root may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Bytes in all files together.
     pub bytes: Option<Bytes>,
     /// Files and folders.
     pub files: Option<u64>,
+}
+
+impl Quota {
+    /// The smaller of both bounds, each by itself.
+    #[must_use]
+    pub fn meet(self, other: Self) -> Self {
+        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        let bytes = least(self.bytes.map(|bytes| bytes.0), other.bytes.map(|bytes| bytes.0)).map(Bytes);
+        Self { bytes, files: least(self.files, other.files) }
+    }
 }
 
 /// One named folder.

@@ -2,6 +2,7 @@
 //! that was judged before.
 
 mod below;
+mod carry;
 mod content;
 pub(in crate::sandbox) mod covered;
 mod document;

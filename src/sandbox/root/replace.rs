@@ -32,10 +32,21 @@ impl From<Errno> for Unplaced {
 /// Puts `content` at `name` in the held folder. `judged` is what was seen there: nothing, or the file that
 /// is replaced, whose mode and owner are kept. `durable`: it is on disk before this returns.
 pub(super) fn put(folder: &OwnedFd, name: &str, judged: &PathFact, content: &[u8], durable: bool) -> Result<Identity, Unplaced> {
-    match attempt(folder, name, judged, content, durable, Temporary::unnamed(folder, judged)) {
+    put_with(folder, name, judged, durable, |file| Ok(write_all(file, content)?))
+}
+
+/// The same with a content that `fill` writes to a file that is empty and has no name yet. `fill` may be called twice.
+pub(super) fn put_with(
+    folder: &OwnedFd,
+    name: &str,
+    judged: &PathFact,
+    durable: bool,
+    fill: impl Fn(&OwnedFd) -> Result<(), Unplaced>,
+) -> Result<Identity, Unplaced> {
+    match attempt(folder, name, judged, &fill, durable, Temporary::unnamed(folder, judged)) {
         // No unnamed files on this file system, or no /proc to give them a name by.
         Err(Unplaced::Errno(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT)) => {
-            attempt(folder, name, judged, content, durable, Temporary::named(folder, judged))
+            attempt(folder, name, judged, &fill, durable, Temporary::named(folder, judged))
         }
         answer => answer,
     }
@@ -45,14 +56,14 @@ fn attempt(
     folder: &OwnedFd,
     name: &str,
     judged: &PathFact,
-    content: &[u8],
+    fill: &impl Fn(&OwnedFd) -> Result<(), Unplaced>,
     durable: bool,
     temporary: Result<Temporary<'_>, Errno>,
 ) -> Result<Identity, Unplaced> {
     let mut temporary = temporary?;
     // Says to others that this temporary file is alive.
     flock(&temporary.file, FlockOperation::NonBlockingLockExclusive)?;
-    write_all(&temporary.file, content)?;
+    fill(&temporary.file)?;
     if judged.kind == Kind::File {
         let before = Seen::at(folder, name).map_err(|_| Unplaced::Changed)?;
         if !before.is_as_judged(judged) {
@@ -218,7 +229,9 @@ mod tests {
     #[test]
     fn a_file_system_without_unnamed_files_is_served_by_named_ones() {
         let (dir, folder) = folder();
-        let by_name = |judged: &PathFact, content: &[u8]| attempt(&folder, "a", judged, content, true, Temporary::named(&folder, judged));
+        let by_name = |judged: &PathFact, content: &[u8]| {
+            attempt(&folder, "a", judged, &|file: &OwnedFd| Ok(write_all(file, content)?), true, Temporary::named(&folder, judged))
+        };
         by_name(&PathFact::ABSENT, b"one").unwrap();
         assert_eq!(by_name(&PathFact::ABSENT, b"two"), Err(Unplaced::Changed));
         by_name(&fact(&folder, "a"), b"three").unwrap();
