@@ -399,7 +399,7 @@ fn a_full_pool_that_is_refused_nothing_ends_in_the_limit_of_its_time_and_one_tha
         };
         let refused = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass".to_owned();
         let (computes, waits) = (FULL.replace("WORK", "hashlib.sha256(bytes(1 << 20)).digest()"), FULL.replace("WORK", "time.sleep(60)"));
-        let (short, long) = (Duration::from_millis(1500), Duration::from_secs(60));
+        let (short, long) = (Duration::from_millis(1500), Duration::from_mins(1));
         for (program, cpu, wall, limit) in
             [(&computes, short, long, Limit::Cpu), (&waits, long, short, Limit::Wall), (&refused, short, long, Limit::Pids)]
         {
