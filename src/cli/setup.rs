@@ -214,7 +214,7 @@ pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Opt
 pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let path = state_path(&found.manifest, found.file.as_deref())?;
     let places = checked_places(&mut found, &path)?;
-    let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
+    let state = Arc::new(StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?);
     if let Err(fault) = state.heed() {
         tracing::warn!(%fault, "`toolgate kill` will stop this server, and cannot know that it runs");
     }
@@ -229,11 +229,12 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
         backend: manifest.python.backend.clone(),
         preload: manifest.python.preload.clone(),
         sessions: jail::SessionBounds { max: manifest.python.max_sessions as usize, idle: manifest.python.idle },
+        state: Some(Arc::clone(&state)),
         ..jail::Settings::default()
     };
     let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });
     let log = Arc::new(log);
-    let gate = Gate::new(found.manifest, Arc::new(state)).map_err(machine("the shared counts cannot be opened"))?;
+    let gate = Gate::new(found.manifest, state).map_err(machine("the shared counts cannot be opened"))?;
     let sandbox = Sandbox::new(roots, egress.watched(Arc::clone(&log), gate.meter()), jail);
     let house = House::new(log, gate, sandbox, tools::all());
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());

@@ -10,6 +10,7 @@ mod edit;
 mod fault;
 mod folder;
 mod ignored;
+mod known;
 mod leftovers;
 mod list;
 mod look;

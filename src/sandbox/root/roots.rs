@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
+use super::known::Known;
 use super::leftovers::Leftovers;
-use super::masks::Clean;
 use super::protect::{Hidden, Protected};
 use super::resolve::Resolver;
 use super::room::Looks;
@@ -71,7 +71,7 @@ pub struct Roots {
     /// The protected paths, as they were given.
     guarded: Mutex<Vec<PathBuf>>,
     pub(super) leftovers: Leftovers,
-    pub(super) clean: Clean,
+    pub(super) known: Known,
 }
 
 /// What is open now: another set after the operator applied another manifest.
@@ -114,7 +114,7 @@ impl Roots {
             protected: RwLock::default(),
             guarded: Mutex::default(),
             leftovers,
-            clean: Clean::default(),
+            known: Known::default(),
         };
         roots.replace(places, protected)?;
         drop(roots.sweep());

@@ -59,7 +59,7 @@ impl Roots {
         }
         if let Some(expected) = &action.expected_sha256 {
             let now = digest(&before);
-            let names = if hides { self.clean.names(&before, &now) } else { Vec::new() };
+            let names = if hides { self.known.names(&before, &now) } else { Vec::new() };
             if !names.is_empty() {
                 return Err(no_digest(target, &names));
             }
@@ -75,7 +75,7 @@ impl Roots {
         }
         before.extend_from_slice(&action.content);
         let mut written = self.put_judged(&opened, &terms, &before)?;
-        written.sha256 = written.sha256.filter(|sha256| !hides || self.clean.secrets(&before, sha256).is_empty());
+        written.sha256 = written.sha256.filter(|sha256| !hides || self.known.secrets(&before, sha256).is_empty());
         Ok(written)
     }
 
