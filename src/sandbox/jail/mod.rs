@@ -50,7 +50,7 @@ pub use inside::enter_if_asked;
 pub(in crate::sandbox) use inside::{close_from, close_inherited, fork_alone, give_up_privileges, hear_children, place};
 pub use interpreter::Interpreter;
 pub use outcome::{Isolation, LeftFile, Limit, NoRun, Outcome, Picture, Status, Usage};
-pub use spec::{DOORWAY_PORT, JailRoot, JailSpec, Layer, Layers, Limits, Network, Session, SessionBounds, Settings};
+pub use spec::{DOORWAY_PORT, JailRoot, JailSpec, Layer, Layers, Limits, Mask, Network, Session, SessionBounds, Settings};
 
 /// The jail of a server: one interpreter, one backend, chosen once.
 #[derive(Debug, Clone)]
