@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use crate::audit::{Event, Log, Record, StateDir, Sync};
 use crate::filter::Known;
 use crate::gate::{Door, Gate};
-use crate::manifest::Prepare;
+use crate::manifest::{Manifest, Prepare};
 use crate::model::{Block, Output, ToolSpec};
 use crate::policy;
 use crate::reload::{Reload, Source};
@@ -137,13 +137,19 @@ impl House {
     /// The tools a profile could ever use, by name.
     pub fn tools_for(&self, profile: Option<&str>) -> Vec<&'static dyn Tool> {
         let manifest = self.gate.manifest();
-        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| policy::could_use(&manifest, profile, tool.spec()));
+        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| self.is_usable(&manifest, profile, *tool));
         self.tools.iter().copied().filter(usable).collect()
     }
 
     /// Whether a profile could ever use a tool.
     pub fn could_use(&self, profile: Option<&str>, tool: &dyn Tool) -> bool {
-        profile.is_some_and(|profile| policy::could_use(&self.gate.manifest(), profile, tool.spec()))
+        profile.is_some_and(|profile| self.is_usable(&self.gate.manifest(), profile, tool))
+    }
+
+    /// A tool that consists of calls of another one can be used where both can.
+    fn is_usable(&self, manifest: &Manifest, profile: &str, tool: &dyn Tool) -> bool {
+        let other = tool.parts().and_then(|parts| self.tool(parts.tool));
+        policy::could_use(manifest, profile, tool.spec()) && other.is_none_or(|other| policy::could_use(manifest, profile, other.spec()))
     }
 
     /// Finds out in the background what the programs of these profiles need, where one of them may run programs: where the interpreter lives, and
@@ -289,7 +295,9 @@ impl House {
         let facts = output.meta.get("toolgate/file")?;
         let shown =
             output.blocks.first().and_then(|block| if let Block::Text { text, .. } = block { Some(text.len() as u64) } else { None });
-        let whole = shown.is_some() && facts.get("size").and_then(Value::as_u64) == shown;
+        // What was made of the bytes is no content by their digest.
+        let is_derived = facts.get("read_as").is_some();
+        let whole = !is_derived && shown.is_some() && facts.get("size").and_then(Value::as_u64) == shown;
         let sha256 = facts.get("sha256").and_then(Value::as_str).filter(|_| whole)?;
         Some(Content { manifest: door.manifest_sha256().to_owned(), sha256: sha256.to_owned() })
     }
