@@ -274,6 +274,49 @@ fn switches_stop_everything_that_nothing_lifts() {
     }
 }
 
+/// A missing folder is made by what writes into it, under the rules of `create_directory`.
+#[test]
+fn folders_on_the_way_are_judged_as_create_directory_would_be() {
+    let missing = || json!({"fs": {"data/a": "file", "data/new": "missing"}});
+    let write = || json!({"path": "data/new/deep/b", "content": "x"});
+    let said = |more: Value, tool: &str, args: Value| said(more, tool, args, missing());
+    let moved = || json!({"from": "data/a", "to": "data/new/b"});
+    assert_eq!(said(none(), "write_file", write()), "allow ok 1");
+    assert_eq!(said(none(), "move_file", moved()), "ask needs_first 2");
+    assert_eq!(said(none(), "fetch", json!({"url": "https://site.example/", "save_to": "data/new/b"})), "allow ok 1");
+    let profile = |rules: Value| json!({"profiles": {"p": rules}});
+    let tool = |rules: Value| json!({"tools": {"create_directory": rules}});
+    let root = |rules: Value| json!({"roots": {"data": rules}});
+    for (more, expected) in [
+        (profile(json!({"denied_tools": ["create_*"]})), "deny not_found"),
+        (profile(json!({"allowed_tools": ["write_file", "move_file"]})), "deny not_found"),
+        (json!({"approvals": {"two_persons": ["create_directory"]}}), "deny not_found"),
+        (tool(json!({"rate_limit_per_hour": 5})), "deny not_found"),
+        (tool(json!({"allowed_arguments": {"path": ["data/other"]}})), "deny not_found"),
+        (tool(json!({"level": 3})), "ask needs_every 3"),
+        (root(json!({"denied_paths": ["new"]})), "deny path_denied"),
+        (root(json!({"denied_paths": ["**/deep"]})), "deny path_denied"),
+        (root(json!({"allowed_paths": ["a", "new/b", "new/deep/*"]})), "deny path_not_allowed"),
+    ] {
+        for (tool, args) in [("write_file", write()), ("move_file", moved())] {
+            let expected = match (tool, &more) {
+                ("move_file", more) if more.to_string().contains("deep\"]") => "ask needs_first 2",
+                _ => expected,
+            };
+            assert_eq!(said(more.clone(), tool, args.clone()), expected, "{tool} {more}");
+        }
+    }
+    let there = |more: Value| self::said(more, "write_file", write(), none());
+    assert_eq!(there(profile(json!({"denied_tools": ["create_*"]}))), "allow ok 1", "where the folders are there, nothing is made");
+    assert_eq!(there(root(json!({"allowed_paths": ["new/deep/*"]}))), "allow ok 1");
+    let verdict = judged(profile(json!({"denied_tools": ["create_*"]})), "write_file", write(), missing());
+    assert_eq!(verdict.rule.as_deref(), Some("profiles.p.denied_tools[0]"));
+    assert_eq!(
+        verdict.message,
+        "the folder `data/new/deep` does not exist, and this call may not make it: `create_directory` is denied by `create_*`"
+    );
+}
+
 #[test]
 fn flags_are_those_the_call_needs() {
     let with = |flags: Value, tool: &str, args: Value| said(json!({"profiles": {"p": {"permissions": flags}}}), tool, args, none());

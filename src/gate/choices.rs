@@ -1,8 +1,10 @@
 //! The answers that a question offers, in words to read on a button.
 
+use super::change::{Change, LINES};
 use super::door::Door;
 use super::pending::Pending;
-use super::question::{Change, Preview, spelled};
+use super::preview::{Counted, Covered, Preview};
+use super::question::spelled;
 use super::settle::Case;
 use crate::manifest::Remember;
 use crate::model::{Action, Choice, Level, Question, RelPath, Target};
@@ -25,7 +27,7 @@ impl Door {
     /// The difference of a change for an operator, where the text of the question shows a part of it; empty elsewhere.
     pub(super) fn whole_diff(&self, case: &Case<'_>, preview: &Preview) -> String {
         let change = |most| Change::of(case.action, preview, self.manifest.filters.secrets, most);
-        if !change(super::question::LINES).is_some_and(|change| change.is_cut()) {
+        if !change(LINES).is_some_and(|change| change.is_cut()) {
             return String::new();
         }
         let mut text = String::new();
@@ -51,7 +53,7 @@ pub(super) fn choices(case: &Case<'_>, preview: &Preview, level: Level) -> Vec<C
 fn title(case: &Case<'_>, preview: &Preview, scope: Scope) -> String {
     const END: &str = "until the session ends";
     let first = case.opened.first().map(|opened| Target { root: opened.target.root.clone(), path: opened.path().clone() });
-    let counted = |pick: fn(&super::question::Covered) -> super::question::Counted| {
+    let counted = |pick: fn(&Covered) -> Counted| {
         preview.covered.as_ref().map(|covered| format!(" ({})", pick(covered).in_words())).unwrap_or_default()
     };
     match (scope, first) {

@@ -12,12 +12,12 @@ use super::grants::{GrantKey, Sight};
 use super::operator::Asked;
 use super::pending::Pending;
 use super::permit::{Permit, Terms};
-use super::question::Preview;
+use super::preview::Preview;
 use super::review::Reviewers;
 use crate::audit::counts::Window;
 use crate::audit::{self, Entry, Event, Reach};
-use crate::model::{Action, Channel, Code, Facts, Failure, Level, Opened, Question, Refusal, ToolCall};
-use crate::policy::{Capability, Channels, Decision, Grant, Scope, Screened, State, Verdict, effect, judge, kin};
+use crate::model::{Action, Channel, Code, Facts, Failure, Level, Opened, Question, Refusal, Target, ToolCall};
+use crate::policy::{Capability, Channels, Decision, Grant, Scope, Screened, State, Verdict, effect, folders, judge, kin};
 
 /// What a call came to at the gate, when it was not refused.
 #[derive(Debug)]
@@ -310,6 +310,7 @@ impl Door {
             untrusted: self.intake(&case.call.caller.session).0,
             carried: crate::filter::carried(&case.call.arguments, &self.manifest.filters).found,
             targets: spelled_otherwise(case),
+            folders: folders_of(case.opened).iter().map(ToString::to_string).collect(),
         };
         let grant = self.grant_key(case, verdict);
         Settled::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant, seat: None }))
@@ -348,6 +349,13 @@ fn spelled_otherwise(case: &Case<'_>) -> Vec<String> {
     let touches = case.action.touches();
     let pairs = touches.iter().zip(case.opened).filter(|(touch, opened)| !touch.path.segments().ends_with(opened.target.path.segments()));
     pairs.map(|(_, opened)| opened.target.to_string()).collect()
+}
+
+/// The folders that are made on the way to what was opened, each once.
+pub(super) fn folders_of(opened: &[Opened]) -> Vec<Target> {
+    let mut all: Vec<Target> = opened.iter().flat_map(|opened| folders::made(&opened.target, &opened.fact)).collect();
+    all.dedup();
+    all
 }
 
 /// What the paths of the case's arguments lead to, where links on the way were followed.

@@ -299,6 +299,20 @@ impl Access {
         !matches!(self, Access::Read | Access::List | Access::Stat)
     }
 
+    /// Whether the folders above the path are made where they are missing.
+    pub const fn makes_folders(self) -> bool {
+        match self {
+            Access::Write(_) | Access::MoveTo => true,
+            Access::Read
+            | Access::List
+            | Access::Stat
+            | Access::Edit
+            | Access::CreateDirectory
+            | Access::MoveFrom
+            | Access::Delete { .. } => false,
+        }
+    }
+
     /// Whether the access leaves something at the path.
     pub fn places(self) -> bool {
         matches!(self, Access::Write(_) | Access::Edit | Access::CreateDirectory | Access::MoveTo)

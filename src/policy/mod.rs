@@ -7,6 +7,7 @@ pub(crate) mod arguments;
 mod capability;
 pub mod effect;
 mod facts;
+pub mod folders;
 mod judge;
 pub mod later;
 pub mod network;

@@ -1,6 +1,7 @@
 //! Files: roots held as directory handles, and everything below them reached through descriptors, never through a path
 //! that was judged before.
 
+mod above;
 mod below;
 mod content;
 pub(in crate::sandbox) mod covered;

@@ -2,6 +2,7 @@
 
 use rustix::fs::Dir;
 
+use super::above::reachable;
 use super::content::{Whole, digest, digest_whole, read_whole};
 use super::edit::apply;
 use super::fault::missing;
@@ -51,7 +52,7 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Sto
         },
         _ => None,
     };
-    Preview { contents, before: text, after, doomed, covered: None }
+    Preview { contents, before: text, after, doomed, ..Preview::default() }
 }
 
 /// How an action will fail on what was opened: no approval is asked for what cannot be done. `content`: the present one, where it is not too
@@ -61,6 +62,9 @@ fn doomed(action: &Action, opened: &[Opened], sha256: Option<&str>, content: Opt
     let kind = first.fact.kind;
     match action {
         Action::WriteFile(write) => {
+            if let Err(failure) = reachable(first) {
+                return Some(failure);
+            }
             if let Some(expected) = write.expected_sha256.as_deref() {
                 let names = content.filter(|_| hides).map(secrets_in_any_encoding).unwrap_or_default();
                 if !names.is_empty() {
@@ -74,7 +78,7 @@ fn doomed(action: &Action, opened: &[Opened], sha256: Option<&str>, content: Opt
             }
             masks_in_the_way(write, content.filter(|_| hides)?, &first.target)
         }
-        Action::MoveFile(_) => is_replacing(first, second?).err(),
+        Action::MoveFile(_) => second.and_then(|second| is_replacing(first, second).and_then(|_| reachable(second)).err()),
         Action::DeleteFile(_) if kind == Kind::Absent => Some(missing(&first.target)),
         Action::DeleteFile(delete) if kind == Kind::Directory && !delete.recursive => (!is_empty(first)).then(|| not_empty(&first.target)),
         _ => None,

@@ -2,6 +2,7 @@
 
 use rustix::io::Errno;
 
+use super::above::{Above, reachable};
 use super::content::{Whole, digest, read_whole};
 use super::fault::{changed, fault, missing};
 use super::masks::held;
@@ -29,19 +30,22 @@ pub struct Written {
     pub sha256: Option<String>,
     /// Which object it is now.
     pub identity: Identity,
+    /// The folders that were made for it, the topmost first.
+    pub folders: Vec<Target>,
 }
 
 impl Roots {
-    /// Writes the file the permit names, atomically: old or new content, never half, also when this server or the machine dies.
+    /// Writes the file the permit names, atomically: old or new content, never half, also when this server or the machine dies. Missing folders
+    /// above it are made, and go again where it cannot be written; a kill in between leaves them, empty.
     ///
     /// # Errors
-    /// `not_found` (its folder), `is_a_directory`, `already_exists`, `conflict`, `file_too_large`, `no_space`, `masked_content` (a mask would
+    /// `not_a_directory` (on the way), `is_a_directory`, `already_exists`, `conflict`, `file_too_large`, `no_space`, `masked_content` (a mask would
     /// take the place of a secret, a masked secret would be shown by what is appended to it, or a digest of one would be compared).
     pub fn write(&self, permit: Permit<WriteFile>) -> Result<Written, Failure> {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
         let target = &opened.target;
-        place(&opened)?;
+        reachable(&opened)?;
         let exists = opened.fact.kind != Kind::Absent;
         if exists && action.mode == WriteMode::Create {
             return Err(Failure::new(Code::AlreadyExists, format!("`{target}` exists")).hint("use mode `overwrite`, or another name"));
@@ -85,7 +89,6 @@ impl Roots {
     /// As [`Self::write`].
     pub(in crate::sandbox) fn put_judged(&self, opened: &Opened, terms: &Terms, content: &[u8]) -> Result<Written, Failure> {
         let target = &opened.target;
-        let (folder, name) = place(opened)?;
         let exists = opened.fact.kind != Kind::Absent;
         if exists {
             regular(opened)?;
@@ -95,10 +98,14 @@ impl Roots {
             return Err(too_large(target, terms.max_file_size));
         }
         let root = self.find(&terms.session, &target.root)?;
-        make_room(&root, target, size.saturating_sub(opened.fact.size), u64::from(!exists))?;
-        self.leftovers.clean(&root, opened);
+        let more = u64::from(!exists) + opened.fact.missing_folders as u64;
+        make_room(&root, target, size.saturating_sub(opened.fact.size), more)?;
+        let (opened, above) = Above::make(self, &root, opened)?;
+        let (folder, name) = place(&opened)?;
+        self.leftovers.clean(&root, &opened);
         let identity = put(folder, &name, &opened.fact, content, !root.scratch).map_err(|why| unplaced(why, target))?;
-        Ok(Written { target: target.clone(), created: !exists, size, sha256: Some(digest(content)), identity })
+        let folders = above.keep(!root.scratch);
+        Ok(Written { target: target.clone(), created: !exists, size, sha256: Some(digest(content)), identity, folders })
     }
 }
 
@@ -153,7 +160,7 @@ pub(super) fn place(opened: &Opened) -> Result<(&Arc<OwnedFd>, String), Failure>
     };
     match &opened.folder {
         Some(folder) => Ok((folder, name.to_owned())),
-        None => Err(missing(&opened.target).hint("its folder does not exist; use create_directory first")),
+        None => Err(missing(&opened.target)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod crash;
+mod folders;
 mod links;
 mod masking;
 mod moving;
