@@ -28,6 +28,90 @@ pub(super) fn masked(text: &str, mask: Mask) -> (Cow<'_, str>, bool) {
     if cleaned.masked { (Cow::Owned(cleaned.text), true) } else { (Cow::Borrowed(text), false) }
 }
 
+/// What an action changes in files: of one file, or of each of several.
+pub(super) struct Changes {
+    /// In the order of the targets; none where a content is no text or too long to be shown.
+    each: Vec<Option<Change>>,
+    are_named: bool,
+}
+
+impl Changes {
+    /// The changes that an action makes; at most `most` lines of them together, of which each file has its share.
+    pub(super) fn of(action: &Action, preview: &Preview, mask: Mask, most: usize) -> Self {
+        let between = |before: &str, after: &str| Change::between(before, after, mask, most);
+        let (before, after) = (preview.before.as_deref().unwrap_or_default(), preview.after.as_deref());
+        let one = |after: Option<&str>| Self { each: vec![after.map(|after| between(before, after))], are_named: false };
+        match action {
+            Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) => one(after),
+            Action::EditFiles(_) => {
+                let texts = preview.files.iter();
+                let mut each: Vec<Option<Change>> =
+                    texts.map(|texts| texts.as_ref().map(|texts| between(&texts.before, &texts.after))).collect();
+                let lengths: Vec<usize> = each.iter().map(|change| change.as_ref().map_or(0, |change| change.lines.len())).collect();
+                for (change, share) in each.iter_mut().zip(shares(&lengths, most)) {
+                    if let Some(change) = change {
+                        change.hidden += change.lines.len().saturating_sub(share);
+                        change.lines.truncate(share);
+                    }
+                }
+                Self { each, are_named: true }
+            }
+            Action::ReadFile(_)
+            | Action::ListDirectory(_)
+            | Action::SearchFiles(_)
+            | Action::FileInfo(_)
+            | Action::CreateDirectory(_)
+            | Action::MoveFile(_)
+            | Action::DeleteFile(_)
+            | Action::Fetch(_)
+            | Action::RunPython(_) => one(None),
+        }
+    }
+
+    /// The change of one file.
+    pub(super) fn one(&self) -> Option<&Change> {
+        self.each.first()?.as_ref().filter(|_| !self.are_named)
+    }
+
+    /// Lines that are changed in all files, as far as they are shown or counted.
+    pub(super) fn lines(&self) -> usize {
+        self.each.iter().flatten().map(|change| change.added.max(change.removed)).sum()
+    }
+
+    /// Whether lines of it are not shown.
+    pub(super) fn is_cut(&self) -> bool {
+        self.each.iter().flatten().any(|change| change.hidden > 0)
+    }
+
+    /// Puts the lines below a text, those of several files each below the name of its file.
+    pub(super) fn write(&self, text: &mut String, name: impl Fn(usize) -> String) {
+        for (at, change) in self.each.iter().enumerate() {
+            if self.are_named {
+                let _ = write!(text, "\n{}:", name(at));
+            }
+            match change {
+                Some(change) => change.write(text),
+                None if self.are_named => text.push_str("\nThe content is too long to be shown."),
+                None => {}
+            }
+        }
+    }
+}
+
+/// How many lines of `most` each has: the short ones all of theirs, the others what is left in equal parts.
+fn shares(lengths: &[usize], most: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..lengths.len()).collect();
+    order.sort_by_key(|at| lengths.get(*at));
+    let (mut shares, mut left) = (vec![0; lengths.len()], most);
+    for (done, at) in order.into_iter().enumerate() {
+        if let (Some(share), Some(length)) = (shares.get_mut(at), lengths.get(at)) {
+            *share = (*length).min(left / (lengths.len() - done));
+            left -= *share;
+        }
+    }
+    shares
+}
+
 /// The change of a text, with its secrets masked.
 pub(super) struct Change {
     added: usize,
@@ -41,12 +125,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// The change that an action makes of one file, where both contents are text; at most `most` lines of it.
-    pub(super) fn of(action: &Action, preview: &Preview, mask: Mask, most: usize) -> Option<Self> {
-        let after = preview.after.as_deref().filter(|_| matches!(action, Action::WriteFile(_) | Action::EditFile(_)))?;
-        Some(Self::between(preview.before.as_deref().unwrap_or_default(), after, mask, most))
-    }
-
+    /// The change between two texts; at most `most` lines of it.
     fn between(before: &str, after: &str, mask: Mask, most: usize) -> Self {
         let ((old, hid), (new, hides)) = (masked(before, mask), masked(after, mask));
         let diff = TextDiff::from_lines(&*old, &*new);
@@ -105,11 +184,6 @@ impl Change {
         }
         text.push_str(self.secrets);
     }
-
-    /// Whether lines of it are not shown.
-    pub(super) const fn is_cut(&self) -> bool {
-        self.hidden > 0
-    }
 }
 
 /// One argument on one line, escaped; long ones with head, tail, length and digest.
@@ -126,4 +200,17 @@ pub(super) fn shown(value: &str) -> String {
         text
     });
     format!("{} … {} ({} characters, sha256 {digest})", escape_line(&head), escape_line(&tail), count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_has_its_share_of_the_lines_that_are_shown() {
+        assert_eq!(shares(&[3, 2], 40), [3, 2]);
+        assert_eq!(shares(&[1000, 2, 1000], 40), [19, 2, 19], "a long change hides no short one");
+        assert_eq!(shares(&[5; 50], 40).iter().sum::<usize>(), 40);
+        assert_eq!(shares(&[], 40), Vec::<usize>::new());
+    }
 }

@@ -11,8 +11,8 @@ pub struct Preview {
     pub before: Option<String>,
     /// The content after the change, where it is text.
     pub after: Option<String>,
-    /// The texts of each target, in order, for an action that changes several files.
-    pub files: Vec<Texts>,
+    /// The texts of each target, in order, for an action that changes several files; none for one that is too long to be shown.
+    pub files: Vec<Option<Texts>>,
     /// How the call will fail, where that can be told already.
     pub doomed: Option<Failure>,
     /// How many files a wide yes would cover, where they were counted.

@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-use super::change::{Change, LINES, Mask, masked, shown};
+use super::change::{Changes, LINES, Mask, masked, shown};
 use super::preview::Preview;
-use crate::model::{Action, Fetch, Kind, Level, Opened, RunPython, Target, WriteMode};
+use crate::model::{Action, EditFiles, Fetch, Kind, Level, Opened, RunPython, Target, WriteMode};
 use crate::policy::folders::made;
 use crate::policy::later::Later;
 use crate::policy::network::NetworkRules;
@@ -22,10 +22,10 @@ pub(super) fn text(
     code: Option<&str>,
     mask: Mask,
 ) -> String {
-    let change = Change::of(action, preview, mask, LINES);
-    let mut text = consequence(action, opened, change.as_ref(), now_ns, mask);
+    let changes = Changes::of(action, preview, mask, LINES);
+    let mut text = consequence(action, opened, &changes, now_ns, mask);
     let _ = write!(text, "\nLevel {}.", u8::from(level));
-    detail(&mut text, action, change.as_ref(), preview, mask);
+    detail(&mut text, action, opened, &changes, preview, mask);
     if let Some(code) = code {
         let _ = write!(text, "\nTo allow it, choose `{}` and type this code in `confirm`.\ncode: {code}", super::choices::ONCE);
     }
@@ -79,7 +79,8 @@ pub(super) fn running_later(later: &[Later]) -> String {
     format!("These are run later, outside every sandbox of this server: {}{more}", named.join(", "))
 }
 
-fn consequence(action: &Action, opened: &[Opened], change: Option<&Change>, now_ns: i128, mask: Mask) -> String {
+fn consequence(action: &Action, opened: &[Opened], changes: &Changes, now_ns: i128, mask: Mask) -> String {
+    let change = changes.one();
     let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), named);
     let kind = |at: usize| opened.get(at).map_or(Kind::Absent, |o| o.fact.kind);
     let facts = |at: usize| opened.get(at).map_or_else(String::new, |o| size_and_age(o, now_ns));
@@ -96,12 +97,15 @@ fn consequence(action: &Action, opened: &[Opened], change: Option<&Change>, now_
             Some(change) => format!("{} {}{}", change.in_words(), name(0), facts(0)),
             None => format!("Change {}{} in {} place(s)", name(0), facts(0), edit.edits.len()),
         },
+        Action::EditFiles(edit) => several(edit, opened, changes),
         Action::ListDirectory(_) => format!("List {}", name(0)),
         Action::SearchFiles(_) => format!("Search {}", name(0)),
         Action::FileInfo(_) => format!("Look at {}", name(0)),
         Action::CreateDirectory(_) => format!("Create the folder {}", name(0)),
         Action::MoveFile(_) if kind(1) == Kind::Absent => format!("Move {} to {}{}", name(0), name(1), folders(1)),
         Action::MoveFile(_) => format!("Move {} over {}{}, which is lost", name(0), name(1), facts(1)),
+        Action::CopyFile(_) if kind(1) == Kind::Absent => format!("Copy {} to {}{}", name(0), name(1), folders(1)),
+        Action::CopyFile(_) => format!("Copy {} over {}{}, whose content is lost", name(0), name(1), facts(1)),
         Action::DeleteFile(_) => match (kind(0), opened.first()) {
             (Kind::Directory, Some(o)) if !o.fact.below.is_empty() => {
                 format!("Delete the folder {} with {} entries below it", name(0), o.fact.below.len())
@@ -128,6 +132,21 @@ fn consequence(action: &Action, opened: &[Opened], change: Option<&Change>, now_
     }
 }
 
+/// What is done to several files.
+fn several(edit: &EditFiles, opened: &[Opened], changes: &Changes) -> String {
+    const NAMED: usize = 4;
+    let names: Vec<String> = opened.iter().take(NAMED).map(named).collect();
+    let more = opened.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let files = if opened.len() == 1 { "1 file".to_owned() } else { format!("{} files", opened.len()) };
+    let what = match changes.lines() {
+        0 => format!("{} place(s)", edit.edits.len()),
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
+    format!("Change {what} of {files}: {}{more}", names.join(", "))
+}
+
 /// The folders that are made for a target, as they stand after its name.
 fn with_folders(opened: &Opened) -> String {
     const NAMED: usize = 3;
@@ -150,12 +169,14 @@ fn named(opened: &Opened) -> String {
     }
 }
 
-fn detail(text: &mut String, action: &Action, change: Option<&Change>, preview: &Preview, mask: Mask) {
+fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Changes, preview: &Preview, mask: Mask) {
+    let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), named);
     match action {
-        Action::WriteFile(_) | Action::EditFile(_) => match change {
-            Some(change) => change.write(text),
-            None => text.push_str("\nThe content is not text and is not shown."),
-        },
+        Action::CopyFile(_) if opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
+        Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) if changes.one().is_none() => {
+            text.push_str("\nThe content is not text and is not shown.");
+        }
+        Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::CopyFile(_) => changes.write(text, name),
         Action::DeleteFile(_) => {
             if let Some(before) = &preview.before {
                 excerpt(text, "It begins with", &masked(before, mask).0, 5);

@@ -35,11 +35,13 @@ pub fn level(capability: &Capability, action: &Action, screened: &Screened, fact
         Action::ReadFile(_)
         | Action::WriteFile(_)
         | Action::EditFile(_)
+        | Action::EditFiles(_)
         | Action::ListDirectory(_)
         | Action::SearchFiles(_)
         | Action::FileInfo(_)
         | Action::CreateDirectory(_)
         | Action::MoveFile(_)
+        | Action::CopyFile(_)
         | Action::DeleteFile(_) => Level::Read,
     };
     let later = if runs_later(&capability.manifest, action, screened, facts).is_empty() { Level::Read } else { Level::Destroy };

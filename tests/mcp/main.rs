@@ -30,6 +30,7 @@ mod reload;
 mod review;
 mod scopes;
 mod server;
+mod several;
 mod strays;
 mod struck;
 mod suggest;

@@ -4,6 +4,7 @@
 mod above;
 mod below;
 mod content;
+mod copy;
 pub(in crate::sandbox) mod covered;
 mod document;
 mod edit;
@@ -27,6 +28,7 @@ mod roots;
 mod search;
 mod seen;
 mod session;
+mod several;
 mod stop;
 mod write;
 

@@ -12,7 +12,7 @@ use super::fault::{changed, fault, missing};
 use super::leftovers::temporary_name;
 use super::look::Guard;
 use super::read::too_large;
-use super::replace::{put, rename_to_new};
+use super::replace::{Written, put, rename_to_new};
 use super::resolve::{open_file, open_folder, step};
 use super::room::make_room;
 use super::roots::{Root, Roots};
@@ -275,7 +275,8 @@ impl Way<'_> {
             Whole::Bytes(bytes) => bytes,
             Whole::TooLarge => return Err(too_large(from, terms.max_file_size)),
         };
-        put(self.new_folder, self.new_name, &self.to.fact, &bytes, !new_root.scratch).map_err(|why| unplaced(why, to))?;
+        let content = Written::usual(&bytes, !new_root.scratch);
+        put(self.new_folder, self.new_name, &self.to.fact, content).map_err(|why| unplaced(why, to))?;
         if !Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact)) {
             return Err(Failure::new(Code::Conflict, format!("`{to}` was written, but `{from}` changed meanwhile and stays")));
         }

@@ -7,7 +7,7 @@ use super::content::{Whole, digest, read_whole};
 use super::fault::{changed, fault, missing};
 use super::masks::held;
 use super::read::{regular, too_large};
-use super::replace::{Unplaced, put};
+use super::replace::{self, Unplaced, put};
 use super::room::make_room;
 use super::roots::Roots;
 use crate::filter::holds_secret_mask;
@@ -75,19 +75,19 @@ impl Roots {
             return Err(failure);
         }
         if action.mode != WriteMode::Append || before.is_empty() {
-            return self.put_judged(&opened, &terms, &action.content);
+            return self.put_judged(&opened, &terms, &action.content, USUAL);
         }
         before.extend_from_slice(&action.content);
-        let mut written = self.put_judged(&opened, &terms, &before)?;
+        let mut written = self.put_judged(&opened, &terms, &before, USUAL)?;
         written.sha256 = written.sha256.filter(|sha256| !hides || self.clean.secrets(&before, sha256).is_empty());
         Ok(written)
     }
 
-    /// Puts a whole content at a judged place, for verbs that have spent their permit (`save_to` of a fetch).
+    /// Puts a whole content at a judged place, for verbs that have spent their permit. `mode`: the permission bits of a new file.
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub(in crate::sandbox) fn put_judged(&self, opened: &Opened, terms: &Terms, content: &[u8]) -> Result<Written, Failure> {
+    pub(super) fn put_judged(&self, opened: &Opened, terms: &Terms, content: &[u8], mode: u32) -> Result<Written, Failure> {
         let target = &opened.target;
         let exists = opened.fact.kind != Kind::Absent;
         if exists {
@@ -103,11 +103,15 @@ impl Roots {
         let (opened, above) = Above::make(self, &root, opened)?;
         let (folder, name) = place(&opened)?;
         self.leftovers.clean(&root, &opened);
-        let identity = put(folder, &name, &opened.fact, content, !root.scratch).map_err(|why| unplaced(why, target))?;
+        let content_of = replace::Written { content, mode, durable: !root.scratch };
+        let identity = put(folder, &name, &opened.fact, content_of).map_err(|why| unplaced(why, target))?;
         let folders = above.keep(!root.scratch);
         Ok(Written { target: target.clone(), created: !exists, size, sha256: Some(digest(content)), identity, folders })
     }
 }
+
+/// The permission bits of a new file, less what the umask takes.
+pub(super) const USUAL: u32 = 0o666;
 
 /// Why a write of an existing file cannot be: its content holds the mask of a secret that the write would overwrite, or what it appends
 /// would make one of the rest unmasked. A mask that the file itself mentions may stay.
