@@ -154,9 +154,9 @@ fn with_folders(opened: &Opened) -> String {
     let named: Vec<String> = made.iter().take(NAMED).map(spelled).collect();
     match made.len() {
         0 => String::new(),
-        1 => format!(" and the folder {}", named.join(", ")),
-        count if count > NAMED => format!(" and the folders {} and {} more below", named.join(", "), count - NAMED),
-        _ => format!(" and the folders {}", named.join(", ")),
+        1 => format!(", making the folder {}", named.join(", ")),
+        count if count > NAMED => format!(", making the folders {} and {} more below", named.join(", "), count - NAMED),
+        _ => format!(", making the folders {}", named.join(", ")),
     }
 }
 

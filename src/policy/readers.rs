@@ -8,8 +8,8 @@ use crate::model::{Flag, Flags};
 /// first would show it what masks hide.
 pub fn shows_more(manifest: &Manifest, from: &str, to: &str) -> bool {
     manifest.profiles.iter().any(|(name, rules)| {
-        let seen = python_roots(manifest, name);
-        let sees = |root: &str| seen.iter().any(|(name, _)| *name == root);
+        let roots = python_roots(manifest, name);
+        let sees = |root: &str| roots.iter().any(|(name, _)| *name == root);
         rules.permissions.contains(Flags::of(&[Flag::ExecuteCode])) && sees(to) && !sees(from)
     })
 }

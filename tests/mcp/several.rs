@@ -157,7 +157,7 @@ fn folders_made_on_the_way_are_asked_about_told_and_recorded() {
         let home = sources(Policy { approvals: "level_1 = \"first\"", ..Policy::default() }, "");
         let mut server = start(&home, era);
         let no = make(&mut server, era, &write("project/new/deep/a.txt", "x\n"), "deny");
-        let asked = "Create project/new/deep/a.txt (2 bytes) and the folders project/new, project/new/deep\n";
+        let asked = "Create project/new/deep/a.txt (2 bytes), making the folders project/new, project/new/deep\n";
         assert!(no.message().starts_with(asked), "{}", no.message());
         assert!(!home.path("project/new").exists());
         let yes = make(&mut server, era, &write("project/new/deep/a.txt", "x\n"), "once");
@@ -166,7 +166,7 @@ fn folders_made_on_the_way_are_asked_about_told_and_recorded() {
         assert_eq!(started["folders"], json!(["project/new", "project/new/deep"]));
         let moved = call("move_file", &json!({"from": "project/new/deep/a.txt", "to": "project/other/a.txt"}));
         let moved = make(&mut server, era, &moved, "once");
-        assert!(moved.message().starts_with("Move project/new/deep/a.txt to project/other/a.txt and the folder project/other\n"));
+        assert!(moved.message().starts_with("Move project/new/deep/a.txt to project/other/a.txt, making the folder project/other\n"));
         assert!(went_well(&moved.answer), "{}", moved.answer);
         // Made by another program meanwhile, it is another question.
         let params = write("project/late/a.txt", "x\n");

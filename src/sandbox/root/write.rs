@@ -98,13 +98,13 @@ impl Roots {
             return Err(too_large(target, terms.max_file_size));
         }
         let root = self.find(&terms.session, &target.root)?;
-        let more = u64::from(!exists) + opened.fact.missing_folders as u64;
-        make_room(&root, target, size.saturating_sub(opened.fact.size), more)?;
+        let entries = u64::from(!exists) + opened.fact.missing_folders as u64;
+        make_room(&root, target, size.saturating_sub(opened.fact.size), entries)?;
         let (opened, above) = Above::make(self, &root, opened)?;
         let (folder, name) = place(&opened)?;
         self.leftovers.clean(&root, &opened);
-        let content_of = replace::Written { content, mode, durable: !root.scratch };
-        let identity = put(folder, &name, &opened.fact, content_of).map_err(|why| unplaced(why, target))?;
+        let whole = replace::Written { content, mode, durable: !root.scratch };
+        let identity = put(folder, &name, &opened.fact, whole).map_err(|why| unplaced(why, target))?;
         let folders = above.keep(!root.scratch);
         Ok(Written { target: target.clone(), created: !exists, size, sha256: Some(digest(content)), identity, folders })
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 
 const CRASH: &str = "TOOLGATE_TEST_EDIT_UNTIL_KILLED";
+const HALF: &str = "TOOLGATE_TEST_REPLACE_HALF_AND_DIE";
 const STATE: &str = "TOOLGATE_TEST_STATE";
 
 fn action(edits: &[(&str, &str, &str)], dry_run: bool) -> EditFiles {
@@ -192,6 +193,59 @@ fn masks_of_each_file_stand_for_its_own_secrets_alone() {
 
 /// Run by the test below in a process of its own; without its variable it does nothing.
 #[test]
+fn replaces_three_of_six_and_is_killed() {
+    use super::super::replace::{Swap, Written as Content};
+    let Some(dir) = std::env::var_os(HALF) else { return };
+    let place = Place { name: "work".to_owned(), at: Where::Folder(dir.into()), quota: None };
+    let roots = Roots::open(&[place], &[], std::env::var_os(STATE).map(PathBuf::from).as_deref()).unwrap();
+    let names: Vec<String> = (0..6).map(|at| format!("f{at}")).collect();
+    let targets: Vec<Target> = names.iter().map(|name| target(&format!("work/{name}"))).collect();
+    let opened = roots.look("s", &targets, &[Access::Edit; 6], Symlinks::Deny).unwrap();
+    roots.leftovers.clean(&roots.find("s", "work").unwrap(), &opened[0]);
+    let folder = opened[0].folder.clone().unwrap();
+    let mut swaps = Vec::new();
+    for (name, opened) in names.iter().zip(&opened) {
+        swaps.push(Swap::prepare(&folder, name, &opened.fact, Content::usual(b"new", true)).unwrap());
+    }
+    swaps.iter_mut().take(3).for_each(|swap| drop(swap.place().unwrap()));
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
+}
+
+#[test]
+fn after_a_kill_between_two_files_each_is_old_or_new_and_a_start_removes_what_was_kept() {
+    let house = House::new();
+    for at in 0..6 {
+        house.put(&format!("work/f{at}"), "old");
+    }
+    let ended = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "sandbox::root::tests::several::replaces_three_of_six_and_is_killed", "--test-threads=1"])
+        .env(HALF, house.path("work"))
+        .env(STATE, house.path("home/state"))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(9));
+    let texts = || (0..6).map(|at| house.text(&format!("work/f{at}"))).collect::<Vec<_>>();
+    assert_eq!(texts(), ["new", "new", "new", "old", "old", "old"]);
+    assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 12, "the other contents are beside them");
+    sweep(&house);
+    assert_eq!((texts(), std::fs::read_dir(house.path("work")).unwrap().count()), (texts(), 6));
+    // The files are changed as any.
+    edit(&house, &[("work/f0", "new", "newer"), ("work/f5", "old", "older")]).unwrap();
+    assert_eq!([house.text("work/f0"), house.text("work/f5")], ["newer", "older"]);
+}
+
+/// Sweeps as a start does, until nothing is left beside the six files.
+fn sweep(house: &House) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while std::fs::read_dir(house.path("work")).unwrap().count() > 6 && Instant::now() < until {
+        house.roots.sweep().unwrap().join().unwrap();
+    }
+}
+
+/// Run by the test below in a process of its own; without its variable it does nothing.
+#[test]
 fn edits_until_it_is_killed() {
     let Some(dir) = std::env::var_os(CRASH) else { return };
     let place = Place { name: "work".to_owned(), at: Where::Folder(dir.into()), quota: None };
@@ -209,10 +263,9 @@ fn edits_until_it_is_killed() {
 }
 
 #[test]
-fn a_kill_between_two_files_loses_neither_content_of_any() {
+fn a_kill_at_any_moment_loses_neither_content_of_any() {
     let house = House::new();
     let body = "x".repeat(100_000);
-    let mut between = 0;
     for round in 0u64..8 {
         for at in 0..6 {
             house.put(&format!("work/f{at}"), format!("version 0;{body}"));
@@ -244,12 +297,7 @@ fn a_kill_between_two_files_loses_neither_content_of_any() {
             .collect();
         let (least, most) = (versions.iter().min().unwrap(), versions.iter().max().unwrap());
         assert!(most - least <= 1 && versions.is_sorted_by(|one, next| one >= next), "{versions:?}");
-        between += u64::from(least != most);
     }
-    println!("killed between two files {between} time(s)");
-    let until = Instant::now() + Duration::from_secs(20);
-    while std::fs::read_dir(house.path("work")).unwrap().count() > 6 && Instant::now() < until {
-        house.roots.sweep().unwrap().join().unwrap();
-    }
+    sweep(&house);
     assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 6, "what was kept beside them is gone");
 }
