@@ -16,7 +16,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -35,9 +35,17 @@ fn main() {
          internal = [\"127.0.0.1:{port}\"]\nallowed_schemes = [\"http\"]\n[limits]\nrate_limit_per_minute = 1000000\n"
     );
     std::fs::write(&manifest, text).expect("a manifest");
-    let mut ours = Command::new(env!("CARGO_BIN_EXE_toolgate"));
-    ours.args(["serve", "--manifest"]).arg(&manifest).env("TOOLGATE_STATE_DIR", scratch.path().join("state"));
-    let (wall, cpu) = Peer::start(ours).expect("toolgate starts").measure(&url, calls);
+    let ours = || {
+        let mut ours = Command::new(env!("CARGO_BIN_EXE_toolgate"));
+        ours.args(["serve", "--manifest"]).arg(&manifest).env("TOOLGATE_STATE_DIR", scratch.path().join("state"));
+        ours
+    };
+    for (name, pause) in [("at once", Duration::ZERO), ("after 1 s", Duration::from_secs(1))] {
+        let mut times: Vec<f64> = (0..9).map(|_| Peer::start(ours()).expect("toolgate starts").first(&url, pause)).collect();
+        times.sort_by(f64::total_cmp);
+        println!("toolgate          {:>9.3} ms the first call of a server whose list was read, {name}", times[times.len() / 2]);
+    }
+    let (wall, cpu) = Peer::start(ours()).expect("toolgate starts").measure(&url, calls);
     println!("toolgate          {wall:>9.3} ms a call  {cpu:>9.3} ms of CPU (server and reader)");
     let named = std::env::var("TOOLGATE_BENCH_FETCH").unwrap_or_else(|_| "mcp-server-fetch".to_owned());
     let mut theirs = Command::new(&named);
@@ -109,6 +117,16 @@ impl Peer {
                 return message;
             }
         }
+    }
+
+    /// The wall time of the first call so long after the list of tools was read, in milliseconds.
+    fn first(&mut self, url: &str, pause: Duration) -> f64 {
+        self.request("tools/list", &json!({}));
+        std::thread::sleep(pause);
+        let begun = Instant::now();
+        let answer = self.request("tools/call", &json!({"name": "fetch", "arguments": {"url": url}}));
+        assert!(answer["result"]["content"].to_string().contains("nobody slept"), "{answer}");
+        begun.elapsed().as_secs_f64() * 1e3
     }
 
     /// The median wall time of a call and its share of processor time, in milliseconds, after a few to warm up.

@@ -20,7 +20,7 @@ fn main() {
     if let Ok(preload) = std::env::var("BENCH_PRELOAD") {
         settings.preload = preload.split(',').map(str::to_owned).collect();
     }
-    let jail = runtime.block_on(Jail::new(settings)).unwrap();
+    let jail = runtime.block_on(Jail::new(settings, &CancellationToken::new())).unwrap();
     let python = jail.interpreter().program.clone();
     let spec = JailSpec::new("pass");
     let fresh = JailSpec { fresh: true, ..spec.clone() };

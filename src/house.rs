@@ -1,13 +1,15 @@
 //! Floor 6: what every call of one server shares, built once by the command line and handed down.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
 
 use crate::audit::{Event, Log, Record, StateDir, Sync};
 use crate::filter::Known;
 use crate::gate::{Door, Gate};
+use crate::manifest::Prepare;
 use crate::model::{Block, Output, ToolSpec};
 use crate::policy;
 use crate::reload::{Reload, Source};
@@ -26,8 +28,12 @@ pub struct House {
     /// What clients are told of each tool, as digests; made when a tool is first called.
     definitions: Mutex<BTreeMap<&'static str, Arc<str>>>,
     reload: Reload,
-    /// Profiles that something was got ready for, where clients come and go.
+    /// Profiles that interpreters were got ready for.
     prepared: tokio::sync::Mutex<BTreeSet<String>>,
+    /// What is done beside the calls.
+    background: Mutex<JoinSet<()>>,
+    /// Done when the first client has connected.
+    started: Once,
 }
 
 /// A whole content under a manifest: both digests in hex.
@@ -52,6 +58,8 @@ impl House {
             definitions: Mutex::default(),
             reload: Reload::default(),
             prepared: tokio::sync::Mutex::default(),
+            background: Mutex::default(),
+            started: Once::new(),
         }
     }
 
@@ -109,7 +117,7 @@ impl House {
         Arc::clone(known.entry(tool.spec().name).or_insert_with(|| tool.card().digest(tool.spec().name).into()))
     }
 
-    /// The same of every tool that a grant for this one covers alike, one after the other.
+    /// Digests of the definitions of all tools that one grant for this tool covers, concatenated.
     pub fn definitions(&self, tool: &dyn Tool) -> String {
         let kin = policy::kin(tool.spec().name).iter().filter_map(|name| self.tool(name));
         let all: Vec<Arc<str>> = kin.map(|kin| self.definition(kin)).collect();
@@ -128,27 +136,65 @@ impl House {
         profile.is_some_and(|profile| policy::could_use(&self.gate.manifest(), profile, tool.spec()))
     }
 
-    /// Gets ready what the manifest wants ready before the first call of this profile.
-    pub async fn prepare(&self, profile: Option<&str>) {
-        let manifest = self.gate.manifest();
-        let runs = self.tools_for(profile).iter().any(|tool| tool.spec().name == "run_python");
-        if let Some(profile) = profile.filter(|_| runs && manifest.python.prepare) {
-            self.sandbox.prepare_python(manifest, profile).await;
+    /// Finds out in the background what the programs of these profiles need, where one of them may run programs: where the interpreter lives, and
+    /// which walls hold here. No interpreter waits for a program yet.
+    pub fn discover<'p>(self: &Arc<Self>, mut profiles: impl Iterator<Item = &'p str>) {
+        if profiles.any(|profile| self.has_tool(profile, "run_python")) {
+            let house = Arc::clone(self);
+            self.spawn(async move { house.sandbox.discover_python(&house.gate.manifest()).await });
         }
     }
 
-    /// The same beside what goes on, once for each profile: for a server whose clients come and go.
-    pub fn prepare_once(self: &Arc<Self>, profile: Option<&str>) {
-        let Some(profile) = profile.filter(|_| self.gate.manifest().python.prepare).map(str::to_owned) else { return };
-        let house = Arc::clone(self);
-        tokio::spawn(async move {
+    /// A client has connected: the start is over, and what it alone needed is given back.
+    pub fn connected(self: &Arc<Self>, profile: Option<&str>) {
+        self.started.call_once(|| drop(tokio::task::spawn_blocking(crate::sandbox::heap::release_program)));
+        self.prepare(profile, Prepare::Connected);
+    }
+
+    /// A client has read the list of tools, and may call one of them next: what a first call would wait for is got ready.
+    pub fn listed(self: &Arc<Self>, profile: Option<&str>) {
+        if profile.is_some_and(|profile| self.has_tool(profile, "fetch")) {
+            self.sandbox.prepare_fetch();
+        }
+        self.prepare(profile, Prepare::Listed);
+    }
+
+    /// Whether something is to be got ready for a tool of a profile: nothing is while the emergency stop is pulled.
+    fn has_tool(&self, profile: &str, name: &str) -> bool {
+        !self.state().is_killed() && self.tool(name).is_some_and(|tool| self.could_use(Some(profile), tool))
+    }
+
+    /// Gets interpreters ready in the background, once for each profile, where the manifest wants that now.
+    fn prepare(self: &Arc<Self>, profile: Option<&str>, now: Prepare) {
+        let Some(profile) = profile.filter(|profile| self.gate.manifest().python.prepare == now && self.has_tool(profile, "run_python"))
+        else {
+            return;
+        };
+        let (house, profile) = (Arc::clone(self), profile.to_owned());
+        self.spawn(async move {
             // One after the other: what is got ready for one profile often serves another.
             let mut prepared = house.prepared.lock().await;
-            if !prepared.contains(&profile) {
-                house.prepare(Some(&profile)).await;
-                prepared.insert(profile);
+            if prepared.insert(profile.clone()) {
+                house.sandbox.prepare_python(house.gate.manifest(), &profile).await;
             }
         });
+    }
+
+    /// Does something beside what goes on, until it is done or the house is closed.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        while background.try_join_next().is_some() {}
+        background.spawn(work);
+    }
+
+    /// Ends what goes on in the background, and everything that is kept running between calls: nothing of it outlives the server.
+    pub async fn rest(&self) {
+        let mut background = std::mem::take(&mut *self.background.lock().unwrap_or_else(PoisonError::into_inner));
+        // A search for a jail is ended with what it has started, before its task is.
+        self.sandbox.close().await;
+        background.shutdown().await;
+        // What a task has started after all.
+        self.sandbox.close().await;
     }
 
     /// What a profile may do, in plain words.

@@ -106,7 +106,13 @@ impl Reload {
             Look::Faulty(why) => refuse(source, house, &why),
             Look::Changed(offer) => {
                 *places = (offer.places, offer.guarded);
-                self.offer(source, house, offer.manifest);
+                let (new, guarded) = &*places;
+                // What is tighter holds in any case, and before the manifest is in force.
+                if let Err((path, errno)) = house.sandbox().roots.tighten(new, guarded) {
+                    refuse(source, house, &format!("`{}` cannot be opened: {errno}", path.display()));
+                    return true;
+                }
+                self.offer(source, house, offer.manifest, new, guarded);
             }
         }
         if let Some(waiting) = house.gate().waiting()
@@ -117,11 +123,14 @@ impl Reload {
         true
     }
 
-    fn offer(&self, source: &dyn Source, house: &House, new: Manifest) {
+    fn offer(&self, source: &dyn Source, house: &House, new: Manifest, places: &[Place], guarded: &[PathBuf]) {
         match house.gate().offer(new) {
             Taken::Same => source.tell(None),
             Taken::InForce => {
                 source.tell(None);
+                if let Err((path, errno)) = house.sandbox().roots.replace(places, guarded) {
+                    tracing::error!("`{}` cannot be opened ({errno}); the roots of the manifest before stay open", path.display());
+                }
                 tracing::warn!("the manifest changed; it is tighter and in force");
                 house.manifest_loaded(&source.name());
                 self.changes.send_modify(|n| *n += 1);

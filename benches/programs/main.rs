@@ -42,9 +42,8 @@ fn main() {
         }
     }
     let house = House::new(&python, "");
+    first_programs(&house, rounds.div_ceil(10), &plain);
     let mut server = Server::start(&house);
-    let first = server.timed("pass");
-    println!("{:<44} {:>9.2}", "toolgate, the first program of a server", ms(first));
     settle(&mut server, "pass");
     line("toolgate, a jail waits", rounds, PAUSE, &mut || server.timed("pass"));
     line("toolgate, a jail waits, print(sum(…))", rounds, PAUSE, &mut || server.timed("print(sum(range(1000)))"));
@@ -56,11 +55,6 @@ fn main() {
     for flight in [4, 64] {
         println!("{:<44} {:>9.0} calls/s", format!("toolgate, {flight} at once"), server.throughput("pass", flight, 512));
     }
-    drop(server);
-    let prepared = House::new(&python, "prepare = true");
-    let mut server = Server::start(&prepared);
-    std::thread::sleep(Duration::from_secs(1));
-    println!("{:<44} {:>9.2}", "toolgate, the first one with `prepare`", ms(server.timed("pass")));
     drop(server);
     match with_packages() {
         Some(python) => {
@@ -78,6 +72,45 @@ fn main() {
         }
         None => println!("numpy and pandas: not installed (`./check --setup`), left out"),
     }
+}
+
+/// The first programs of servers whose list of tools was read, by their number. The very first server of a state folder has nothing remembered.
+fn first_programs(house: &House, servers: usize, plain: &dyn Fn() -> Duration) {
+    let mut server = Server::start(house);
+    server.list();
+    one("toolgate, the first program of the first server", server.timed("pass"), plain());
+    drop(server);
+    for (name, pause) in [("at once", Duration::ZERO), ("after 1 s", Duration::from_secs(1))] {
+        let (mut all, mut base): (Vec<Vec<Duration>>, Vec<Duration>) = (vec![Vec::new(); 10], Vec::new());
+        for _ in 0..servers {
+            let mut server = Server::start(house);
+            server.list();
+            std::thread::sleep(pause);
+            all.iter_mut().for_each(|times| times.push(server.timed("pass")));
+            drop(server);
+            base.push(plain());
+        }
+        base.sort_unstable();
+        for (number, of) in [("first", 0), ("second", 1), ("tenth", 9)] {
+            let mut times = all.get(of).cloned().unwrap_or_default();
+            times.sort_unstable();
+            line(&format!("toolgate, the {number} program, {name}"), &[times, base.clone()]);
+        }
+    }
+    let mut server = Server::start(house);
+    server.list();
+    println!("{:<44} {}", "toolgate, memory after `initialize`", server.own_memory());
+    (1..1000).for_each(|_| drop(server.timed("pass")));
+    let mut times: Vec<Duration> = (0..9).map(|_| server.timed("pass")).collect();
+    let mut base: Vec<Duration> = (0..9).map(|_| plain()).collect();
+    times.sort_unstable();
+    base.sort_unstable();
+    line("toolgate, the thousandth program", &[times, base]);
+    println!("{:<44} {}", "toolgate, memory after a thousand programs", server.own_memory());
+}
+
+fn one(name: &str, took: Duration, plain: Duration) {
+    line(name, &[vec![took], vec![plain]]);
 }
 
 /// Between two calls of a line: a model thinks longer.

@@ -55,6 +55,24 @@ impl Server {
         server
     }
 
+    /// Reads the list of tools, as every client does before it calls one.
+    pub(crate) fn list(&mut self) {
+        let id = self.send("tools/list", "{}");
+        self.receive(&[id]);
+    }
+
+    /// Memory of the server's own process, in MiB: what is resident, its share of it, what no other process has. What waits for programs is apart.
+    pub(crate) fn own_memory(&self) -> String {
+        std::thread::sleep(Duration::from_millis(300));
+        let text = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id())).unwrap_or_default();
+        let of = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+            line.split_whitespace().next().and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+        };
+        let own = of("Private_Clean:") + of("Private_Dirty:");
+        format!("{:.1} MiB resident, {:.1} MiB shared out, {own:.1} MiB private", of("Rss:"), of("Pss:"))
+    }
+
     fn send(&mut self, method: &str, params: &str) -> u64 {
         self.next += 1;
         let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"{method}\",\"params\":{params}}}\n", self.next);

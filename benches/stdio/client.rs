@@ -102,6 +102,11 @@ impl Server {
         calls as f64 / begun.elapsed().as_secs_f64()
     }
 
+    /// Resident memory of the peer's own process, now.
+    pub(crate) fn own_mb(&self) -> f64 {
+        status_kb(self.child.id(), "VmRSS:") / 1024.0
+    }
+
     /// Resident memory of the peer and its children, now.
     pub(crate) fn resident_mb(&self) -> f64 {
         tree(self.child.id()).iter().map(|pid| status_kb(*pid, "VmRSS:")).sum::<f64>() / 1024.0

@@ -8,6 +8,7 @@ pub mod counts;
 mod entry;
 mod escape;
 mod export;
+mod facts;
 #[cfg(test)]
 mod failing;
 mod fault;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::manifest::{Check, Manifest, Python};
 use crate::policy::program;
-use crate::sandbox::jail::{BACKENDS, Interpreter, Layer, NoRun, Probe, Settings, too_few_files};
+use crate::sandbox::jail::{BACKENDS, Interpreter, Layer, Probe, Settings, too_few_files};
 use crate::sandbox::root;
 
 /// The report of `toolgate doctor`.
@@ -72,9 +72,8 @@ pub struct Line {
 
 /// Tries every backend.
 pub async fn examine(settings: &Settings) -> Report {
-    let name = settings.interpreter.clone();
-    let found = tokio::task::spawn_blocking(move || Interpreter::detect(&name)).await;
-    let interpreter = match found.map_err(|e| NoRun::Fault(e.to_string())).and_then(|found| found) {
+    // Asked anew: what is remembered may be what is to be found out about.
+    let interpreter = match Interpreter::detect(&settings.interpreter).await {
         Ok(interpreter) => Arc::new(interpreter),
         Err(no_run) => {
             return Report {

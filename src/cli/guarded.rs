@@ -1,19 +1,28 @@
-//! What no call may touch: the files that the server itself reads and runs. Who could write one of them would change what is decided,
-//! or run outside the jail.
+//! What no call may touch: the files that the server itself reads and runs. A call that wrote one of them would change what is decided,
+//! or run a program outside the jail.
 
 #![expect(clippy::disallowed_methods, reason = "the command line is where the files that a manifest names are looked for")]
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::setup::manifest_path;
 use super::{environment, trust};
 use crate::manifest::{Manifest, Place, ReviewBy, RootMode};
 use crate::policy::secret::SecretSource;
 
+/// Files that the command line names, beside those of the manifest.
+static NAMED: OnceLock<Vec<PathBuf>> = OnceLock::new();
+
+/// Guards the files of TLS that the command line names, from the next [`guarded`] on. The first call counts; there is one command line.
+pub(super) fn name_files(files: &[&Path]) {
+    let _ = NAMED.set(files.iter().flat_map(|file| name_and_target(file)).collect());
+}
+
 /// Canonical paths, the last names of which may be missing:
 /// - the manifest in force, its lock, every place where the next start would look for a manifest, and the note of which are trusted;
-/// - the files of its secrets, the keys that tokens are verified with, and the files that reviewers are run from;
+/// - the files of its secrets, the keys that tokens are verified with, those of TLS, and the files that reviewers are run from;
 /// - as far as calls may write there: the interpreter, its environment and its library. The server asks the interpreter where it lives, and
 ///   that runs outside the jail.
 pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> {
@@ -26,6 +35,7 @@ pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> 
     // A manifest that puts its state elsewhere leaves the user's trust where it is.
     guarded.extend(trust::folder().ok().as_deref().and_then(canonical));
     let folder = file.and_then(Path::parent).unwrap_or(Path::new("."));
+    guarded.extend(NAMED.get().into_iter().flatten().cloned());
     guarded.extend(secret_files(manifest));
     guarded.extend(key_files(manifest, folder));
     guarded.extend(reviewer_files(manifest, folder));

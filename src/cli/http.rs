@@ -72,7 +72,10 @@ pub(super) fn serve(choice: &HttpChoice, address: &Address, mut found: Found, fr
     }
     may_listen(&found.manifest, address)?;
     let tls = match (&choice.tls_cert, &choice.tls_key) {
-        (Some(certificate), Some(key)) => Some(Arc::new(tls(certificate, key)?)),
+        (Some(certificate), Some(key)) => {
+            super::guarded::name_files(&[certificate, key]);
+            Some(Arc::new(tls(certificate, key)?))
+        }
         (None, None) => None,
         _ => return Err(Fault::Use("--tls-cert and --tls-key go together".to_owned())),
     };

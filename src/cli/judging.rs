@@ -163,7 +163,7 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
 pub(super) enum Names {
     /// It is resolved.
     Resolved,
-    /// By its text alone: nobody is asked about names that stand in the log.
+    /// By its text alone: names from the log are not resolved.
     ByText,
 }
 
@@ -202,6 +202,10 @@ fn lacking_wall(found: &setup::Found) -> Result<Option<String>, Fault> {
     let python = &found.manifest.python;
     if python.check != crate::manifest::Check::Imports || crate::policy::program::requires_walls(python) {
         return Ok(None);
+    }
+    // Asking an interpreter about itself runs it outside of every jail.
+    if super::trust::demanded(found).is_err() {
+        return Ok(Some("the manifest is not trusted, so its interpreter is not asked".to_owned()));
     }
     let state = setup::state_path(&found.manifest, found.file.as_deref()).unwrap_or_default();
     let super::environment::Environment { interpreter, unready } = super::environment::find(&found.manifest, found.file.as_deref(), &state);
@@ -267,7 +271,7 @@ pub(super) fn python(file: &Path, choice: &ManifestChoice, as_json: bool, out: &
     Ok(if failed { End::Negative } else { End::Done })
 }
 
-/// The person at this terminal: what they ask is not asked of them again, and nobody else can be asked.
+/// The caller of the command line: its calls put no question.
 fn operator(profile: Option<String>) -> Caller {
     Caller {
         principal: "operator".to_owned(),

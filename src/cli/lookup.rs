@@ -68,10 +68,7 @@ pub fn of_caller(file: &Path) -> Result<(), String> {
     let Ok(seen) = file.metadata() else { return Ok(()) };
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let refused = |why: &str, mend: &str| {
-        Err(format!(
-            "the manifest `{}` was found, not named, and {why}: it is not used; {mend}, or name it with `--manifest`",
-            file.display()
-        ))
+        Err(format!("the manifest `{}` {why}, so it serves only where `--manifest` names it; {mend}", file.display()))
     };
     if seen.uid() != user && seen.uid() != 0 {
         return refused("belongs to another user", "take it over with chown");

@@ -1,4 +1,4 @@
-//! What `install` registers and `uninstall` takes out: how a client shall start the server, and what a person should know of it.
+//! What `install` registers and `uninstall` takes out: the command line by which a client starts the server.
 
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::arguments::ClientName;
-use super::lookup::{self, By};
+use super::lookup;
 use super::run::{End, Fault};
 use super::{install, setup, trust};
 
@@ -28,16 +28,13 @@ pub(super) fn server(client: ClientName, flag: Option<&Path>, places: &install::
                  `toolgate init` writes a tools.toml here; then install again\n",
             );
         }
-        Some(lookup::Manifest { path, by }) => {
+        Some(lookup::Manifest { path, .. }) => {
             let file = path.canonicalize().map_err(|fault| Fault::Use(format!("`{}`: {fault}", path.display())))?;
             let text = super::text_file::read(&file)?;
             shared &= lookup::above(&places.project).and_then(|found| found.canonicalize().ok()).is_some_and(|found| found == file);
             if !shared {
                 arguments.extend(["--manifest".to_owned(), file.display().to_string()]);
-            } else if flag.is_some() {
-                // Named on this command line, which is what trust is about.
-                trust::keep(&file, &text)?;
-            } else if by == By::Place && !trust::is_trusted(&file, &text) {
+            } else if !trust::is_trusted(&file, &text) {
                 let _ = writeln!(words, "it serves by {} once `toolgate trust` has shown it", file.display());
             }
         }

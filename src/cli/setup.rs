@@ -167,16 +167,29 @@ pub(super) fn own_state() -> Result<PathBuf, Unbuilt> {
 }
 
 /// The state folder that commands about a running server mean. A manifest with faults must not keep the operator from the log or the switch: of such
-/// a one `[state] dir` alone is read.
+/// a one `[state] dir` alone is read. A manifest that was found and is not trusted says no folder: it may have come with a repository, and would lead
+/// the operator away from the servers that run.
 /// # Errors  When a manifest that was named cannot be read, or there is no place for the folder.
 pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Unbuilt> {
     let choice = ManifestChoice { manifest: flag.map(Path::to_owned), profile: None, roots: Vec::new() };
+    let untrusted = |file: &Path| {
+        tracing::warn!("`{}` is not trusted, so its `[state] dir` is not used; name it with `--manifest` to use it", file.display());
+        own_state()
+    };
     match find(&choice) {
+        Ok(found) if found.manifest.state_dir.is_some() && trust::demanded(&found).is_err() => {
+            untrusted(found.file.as_deref().unwrap_or(Path::new("")))
+        }
         Ok(found) => state_path(&found.manifest, found.file.as_deref()),
         Err(fault @ Unbuilt::Machine { .. }) if flag.is_some() => Err(fault),
         Err(_) => {
-            let file = manifest_path(flag).ok().flatten().and_then(|file| file.canonicalize().ok());
+            let found = lookup::manifest(flag).ok().flatten();
+            let by = found.as_ref().map_or(By::User, |found| found.by);
+            let file = found.and_then(|found| found.path.canonicalize().ok());
             let text = file.as_deref().and_then(|file| super::text_file::read(file).ok()).unwrap_or_default();
+            if let Some(file) = file.as_deref().filter(|file| by == By::Place && !trust::is_trusted(file, &text)) {
+                return untrusted(file);
+            }
             let table: toml::Table = text.parse().unwrap_or_default();
             let dir = table.get("state").and_then(|state| state.get("dir")).and_then(toml::Value::as_str).map(str::to_owned);
             state_path(&Manifest { state_dir: dir, ..Manifest::builtin() }, file.as_deref())
@@ -201,7 +214,7 @@ pub fn stdio_profile(manifest: &Manifest, choice: &ManifestChoice) -> Result<Opt
 pub fn build(mut found: Found) -> Result<House, Unbuilt> {
     let path = state_path(&found.manifest, found.file.as_deref())?;
     let places = checked_places(&mut found, &path)?;
-    let state = StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?;
+    let state = Arc::new(StateDir::open(&path).map_err(|fault| Unbuilt::Choice(fault.to_string()))?);
     if let Err(fault) = state.heed() {
         tracing::warn!(%fault, "`toolgate kill` will stop this server, and cannot know that it runs");
     }
@@ -216,11 +229,12 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
         backend: manifest.python.backend.clone(),
         preload: manifest.python.preload.clone(),
         sessions: jail::SessionBounds { max: manifest.python.max_sessions as usize, idle: manifest.python.idle },
+        state: Some(Arc::clone(&state)),
         ..jail::Settings::default()
     };
     let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });
     let log = Arc::new(log);
-    let gate = Gate::new(found.manifest, Arc::new(state)).map_err(machine("the shared counts cannot be opened"))?;
+    let gate = Gate::new(found.manifest, state).map_err(machine("the shared counts cannot be opened"))?;
     let sandbox = Sandbox::new(roots, egress.watched(Arc::clone(&log), gate.meter()), jail);
     let house = House::new(log, gate, sandbox, tools::all());
     let place = found.file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());

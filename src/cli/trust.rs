@@ -1,4 +1,4 @@
-//! `toolgate trust`: a manifest that no command line names serves only after its user has seen it. Else a repository that is cloned would
+//! `toolgate trust`: a manifest that no command line names serves only after its user has seen it. Without this, a cloned repository could
 //! grant itself rights. What is trusted is a path and a digest; it is kept in the user's own state folder, wherever a manifest puts its own.
 
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
@@ -16,7 +16,9 @@ use super::setup::{self, Found, Unbuilt};
 use super::watch;
 use crate::filter::escape_line;
 use crate::gate::hex;
-use crate::manifest::{Manifest, Place, RootMode};
+use crate::manifest::{Approvals, Check, Manifest, Place, ReviewBy, RootMode};
+use crate::model::Level;
+use crate::policy::effect::meaning;
 use crate::reload::note_of;
 
 /// The folder below the user's state folder.
@@ -74,7 +76,7 @@ pub(super) fn demanded(found: &Found) -> Result<(), Unbuilt> {
     let Some(file) = found.file.as_deref().filter(|file| found.by == By::Place && !is_trusted(file, &found.text)) else { return Ok(()) };
     Err(Unbuilt::Refused(format!(
         "`{}` (sha256 {}) was found, not named, and is not trusted: it may have come with the folder; look at it with `toolgate trust`, \
-         which asks whether it shall serve, or name it with `--manifest`",
+         which shows what it opens and asks, or name it with `--manifest`",
         file.display(),
         digest(&found.text)
     )))
@@ -106,7 +108,7 @@ pub(super) fn run(file: Option<&Path>, task: Task, as_json: bool, out: &mut dyn 
             json!({"manifest": canonical, "sha256": sha256, "trusted": already || task == Task::Take, "grants": grants(&found.manifest)})
         )?;
     } else {
-        writeln!(out, "manifest  {}\nsha256    {sha256}", canonical.display())?;
+        writeln!(out, "manifest  {}\nsha256    {sha256}", escape_line(&canonical.to_string_lossy()))?;
         for line in grants(&found.manifest) {
             writeln!(out, "  {}", escape_line(&line))?;
         }
@@ -161,10 +163,34 @@ fn grants(manifest: &Manifest) -> Vec<String> {
     if !hosts.is_empty() {
         lines.push(format!("network: {}", hosts.join(", ")));
     }
+    lines.extend(manifest.network.secrets.keys().map(|name| format!("secret {name}: sent with requests")));
     let python = &manifest.python;
-    lines.push(format!("python: {}{}", python.interpreter, if python.network { ", with the network" } else { "" }));
-    if !manifest.review.reviewers.is_empty() {
-        lines.push(format!("review: {} reviewer(s) of its own see calls", manifest.review.reviewers.len()));
+    let check = if python.check == Check::Off { ", programs are not checked" } else { "" };
+    lines.push(format!("python: {}{}{check}", python.interpreter, if python.network { ", with the network" } else { "" }));
+    let usual = Approvals::default();
+    for level in Level::ALL {
+        let (mode, default) = (manifest.approvals.mode(level), usual.mode(level));
+        if mode < default {
+            lines.push(format!(
+                "approvals: what {} (level {}) is `{}`, where it is `{}` by default",
+                meaning(level),
+                u8::from(level),
+                mode.as_str(),
+                default.as_str()
+            ));
+        }
+    }
+    if !manifest.filters.hides_secrets() {
+        lines.push("filters: secrets in files, pages and output are shown".to_owned());
+    }
+    if let Some(dir) = &manifest.state_dir {
+        lines.push(format!("state: the log, the grants and the emergency stop are kept in {dir}"));
+    }
+    for reviewer in &manifest.review.reviewers {
+        lines.push(match &reviewer.by {
+            ReviewBy::Command(command) => format!("review: the program {} is started and sees calls", command.join(" ")),
+            ReviewBy::ClientModel => "review: the client's own model sees calls".to_owned(),
+        });
     }
     lines
 }
@@ -180,7 +206,7 @@ fn list(as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
         if as_json {
             writeln!(out, "{}", json!({"manifest": manifest, "sha256": sha256}))?;
         } else {
-            writeln!(out, "{sha256}  {}", manifest.display())?;
+            writeln!(out, "{}  {}", escape_line(&sha256), escape_line(&manifest.to_string_lossy()))?;
         }
     }
     Ok(End::Done)

@@ -2,7 +2,7 @@
 //! no rule any more.
 
 use super::finding::Finding;
-use super::{masked, values};
+use super::{masked, secret, values};
 
 /// So many bytes beyond a cut are to be kept for these looks: the longest private keys in use are shorter.
 pub const BEYOND: usize = 16 * 1024;
@@ -44,7 +44,7 @@ pub fn after(content: &[u8], at: usize) -> usize {
         }
     }
     // A private key may begin before the text that is kept beside the cut: its end line alone shows it.
-    if let Some(end) = end_of_key(&text).filter(|end| *end > place) {
+    if let Some(end) = secret::end_of(&text).filter(|end| *end > place) {
         place = end;
     }
     while content.get(place).is_some_and(|byte| is_inside(*byte)) {
@@ -69,17 +69,6 @@ fn word(content: &[u8], at: usize) -> (usize, usize) {
     let before = before.iter().rev().take_while(is_letter).take(WORD).count();
     let after = after.iter().take_while(is_letter).take(WORD).count();
     if before + after <= WORD { (before, after) } else { (0, 0) }
-}
-
-/// Where the first private key ends, if its beginning is not there.
-fn end_of_key(text: &str) -> Option<usize> {
-    let (end, _) = text.match_indices("-----END ").find(|(at, _)| {
-        let name = text.get(at + 9..).unwrap_or_default().lines().next().unwrap_or_default();
-        name.split("-----").next().is_some_and(|name| name.contains("PRIVATE KEY"))
-    })?;
-    let begins = text.get(..end).is_some_and(|before| before.contains("-----BEGIN "));
-    let rest = text.get(end + 9..).unwrap_or_default();
-    (!begins).then(|| end + 9 + rest.find("-----").map_or(rest.len(), |dashes| dashes + 5))
 }
 
 #[cfg(test)]
@@ -122,6 +111,15 @@ mod tests {
         // One that is not whole yet.
         let open = &text[..text.len() / 2];
         assert_eq!(before(open.as_bytes(), 200), 11);
+        // In another armour.
+        let lines = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7x9zQ\n".repeat(400);
+        for tail in [
+            format!("{lines}---- END SSH2 ENCRYPTED PRIVATE KEY ----"),
+            format!("{lines}Private-MAC: 8d3f1b6c2a9e4d7f5b0c1e8a6d2f4b9c7e3a5d10"),
+        ] {
+            let text = format!("{tail}\nlast line\n");
+            assert_eq!(&text[after(text.as_bytes(), 60)..], "\nlast line\n");
+        }
         let public = "a\n-----END PUBLIC KEY-----\nb\n";
         assert_eq!(after(public.as_bytes(), 2), 2);
     }

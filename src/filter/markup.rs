@@ -2,8 +2,11 @@
 //!
 //! A tokenizer, not a parser: it never fails, reads each byte once, and keeps the way back to the source.
 
-use super::sheet::{MOST_ABOVE, Sheet, Subject, merged};
-use super::style::Origin;
+use std::borrow::Cow;
+
+use super::raw::{Raw, comment, length, raw};
+use super::sheet::{MOST_ABOVE, Sheet, Subject};
+use super::style::{Origin, Style, is_whole_page};
 use super::view::View;
 
 /// The words of a page and the spans of them that a person does not see.
@@ -34,15 +37,14 @@ const SPOKEN: &[&str] = &[
     "aria-description",
 ];
 
-/// Bytes of an id and of classes that selectors see.
-const LONGEST: usize = 1024;
-
 /// Elements without an end tag.
 const VOID: &[&str] = &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
 
-/// Reads an HTML source.
-pub(super) fn read(html: &str) -> Markup {
-    let mut reader = Reader { html, out: Markup::default(), open: Vec::new(), sheet: Sheet::of(html) };
+/// Reads an HTML source with its style sheets.
+pub(super) fn read(html: &str, sheet: &Sheet) -> Markup {
+    super::work::read(html.len());
+    sheet.restart();
+    let mut reader = Reader { html, out: Markup::default(), open: Vec::new(), sheet };
     let mut at = 0;
     while let Some(rest) = html.get(at..).filter(|rest| !rest.is_empty()) {
         let length = rest.find('<').unwrap_or(rest.len());
@@ -57,7 +59,7 @@ struct Reader<'h> {
     html: &'h str,
     out: Markup,
     open: Vec<Open>,
-    sheet: Sheet,
+    sheet: &'h Sheet,
 }
 
 /// An open element: what selectors see of it, and whether it is hidden.
@@ -66,6 +68,8 @@ struct Open {
     id: String,
     class: String,
     hidden: bool,
+    /// By `visibility`, which an element inside can end.
+    invisible: bool,
 }
 
 impl Open {
@@ -81,10 +85,12 @@ impl Reader<'_> {
         if rest.is_empty() {
             return 0;
         }
-        if let Some(comment) = rest.strip_prefix("<!--") {
-            let length = comment.find("-->").unwrap_or(comment.len());
-            self.aside(at + 4, at + 4 + length);
-            return (4 + length + 3).min(rest.len());
+        if let Some(body) = rest.strip_prefix("<!--") {
+            let (words, whole) = comment(body);
+            if words > 0 {
+                self.aside(at + 4, at + 4 + words);
+            }
+            return 4 + whole;
         }
         let name_at = 1 + usize::from(rest.starts_with("</"));
         let name: String = rest
@@ -99,22 +105,25 @@ impl Reader<'_> {
             self.push('<', at);
             return 1;
         }
-        let length = tag_length(rest);
+        let tag_length = tag_length(rest);
         if rest.starts_with("</") {
             self.close(&name);
         } else {
-            let tag = rest.get(..length).unwrap_or_default();
+            let tag = rest.get(..tag_length).unwrap_or_default();
             self.tag(&name, tag, at + name_at + name.len());
-            if matches!(name.as_str(), "script" | "style" | "xmp" | "plaintext") {
-                let body = rest.get(length..).unwrap_or_default();
-                let body_length = raw_length(body, &name);
-                // What stands there is shown with its tags.
-                if matches!(name.as_str(), "xmp" | "plaintext") {
-                    self.gap(at);
-                    self.text(at + length, at + length + body_length);
-                    self.gap(at);
+            if let Some(kind) = raw(&name) {
+                let from = at + tag_length;
+                let body_length = length(rest.get(tag_length..).unwrap_or_default(), &name);
+                match kind {
+                    Raw::Data if matches!(name.as_str(), "script" | "style") => {}
+                    Raw::Data => self.aside(from, from + body_length),
+                    Raw::Text | Raw::Written => {
+                        self.gap(at);
+                        self.text(from, from + body_length);
+                        self.gap(at);
+                    }
                 }
-                return length + body_length;
+                return tag_length + body_length;
             }
         }
         if !matches!(
@@ -123,21 +132,21 @@ impl Reader<'_> {
         ) {
             self.gap(at);
         }
-        length
+        tag_length
     }
 
     fn tag(&mut self, name: &str, tag: &str, attributes_at: usize) {
         let mut hidden = self.open.last().is_some_and(|open| open.hidden) || matches!(name, "noscript" | "template");
-        let (mut own, mut id, mut class) = ("", "", "");
+        let (mut own, mut id, mut class) = (Cow::Borrowed(""), Cow::Borrowed(""), Cow::Borrowed(""));
         let mut is_open = false;
         let offset = tag.len().min(name.len() + 1);
         for (key, from, to) in attributes(tag, offset) {
             let start = attributes_at + from - offset;
             let value = tag.get(from..to).unwrap_or_default();
             match key.as_str() {
-                "style" if own.is_empty() => own = value,
-                "id" if id.is_empty() => id = value,
-                "class" if class.is_empty() => class = value,
+                "style" if own.is_empty() => own = resolved(value),
+                "id" if id.is_empty() => id = resolved(value),
+                "class" if class.is_empty() => class = resolved(value),
                 "open" => is_open = true,
                 _ => {}
             }
@@ -154,18 +163,20 @@ impl Reader<'_> {
             }
         }
         hidden |= name == "dialog" && !is_open;
-        let (id, class) = (
-            id.get(..super::finding::floor(id, LONGEST)).unwrap_or_default(),
-            class.get(..super::finding::floor(class, LONGEST)).unwrap_or_default(),
-        );
-        let by_sheet =
-            self.sheet.style(Subject { name, id, class }, || self.open.iter().rev().take(MOST_ABOVE).map(Open::subject).collect());
-        let origin = if by_sheet.is_some() { Origin::Sheet } else { Origin::Attribute };
-        hidden |= (by_sheet.is_some() || !own.is_empty())
-            && (merged(by_sheet, own).is_hiding(origin) || merged(None, own).is_hiding(Origin::Attribute));
+        let mut invisible = self.open.last().is_some_and(|open| open.invisible);
+        let above = || self.open.iter().rev().take(MOST_ABOVE).map(Open::subject).collect();
+        // What hides the whole page until a script has run hides nothing from a person.
+        if !is_whole_page(name)
+            && let Some((style, is_by_sheet)) = self.sheet.style(Subject { name, id: &id, class: &class }, &own, above)
+        {
+            let origin = if is_by_sheet { Origin::Sheet } else { Origin::Attribute };
+            let own_colour = || is_by_sheet && !own.is_empty() && Style::of(&own).is_camouflage(Origin::Attribute);
+            hidden |= style.is_out_of_sight() || style.is_camouflage(origin) || own_colour();
+            invisible = style.is_invisible() || invisible && !style.is_visible();
+        }
         let ends = VOID.contains(&name) || tag.ends_with("/>");
         if !ends && self.open.len() < DEPTH {
-            self.open.push(Open { name: name.to_owned(), id: id.to_owned(), class: class.to_owned(), hidden });
+            self.open.push(Open { name: name.to_owned(), id: id.into_owned(), class: class.into_owned(), hidden, invisible });
         }
     }
 
@@ -180,7 +191,7 @@ impl Reader<'_> {
     fn text(&mut self, start: usize, end: usize) {
         let from = self.out.view.text.len();
         self.decode(start, end);
-        let hidden = self.open.last().is_some_and(|open| open.hidden);
+        let hidden = self.open.last().is_some_and(|open| open.hidden || open.invisible);
         let to = self.out.view.text.len();
         if hidden && to > from {
             self.out.hidden.push((from, to));
@@ -241,17 +252,22 @@ fn tag_length(rest: &str) -> usize {
     rest.find('>').map_or(rest.len(), |at| at + 1)
 }
 
-/// Bytes of a script or style up to its end tag.
-fn raw_length(body: &str, name: &str) -> usize {
-    let mut from = 0;
-    while let Some(found) = body.get(from..).and_then(|rest| rest.find("</")) {
-        let at = from + found;
-        if body.get(at + 2..at + 2 + name.len()).is_some_and(|end| end.eq_ignore_ascii_case(name)) {
-            return at;
-        }
-        from = at + 2;
+/// The value of an attribute with its character references resolved.
+fn resolved(value: &str) -> Cow<'_, str> {
+    if !value.contains('&') {
+        return Cow::Borrowed(value);
     }
-    body.len()
+    let mut out = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((before, _)) = rest.split_once('&') {
+        out.push_str(before);
+        let from = rest.get(before.len()..).unwrap_or_default();
+        let (character, length) = super::injection::reference(from).unwrap_or(('&', 1));
+        out.push(character);
+        rest = from.get(length..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 /// Names and value spans (offsets in the tag) of a tag's attributes; at most 256.
@@ -310,7 +326,7 @@ mod tests {
     use super::*;
 
     fn hidden(html: &str) -> Vec<String> {
-        let markup = read(html);
+        let markup = read(html, &crate::filter::reader::sheet_of(html));
         markup.hidden.iter().map(|&(from, to)| markup.view.text.get(from..to).unwrap().to_owned()).collect()
     }
 
@@ -386,6 +402,13 @@ mod tests {
             ("<p class=x style='display:block'>y</p>", vec![]),
             ("<div popover>h</div><dialog>i</dialog><dialog open>y</dialog>", vec!["h", "i"]),
             ("<xmp><p class=x>y</p></xmp>", vec![]),
+            ("<title>y <!-- z</title><p class=x>h</p><p>y</p>", vec!["h"]),
+            ("<!-- a --!><p class=x>h</p>y<!-->z<p>y", vec![" a ", "h"]),
+            ("<div style='visibility:hidden'>h<p style='visibility:visible'>y</p>i</div>", vec!["h", "i"]),
+            ("<p style='dis&#112;lay:none'>h</p>", vec!["h"]),
+            ("<body style='opacity:0'><p>y</p><p class=x>h", vec!["h"]),
+            ("<p style='display:none!important;display:block'>h</p>", vec!["h"]),
+            ("<noframes><p>h</noframes><iframe><!-- i</iframe>y", vec!["<p>h", "<!-- i"]),
         ] {
             assert_eq!(hidden(&format!("{sheet}{html}")), words, "{html}");
             assert_eq!(hidden(&format!("{html}{sheet}")), words, "{html}: the sheet comes after it");
@@ -395,7 +418,7 @@ mod tests {
     #[test]
     fn references_are_resolved_and_lead_back() {
         let html = "<p>&#73;gn&#x6f;re <b>all</b></p>";
-        let markup = read(html);
+        let markup = read(html, &Sheet::default());
         let at = markup.view.text.find("Ignore all").unwrap();
         let (start, end) = markup.view.source(html, at, at + 10);
         assert_eq!(html.get(start..end).unwrap(), "&#73;gn&#x6f;re <b>all");

@@ -58,6 +58,11 @@ impl Before {
         Self { header: if is_header { line.to_vec() } else { Vec::new() }, open: Vec::new() }
     }
 
+    /// All of it as bytes: two that differ have different ones.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        [&self.header.len().to_le_bytes()[..], &self.header, &self.open].concat()
+    }
+
     /// With the bytes around the last frame before the part: see [`last_frame`].
     #[must_use]
     pub fn with_open(self, open: Vec<u8>) -> Self {

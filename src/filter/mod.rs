@@ -4,6 +4,7 @@
 //! Everything here is linear in the length of its input: automata and one-pass readers, no backtracking.
 
 mod clean;
+mod css;
 pub mod cut;
 mod escape;
 mod filtered;
@@ -18,7 +19,9 @@ mod lookalike;
 mod markup;
 mod mask;
 pub mod masked;
+mod media;
 mod personal;
+mod raw;
 pub mod reader;
 mod rules;
 mod secret;
@@ -51,7 +54,7 @@ pub fn scan(text: &str) -> Vec<Finding> {
 /// Finds everything in an HTML source: also text that a person does not see (styles, comments, attributes), where an
 /// instruction weighs more. Offsets are of the source.
 pub fn scan_html(html: &str) -> Vec<Finding> {
-    let page = markup::read(html);
+    let page = markup::read(html, &reader::sheet_of(html));
     let text = page.view.text.as_str();
     let mut inside = injection::findings(text, &view::fold(text), &page.hidden);
     for finding in &mut inside {

@@ -1,36 +1,39 @@
 //! What declarations of style do to a text: whether it can still be seen.
 
-/// Declarations in lower case and without blanks.
+use super::css::{Declaration, declarations, plain};
+
+/// The declarations for one element. Of those of one property the last one holds.
 #[derive(Debug)]
-pub(super) struct Style(String);
+pub(super) struct Style(Vec<Declaration>);
 
 impl Style {
-    /// Whether it keeps a person from seeing the text. `sheet`: a rule of a sheet is among it, and what only is white may stand on a dark ground.
-    pub(super) fn is_hiding(&self, sheet: Origin) -> bool {
+    /// Of declarations, each of which gives way to those after it unless it alone is important.
+    pub(super) fn new(mut declarations: Vec<Declaration>) -> Self {
+        declarations.sort_by_key(|declaration| declaration.important);
+        Self(declarations)
+    }
+
+    /// Of a `style` attribute.
+    pub(super) fn of(attribute: &str) -> Self {
+        Self::new(written(attribute).collect())
+    }
+
+    /// Whether the text has the colour of its ground. `origin`: a rule of a sheet is among it, and what only is white may stand on a dark ground.
+    pub(super) fn is_camouflage(&self, origin: Origin) -> bool {
         let white = ["#fff", "#ffffff", "white", "rgb(255,255,255)", "transparent", "rgba(0,0,0,0)", "#ffff", "#fffffe", "#fefefe"];
         let ground = || self.property("background-color").or_else(|| self.property("background"));
-        let bare = |color: &str| sheet == Origin::Attribute && white.contains(&color);
-        let camouflaged = self.property("color").is_some_and(|color| ground().map_or_else(|| bare(color), |ground| ground == color));
-        camouflaged || self.is_out_of_sight()
+        let bare = |color: &str| origin == Origin::Attribute && white.contains(&color);
+        self.property("color").is_some_and(|color| ground().map_or_else(|| bare(color), |ground| ground == color))
     }
 
     /// Whether it moves or fades something: transparent and moved at once is how an entrance begins, not how something is hidden.
     pub(super) fn enters(&self) -> bool {
-        ["transform", "transition", "animation"].iter().any(|word| self.0.contains(word))
+        let is_planned = self.property("will-change").is_some_and(|value| MOVING.iter().any(|name| value.contains(name)));
+        is_planned || self.0.iter().any(|declaration| MOVING.contains(&declaration.name))
     }
 
-    pub(super) fn of(style: &str) -> Self {
-        Self(style.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_lowercase()).collect())
-    }
-
-    /// The value of a property: the last one holds.
     fn property(&self, name: &str) -> Option<&str> {
-        let rules = self.0.split(';').filter_map(|rule| rule.split_once(':')).filter(|(key, _)| *key == name);
-        rules.map(|(_, value)| value.trim_end_matches("!important")).next_back()
-    }
-
-    fn number(&self, name: &str) -> Option<f32> {
-        self.property(name).and_then(|value| value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').parse().ok())
+        self.0.iter().rfind(|declaration| declaration.name == name).map(|declaration| &*declaration.value)
     }
 
     /// Whether a property has one of these values.
@@ -40,26 +43,109 @@ impl Style {
 
     /// Whether it takes the element out of the page.
     pub(super) fn is_not_displayed(&self) -> bool {
-        self.is("display", &["none"]) || self.is("visibility", &["hidden", "collapse"]) || self.is("content-visibility", &["hidden"])
+        self.is("display", &["none"]) || self.is("content-visibility", &["hidden"])
     }
 
-    /// Whether it takes the text out of sight, whatever the colours around it.
+    /// Whether `visibility` hides the element. Elements below inherit that, and each can end it.
+    pub(super) fn is_invisible(&self) -> bool {
+        self.is("visibility", &["hidden", "collapse"])
+    }
+
+    /// Whether `visibility` shows the element, whatever it is above.
+    pub(super) fn is_visible(&self) -> bool {
+        self.is("visibility", &["visible", "initial"])
+    }
+
+    /// Whether it takes the text out of sight, whatever the colours around it, besides what [`Self::is_invisible`] tells.
     pub(super) fn is_out_of_sight(&self) -> bool {
-        let away = ["left", "top", "right", "bottom", "inset-inline-start", "text-indent", "margin-left", "margin-top", "translate"];
-        let flat = ["height", "width", "max-height", "max-width", "block-size", "inline-size"];
+        let part = |name: &str| self.property(name).and_then(share);
         self.is_not_displayed()
-            || self.number("opacity").is_some_and(|value| value <= 0.05)
-            || self.number("font-size").is_some_and(|value| value <= 1.0) && !self.is("font-size", &["1em", "1rem"])
-            || away.iter().filter_map(|name| self.property(name)).any(is_far)
-            || flat.iter().any(|name| self.number(name).is_some_and(|value| value <= 1.0)) && self.is("overflow", &["hidden", "clip"])
+            || part("opacity").is_some_and(|value| value <= 0.05)
+            || self.property("font-size").is_some_and(is_dot)
+            || AWAY.iter().filter_map(|name| self.property(name)).any(is_far)
+            || self.is("overflow", &["hidden", "clip"]) && FLAT.iter().filter_map(|name| self.property(name)).any(is_flat)
             || self.property("clip").is_some_and(|value| value.starts_with("rect(0") || value.starts_with("rect(1px"))
             || self.property("clip-path").is_some_and(is_nothing)
             || MASKS.iter().filter_map(|name| self.property(name)).any(is_sheer)
-            || self.number("scale").is_some_and(|value| value <= 0.05)
-            || self.number("zoom").is_some_and(|value| value > 0.0 && value <= 0.05)
+            || part("scale").is_some_and(|value| value <= 0.05)
+            || part("zoom").is_some_and(|value| value > 0.0 && value <= 0.05)
             || self.property("transform").is_some_and(|value| value.split_inclusive(')').any(is_gone))
-            || self.property("filter").and_then(|value| value.strip_prefix("opacity(")).and_then(leading).is_some_and(|value| value <= 0.05)
+            || self.property("filter").and_then(|value| value.strip_prefix("opacity(")).and_then(share).is_some_and(|value| value <= 0.05)
     }
+}
+
+/// Whether an element of this name is the page: hidden it would leave nothing, and pages hide it until a script has run.
+pub(super) fn is_whole_page(name: &str) -> bool {
+    matches!(name, "html" | "body" | "main")
+}
+
+/// The declarations of a `style` attribute.
+pub(super) fn written(body: &str) -> impl Iterator<Item = Declaration> {
+    declarations(&plain(body), PROPERTIES).collect::<Vec<_>>().into_iter()
+}
+
+/// The properties that are read.
+pub(super) const PROPERTIES: &[&[&str]] = &[AWAY, FLAT, MASKS, MOVING, OTHERS];
+
+/// Those that move an element or its text.
+const AWAY: &[&str] = &["left", "top", "right", "bottom", "inset-inline-start", "text-indent", "margin-left", "margin-top", "translate"];
+
+/// Those that leave an element no size.
+const FLAT: &[&str] = &["height", "width", "max-height", "max-width", "block-size", "inline-size"];
+
+/// Those of a mask.
+const MASKS: &[&str] = &["mask", "mask-image"];
+
+/// Those that move or fade an element by and by.
+const MOVING: &[&str] = &["transform", "transition", "animation"];
+
+const OTHERS: &[&str] = &[
+    "display",
+    "visibility",
+    "content-visibility",
+    "opacity",
+    "font-size",
+    "overflow",
+    "clip",
+    "clip-path",
+    "scale",
+    "zoom",
+    "filter",
+    "will-change",
+    "color",
+    "background",
+    "background-color",
+    "white-space",
+];
+
+/// Whether a length is less than a letter needs to be seen: of letters of 10 to 20 pixels, or of windows of 1000, at most about one pixel.
+fn is_dot(length: &str) -> bool {
+    /// How units end, and the most of each that is no more than about a pixel.
+    const UNITS: &[(&str, f32)] = &[
+        ("%", 10.0),
+        ("em", 0.1),
+        ("ex", 0.1),
+        ("cap", 0.1),
+        ("ic", 0.1),
+        ("w", 0.1),
+        ("h", 0.1),
+        ("vi", 0.1),
+        ("vb", 0.1),
+        ("min", 0.1),
+        ("max", 0.1),
+        ("pc", 0.1),
+        ("in", 0.01),
+        ("cm", 0.03),
+        ("mm", 0.3),
+    ];
+    let most = UNITS.iter().find(|(unit, _)| length.ends_with(unit)).map_or(1.0, |(_, most)| *most);
+    // A negative size is no size, and the declaration says nothing.
+    leading(length).is_some_and(|value| (0.0..=most).contains(&value))
+}
+
+/// Whether a side is so short that nothing inside can be seen.
+fn is_flat(length: &str) -> bool {
+    if length.ends_with('%') { leading(length) == Some(0.0) } else { is_dot(length) }
 }
 
 /// Whether a mask lets nothing through.
@@ -83,9 +169,6 @@ pub(super) enum Origin {
     Attribute,
     Sheet,
 }
-
-/// The names of a mask.
-const MASKS: &[&str] = &["mask", "mask-image", "-webkit-mask", "-webkit-mask-image"];
 
 /// Whether a length takes what it moves off every screen.
 fn is_far(length: &str) -> bool {
@@ -117,4 +200,67 @@ fn is_gone(function: &str) -> bool {
 fn leading(value: &str) -> Option<f32> {
     let end = value.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+')).unwrap_or(value.len());
     value.get(..end).and_then(|number| number.parse().ok())
+}
+
+/// As [`leading`], of 1: `5%` is 0.05.
+fn share(value: &str) -> Option<f32> {
+    leading(value).map(|number| if value.contains('%') { number / 100.0 } else { number })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_cannot_be_read_are_told_from_small_letters() {
+        for size in [
+            ".875em",
+            ".9rem",
+            "1.0em",
+            "1em",
+            "85%",
+            "11%",
+            "1.2px",
+            "8pt",
+            "1vw",
+            ".5in",
+            "3mm",
+            "-1px",
+            "smaller",
+            "calc(1em)",
+            "inherit",
+        ] {
+            assert!(!Style::of(&format!("font-size:{size}")).is_out_of_sight(), "{size}");
+        }
+        for size in ["0", "0.0", "1px", ".5px", ".05em", ".1rem", "5%", "1pt", ".05vw", ".2mm", "0%"] {
+            assert!(Style::of(&format!("font-size:{size}")).is_out_of_sight(), "{size}");
+        }
+        for side in ["height:1em", "height:1.5rem", "width:10%", "max-width:1%", "width:1vw", "height:2px", "height:auto"] {
+            assert!(!Style::of(&format!("{side};overflow:hidden")).is_out_of_sight(), "{side}");
+        }
+        for side in ["height:0", "width:1px", "max-height:0%", "block-size:.05em"] {
+            assert!(Style::of(&format!("{side};overflow:hidden")).is_out_of_sight(), "{side}");
+            assert!(!Style::of(side).is_out_of_sight(), "{side}");
+        }
+    }
+
+    #[test]
+    fn the_important_declaration_holds_and_comments_are_none() {
+        for style in [
+            "display:none!important;display:block",
+            "display:block;display:none",
+            "display:/**/none",
+            "dis\\70lay:none",
+            "opacity:5%",
+            "opacity:.05",
+            "filter:opacity(3%)",
+            "-webkit-clip-path:circle(0)",
+            "background:url(a;b);display:none",
+        ] {
+            assert!(Style::of(style).is_out_of_sight(), "{style}");
+        }
+        for style in ["display:none;display:block!important", "content:';display:none;'", "/*display:none*/color:red", "opacity:50%"] {
+            assert!(!Style::of(style).is_out_of_sight(), "{style}");
+        }
+    }
 }

@@ -30,7 +30,7 @@ impl Door {
         state.answer = Some(answer);
         let verdict = judge(case.capability, case.action, case.screened, case.facts, &state);
         let event = if unanswered { Event::ApprovalExpired } else { Event::ApprovalAnswered };
-        // By whom: the person at the client, which the record names beside the caller.
+        // The record names the person at the client beside the caller.
         note_id(
             entry,
             event,

@@ -29,7 +29,7 @@ pub(super) const PER_HOUR: u64 = 60;
 
 impl Door {
     /// Waits for the end of the same question in another call. A no is this call's as well; a yes for once was for that call alone. After a
-    /// yes that lasts, and where nobody answered, the call is looked at anew: a grant may hold for it now, or it is asked itself.
+    /// yes that lasts, and where no answer came, the call is looked at anew: a grant may hold for it now, or it is asked itself.
     /// # Errors  What the other call was refused with, `approval_replayed`, `killed`.
     pub(super) async fn follow(&self, mut told: tokio::sync::watch::Receiver<End>) -> Result<(), Refusal> {
         let ended = self.until_killed(told.wait_for(|end| matches!(end, End::Refused(_) | End::Once))).await?;
@@ -44,7 +44,7 @@ impl Door {
         }
     }
 
-    /// Counts a question to a person; beyond the bound nobody is asked.
+    /// Counts a question to a person; beyond the bound no question is put.
     /// # Errors  `rate_limited` with the exact wait.
     pub(super) fn count_question(&self, principal: &str) -> Result<(), Refusal> {
         let window = Window { most: PER_HOUR, span: HOUR };

@@ -129,7 +129,7 @@ impl Change {
     fn between(before: &str, after: &str, mask: Mask, most: usize) -> Self {
         let ((old, hid), (new, hides)) = (masked(before, mask), masked(after, mask));
         let diff = TextDiff::from_lines(&*old, &*new);
-        // Whether a masked value is the new one already is told to nobody: the question would answer every guess.
+        // Whether a masked value already is the new one is not shown: the question would answer every guess.
         let secrets = match (hid || hides, old == new) {
             (true, true) => "\nOnly secrets change, if anything does; they are masked here.",
             (true, false) => "\nSecrets are masked here, and written as they are.",

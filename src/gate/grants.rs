@@ -77,7 +77,7 @@ struct Kept {
     wide: Option<Wide>,
 }
 
-/// How a wide grant knows the files that nobody else changed.
+/// How a wide grant recognises files that only calls of its session changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Wide {
     scope: Scope,
@@ -130,7 +130,7 @@ impl Wide {
 const MOST: usize = 512;
 /// Files of our own that a wide grant knows.
 const MOST_OWN: usize = 512;
-/// A session that is idle for so long has ended, whoever noticed.
+/// A session that is idle for this many milliseconds counts as ended.
 const IDLE: Millis = 3_600_000;
 /// The kernel's times are this coarse at most; what changed so shortly before the question counts as changed since.
 const COARSE: Millis = 50;
@@ -180,8 +180,8 @@ impl Grants {
         }
     }
 
-    /// How far the live grant goes that fits what is seen, and what it names. A narrow one that somebody else's change has overtaken dies
-    /// here; a wide one stays, and does not fit that file.
+    /// How far the live grant goes that fits what is seen, and what it names. A narrow one dies here where its target was changed
+    /// from outside the session; a wide one stays, and does not fit that file.
     pub fn fits(&self, key: &GrantKey, seen: &[Sight]) -> Option<(Scope, String)> {
         let now_objects = objects(seen);
         let done = self.change(&key.session, |all, now| {
@@ -205,8 +205,8 @@ impl Grants {
         })
     }
 
-    /// Renews the session's grants on a target after our own change, by whichever tool, so that the next call on it still fits. One that
-    /// did not fit `before` was overtaken by somebody else and stays as it is.
+    /// Renews the session's grants on a target after a call of the session changed it, so that the next call on it still fits. One that
+    /// did not fit `before` had been changed from outside, and stays as it is.
     pub fn renew(&self, key: &GrantKey, before: &[Sight], after: &[Sight]) {
         let (old, new) = (objects(before), objects(after));
         let done = self.change(&key.session, |all, now| {

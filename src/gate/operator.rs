@@ -1,5 +1,5 @@
-//! The way of a call that only an operator may allow: it waits in a queue that all servers of the state folder share, and whoever finds the answer
-//! compares everything anew.
+//! The way of a call that only an operator may allow: it waits in a queue that all servers of the state folder share, and the server that finds
+//! the answer compares everything anew.
 
 use std::time::{Duration, Instant};
 
@@ -79,7 +79,7 @@ impl Door {
                 match verdict.decision {
                     Decision::Allow => {
                         let said = answers.iter().filter_map(|answered| scope_of(answered.say));
-                        // Of several who agree, the narrowest counts.
+                        // Where several operators agree, the narrowest scope counts.
                         let scope = said.min().unwrap_or(Scope::Once);
                         let settled = self.consume(case, entry, &verdict, &pending, scope)?;
                         self.forget(&pending);
@@ -108,7 +108,7 @@ impl Door {
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
-                // The question stays until its end: whoever calls the same again finds the answer.
+                // The question stays until its end: the same call, made again, finds the answer.
                 () = asker.gone() => return Err(Refusal::new(Code::ApprovalExpired, "nobody waited for the operator's answer any more")),
                 () = self.killed() => {
                     self.forget(&pending);

@@ -85,7 +85,7 @@ pub struct Case<'a> {
     pub opened: &'a [Opened],
     /// Digest of what the client was told of the tool.
     pub definition: &'a str,
-    /// The same of every tool that a grant covers alike, one after the other.
+    /// Digests of the definitions of all tools that one grant covers, concatenated.
     pub definitions: &'a str,
 }
 
@@ -334,14 +334,14 @@ pub(super) fn grants_of(action: &Action, key: &GrantKey, seen: &[Sight]) -> Vec<
     files.into_iter().zip(seen).map(of_one).collect()
 }
 
-/// Tells those who wait for the end of the same question what it came to.
+/// Passes the outcome of a question to the calls that wait for it.
 fn told(seat: Option<Seat>, response: &Value, settled: Result<Settled, Refusal>) -> Result<Settled, Refusal> {
     let Some(seat) = seat else { return settled };
     match settled {
         Ok(Settled::Granted(mut granted)) => {
             let chosen = response.pointer("/content/decision").and_then(Value::as_str).and_then(Scope::parse);
             if chosen.is_some_and(|scope| scope != Scope::Once) {
-                // Whoever asks the same finds the grant, and the target as this call leaves it.
+                // The waiting calls find the grant, and the target as this call leaves it.
                 granted.seat = Some(seat);
             } else {
                 seat.allowed_once();

@@ -78,15 +78,12 @@ fn clients(old: &Clients, new: &Clients) -> Clients {
 }
 
 fn root(old: &Root, new: &Root) -> Root {
-    let quota = |pick: fn(&Quota) -> Option<u64>| least(old.quota.as_ref().and_then(pick), new.quota.as_ref().and_then(pick));
-    let (bytes, files) = (quota(|quota| quota.bytes.map(|bytes| bytes.0)), quota(|quota| quota.files));
-    let bounded = bytes.is_some() || files.is_some();
     Root {
         mode: if old.mode == RootMode::ReadOnly { old.mode } else { new.mode },
         allowed: narrowed(&old.allowed, &new.allowed, AllowPattern::is_within),
         denied: joined(&old.denied, &new.denied),
         untrusted: joined(&old.untrusted, &new.untrusted),
-        quota: bounded.then_some(Quota { bytes: bytes.map(crate::model::Bytes), files }),
+        quota: old.quota.into_iter().chain(new.quota).reduce(Quota::meet),
         ..old.clone()
     }
 }

@@ -67,13 +67,23 @@ pub enum RootMode {
     ReadWrite,
 }
 
-/// How much a session may put into its scratch folder.
+/// How much a root may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Bytes in all files together.
     pub bytes: Option<Bytes>,
     /// Files and folders.
     pub files: Option<u64>,
+}
+
+impl Quota {
+    /// The smaller of both bounds, each by itself.
+    #[must_use]
+    pub fn meet(self, other: Self) -> Self {
+        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        let bytes = least(self.bytes.map(|bytes| bytes.0), other.bytes.map(|bytes| bytes.0)).map(Bytes);
+        Self { bytes, files: least(self.files, other.files) }
+    }
 }
 
 /// One named folder.
@@ -147,6 +157,18 @@ impl Default for Files {
     }
 }
 
+/// When interpreters are got ready for programs to come (`[python] prepare`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Prepare {
+    /// As soon as a client has connected.
+    Connected,
+    /// Once a client has read the list of tools: a program may come next.
+    #[default]
+    Listed,
+    /// By the first program, for those after it.
+    Never,
+}
+
 /// How much the static check of Python judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Check {
@@ -194,8 +216,8 @@ pub struct Python {
     pub packages: Vec<String>,
     /// Modules imported once and shared by every program.
     pub preload: Vec<String>,
-    /// Whether interpreters are got ready before the first program comes.
-    pub prepare: bool,
+    /// When interpreters are got ready.
+    pub prepare: Prepare,
     /// How much the static check judges.
     pub check: Check,
     /// Modules a program may import; `*`: any.
@@ -247,7 +269,7 @@ impl Default for Python {
             interpreter: "python3".to_owned(),
             packages: Vec::new(),
             preload: texts(&["json", "re", "math", "statistics"]),
-            prepare: false,
+            prepare: Prepare::Listed,
             check: Check::Strict,
             allowed_imports: Vec::new(),
             installed: Vec::new(),

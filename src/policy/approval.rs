@@ -218,36 +218,42 @@ fn missing_approvers(capability: &Capability, answer: &Answer) -> Option<String>
     (lacking > 0).then(|| format!("{lacking} more operator(s) must agree; nobody counts twice or for a call of their own"))
 }
 
-/// The refusal of a call that a person was asked about and did not allow.
+/// The refusal of a call that a person was asked about and refused.
 fn declined(code: Code, message: &str) -> Refusal {
     Refusal::new(code, message).hint("nothing was done; do not make this call again unless the person asks for it")
 }
 
+/// The refusal of a call whose answer is neither a yes nor a no: no person may have seen the question.
+fn unclear(message: &str) -> Refusal {
+    Refusal::new(Code::ApprovalNotExplicit, message).hint("nothing was done; make the call again to ask anew")
+}
+
 /// The client's form: `accept` alone is no approval, for some clients send it for nobody.
 fn judge_response(level: Level, code: Option<&str>, response: &Response, offered: &[Scope]) -> Result<(), Refusal> {
-    let no = |code, message: &str| declined(code, message);
     if response.action != "accept" {
-        return Err(no(Code::ApprovalRefused, "the person declined"));
+        return Err(declined(Code::ApprovalRefused, "the person declined"));
     }
     let text = |name: &str| response.content.get(name).and_then(serde_json::Value::as_str);
     match text("decision") {
-        Some("deny") => return Err(no(Code::ApprovalRefused, "the person said no")),
+        Some("deny") => return Err(declined(Code::ApprovalRefused, "the person said no")),
         Some(word) if Scope::parse(word).is_some_and(|scope| offered.contains(&scope)) => {}
         // Where every call is asked about, this is a yes to this one call and no grant is kept.
         Some("session") if lasts(level) => {}
         // INVARIANT: a yes goes no further than the question offered, whatever a client answers.
-        _ => {
+        Some(_) => {
             let words: Vec<&str> = offered.iter().map(|scope| scope.as_str()).collect();
             let what = format!("the answer is none of those that were offered: `deny`, `{}`", words.join("`, `"));
-            return Err(no(Code::ApprovalNotExplicit, &what));
+            return Err(declined(Code::ApprovalNotExplicit, &what));
         }
+        // So is the error of a client that could not ask.
+        None => return Err(unclear("the answer holds no decision")),
     }
     if response.content.keys().any(|name| !matches!(name.as_str(), "decision" | "confirm")) {
-        return Err(no(Code::ApprovalNotExplicit, "the answer holds fields that were not asked for"));
+        return Err(unclear("the answer holds fields that were not asked for"));
     }
     let confirmed = match (response.content.get("confirm"), code) {
         (Some(given), Some(code)) => given.as_str() == Some(code),
         (Some(_), None) | (None, _) => level < Level::Destroy,
     };
-    if confirmed { Ok(()) } else { Err(no(Code::ApprovalNotExplicit, "the code that was shown is missing or different")) }
+    if confirmed { Ok(()) } else { Err(unclear("the code that was shown is missing or different")) }
 }

@@ -1,7 +1,7 @@
 //! The level of a call, from what it would do: never from the tool's name.
 
 use super::capability::{Capability, python_network, python_roots};
-use super::later::{programs_reach, runs_later};
+use super::later::{is_run_later, programs_reach};
 use super::screen::Screened;
 use crate::model::{Access, Action, Facts, Fetch, Kind, Level, PathFact, Target, WriteMode};
 
@@ -44,7 +44,7 @@ pub fn level(capability: &Capability, action: &Action, screened: &Screened, fact
         | Action::CopyFile(_)
         | Action::DeleteFile(_) => Level::Read,
     };
-    let later = if runs_later(&capability.manifest, action, screened, facts).is_empty() { Level::Read } else { Level::Destroy };
+    let later = if is_run_later(&capability.manifest, action, screened, facts) { Level::Destroy } else { Level::Read };
     own.max(touched).max(later)
 }
 

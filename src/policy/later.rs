@@ -1,5 +1,7 @@
 //! What a call changes of files that another program runs later (`[files] runs_later`): such a call is level 3, whatever tool makes it.
 
+use std::collections::HashSet;
+
 use super::capability::{Capability, python_roots};
 use super::screen::Screened;
 use crate::manifest::{FoldedPath, LaterPattern, Manifest, RootMode};
@@ -36,48 +38,51 @@ pub fn pattern_of<'m>(manifest: &'m Manifest, root: &str, path: &RelPath) -> Opt
 /// Everything that the action changes and that runs later: its targets as they are written, as they are spelled there and as links lead,
 /// and, where a folder is moved or deleted, each entry below it under its old and its new name.
 pub fn runs_later(manifest: &Manifest, action: &Action, screened: &Screened, facts: &Facts) -> Vec<Later> {
+    let mut known = HashSet::new();
+    let changed = changed(manifest, action, screened, facts).into_iter().filter_map(|(root, path)| {
+        let later = pattern_of(manifest, root, &path)?;
+        known.insert((root, path.clone())).then(|| Later {
+            target: Target { root: root.to_owned(), path },
+            by: later.by().to_owned(),
+            pattern: later.pattern().as_str().to_owned(),
+        })
+    });
+    changed.collect()
+}
+
+/// Whether the action changes anything that runs later.
+pub fn is_run_later(manifest: &Manifest, action: &Action, screened: &Screened, facts: &Facts) -> bool {
+    changed(manifest, action, screened, facts).iter().any(|(root, path)| pattern_of(manifest, root, path).is_some())
+}
+
+/// The roots and paths that the action changes, under every name that counts; none where the manifest's set is empty.
+fn changed<'a>(manifest: &Manifest, action: &Action, screened: &'a Screened, facts: &Facts) -> Vec<(&'a str, RelPath)> {
     let mut found = Vec::new();
     if manifest.files.runs_later.is_empty() {
         return found;
     }
     let touches = action.touches();
-    let to = touches.iter().zip(&screened.targets).zip(&facts.paths).find(|((touch, _), _)| touch.access == Access::MoveTo);
-    let to = to.map(|((_, target), fact)| resolved(target, fact));
-    for ((touch, target), fact) in touches.iter().zip(&screened.targets).zip(&facts.paths) {
-        if !touch.access.writes() {
-            continue;
-        }
+    let all = || touches.iter().zip(&screened.targets).zip(&facts.paths);
+    let to = all().find(|((touch, _), _)| touch.access == Access::MoveTo).map(|((_, target), fact)| (target, resolved(target, fact)));
+    for ((touch, target), fact) in all().filter(|((touch, _), _)| touch.access.writes()) {
+        let root = target.root.as_str();
         let last = resolved(target, fact);
-        let spelled = Target { root: target.root.clone(), path: fact.spelling.of(&target.path).clone() };
-        for form in [target, &spelled, &last] {
-            add(&mut found, manifest, &form.root, &form.path);
-        }
+        found.extend([&target.path, fact.spelling.of(&target.path), &last].map(|path| (root, path.clone())));
         let moved = to.as_ref().filter(|_| touch.access == Access::MoveFrom);
         for entry in &fact.below {
-            add(&mut found, manifest, &last.root, &entry.path);
-            if let Some((to, path)) = moved.and_then(|to| Some((to, entry.path.rebased(&last.path, &to.path)?))) {
-                add(&mut found, manifest, &to.root, &path);
-            }
+            found.push((root, entry.path.clone()));
+            found.extend(moved.and_then(|(to, new)| Some((to.root.as_str(), entry.path.rebased(&last, new)?))));
         }
     }
     found
 }
 
-fn add(found: &mut Vec<Later>, manifest: &Manifest, root: &str, path: &RelPath) {
-    let Some(later) = pattern_of(manifest, root, path) else { return };
-    let target = Target { root: root.to_owned(), path: path.clone() };
-    if !found.iter().any(|known| known.target == target) {
-        found.push(Later { target, by: later.by().to_owned(), pattern: later.pattern().as_str().to_owned() });
-    }
-}
-
 /// Where a target is in the entries' own spelling, once links were followed.
-fn resolved(target: &Target, fact: &PathFact) -> Target {
-    let path = match &fact.link {
+fn resolved(target: &Target, fact: &PathFact) -> RelPath {
+    match &fact.link {
         Link::Leads(path) => path.clone(),
         Link::None | Link::OnTheWay | Link::Outside => fact.spelling.of(&target.path).clone(),
-    };
-    Target { root: target.root.clone(), path }
+    }
 }
 
 /// The roots in which a program of this caller can change files that run later: those that stay, that it writes to directly, while the manifest

@@ -52,7 +52,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A sandbox of opened roots, a way out, and a jail that is looked for when the first program comes.
+    /// A sandbox of opened roots, a way out, and a jail that is looked for when it is wanted.
     pub fn new(roots: Roots, egress: Egress, jail: jail::Settings) -> Self {
         let roots = Arc::new(roots);
         let egress = Arc::new(egress);
@@ -193,9 +193,22 @@ impl Sandbox {
         self.readers.read(job, bytes, patience).await
     }
 
+    /// Gets ready for a first request to the web and for its answer, in the background.
+    pub fn prepare_fetch(&self) {
+        let egress = Arc::clone(&self.egress);
+        // The certificates of the machine are read from its disk.
+        tokio::task::spawn_blocking(move || egress.prepare());
+        self.readers.prepare();
+    }
+
     /// Gets ready to read what is about to come from outside.
     pub fn prepare_readers(&self) {
         self.readers.prepare();
+    }
+
+    /// Finds out what a program needs before the first one comes: the interpreter, and the walls that hold on this machine.
+    pub async fn discover_python(&self, manifest: &Arc<crate::manifest::Manifest>) {
+        self.python.discover(manifest).await;
     }
 
     /// Gets interpreters ready for the programs of a profile, so that its first one need not wait for their start.

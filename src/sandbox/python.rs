@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
 
 use super::egress::{Egress, Gateway, LogScribe, Scribe};
 use super::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
@@ -19,13 +20,15 @@ use crate::model::{Code, Failure, RunPython, Stage};
 use crate::policy::words::seen_root;
 use crate::policy::{program, python_network, python_roots};
 
-/// The jail of a server, found when the first program comes: a server that never runs one never starts an interpreter.
+/// The jail of a server, found once: in the background where programs may come, else with the first one.
 #[derive(Debug)]
 pub(super) struct Room {
     settings: Settings,
     roots: Arc<Roots>,
     egress: Arc<Egress>,
     jail: OnceCell<Jail>,
+    /// Ends the search for it.
+    searching: Mutex<CancellationToken>,
     /// What runs before the programs of a manifest, the one of the last call.
     hook: Mutex<Option<(Arc<Manifest>, Arc<str>)>>,
     under_way: UnderWay,
@@ -41,6 +44,7 @@ impl Room {
             roots,
             egress,
             jail: OnceCell::new(),
+            searching: Mutex::default(),
             hook: Mutex::default(),
             under_way: UnderWay::default(),
             views: Views::default(),
@@ -98,9 +102,27 @@ impl Room {
         Ok(outcome)
     }
 
-    /// The jail, which the first call looks for.
+    /// The jail. The first that asks for it looks for it, and all others wait for that.
     async fn jail(&self) -> Result<&Jail, NoRun> {
-        self.jail.get_or_try_init(|| Jail::new(self.settings.clone())).await
+        let stop = self.searching().clone();
+        self.jail.get_or_try_init(|| Jail::new(self.settings.clone(), &stop)).await
+    }
+
+    fn searching(&self) -> std::sync::MutexGuard<'_, CancellationToken> {
+        self.searching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds the jail before the first program comes, and has compiled what runs before the programs of this manifest. No interpreter waits for
+    /// them yet.
+    pub(super) async fn discover(&self, manifest: &Arc<Manifest>) {
+        match self.jail().await {
+            Ok(jail) => {
+                let is_lacking = self.lacking_wall(&manifest.python).await.is_some();
+                jail.compile(&self.hook(manifest, is_lacking));
+            }
+            // The first program says itself what is wrong.
+            Err(why) => tracing::info!(%why, "no jail was found"),
+        }
     }
 
     /// The wall that the jail does not hold, in words, for want of which `check = "imports"` acts as `strict`.
@@ -174,7 +196,7 @@ impl Room {
         Some(Arc::new(Gateway::new(Arc::clone(&self.egress), Arc::new(manifest.network.clone()), terms.upload(), scribe)))
     }
 
-    /// Gets interpreters ready for the programs of a profile, by running one that does nothing where no session's files are.
+    /// Gets interpreters ready for the programs of a profile, and has the roots that they see looked through.
     pub(super) async fn prepare(&self, manifest: Arc<Manifest>, profile: &str) {
         let session = format!("prepare-{}", std::process::id());
         let terms = Arc::new(Terms {
@@ -219,9 +241,11 @@ impl Room {
         all
     }
 
-    /// Ends everything that is kept running between calls.
+    /// Ends everything that is kept running between calls, and the search for a jail; what comes later begins anew.
     pub(super) async fn close(&self) {
-        if let Some(jail) = self.jail.get() {
+        std::mem::take(&mut *self.searching()).cancel();
+        // Where a search is under way, this waits for its end.
+        if let Ok(jail) = self.jail.get_or_try_init(async || Err(())).await {
             jail.close().await;
         }
     }

@@ -170,6 +170,7 @@ impl ServerHandler for Handler {
         one_page(request.as_ref())?;
         let profile = self.peer.profile.as_deref();
         let roots = self.house.roots_in_short(profile);
+        self.house.listed(profile);
         let tools = self.house.tools_for(profile).into_iter().map(|tool| with_roots(describe(tool), tool, &roots)).collect();
         let mut result = ListToolsResult::with_all_items(tools).with_cache_scope(CacheScope::Private);
         stamp(&mut result.meta, &context);

@@ -3,6 +3,7 @@
 mod asker;
 mod attend;
 mod calls;
+mod escape;
 mod handler;
 pub mod http;
 mod message;

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
 use super::calls::{Batch, Calls, Way};
+use super::escape::escape;
 use super::message::Fault;
 
 /// The sending end: answers wait here for the writer.
@@ -120,8 +121,8 @@ impl Outbox {
 
 /// Texts above this are escaped while they are written.
 const LONG: usize = 128 << 10;
-/// How much of a long text is escaped at once.
-const PIECE: usize = 64 << 10;
+/// How much of a long text is escaped and written at once: more would only leave the processor's near memory before the kernel copies it.
+const PIECE: usize = 128 << 10;
 /// Stands for a long text while the rest of its message is made. No text of a message can hold it: JSON escapes U+0000.
 const PLACE: &str = "\u{0}long text\u{0}";
 /// The same, as it stands in JSON.
@@ -196,10 +197,10 @@ async fn write_lines(mut lines: mpsc::UnboundedReceiver<Line>, mut writer: impl 
     }
 }
 
-/// Writes a message with a long text, escaped piece by piece.
+/// Writes a message with a long text, escaped piece by piece; what is before and after the text goes out with its first and last piece.
 async fn write_long(writer: &mut (impl AsyncWrite + Unpin), head: &[u8], text: &str, tail: &[u8]) -> io::Result<()> {
-    writer.write_all(head).await?;
-    let mut escaped = Vec::with_capacity(PIECE + PIECE / 8);
+    let mut escaped = Vec::with_capacity(PIECE + PIECE / 8 + head.len() + tail.len());
+    escaped.extend_from_slice(head);
     let mut rest = text;
     while !rest.is_empty() {
         let mut end = PIECE.min(rest.len());
@@ -207,13 +208,16 @@ async fn write_long(writer: &mut (impl AsyncWrite + Unpin), head: &[u8], text: &
             end -= 1;
         }
         let (piece, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        escaped.clear();
-        serde_json::to_writer(&mut escaped, piece)?;
-        // Between the quotation marks that each piece gets of its own.
-        writer.write_all(escaped.get(1..escaped.len() - 1).unwrap_or_default()).await?;
+        // Between the quotation marks that the head ends with and the tail begins with.
+        escape(piece, &mut escaped);
         rest = after;
+        if !rest.is_empty() {
+            writer.write_all(&escaped).await?;
+            escaped.clear();
+        }
     }
-    writer.write_all(tail).await
+    escaped.extend_from_slice(tail);
+    writer.write_all(&escaped).await
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rustix::fs::{FileType, fstat};
+use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{UnixStream, unix::pipe};
 use tokio::signal::unix::{SignalKind, signal};
@@ -43,14 +44,12 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     let bounds = Bounds { line: house.longest_message(), ..Bounds::default() };
     let wire = Wire::new(reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?, bounds, eof.clone());
     let attending = attend(&house);
+    house.discover(profile.as_deref().into_iter());
     let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone()));
     let outcome = match handler.serve_with_ct(wire, stopping.clone()).await {
         Ok(running) => {
-            let preparing = Arc::clone(&house);
-            let preparing = tokio::spawn(async move { preparing.prepare(profile.as_deref()).await });
-            let ended = running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other);
-            preparing.abort();
-            ended
+            house.connected(profile.as_deref());
+            running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other)
         }
         // A client that only looked whether the server starts, or went away before it said anything.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
@@ -58,7 +57,7 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     };
     watch.abort();
     drop(attending);
-    house.sandbox().close().await;
+    house.rest().await;
     house.session_ends(&session);
     outcome
 }
@@ -110,11 +109,27 @@ fn reader(stdin: impl AsFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
 fn writer(stdout: impl AsFd) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     let (kind, fd) = stream(stdout)?;
     Ok(match kind {
-        FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(fd)?),
+        FileType::Fifo => {
+            widen(&fd);
+            Box::new(pipe::Sender::from_owned_fd(fd)?)
+        }
         FileType::Socket => Box::new(socket(fd)?),
         _ => Box::new(tokio::io::stdout()),
     })
 }
+
+/// Lets a pipe hold [`WIDE`] bytes, so that a long answer wakes reader and writer less often. The kernel takes memory for what lies in the pipe
+/// alone. Where it refuses, since the user's pipes hold too much already (`pipe(7)`, `pipe-user-pages-soft`), the pipe stays as it is.
+fn widen(pipe: impl AsFd) {
+    if fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE)
+        && let Err(errno) = fcntl_setpipe_size(&pipe, WIDE)
+    {
+        tracing::debug!(%errno, "the pipe of the answers keeps its size");
+    }
+}
+
+/// What a pipe of answers may hold: the most that an ordinary user may ask for.
+const WIDE: usize = 1 << 20;
 
 fn stream(fd: impl AsFd) -> io::Result<(FileType, OwnedFd)> {
     let kind = FileType::from_raw_mode(fstat(&fd)?.st_mode);

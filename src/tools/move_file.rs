@@ -61,8 +61,9 @@ impl Tool for MoveFile {
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
         Box::pin(async move {
             let permit = permit.narrow::<model::MoveFile>()?;
-            stop(&stage, &permit).check()?;
-            let moved = heavy(true, || sandbox.roots.rename(permit))?;
+            let stop = stop(&stage, &permit);
+            stop.check()?;
+            let moved = heavy(true, || sandbox.roots.rename(permit, &stop))?;
             let (from, to) = (moved.from.to_string(), moved.to.to_string());
             let replaced = if moved.replaced { "; what stood there was replaced" } else { "" };
             let folders = with_folders(&moved.folders);

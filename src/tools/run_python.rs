@@ -225,7 +225,7 @@ fn text(outcome: &Outcome) -> String {
     {
         let _ = writeln!(text, "[the program left with exit code {code}]");
     }
-    if let (Status::Exception, Some(why)) = (outcome.status, &outcome.evidence) {
+    if let (Status::Ok | Status::Exception, Some(why)) = (outcome.status, &outcome.evidence) {
         let _ = write!(text, "\n[{}]", escape_line(why));
     }
     for contact in outcome.network.iter().filter(|contact| contact.verdict != Code::Ok).take(TOLD) {
@@ -240,9 +240,6 @@ fn text(outcome: &Outcome) -> String {
     }
     if outcome.unshown > 0 {
         let _ = write!(text, "\n[{} picture(s) not shown: too many, too large, or no pictures by their content]", outcome.unshown);
-    }
-    if let (Status::Ok, Some(evidence)) = (outcome.status, &outcome.evidence) {
-        let _ = write!(text, "\n[{evidence}]");
     }
     if text.is_empty() {
         text.push_str("[no output]");

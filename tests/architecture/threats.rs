@@ -16,7 +16,12 @@ pub(crate) struct Row {
 /// The rows of every table whose last column is headed `Test`.
 pub(crate) fn rows(text: &str) -> Vec<Row> {
     let (mut rows, mut within) = (Vec::new(), false);
-    for line in text.lines() {
+    let is_rule = |line: &str| line.starts_with('|') && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
+    let mut above = "";
+    for (line, below) in text.lines().zip(text.lines().skip(1).chain([""])) {
+        // Rows behind an empty line belong to the table above it: they have no head of their own.
+        within |= !above.starts_with('|') && line.starts_with('|') && !is_rule(below);
+        above = line;
         // A `\|` is no end of a cell.
         let line = line.replace("\\|", "\u{1}");
         let Some(cells) = line.strip_prefix('|') else {
@@ -85,12 +90,15 @@ pub(crate) fn without_test(rows: &[Row], known: &BTreeSet<String>) -> Vec<String
 
 #[test]
 fn a_threat_without_a_test_or_with_an_unknown_one_is_found() {
-    let text = "| Attack | Answer | Test |\n|---|---|---|\n| a `\\|` b | no | `tests/x.rs::known` |\n| c | no | `gone`, `known` |\n| d | no | later |\n\n| Other | Table |\n|---|---|\n| x | y |\n";
+    let text = "| Attack | Answer | Test |\n|---|---|---|\n| a `\\|` b | no | `tests/x.rs::known` |\n| c | no | `gone`, `known` |\n| d | no | later |\n\n| e | no | `lost` |\n\n| Other | Table |\n|---|---|\n| x | y |\n";
     let known =
         [Source { path: "x.rs".into(), text: "#[test] fn known() {} fn gone() {} proptest! { #[test] fn property(x in 0..1) {} }".into() }];
     let known = tests(known.iter());
     assert_eq!(known.iter().collect::<Vec<_>>(), ["known", "property"]);
     let rows = rows(text);
-    assert_eq!(rows.len(), 3);
-    assert_eq!(without_test(&rows, &known), ["`c` names `gone`, which is no test", "`d` names no test"]);
+    assert_eq!(rows.len(), 4);
+    assert_eq!(
+        without_test(&rows, &known),
+        ["`c` names `gone`, which is no test", "`d` names no test", "`e` names `lost`, which is no test"]
+    );
 }

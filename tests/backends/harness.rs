@@ -105,7 +105,7 @@ impl World {
     fn made(backend: &str, settings: Settings) -> Result<Self, NoRun> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let settings = Settings { helper: helper(), backend: backend.to_owned(), ..settings };
-        let jail = runtime.block_on(Jail::new(settings))?;
+        let jail = runtime.block_on(Jail::new(settings, &CancellationToken::new()))?;
         let (work, shelf, canary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::fs::write(shelf.path().join("open.txt"), "for everybody").unwrap();
         std::fs::write(shelf.path().join(".env"), "TOKEN=secret").unwrap();

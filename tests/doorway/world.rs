@@ -74,7 +74,7 @@ impl World {
         let helper = std::env::var_os("TOOLGATE_HELPER").map_or_else(|| PathBuf::from(HELPER), PathBuf::from);
         // The search path's interpreter where its files are open to this user, else the system's.
         let interpreter = PathBuf::from(if rustix::process::geteuid().is_root() { "python3" } else { "/usr/bin/python3" });
-        let jail = runtime.block_on(Jail::new(Settings { helper, interpreter, ..Settings::default() })).unwrap();
+        let jail = runtime.block_on(Jail::new(Settings { helper, interpreter, ..Settings::default() }, &CancellationToken::new())).unwrap();
         Self { runtime, jail }
     }
 

@@ -53,8 +53,8 @@ fn tls_is_spoken_with_the_certificate_that_was_given() {
     let home = Home::new(Policy::default());
     let authority = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     std::fs::write(home.path("cert.pem"), authority.cert.pem()).unwrap();
-    std::fs::write(home.path("key.pem"), authority.signing_key.serialize_pem()).unwrap();
-    let server = HttpServer::start_with(&home, &["--http", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
+    std::fs::write(home.path("project/key.pem"), authority.signing_key.serialize_pem()).unwrap();
+    let server = HttpServer::start_with(&home, &["--http", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "project/key.pem"]);
     let address = server.address.replace("https://", "http://");
     assert!(server.address.starts_with("https://"), "{}", server.address);
     let mut roots = rustls::RootCertStore::empty();
@@ -62,11 +62,21 @@ fn tls_is_spoken_with_the_certificate_that_was_given() {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let config = config.with_root_certificates(roots).with_no_client_auth();
-    let client = rustls::ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
-    let mut stream = rustls::StreamOwned::new(client, connect(&address));
+    let config = Arc::new(config);
     let headers = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
-    stream.write_all(&bytes("POST", "/mcp", &headers, hello().to_string().as_bytes())).unwrap();
-    assert_eq!(read(stream).message()["result"]["serverInfo"]["name"], "toolgate");
+    let post = |more: &[(&str, &str)], body: &serde_json::Value| {
+        let client = rustls::ClientConnection::new(Arc::clone(&config), "localhost".try_into().unwrap()).unwrap();
+        let mut stream = rustls::StreamOwned::new(client, connect(&address));
+        stream.write_all(&bytes("POST", "/mcp", &[&headers[..], more].concat(), body.to_string().as_bytes())).unwrap();
+        read(stream).message()
+    };
+    assert_eq!(post(&[], &hello())["result"]["serverInfo"]["name"], "toolgate");
+    // The key lies where calls may read and write: none reaches it.
+    for (path, code) in [("project/key.pem", "path_denied"), ("project/notes.txt", "")] {
+        let params = json!({"name": "read_file", "arguments": {"path": path}});
+        let answer = post(&modern("tools/call", "read_file"), &message("tools/call", &params));
+        assert_eq!(answer["result"]["structuredContent"]["code"].as_str().unwrap_or_default(), code, "{answer}");
+    }
     // Plain text to a TLS port gets no answer of HTTP.
     let mut plain = connect(&address);
     plain.write_all(&bytes("POST", "/mcp", &headers, hello().to_string().as_bytes())).unwrap();

@@ -310,6 +310,18 @@ fn a_difference_tells_which_recorded_calls_it_cannot_judge() {
     let out = run(&home, &["policy", "diff", "--json", "tools.toml", "new.toml"]);
     let told: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!((&told["judged"], told["not_judged"].as_array().unwrap().len()), (&json!(1), 1), "{told}");
+    // Of a program that was refused for its imports these alone are in the log; where the rest is judged too, that is not enough for a yes.
+    let home = Home::new(Policy::default());
+    let mut server = Server::greeted(&home, "2025-11-25");
+    server.call("run_python", &json!({"code": "import socket\neval('1')"}));
+    server.close();
+    for (check, judged) in [("strict", 0), ("imports", 1)] {
+        let text = home.read("tools.toml").replace("check = \"imports\"", &format!("check = \"{check}\""));
+        std::fs::write(home.path("new.toml"), text.replace("allowed_imports = [", "allowed_imports = [\"socket\", ")).unwrap();
+        let out = run(&home, &["policy", "diff", "--json", "tools.toml", "new.toml"]);
+        let told: Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!((&told["judged"], &told["differ"]), (&json!(judged), &json!(judged)), "{check}: {told}");
+    }
 }
 
 #[test]
@@ -402,9 +414,58 @@ fn a_repository_cannot_bring_its_own_trust_and_starts_nothing_without_it() {
     assert_eq!(within(&["trust", "--remove"]).0, Some(0));
     assert_eq!(within(&["serve"]).0, Some(1));
     std::fs::write(home.path("good.py"), "print(1)\n").unwrap();
-    for arguments in [&["doctor"][..], &["check"], &["python", "../good.py"], &["packages", "sync"], &["trust"]] {
-        within(arguments);
+    for arguments in [
+        &["doctor"][..],
+        &["check"],
+        &["python", "../good.py"],
+        &["packages", "sync"],
+        &["trust"],
+        &["explain", "run_python", "{\"code\":\"print(1)\"}"],
+        &["install", "claude-code"],
+        &["install", "claude-code", "--write"],
+    ] {
+        let (_, words) = within(arguments);
         assert!(!home.path("ran").exists(), "{arguments:?} started what the repository brought");
+        assert_eq!(within(&["serve"]).0, Some(1), "{arguments:?} trusts what the repository brought: {words}");
+    }
+    // What a user is shown before they trust it holds what is laxer than usual.
+    let (_, shown) = within(&["trust"]);
+    for line in ["python: ./evil", "state: the log, the grants and the emergency stop are kept in state"] {
+        assert!(shown.contains(line), "{shown}");
+    }
+}
+
+#[test]
+fn a_manifest_that_is_shown_before_it_is_trusted_names_what_is_laxer_than_usual() {
+    let home = Home::new(Policy { approvals: "level_2 = \"none\"\nlevel_3 = \"none\"", ..Policy::default() });
+    let text = home.read("tools.toml").replace("check = \"imports\"", "check = \"off\"");
+    std::fs::write(home.manifest(), text + "[filters]\nsecrets = \"off\"\n").unwrap();
+    let shown = said(&run(&home, &["trust"]));
+    for words in [
+        "what changes what exists (level 2) is `none`, where it is `first` by default",
+        "is `none`, where it is `every` by default",
+        "programs are not checked",
+        "secrets in files, pages and output are shown",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+}
+
+#[test]
+fn a_repository_does_not_lead_the_emergency_stop_away_from_the_servers_that_run() {
+    let home = Home::new(Policy::default());
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let clone = home.path("project/clone");
+    std::fs::create_dir_all(clone.join(".git")).unwrap();
+    for text in ["version = 1\n[state]\ndir = \"diverted\"\n", "[state]\ndir = \"diverted\"\n] broken"] {
+        std::fs::write(clone.join("tools.toml"), text).unwrap();
+        let within = |command: &str| home.toolgate(&[command]).current_dir(&clone).stdin(Stdio::null()).output().unwrap();
+        let out = within("kill");
+        assert!(out.status.success(), "{}", said(&out));
+        assert!(!clone.join("diverted").exists());
+        assert_eq!(code(&server.call("list_directory", &json!({"path": "project"}))), "killed");
+        assert!(within("resume").status.success());
+        assert!(went_well(&server.call("list_directory", &json!({"path": "project"}))));
     }
 }
 

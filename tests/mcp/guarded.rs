@@ -110,3 +110,19 @@ fn keys_and_reviewers_beside_the_manifest_cannot_be_changed_by_a_call() {
 /// A public key for verifying, of no use to sign with.
 const KEYS: &str = r#"{"keys": [{"kty": "EC", "crv": "P-256", "kid": "a", "alg": "ES256",
 "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
+
+#[test]
+fn what_a_changed_manifest_names_is_guarded_from_the_next_call_on() {
+    let home = Home::new(Policy { approvals: UNASKED, ..Policy::default() });
+    std::fs::write(home.path("project/review.sh"), "#!/bin/sh\necho '{\"verdict\":\"allow\"}'\n").unwrap();
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let write = json!({"path": "project/review.sh", "content": "#!/bin/sh\n"});
+    assert_eq!(code(&server.call("write_file", &write)), "done");
+    let text = home.read("tools.toml");
+    let reviewers = "[review]\nfrom_level = 4\nreviewers = [{ command = [\"/bin/sh\", \"project/review.sh\"], timeout = \"5s\" }]\n";
+    std::fs::write(home.manifest(), format!("{text}{reviewers}")).unwrap();
+    assert_eq!(code(&server.call("write_file", &write)), "path_denied");
+    assert_eq!(code(&server.call("write_file", &json!({"path": "project/other.sh", "content": ""}))), "done");
+    server.close();
+    home.verify();
+}

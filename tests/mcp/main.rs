@@ -26,6 +26,7 @@ mod packages;
 mod pretenders;
 mod programs;
 mod python;
+mod quick;
 mod reload;
 mod review;
 mod scopes;

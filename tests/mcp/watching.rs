@@ -7,14 +7,14 @@ use std::process::{Child, ChildStdin, Stdio};
 use serde_json::json;
 
 use crate::home::{Home, Policy};
-use crate::operator::{OPERATOR, SECRET, approvals, house, said, the_one};
+use crate::operator::{OPERATOR, SECRET, approvals, house, said, the_one, waiting};
 use crate::server::{Guarded, Server, code, hello, until, went_well, write};
 
 /// A watch whose output goes into a file, with a notify-send that notes what it is told.
 struct Watch<'a> {
     home: &'a Home,
     input: ChildStdin,
-    _child: Guarded,
+    child: Guarded,
 }
 
 impl<'a> Watch<'a> {
@@ -29,11 +29,16 @@ impl<'a> Watch<'a> {
         let mut command = home.toolgate(&["approvals", "watch"]);
         let mut child: Child = command.env("PATH", path).stdin(Stdio::piped()).stdout(shown).stderr(Stdio::inherit()).spawn().unwrap();
         let input = child.stdin.take().unwrap();
-        Self { home, input, _child: Guarded(child) }
+        Self { home, input, child: Guarded(child) }
     }
 
     fn shows(&self, what: &str) {
         until(what, || self.home.read("shown.txt").contains(what));
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = std::process::Command::new("kill").args(["-s", name, &self.child.0.id().to_string()]).status().unwrap();
+        assert!(sent.success());
     }
 
     fn types(&mut self, lines: &[&str]) {
@@ -102,6 +107,33 @@ fn an_operator_allows_no_more_than_the_question_offers() {
     assert!(went_well(&server.answer(&call)));
     let again = server.request("tools/call", &write("two\n"));
     assert!(went_well(&again), "{again}");
+    server.close();
+    home.verify();
+}
+
+#[test]
+fn what_is_typed_before_a_question_is_shown_answers_nothing() {
+    let home = house(OPERATOR);
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let mut watch = Watch::start(&home);
+    let first = server.ask("tools/call", &write("first\n"));
+    watch.shows("  y  Yes, this once");
+    // While the watch stands still two lines are typed, the first question ends, and another one is put.
+    watch.signal("STOP");
+    watch.types(&["q", "n"]);
+    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": first, "reason": "test"}}));
+    until("the first question to be over", || waiting(&home).is_empty());
+    let second = server.ask("tools/call", &write("second\n"));
+    until("the second question", || waiting(&home).len() == 1);
+    watch.signal("CONT");
+    watch.shows("is over");
+    let id = the_one(&home);
+    watch.shows(&format!("{id}: "));
+    watch.types(&["y"]);
+    watch.shows(&format!("passphrase or code for {id}: "));
+    watch.types(&[SECRET]);
+    let done = server.answer(&second);
+    assert!(went_well(&done), "the line that was typed for the first question refused the second: {done}");
     server.close();
     home.verify();
 }

@@ -73,8 +73,14 @@ impl Watch<'_> {
         }
         if self.open.first().map(|one| text(one, "id")) != first.as_deref() {
             self.is_asked = false;
+            self.forget_lines();
         }
         Ok(())
+    }
+
+    /// Drops what was typed before the first question was shown: it was meant for another one.
+    fn forget_lines(&self) {
+        while self.lines.try_recv().is_ok() {}
     }
 
     /// Shows the answers to the first question, once.
@@ -107,18 +113,21 @@ impl Watch<'_> {
         let said = LETTERS.iter().find(|(letter, _)| *letter == line && offered.iter().any(|(other, _)| other == letter));
         let Some((_, say)) = said else {
             if !line.is_empty() {
-                writeln!(out, "`{}` is no answer to that", plain(line))?;
+                // What is longer than a letter may be a secret that was typed too late.
+                let shown = if line.chars().count() == 1 { format!("`{}`", plain(line)) } else { "what you typed".to_owned() };
+                writeln!(out, "{shown} is no answer to that")?;
             }
             self.is_asked = false;
             return Ok(());
         };
-        let secret = if *say == "deny" { None } else { self.secret(out)? };
+        let secret = if *say == "deny" { None } else { self.secret(text(&first, "id"), out)? };
         let proof = Proof { who: self.who, secret: secret.as_deref(), reason: None };
         let done = Server::reach(self.folder).and_then(|mut server| send(&mut server, &first, say, &proof, out));
         match done {
             Ok(true) => {
                 self.answered.push(text(&first, "id").to_owned());
                 self.open.remove(0);
+                self.forget_lines();
             }
             Ok(false) => {}
             Err(Failed::Nobody(_)) => writeln!(out, "the server that asked is gone")?,
@@ -129,9 +138,9 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// The next line, as a secret: a terminal does not echo it.
-    fn secret(&self, out: &mut dyn Write) -> Result<Option<String>, Failed> {
-        write!(out, "passphrase or code: ")?;
+    /// The next line, as the secret for a yes to this question: a terminal does not echo it.
+    fn secret(&self, id: &str, out: &mut dyn Write) -> Result<Option<String>, Failed> {
+        write!(out, "passphrase or code for {}: ", plain(id))?;
         out.flush()?;
         let quiet = io::stdin().is_terminal().then(Quiet::begin);
         let line = self.lines.recv().unwrap_or_default();

@@ -67,21 +67,18 @@ pub(super) fn with_block(before: &str, name: &str, server: &Server, patience_s: 
 pub(super) fn without_block(before: &str, name: &str) -> Result<Option<String>, String> {
     let server = Server { program: String::new(), arguments: Vec::new() };
     let with = with_block(before, name, &server, 0)?;
-    // The new block stands where it was put, and an earlier one is gone: what is left after taking it out lacks both.
+    // The new block is the first of the extensions, and an earlier one is gone: what is left after taking it out lacks both.
     let lines: Vec<&str> = with.split_inclusive('\n').collect();
-    let own = format!("{name}:");
-    let Some(at) = lines.iter().position(|line| line.trim() == own) else { return Ok(None) };
+    let Some(head) = lines.iter().position(|line| line.starts_with(KEY)) else { return Ok(None) };
+    let at = head + 1;
     let depth = lines.get(at).and_then(|line| indent(line)).unwrap_or(0);
     let length = 1 + lines.iter().skip(at + 1).take_while(|line| indent(line).is_some_and(|indent| indent > depth)).count();
     let mut left: Vec<&str> = lines.iter().take(at).chain(lines.iter().skip(at + length)).copied().collect();
-    let is_last =
-        left.get(at).is_none_or(|line| indent(line) == Some(0)) && left.get(at.saturating_sub(1)).is_some_and(|line| line.trim() == KEY);
-    if is_last && !before.lines().any(|line| line.trim() == KEY) {
-        left.remove(at - 1);
+    // A key without a value is nothing to a reader, where an empty map is wanted.
+    if left.iter().skip(at).find_map(|line| indent(line)).is_none_or(|indent| indent == 0) {
+        left.remove(head);
     }
     let after = left.concat();
-    // A key without a value is nothing to a reader, where an empty map is wanted.
-    let after = if is_last { after.replacen(&format!("{KEY}\n"), "", 1) } else { after };
     let same = after.split_whitespace().eq(before.split_whitespace());
     Ok((!same).then_some(after))
 }
@@ -115,6 +112,19 @@ mod tests {
         assert_eq!(set("extensions: {}\nz: 2\n").unwrap(), format!("extensions:\n{NEW}z: 2\n"));
         let once = set("a: 1\n").unwrap();
         assert_eq!(set(&once).unwrap(), once);
+    }
+
+    #[test]
+    fn only_the_extension_of_that_name_is_taken_out() {
+        let without = |before: &str| without_block(before, "gate").unwrap();
+        let other = "providers:\n  gate:\n    key: 1\nmy_extensions:\n  - a\n";
+        assert_eq!(without(&format!("{other}extensions:\n  gate:\n    cmd: x\n")), Some(other.to_owned()));
+        assert_eq!(
+            without(&format!("{other}extensions:\n  b:\n    cmd: b\n  gate:\n    cmd: x\n")),
+            Some(format!("{other}extensions:\n  b:\n    cmd: b\n"))
+        );
+        assert_eq!(without(&format!("{other}extensions:\n  b:\n    cmd: b\n")), None);
+        assert_eq!(without(other), None);
     }
 
     #[test]

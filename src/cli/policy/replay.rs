@@ -11,9 +11,9 @@ use super::super::run::Fault;
 use super::super::setup::Found;
 use crate::audit::{Follower, Stored};
 use crate::filter::escape_line;
-use crate::manifest::Manifest;
+use crate::manifest::{Check, Manifest};
 use crate::model::{Caller, Channel, ClientLabel, Facts, PathFact};
-use crate::policy::{Channels, State};
+use crate::policy::{Channels, Decision, State};
 use crate::sandbox::root::Roots;
 use crate::tools;
 
@@ -186,8 +186,13 @@ pub(super) fn changed(old: &mut Found, new: &mut Found, state: &Path, most: usiz
             *changed.lost.entry(format!("{}: {}", escape_line(&call.tool), call.lost.join(", "))).or_default() += 1;
             continue;
         }
-        changed.judged += 1;
         let (before, after) = (judged(&old, old_roots.as_ref(), call).verdict, judged(&new, new_roots.as_ref(), call).verdict);
+        // Of a refused program the log has the imports alone, and `strict` judges the rest of it as well.
+        if !call.imports.is_empty() && new.python.check == Check::Strict && after.decision != Decision::Deny {
+            *changed.lost.entry(format!("{}: code", escape_line(&call.tool))).or_default() += 1;
+            continue;
+        }
+        changed.judged += 1;
         if (before.decision, before.code) != (after.decision, after.code) {
             let told = |verdict: &crate::policy::Verdict| format!("{} {}", verdict.decision.as_str(), verdict.code.as_str());
             let line = format!("{} {}: {} → {}", call.tool, target(call), told(&before), told(&after));

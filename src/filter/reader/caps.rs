@@ -3,6 +3,9 @@
 //! Attributes of one tag are compared with each other by every parser (200 000 of them cost minutes), depth is recursion in every extractor,
 //! and scripts and comments are where scanners and parsers disagree about what a tag is; so tags are capped here and the rest left out.
 
+use super::super::media::is_for_screen;
+use super::super::raw::{Raw, comment, length, raw};
+use super::super::sheet::{self, Sheet};
 use super::choose::is_mark;
 
 /// Attributes of one tag that are kept.
@@ -14,19 +17,43 @@ const LOOK_BACK: usize = 32;
 /// Bytes of one attribute value that are kept; longer values are data, not addresses.
 const MAX_VALUE: usize = 8 * 1024;
 
-/// Rewrites `html` with bounded tags, without comments, scripts (but JSON-LD, which carries author and date) and styles.
-pub(super) fn capped(html: &str) -> String {
-    let mut scanner = Scanner { rest: html, out: String::with_capacity(html.len()), open: Vec::new(), pre: 0 };
+/// A page with bounded tags, without comments, scripts (but JSON-LD, which carries author and date) and styles.
+#[derive(Debug)]
+pub(super) struct Capped {
+    pub(super) html: String,
+    /// The rules of its `style` elements that are for a screen.
+    pub(super) sheet: Sheet,
+}
+
+/// Rewrites `html`, and reads its sheets.
+pub(super) fn capped(html: &str) -> Capped {
+    super::super::work::read(html.len());
+    let mut scanner = Scanner { rest: html, out: String::with_capacity(html.len()), css: String::new(), open: Vec::new(), pre: 0 };
     scanner.run();
-    scanner.out
+    Capped { html: scanner.out, sheet: Sheet::of(&scanner.css, html.len()) }
+}
+
+/// The sheets inside an HTML source.
+pub(in crate::filter) fn sheet_of(html: &str) -> Sheet {
+    capped(html).sheet
 }
 
 struct Scanner<'a> {
     rest: &'a str,
     out: String,
+    css: String,
     open: Vec<&'a str>,
     /// Where in `out` the content of the last `pre` begins.
     pre: usize,
+}
+
+/// What is read of the attributes of a tag.
+#[derive(Debug, Default)]
+struct Attributes<'a> {
+    /// The tag ends.
+    closed: bool,
+    kind: Option<&'a str>,
+    media: Option<&'a str>,
 }
 
 impl<'a> Scanner<'a> {
@@ -54,23 +81,9 @@ impl<'a> Scanner<'a> {
         self.rest = self.rest.split_once(end).map_or("", |(_, after)| after);
     }
 
-    /// HTML standard, section 13.2.5.41 and on: `<!-->` and `<!--->` are whole comments, `--!>` ends one too.
     fn comment(&mut self) {
         let body = self.rest.strip_prefix("!--").unwrap_or_default();
-        if let Some(after) = [">", "->"].into_iter().find_map(|end| body.strip_prefix(end)) {
-            self.rest = after;
-            return;
-        }
-        let mut ahead = body;
-        self.rest = loop {
-            let Some(at) = ahead.find("--") else { break "" };
-            let after = ahead.get(at + 2..).unwrap_or_default();
-            if let Some(rest) = [">", "!>"].into_iter().find_map(|end| after.strip_prefix(end)) {
-                break rest;
-            }
-            // One byte on, for `--->`.
-            ahead = ahead.get(at + 1..).unwrap_or_default();
-        };
+        self.rest = body.get(comment(body).1..).unwrap_or_default();
     }
 
     fn end_tag(&mut self) {
@@ -94,19 +107,27 @@ impl<'a> Scanner<'a> {
         self.rest = before.strip_prefix(name).unwrap_or_default();
         let mut tag = String::from("<");
         tag.push_str(name);
-        let (closed, kind) = self.attributes(&mut tag);
-        if !closed {
+        let attributes = self.attributes(&mut tag);
+        if !attributes.closed {
             self.rest = "";
             return;
         }
         tag.push('>');
-        match name.to_ascii_lowercase().as_str() {
-            "script" => self.script(kind.unwrap_or_default()),
-            // Their content is text to a parser in some places and markup in others.
-            "style" | "noembed" | "noframes" => drop(self.skip_element(name)),
-            // What stands there is shown as it is written, with its tags and without references.
-            lower @ ("xmp" | "plaintext") => {
-                let body = if lower == "xmp" { self.skip_element(name) } else { std::mem::take(&mut self.rest) };
+        let lower = name.to_ascii_lowercase();
+        match (lower.as_str(), raw(&lower).filter(|_| !self.is_inside(&["svg", "math"]) || matches!(lower.as_str(), "script" | "style"))) {
+            ("script", _) => self.script(attributes.kind.unwrap_or_default()),
+            ("style", _) => self.style(&attributes),
+            ("iframe", Some(_)) => {
+                self.skip_element(name);
+                self.out.extend([&*tag, "</iframe>"]);
+            }
+            (_, Some(Raw::Data)) => drop(self.skip_element(name)),
+            (_, Some(Raw::Text)) => {
+                let body = self.skip_element(name).replace('<', "&lt;");
+                self.out.extend([&*tag, &*body, "</", name, ">"]);
+            }
+            (_, Some(Raw::Written)) => {
+                let body = self.skip_element(&lower);
                 self.imply_ends("pre");
                 let attributes = tag.get(name.len() + 1..).unwrap_or(">");
                 // The first line feed of a `pre` is dropped, and that of an `xmp` is not.
@@ -115,7 +136,7 @@ impl<'a> Scanner<'a> {
                     self.out.push_str(part);
                 }
             }
-            lower => {
+            (lower, None) => {
                 if VOID.contains(&lower) {
                     self.out.push_str(&tag);
                     return;
@@ -130,17 +151,22 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Copies attributes to `tag`; says whether the tag ends, and what its `type` is.
-    fn attributes(&mut self, tag: &mut String) -> (bool, Option<&'a str>) {
-        let (mut kept, mut kind) = (0, None);
+    /// Whether an element of one of these names is open.
+    fn is_inside(&self, names: &[&str]) -> bool {
+        self.open.iter().any(|open| names.iter().any(|name| open.eq_ignore_ascii_case(name)))
+    }
+
+    /// Copies attributes to `tag`.
+    fn attributes(&mut self, tag: &mut String) -> Attributes<'a> {
+        let (mut kept, mut read) = (0, Attributes::default());
         loop {
             self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
             if let Some(after) = self.rest.strip_prefix('>') {
                 self.rest = after;
-                return (true, kind);
+                return Attributes { closed: true, ..read };
             }
             if self.rest.is_empty() {
-                return (false, kind);
+                return read;
             }
             // A leading `=` belongs to the name (HTML standard, section 13.2.5.32).
             let skip = usize::from(self.rest.starts_with('='));
@@ -150,7 +176,8 @@ impl<'a> Scanner<'a> {
             let (name, after) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
             self.rest = after;
             let value = self.value();
-            kind = kind.or(value.filter(|_| name.eq_ignore_ascii_case("type")));
+            read.kind = read.kind.or(value.filter(|_| name.eq_ignore_ascii_case("type")));
+            read.media = read.media.or(value.filter(|_| name.eq_ignore_ascii_case("media")));
             if kept < MAX_ATTRIBUTES && is_wanted(name, value.unwrap_or_default()) {
                 kept += 1;
                 tag.push(' ');
@@ -193,23 +220,23 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Keeps the rules of a sheet that holds here. A browser that runs scripts reads none in `noscript`, and none in a template.
+    fn style(&mut self, attributes: &Attributes<'_>) {
+        let body = self.skip_element("style");
+        let is_css = attributes.kind.is_none_or(|kind| kind.is_empty() || kind.eq_ignore_ascii_case("text/css"));
+        let room = sheet::MOST.saturating_sub(self.css.len());
+        if is_css && room > 0 && is_for_screen(attributes.media.unwrap_or_default()) && !self.is_inside(&["noscript", "template"]) {
+            self.css.push_str(body.get(..super::super::finding::floor(body, room)).unwrap_or_default());
+            self.css.push('\n');
+        }
+    }
+
     /// Leaves an element with its content out and gives that content.
     fn skip_element(&mut self, name: &str) -> &'a str {
-        let whole = self.rest;
-        let mut searched = 0;
-        while let Some((_, ahead)) = whole.split_at_checked(searched)
-            && let Some(found) = ahead.find("</")
-        {
-            searched += found + 2;
-            let after = whole.split_at_checked(searched).map_or("", |(_, after)| after);
-            if after.as_bytes().get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes())) {
-                self.rest = after;
-                self.skip_past(">");
-                return whole.split_at_checked(searched.saturating_sub(2)).map_or("", |(body, _)| body);
-            }
-        }
-        self.rest = "";
-        whole
+        let (body, end) = self.rest.split_at_checked(length(self.rest, name)).unwrap_or((self.rest, ""));
+        self.rest = end;
+        self.skip_past(">");
+        body
     }
 
     /// Closes what a start tag closes by itself, so that pages without end tags do not seem deep.
@@ -258,6 +285,10 @@ const VOID: &[&str] = &[
 mod tests {
     use super::*;
 
+    fn capped(html: &str) -> String {
+        super::capped(html).html
+    }
+
     #[test]
     fn ordinary_markup_stays_as_it_is() {
         let html = "<html><body><p class=\"a\">one &amp; two <br> 1 < 2<ul><li>x<li>y</ul></body></html>";
@@ -285,5 +316,54 @@ mod tests {
         assert_eq!(items.matches("<li>").count(), 5000);
         let wide = (0..200_000).fold(String::new(), |wide, n| wide + " a" + &n.to_string() + "=x");
         assert_eq!(capped(&format!("<p{wide}>x</p>")).matches('=').count(), MAX_ATTRIBUTES);
+    }
+
+    #[test]
+    fn titles_fields_and_frames_hold_text_and_no_tags() {
+        for (html, expected) in [
+            ("<title>a <!-- b</title>c", "<title>a &lt;!-- b</title>c"),
+            ("<TITLE>a <b> &amp; c</title >d", "<TITLE>a &lt;b> &amp; c</TITLE>d"),
+            ("<textarea><script></textarea>c", "<textarea>&lt;script></textarea>c"),
+            ("<iframe src=a><!-- </iframe>c", "<iframe src=\"a\"></iframe>c"),
+            ("a<style>b</styled>c</style>d", "ad"),
+            ("<svg><title>a</title></svg>b", "<svg><title>a</title></svg>b"),
+        ] {
+            assert_eq!(capped(html), expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn sheets_are_read_where_a_browser_reads_them() {
+        let hides = |html: &str| {
+            let subject = super::super::super::sheet::Subject { name: "p", ..Default::default() };
+            sheet_of(html).style(subject, "", Vec::new).is_some_and(|(style, _)| style.is_not_displayed())
+        };
+        for html in [
+            "<style>p{display:none}</style>",
+            "<p title='a <!-- b'><style>p{display:none}</style>",
+            "<title>a <!-- b</title><style>p{display:none}</style>",
+            "<!-- a --!><style>p{display:none}</style>",
+            "<style media='screen, print'>p{display:none}</style>",
+            "<style media=all data-print type='text/css'>p{display:none}</style>",
+            "<STYLE>p{display:none}",
+            "<style>a{}</style><svg><style>p{display:none}</style>",
+        ] {
+            assert!(hides(html), "{html}");
+        }
+        for html in [
+            "<style media=print>p{display:none}</style>",
+            "<style media='(max-width:600px)'>p{display:none}</style>",
+            "<style type='text/less'>p{display:none}</style>",
+            "<!-- <style>p{display:none}</style> -->",
+            "<script>'<style>p{display:none}</style>'</script>",
+            "<noscript><style>p{display:none}</style></noscript>",
+            "<template><style>p{display:none}</style></template>",
+            "<xmp><style>p{display:none}</style></xmp>",
+            "<textarea><style>p{display:none}</style></textarea>",
+            "<iframe><style>p{display:none}</style></iframe>",
+            "<styled>p{display:none}</styled>",
+        ] {
+            assert!(!hides(html), "{html}");
+        }
     }
 }

@@ -299,6 +299,9 @@ fn set(keep: &mut [bool], id: Id) {
 
 /// Keeps these elements, the texts below them, and the elements on the way to both.
 fn keep_below(dom: &Dom, keep: &mut [bool], texts: &[Id], elements: &HashSet<Id>) {
+    if elements.is_empty() {
+        return;
+    }
     let inside = texts.iter().filter(|id| dom.ancestors(**id).any(|above| elements.contains(&above)));
     for id in elements.iter().chain(inside) {
         set(keep, *id);

@@ -4,7 +4,8 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::{NodeOrText, TreeBuilderOpts};
 use html5ever::{Attribute, LocalName, ParseOpts, QualName, parse_document};
 
-use super::caps::capped;
+use super::super::sheet::Sheet;
+use super::caps::{Capped, capped};
 use super::sink::Sink;
 
 /// A node's place in its tree.
@@ -61,9 +62,14 @@ impl Dom {
     /// The most nodes of one page; what follows is not read.
     pub(super) const MAX_NODES: usize = 120_000;
 
-    /// Builds the tree of a page, with scripting off, so that `noscript` holds elements.
+    #[cfg(test)]
     pub(super) fn parse(html: &str) -> Self {
-        let html = capped(html);
+        Self::parse_with_sheet(html).0
+    }
+
+    /// Builds the tree of a page, with scripting off, so that `noscript` holds elements; and reads the style sheets of the page.
+    pub(super) fn parse_with_sheet(html: &str) -> (Self, Sheet) {
+        let Capped { html, sheet } = capped(html);
         let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
         let mut parser = parse_document(Sink::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
         // Unclosed formatting is rebuilt in every paragraph, so a short text can make a large tree: the size is looked at every few KiB.
@@ -78,7 +84,7 @@ impl Dom {
                 break;
             }
         }
-        parser.finish()
+        (parser.finish(), sheet)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -16,7 +16,8 @@ pub(super) fn is_shown(dom: &Dom, id: Id) -> bool {
     let Some(element) = dom.element(id).filter(|element| is_embedding(element.name())) else { return false };
     let point = ["width", "height"].iter().any(|side| matches!(element.attribute(side).map(str::trim), Some("0" | "1" | "0px" | "1px")));
     let sold = label(element).is_some_and(|label| label.to_ascii_lowercase().contains("advert"));
-    let hidden = element.attribute("hidden").is_some() || Style::of(element.attribute("style").unwrap_or_default()).is_out_of_sight();
+    let style = Style::of(element.attribute("style").unwrap_or_default());
+    let hidden = element.attribute("hidden").is_some() || style.is_out_of_sight() || style.is_invisible();
     // What plays by itself and cannot be held is decoration.
     let decoration = element.name() == "video" && element.attribute("autoplay").is_some() && element.attribute("controls").is_none();
     !point && !sold && !hidden && !decoration && source(dom, id, element).next().is_some()

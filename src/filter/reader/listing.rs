@@ -1,6 +1,6 @@
 //! Code that a page shows without `pre`: elements whose style keeps white space, and tables with a line of code in each row.
 
-use super::super::sheet::{MOST_ABOVE, Sheet, Subject, merged};
+use super::super::sheet::{MOST_ABOVE, Sheet, Subject};
 use super::super::style::Style;
 use super::clean::texts_below;
 use super::code::{holders, is_pre, text_of};
@@ -10,8 +10,7 @@ use super::dom::{Dom, Element, Id, Kind};
 pub(super) fn style_of(dom: &Dom, id: Id, element: &Element, sheet: &Sheet) -> Option<Style> {
     let own = element.attribute("style").unwrap_or_default();
     let above = || dom.ancestors(id).filter_map(|id| dom.element(id)).take(MOST_ABOVE).map(subject).collect();
-    let by_sheet = sheet.style(subject(element), above);
-    (by_sheet.is_some() || !own.is_empty()).then(|| merged(by_sheet, own))
+    sheet.style(subject(element), own, above).map(|(style, _)| style)
 }
 
 fn subject(element: &Element) -> Subject<'_> {

@@ -40,6 +40,7 @@ mod write;
 
 use url::Url;
 
+pub(super) use caps::sheet_of;
 pub use charset::decode;
 pub use feed::read_feed;
 pub use footnotes::footnotes;
@@ -49,7 +50,6 @@ pub use paging::{Slice, slice};
 pub use pdf::{join_page, read_pdf};
 pub use unseen::hidden_words;
 
-use super::sheet::Sheet;
 use crate::model::HttpUrl;
 use choose::{Choice, Facts};
 use dom::Dom;
@@ -91,9 +91,9 @@ pub fn read_html(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
         Some((at, _)) => (html.split_at_checked(at).map_or(html, |(start, _)| start), true),
         None => (html, false),
     };
-    let mut dom = Dom::parse(start);
-    clean::clean(&mut dom, &Sheet::of(start));
-    let hidden = unseen::hidden_words(start);
+    let (mut dom, sheet) = Dom::parse_with_sheet(start);
+    clean::clean(&mut dom, &sheet);
+    let hidden = unseen::words(start, &sheet);
     let page_url = base.map(HttpUrl::as_url);
     let links: Option<Url> = head::base_of(&dom, page_url);
     let (choice, facts) = match mode {

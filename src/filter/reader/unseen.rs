@@ -1,10 +1,17 @@
 //! The words of a page that a person does not see: hidden elements, comments, attributes. They go to the filters and to nobody else.
 
 use super::super::markup;
+use super::super::sheet::Sheet;
+use super::caps::sheet_of;
 
 /// The hidden words of an HTML source, each part on lines of its own; at most 64 KiB of them, in the order of the source.
 pub fn hidden_words(html: &str) -> String {
-    let page = markup::read(html);
+    words(html, &sheet_of(html))
+}
+
+/// As [`hidden_words`] of a page with these style sheets.
+pub(super) fn words(html: &str, sheet: &Sheet) -> String {
+    let page = markup::read(html, sheet);
     let mut words = String::new();
     let mut end = 0;
     for &(from, to) in &page.hidden {

@@ -27,6 +27,9 @@ pub(super) const STARTS: [&str; 3] = [PEM.begin, SSH2.begin, LINES];
 /// Before the number of lines that hold a key of `PuTTY`'s.
 const LINES: &str = "Private-Lines: ";
 
+/// Before the code of authentication behind these lines.
+const CODE: &str = "Private-MAC: ";
+
 /// What stands in every frame: a text without it holds no beginning and no end of one.
 pub(in crate::filter) const RULE: &str = SSH2.rule;
 
@@ -67,7 +70,6 @@ fn framed(text: &str, start: usize, frame: &Frame) -> Option<Finding> {
 
 /// The lines of base64 after `Private-Lines: 14`, and the code of authentication after them, from which a short passphrase can be guessed.
 fn putty(text: &str, start: usize) -> Option<Finding> {
-    const CODE: &str = "Private-MAC: ";
     let rest = text.get(start + LINES.len()..)?;
     let digits = rest.bytes().take(4).take_while(u8::is_ascii_digit).count();
     let body_at = start + LINES.len() + digits;
@@ -88,6 +90,25 @@ fn putty(text: &str, start: usize) -> Option<Finding> {
     };
     let blank = body.len() - body.trim_start_matches(['\n', '\r']).len();
     is_material(lines.get(..floor(lines, 240))?).then(|| found("putty", body_at + blank, body_at + end, 0.99))
+}
+
+/// Where the first private key of a text ends, if its beginning is not there.
+pub(in crate::filter) fn end_of(text: &str) -> Option<usize> {
+    let framed = |frame: &Frame| {
+        let (at, _) = text.match_indices(frame.end).find(|(at, _)| {
+            let name = text.get(at + frame.end.len()..).unwrap_or_default().lines().next().unwrap_or_default();
+            name.split(frame.rule).next().is_some_and(|name| name.contains("PRIVATE KEY"))
+        })?;
+        let rest = text.get(at + frame.end.len()..)?;
+        let end = at + frame.end.len() + rest.find(frame.rule).map_or(rest.len(), |rule| rule + frame.rule.len());
+        (!text.get(..at)?.contains(frame.begin)).then_some(end)
+    };
+    let putty = || {
+        let (before, code) = text.split_once(CODE)?;
+        let digits = code.bytes().take_while(u8::is_ascii_hexdigit).count();
+        (!before.contains(LINES)).then_some(text.len() - code.len() + digits)
+    };
+    [framed(&PEM), framed(&SSH2), putty()].into_iter().flatten().min()
 }
 
 /// Whether a beginning of a body holds what a key is made of.

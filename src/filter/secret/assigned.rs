@@ -1,5 +1,7 @@
 //! Secrets that only their surroundings name: `password = …`, `Authorization: …`, `scheme://user:password@host`.
 
+use std::ops::Range;
+
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::DecodePaddingMode;
@@ -99,6 +101,7 @@ const NAMES: &[(&str, Promise)] = &[
     ("mysql", Promise::Option),
     ("mariadb", Promise::Option),
     ("sshpass", Promise::Option),
+    ("redis-cli", Promise::Option),
     ("jdbc:oracle:", Promise::Slashed),
     ("sqlplus ", Promise::Slashed),
     (" -u ", Promise::User),
@@ -233,8 +236,18 @@ fn is_cut_token(token: &str, rest: &str) -> bool {
 /// `name = value`, `"name": "value"`, `name is value`, `名:值`.
 fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
     let name_start = name_start(text, start);
-    let placed = placed::value(text, name_start, end).or_else(|| after_sign(text, end));
-    let (value_at_, quoted_by_sign) = placed.or_else(|| after_other_sign(text, name_start, end))?;
+    let name = name_start..end;
+    // What reads like a type or a field beside the name may be its value, so each place is judged until one holds a secret.
+    let judged = |place: Option<(usize, bool)>, reach: &mut Reach| assigned(text, name.clone(), place?, promise, reach);
+    judged(placed::value(text, name_start, end), reach)
+        .or_else(|| judged(after_sign(text, end), reach))
+        .or_else(|| judged(after_other_sign(text, name_start, end), reach))
+}
+
+/// The value at this place, which a quote opened or not, if it is a secret.
+fn assigned(text: &str, name: Range<usize>, place: (usize, bool), promise: Promise, reach: &mut Reach) -> Option<Finding> {
+    let (name_start, end) = (name.start, name.end);
+    let (value_at_, quoted_by_sign) = place;
     let parameter = promise == Promise::Password && is_parameter(text, name_start);
     // A parameter ends at the next one.
     let next = text
@@ -285,8 +298,8 @@ fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mu
     Some(found(sub, value.0, value.1, if quoted { 0.85 } else { 0.75 }))
 }
 
-/// As [`after_sign`] where a tag, a space or a comma stands between them: `<name>value</name>`, `--name value`, `ENV NAME value`,
-/// `define('NAME', 'value')`.
+/// As [`after_sign`] where a tag, a space, a comma or a bracket stands between them: `<name>value</name>`, `--name value`, `ENV NAME value`,
+/// `define('NAME', 'value')`, `setName("value")`.
 fn after_other_sign(text: &str, name_start: usize, end: usize) -> Option<(usize, bool)> {
     let (before, rest) = (text.get(..name_start)?, text.get(end..)?);
     if before.ends_with('<') && rest.starts_with('>') {
@@ -297,6 +310,14 @@ fn after_other_sign(text: &str, name_start: usize, end: usize) -> Option<(usize,
     if option && rest.starts_with(' ') && !rest.starts_with(" -") {
         let quote = rest.get(1..)?.starts_with(['"', '\'']);
         return Some((end + 1 + usize::from(quote), quote));
+    }
+    let is_setter = || ["set", "with"].iter().any(|verb| text.get(name_start..).is_some_and(|name| name.starts_with(verb)));
+    if let Some(call) = rest.strip_prefix('(').filter(|call| call.starts_with(['"', '\'']) && is_setter()) {
+        // Of several arguments the first may be something else.
+        let literal = call.get(1..)?;
+        let quote = call.chars().next()?;
+        let length = literal.find(|c: char| c == quote || c.is_whitespace())?;
+        return literal.get(length..)?.strip_prefix(quote)?.starts_with(')').then_some((end + 2, true));
     }
     let quote = before.chars().next_back().filter(|sign| matches!(sign, '"' | '\''))?;
     let value = rest.strip_prefix(quote)?.strip_prefix(',')?.trim_start_matches(' ').strip_prefix(quote)?;

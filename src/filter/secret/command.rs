@@ -1,17 +1,17 @@
 //! Passwords that stand in a command or an address where only its program knows one: `mysql -pPASS`, `sshpass -p PASS`,
-//! `jdbc:oracle:thin:user/PASS@host`, `sqlplus user/PASS@host`.
+//! `redis-cli -a PASS`, `jdbc:oracle:thin:user/PASS@host`, `sqlplus user/PASS@host`.
 //!
 //! # Source
-//! The manuals of `mysql`, `sshpass` and `SQL*Plus`; Oracle's "JDBC Developer's Guide", "Data Sources and URLs".
+//! The manuals of `mysql`, `sshpass`, `redis-cli` and `SQL*Plus`; Oracle's "JDBC Developer's Guide", "Data Sources and URLs".
 
-use super::strength::{classes, entropy, is_program_text, is_stand_in};
+use super::strength::{is_password, is_stand_in};
 use super::{found, head};
 use crate::filter::finding::{Finding, floor};
 
 /// Bytes of a command that are looked through.
 const COMMAND: usize = 512;
 
-/// The value of `-p` in the command that `mysql`, `mariadb` or one of their companions begins.
+/// The value of `-p` in the command that `mysql`, `mariadb` or one of their companions begins, or of `-a` after `redis-cli`.
 pub(super) fn option(text: &str, start: usize, end: usize) -> Option<Finding> {
     if starts_inside_word(text, start) {
         return None;
@@ -19,21 +19,23 @@ pub(super) fn option(text: &str, start: usize, end: usize) -> Option<Finding> {
     let program = text.get(start..end)?;
     let rest = text.get(end..floor(text, end + COMMAND))?;
     // The next of its name begins a command of its own.
-    let rest = rest.get(..rest.find(['\n', ';', '|']).unwrap_or(rest.len()))?;
+    let rest = first(rest);
     let rest = rest.get(..rest.find(program).unwrap_or(rest.len()))?;
     crate::filter::work::read(rest.len());
     let after = rest.bytes().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_'))?;
     if !rest.get(after..)?.starts_with(' ') {
         return None;
     }
-    let separate = program == "sshpass";
-    let (at, value) = rest.match_indices(" -p").find_map(|(at, option)| {
+    // In these the value is a word of its own.
+    let separate = matches!(program, "sshpass" | "redis-cli");
+    let name = if program == "redis-cli" { " -a " } else { " -p" };
+    let (at, value) = rest.match_indices(name).find_map(|(at, option)| {
         let written = rest.get(at + option.len()..)?;
         let blanks = if separate { written.len() - written.trim_start_matches(' ').len() } else { 0 };
         let (skip, value) = word(written.get(blanks..)?);
         (!value.is_empty()).then_some((end + at + option.len() + blanks + skip, value))
     })?;
-    is_password(value).then(|| found("credential", at, at + value.len(), 0.8))
+    is_password(value, head(value)).then(|| found("credential", at, at + value.len(), 0.8))
 }
 
 /// The password in `user/password@host` after `start..end`: `jdbc:oracle:thin:`, `sqlplus `.
@@ -66,6 +68,21 @@ pub(super) fn slashed(text: &str, start: usize, end: usize) -> Option<Finding> {
     fits.then(|| found("credential", at, at + password.len(), 0.85))
 }
 
+/// A line of a shell up to the end of its first command: a semicolon or a bar that stands in no quotes.
+pub(super) fn first(text: &str) -> &str {
+    let line = text.split('\n').next().unwrap_or_default();
+    let mut quote = None;
+    let end = line.char_indices().find(|&(_, character)| {
+        if let Some(open) = quote {
+            quote = quote.filter(|_| character != open);
+            return false;
+        }
+        quote = Some(character).filter(|sign| matches!(sign, '"' | '\''));
+        matches!(character, ';' | '|')
+    });
+    line.get(..end.map_or(line.len(), |(at, _)| at)).unwrap_or_default()
+}
+
 /// The first word of a command line, and how many bytes of quotes stand before it.
 fn word(written: &str) -> (usize, &str) {
     let quote = written.chars().next().filter(|sign| matches!(sign, '"' | '\''));
@@ -80,19 +97,6 @@ fn starts_inside_word(text: &str, start: usize) -> bool {
     before.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// As a person chooses one: not a word alone, for manuals show `-pmypass`.
-fn is_password(value: &str) -> bool {
-    let first = head(value);
-    let mixed = first.bytes().any(|byte| byte.is_ascii_digit()) && first.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let signs = first.bytes().any(|byte| byte.is_ascii_punctuation() && !matches!(byte, b'-' | b'_' | b'.' | b'/'));
-    value.len() >= 6
-        && !value.starts_with(['$', '-', '='])
-        && !is_stand_in(first)
-        && (mixed || signs && classes(first) >= 2)
-        && (!is_program_text(first) || mixed && !first.contains(['(', '<', '[', '{', ':', '/', '.']))
-        && entropy(first) >= 2.3
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::found_in;
@@ -104,8 +108,13 @@ mod tests {
             ("$ mysqldump -uroot -p'q7Wx Tnc2' --all-databases > a.sql", "q7Wx Tnc2"),
             ("RUN mariadb-admin -pq7WxTnc2V8 ping", "q7WxTnc2V8"),
             ("/usr/bin/mysql -pq7WxTnc2V8\n", "q7WxTnc2V8"),
+            ("mysql -uroot -p\"a;b9xKq7w\"", "a;b9xKq7w"),
+            ("mysql -uroot -p'a|b9xKq7w' shop; ls", "a|b9xKq7w"),
+            ("mysql -e 'select 1; select 2' -pq7WxTnc2V8 shop", "q7WxTnc2V8"),
             ("sshpass -p q7WxTnc2V8 ssh ann@host.example", "q7WxTnc2V8"),
             ("sshpass -p'q7WxTnc2V8' scp a b:", "q7WxTnc2V8"),
+            ("redis-cli -h db.example -a q7WxTnc2V8 ping", "q7WxTnc2V8"),
+            ("redis-cli -a 'q7Wx;Tnc2' ping", "q7Wx;Tnc2"),
             ("url = \"jdbc:oracle:thin:app/q7WxTnc2@//db.example:1521/orcl\"", "q7WxTnc2"),
             ("jdbc:oracle:oci8:app/correcthorse@orcl\n", "correcthorse"),
             ("sqlplus -s app/q7WxTnc2@orcl @report.sql", "q7WxTnc2"),
@@ -124,10 +133,14 @@ mod tests {
             "mysql -uroot -pmypass shop",
             "mysqld --port=3306 -P 3306",
             "mysql; mkdir -p a1b2c3/d4e5",
+            "mysql -e 'a;b'; mkdir -p a1b2c3/d4e5",
             "docker run -p8080:8080 mysql",
             "import mysql.connector as m1 -p2x3y4z",
             "sshpass -p \"$PASS\" ssh ann@host",
             "sshpass -f file ssh -p2222 ann@host",
+            "redis-cli -a \"$REDIS_PASSWORD_1\" ping",
+            "redis-cli -a <password> -p 6379",
+            "redis-cli ping; tar -a x7y8z9 b",
             "jdbc:oracle:thin:@//db.example:1521/orcl",
             "jdbc:oracle:thin:scott/tiger@localhost:1521:xe",
             "jdbc:oracle:thin:${user}/${pass}@host",

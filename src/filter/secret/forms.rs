@@ -8,8 +8,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::strength::{classes, entropy, is_program_text, is_stand_in};
-use super::{edge, found, head};
+use super::strength::{entropy, is_password, is_stand_in};
+use super::{command, edge, found, head};
 use crate::filter::finding::{Finding, floor};
 
 /// How a value stands after a beginning.
@@ -87,30 +87,19 @@ fn password(text: &str, at: usize, form: Form) -> Option<Finding> {
         quote.map_or_else(|| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ';' | '<' | '>' | ','), |quote| c == quote || c == '\n')
     };
     let value = value.get(..value.find(is_end).unwrap_or(value.len()))?.trim_end_matches('\\');
-    is_password(value).then(|| found("credential", from, from + value.len(), 0.8))
+    let first = head(value);
+    let is_plain = !first.contains(['(', ')', '{', '}', '[', ']', '<', ' ']);
+    (is_plain && is_password(value, first)).then(|| found("credential", from, from + value.len(), 0.8))
 }
 
 /// The value of `-p` or `--password` in the rest of a command. With a sign or a name the value of the longer one is found elsewhere.
 fn option(text: &str, at: usize) -> Option<Finding> {
     let rest = text.get(at..floor(text, at + REACH))?;
-    let rest = rest.get(..rest.find(['\n', '|', ';']).unwrap_or(rest.len()))?;
+    let rest = command::first(rest);
     let rest = rest.get(..rest.find(" login ").unwrap_or(rest.len()))?;
     crate::filter::work::read(rest.len());
     let option = if rest.starts_with("-p ") { Some(3) } else { rest.find(" -p ").map(|place| place + 4) }?;
     password(text, at + option, Form::Word)
-}
-
-fn is_password(value: &str) -> bool {
-    let first = head(value);
-    let mixed = first.bytes().any(|byte| byte.is_ascii_digit()) && first.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let signs = first.bytes().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?' | b'~'));
-    value.len() >= 6
-        && !value.starts_with(['$', '-', '=', '%', ':', '@'])
-        && !is_stand_in(first)
-        && !first.contains(['(', ')', '{', '}', '[', ']', '<', ' '])
-        && (mixed || signs && classes(first) >= 2)
-        && (!is_program_text(first) || mixed && !first.contains([':', '/', '.']))
-        && entropy(first) >= 2.3
 }
 
 /// Base64 of a text that begins a private key; `client-key-data` and `tls.key` have it so.
@@ -121,14 +110,34 @@ fn armour(text: &str, start: usize) -> Option<Finding> {
         return None;
     }
     let rest = text.get(start..)?;
-    let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')).count();
+    let (first, length) = wrapped(rest);
     crate::filter::work::read(length);
-    let value = rest.get(..length)?;
-    let first = value.get(..value.len().min(96) & !3)?;
+    let first = first.get(..first.len().min(96) & !3)?;
     let begins = STANDARD.decode(first).ok()?;
     let label = begins.strip_prefix(b"-----BEGIN ")?;
     let names = label.windows(11).any(|part| part == b"PRIVATE KEY");
     (names && length >= 80).then(|| found("pem", start, start + length, 0.97))
+}
+
+/// The first line of base64, and the length of all its lines: those of one length, indented or not, and a last one that may be shorter.
+fn wrapped(rest: &str) -> (&str, usize) {
+    const LEAST: usize = 40;
+    let run = |text: &str| text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')).count();
+    let width = run(rest);
+    let first = rest.get(..width).unwrap_or_default();
+    let (mut length, mut last) = (width, width);
+    while width >= LEAST && last == width && !rest.get(..length).is_some_and(|run| run.ends_with('=')) {
+        let after = rest.get(length..).unwrap_or_default();
+        let Some(below) = after.strip_prefix("\r\n").or_else(|| after.strip_prefix('\n')) else { break };
+        let line = below.trim_start_matches([' ', '\t']);
+        last = run(line);
+        let is_whole = line.get(last..).is_some_and(|end| end.is_empty() || end.starts_with(['\n', '\r', '"', '\'']));
+        if last == 0 || last > width || !is_whole {
+            break;
+        }
+        length = rest.len() - line.len() + last;
+    }
+    (first, length)
 }
 
 /// `_auth=` of an `.npmrc`: base64 of a name, a colon and a password.
@@ -150,7 +159,7 @@ fn log_in(text: &str, start: usize, end: usize) -> Option<Finding> {
     fits.then(|| found("credential", end + quoted, end + quoted + length, 0.9))
 }
 
-/// The signature in an address that starts a workflow: who has it may start it.
+/// The signature in an address that starts a workflow. The address alone starts the flow.
 fn flow(text: &str, start: usize, end: usize) -> Option<Finding> {
     const HOSTS: &[&str] = &[".logic.azure.com", ".powerplatform.com", ".powerautomate.com"];
     let rest = text.get(end..)?;
@@ -182,6 +191,7 @@ mod tests {
             ("openssl rsa -in a.key -passin pass:", " -out b"),
             ("docker login -u me -p ", " r.example"),
             ("docker login -p '", "' -u me"),
+            ("docker login -u 'a|b' -p ", " r.example"),
             ("echo; podman login r.example -u me -p ", "\n"),
         ] {
             assert_eq!(found_in(&format!("{before}{value}{after}")), [("credential", value)], "{before}");
@@ -194,6 +204,11 @@ mod tests {
         assert_eq!(found_in("_auth=YW5uOnE3V3hUbmMyVjg=\n"), [("credential", "YW5uOnE3V3hUbmMyVjg=")]);
         let key = STANDARD.encode(format!("-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n", value.repeat(8)));
         assert_eq!(found_in(&format!("    client-key-data: {key}\n")), [("pem", key.as_str())]);
+        for (width, end) in [(76, "\n"), (64, "\r\n    ")] {
+            let lines: Vec<&str> = key.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+            let lines = lines.join(end);
+            assert_eq!(found_in(&format!("  tls.key: |\n    {lines}\nkind: Secret\n")), [("pem", lines.as_str())]);
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::finding::{Finding, Kind};
-pub(super) use armour::RULE;
+pub(super) use armour::{RULE, end_of};
 pub use files::REACH;
 use strength::{classes, entropy, is_stand_in};
 pub(super) use table::{HEADER, Table};
@@ -309,6 +309,8 @@ pub(super) mod tests {
             ("tool --password q7WxTnc2V8 run", "credential", "q7WxTnc2V8"),
             ("ENV DB_PASSWORD q7WxTnc2V8\n", "credential", "q7WxTnc2V8"),
             ("define('DB_PASSWORD', 'q7WxTnc2V8');", "credential", "q7WxTnc2V8"),
+            ("config.setPassword(\"q7WxTnc2V8\");", "credential", "q7WxTnc2V8"),
+            (".with_token('q7WxTnc2V8bRy4HsJ5mm')", "credential", "q7WxTnc2V8bRy4HsJ5mm"),
             ("o?X-Goog-Signature=b9f3c27e4a1d8f60b7e52c9a13d4f8e6", "credential", "b9f3c27e4a1d8f60b7e52c9a13d4f8e6"),
         ] {
             assert_eq!(found_in(text), [(sub, value)], "{text}");
@@ -437,6 +439,10 @@ pub(super) mod tests {
             "{ sort_key: q7WxTnc2V8bRy4HsJ5mm, a: 1 }",
             "?key=user_profile_v2_settings_2024",
             "columns = (\"password\", \"address1\")",
+            "setPassword(\"Enter your 1st password\")",
+            "user.setPassword(readPassword2(\"line_2\"))",
+            "user.setPassword('tiger7a', user)",
+            "getPassword(\"tG4xw8KdZq1nPy\")",
             "Use --password to give it.",
             "https://discord.com/api/v10/channels/1143226718830112345/messages/1143226718830112399/reactions/q7WxTnc2V8bRy4HsJ5mm/a1",
             "POST https://discord.com/api/v10/webhooks/{webhook.id}/{webhook.token}",

@@ -31,7 +31,7 @@ fn typed(rest: &str) -> Option<(usize, bool)> {
         }
         None => Some(type_.trim()).filter(|type_| BARE.contains(type_) || is_length(type_)),
     }?;
-    let is_type = type_.len() <= 64 && type_.chars().all(|c| c.is_ascii_alphanumeric() || "_&*<>[]|?!:,.' ".contains(c));
+    let is_type = is_type(type_);
     let literal = value.trim_start_matches(' ');
     let call = literal.split_once('(').filter(|(name, _)| is_constructor(name)).map_or("", |(name, _)| name);
     let inside = literal.get(call.len() + usize::from(!call.is_empty())..)?;
@@ -39,6 +39,30 @@ fn typed(rest: &str) -> Option<(usize, bool)> {
     let skip = rest.len() - opened.len() + 1;
     // `token: string = 'abc'` in prose would have no type; `a: b == "c"` compares.
     (is_type && !value.starts_with(['=', '>']) && opened.starts_with(['"', '\'', '`'])).then_some((skip, true))
+}
+
+/// Whether this may be a type: `&'static str`, `Dict[str, int]`, `str | None`. What a comma or a blank ends is a value: `: VALUE, user="bob"`.
+fn is_type(type_: &str) -> bool {
+    const BEFORE: &[&str] = &["&mut", "*const", "*mut", "const", "unsigned", "dyn", "impl"];
+    if type_.len() > 64 || !type_.chars().all(|c| c.is_ascii_alphanumeric() || "_&*<>[]|?!:,.' ".contains(c)) {
+        return false;
+    }
+    let mut depth = 0_usize;
+    type_.char_indices().all(|(at, character)| {
+        let (before, after) = type_.split_at_checked(at).unwrap_or((type_, ""));
+        match character {
+            '<' | '[' => depth += 1,
+            '>' | ']' => depth = depth.saturating_sub(1),
+            ',' => return depth > 0,
+            ' ' if depth == 0 => {
+                let word = before.trim_end().rsplit(' ').next().unwrap_or_default();
+                let joins = before.trim_end().ends_with('|') || after.trim_start().starts_with(['|', '*', '&']);
+                return joins || BEFORE.contains(&word) || word.starts_with("&'");
+            }
+            _ => {}
+        }
+        true
+    })
 }
 
 /// `[64]` of an array in C.
@@ -164,6 +188,21 @@ mod tests {
     }
 
     #[test]
+    fn a_value_before_another_field_is_no_type() {
+        for (before, after) in [
+            ("password: ", ", user=\"bob\""),
+            ("password: ", " host=\"db\""),
+            ("token: ", ", user=\"bob\""),
+            ("api_key: ", " level=\"info\""),
+            ("token: ", " | user=\"bob\""),
+        ] {
+            let value = "q7WxTnc2V8bRy4HsJ5mm";
+            assert_eq!(found_in(&format!("{before}{value}{after}\n")), [("credential", value)], "{before}{after}");
+        }
+        assert_eq!(found_in("password: tG4xw8KdZq1nPy, user=\"bob\""), [("credential", "tG4xw8KdZq1nPy")]);
+    }
+
+    #[test]
     fn values_are_found_beside_below_and_in_the_next_column() {
         let value = "q7WxTnc2V8bRy4HsJ5mm";
         for (before, after) in [
@@ -238,6 +277,8 @@ mod tests {
             "#define TOKEN TOKEN_IDENTIFIER1",
             "The name is a token, value: 12 of them",
             "token: Foo = bar2(\"q7WxTnc2V8bRy4HsJ5mm\")",
+            "token: Dict[str, Ed25519PrivateKey] = \"\"",
+            "password: *const c_char2 = \"none\"",
         ] {
             assert_eq!(found_in(text), [], "{text}");
         }

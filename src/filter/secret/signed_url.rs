@@ -1,4 +1,4 @@
-//! Signatures of addresses: whoever has the address may fetch until it expires.
+//! Signatures of addresses. An address with such a signature is enough to fetch until it expires.
 //!
 //! # Source
 //! The documentation of Azure Storage (shared access signatures), of `CloudFront` (signed URLs and cookies), of Amazon S3 (query string

@@ -90,6 +90,18 @@ pub(super) fn classes(value: &str) -> usize {
     any(u8::is_ascii_lowercase) + any(u8::is_ascii_uppercase) + any(u8::is_ascii_digit) + any(u8::is_ascii_punctuation)
 }
 
+/// Whether a value, of which `first` is the part that decides, is as a person chooses a password: not a word alone, for manuals show `-pmypass`.
+pub(super) fn is_password(value: &str, first: &str) -> bool {
+    let mixed = first.bytes().any(|byte| byte.is_ascii_digit()) && first.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let signs = first.bytes().any(|byte| byte.is_ascii_punctuation() && !matches!(byte, b'-' | b'_' | b'.' | b'/'));
+    value.len() >= 6
+        && !value.starts_with(['$', '-', '=', '%', ':', '@'])
+        && !is_stand_in(first)
+        && (mixed || signs && classes(first) >= 2)
+        && (!is_program_text(first) || mixed && !first.contains(['(', '<', '[', '{', ':', '/', '.']))
+        && entropy(first) >= 2.3
+}
+
 /// Whether a value reads as program text or prose rather than as a secret: a path, a call, a dotted or snake-case name.
 pub(super) fn is_program_text(value: &str) -> bool {
     let mut letters_only = true;

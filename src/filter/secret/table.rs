@@ -64,25 +64,43 @@ impl Table {
         }
         crate::filter::work::read(line.len());
         let sign = line.chars().find(|sign| matches!(sign, ',' | ';' | '\t'))?;
-        let (fields, _) = row(line, 0, sign)?;
+        let (fields, _) = row(line, 0, sign).ok()?;
         let names: Vec<String> = fields.iter().map(|at| name(line.get(at.clone()).unwrap_or_default())).collect::<Option<_>>()?;
         let kind = |name: &String| NAMES.iter().find(|(word, _)| is_named(name, word)).map(|(_, column)| *column);
         let columns: Vec<_> = names.iter().enumerate().filter_map(|(at, name)| Some((at, kind(name)?))).collect();
-        (names.len() > 1 && !columns.is_empty()).then_some(Self { sign, fields: names.len(), columns })
+        // Only the first column, of the numbers of the rows, has no name.
+        let has_names = names.iter().skip(1).all(|name| !name.is_empty());
+        (has_names && names.len() > 1 && !columns.is_empty()).then_some(Self { sign, fields: names.len(), columns })
     }
 
     /// Whether the line below begins as the header does: lines of other files begin alike.
     fn begins_like(&self, line: &str, below: &str) -> bool {
         let first = |line: &str| line.split_once(self.sign).and_then(|(first, _)| name(first.trim().trim_matches('"')));
-        first(line).is_some_and(|name| first(below) == Some(name))
+        first(line).is_some_and(|name| !name.is_empty() && first(below) == Some(name))
     }
 
-    /// Finds the secrets in the rows from `at` on, where a line begins, to an empty line. Gives where they end.
+    /// Finds the secrets in the rows from `at` on, where a line begins. Gives where they end: at the end of the text, or at an empty line behind
+    /// which no row like those before it follows.
     pub(in crate::filter) fn rows(&self, text: &str, mut at: usize, out: &mut Vec<Finding>) -> usize {
-        while let Some(rest) = text.get(at..).filter(|rest| !rest.starts_with(['\n', '\r']) && !rest.is_empty()) {
-            let Some((fields, length)) = row(rest, at, self.sign) else { return at };
+        // Bytes that may be read for quotes that close nowhere; without them quotes are letters.
+        let mut spare = ROW;
+        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+            let blank = rest.len() - rest.trim_start_matches(['\n', '\r']).len();
+            let rest = rest.get(blank..).unwrap_or_default();
+            let quoted = if spare > 0 { row(rest, at + blank, self.sign) } else { Err(0) };
+            let (fields, length) = quoted.unwrap_or_else(|read| {
+                spare = spare.saturating_sub(read.max(1));
+                crate::filter::work::read(read);
+                line(rest, at + blank, self.sign)
+            });
             crate::filter::work::read(length);
-            if fields.len() == self.fields {
+            // Prose has a blank behind its commas.
+            let is_prose = || fields.iter().skip(1).any(|field| text.get(..field.start).is_some_and(|before| before.ends_with(' ')));
+            if blank > 0 && (fields.len() < self.fields || is_prose()) {
+                return at;
+            }
+            // A row may have more fields than the header: an empty one at its end, a comma without quotes.
+            if fields.len() >= self.fields {
                 let values = self
                     .columns
                     .iter()
@@ -93,7 +111,7 @@ impl Table {
                         .map(|(value, from, _)| found("table", from, from + value.len(), 0.85)),
                 );
             }
-            at += length;
+            at += blank + length;
         }
         at
     }
@@ -126,39 +144,64 @@ impl Tables {
     }
 }
 
-/// The fields of the row that `rest` begins with, and how long it is with its end. `offset` is added to their places. `None`: it has no end.
-fn row(rest: &str, offset: usize, sign: char) -> Option<(Vec<Range<usize>>, usize)> {
+/// The places of the fields of a row, and how long it is with its end.
+type Row = (Vec<Range<usize>>, usize);
+
+/// The row that `rest` begins with. `offset` is added to its places.
+///
+/// # Errors
+/// A quote is open where the row would be longer than [`ROW`] or the text ends, or has something other than an end of its field behind the one that closes
+/// it: it was no quote. So many bytes were read.
+fn row(rest: &str, offset: usize, sign: char) -> Result<Row, usize> {
     let mut fields = Vec::new();
-    let (mut begin, mut quoted, mut was_quote) = (0, false, false);
-    let mut end = None;
-    for (at, character) in rest.char_indices() {
+    let (mut begin, mut quoted) = (0, false);
+    let mut characters = rest.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
         if at >= ROW {
-            return None;
+            return Err(at);
         }
-        if character == '"' {
-            // A quote opens a field at its beginning alone; two of them inside are one that is meant.
-            quoted = if quoted { false } else { was_quote || rest.get(begin..at).is_some_and(|before| before.trim().is_empty()) };
-            was_quote = !quoted;
-            continue;
-        }
-        was_quote = false;
-        if quoted {
-            continue;
-        }
-        if character == sign || character == '\n' {
-            fields.push(field(rest, begin..at, offset));
-            begin = at + character.len_utf8();
-        }
-        if character == '\n' {
-            end = Some(begin);
-            break;
+        match character {
+            // Two of them inside are one that is meant.
+            '"' if quoted && characters.next_if(|(_, next)| *next == '"').is_some() => {}
+            '"' if quoted => {
+                let ends = |next: char| next == sign || matches!(next, '\n' | '\r' | ' ' | '\t');
+                if characters.peek().is_some_and(|(_, next)| !ends(*next)) {
+                    return Err(at);
+                }
+                quoted = false;
+            }
+            // A quote opens a field at its beginning alone.
+            '"' => quoted = rest.get(begin..at).is_some_and(|before| before.trim().is_empty()),
+            _ if quoted => {}
+            '\n' => {
+                fields.push(field(rest, begin..at, offset));
+                return Ok((fields, at + 1));
+            }
+            _ if character == sign => {
+                fields.push(field(rest, begin..at, offset));
+                begin = at + character.len_utf8();
+            }
+            _ => {}
         }
     }
-    let length = end.unwrap_or(rest.len());
-    if end.is_none() {
-        fields.push(field(rest, begin..rest.len(), offset));
+    if quoted {
+        return Err(rest.len());
     }
-    Some((fields, length))
+    fields.push(field(rest, begin..rest.len(), offset));
+    Ok((fields, rest.len()))
+}
+
+/// The line that `rest` begins with as a row whose quotes are letters.
+fn line(rest: &str, offset: usize, sign: char) -> Row {
+    let length = rest.find('\n').map_or(rest.len(), |end| end + 1);
+    let mut begin = 0;
+    let written = rest.get(..length).unwrap_or_default().trim_end_matches('\n').split(sign);
+    let fields = written.map(|part| {
+        let at = begin..begin + part.len();
+        begin = at.end + sign.len_utf8();
+        field(rest, at, offset)
+    });
+    (fields.collect(), length)
 }
 
 /// A field without its blanks and quotes.
@@ -172,11 +215,11 @@ fn field(rest: &str, at: Range<usize>, offset: usize) -> Range<usize> {
     }
 }
 
-/// A column's name as words; `None` where it is no name.
+/// A column's name as words; `None` where it is no name. An empty one is the name of a column without one.
 fn name(field: &str) -> Option<String> {
     const WORDS: usize = 4;
     let fits = field.len() <= 64
-        && field.starts_with(char::is_alphabetic)
+        && (field.is_empty() || field.starts_with(char::is_alphabetic))
         && field.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '.' | '/' | '#'))
         && field.split(' ').count() <= WORDS;
     fits.then(|| field.to_lowercase().replace([' ', '-', '.'], "_"))
@@ -220,11 +263,27 @@ mod tests {
             ("user,password_hint,db password\nann,the dog,rex1999\n", vec!["rex1999"]),
             ("login,password\nann,hunter2\nlogin,rex1999\nbob,tiger77\n", vec!["hunter2", "rex1999", "tiger77"]),
             ("user,notes,password\nann,\"a\nb\",hunter2\n\nThe end, of it, there\n", vec!["hunter2"]),
+            ("site,user,password\na,\"b,Secr3tOne9\nc,d,Secr3tTwo9\n", vec!["Secr3tOne9", "Secr3tTwo9"]),
+            (
+                "site,user,password\na,\"b,Secr3tOne9\nc,\"d,Secr3tTwo9\ne,\"f\",Secr3tSix9\n",
+                vec!["Secr3tOne9", "Secr3tTwo9", "Secr3tSix9"],
+            ),
+            (",user,password\n0,ann,q7WxTnc2V8bR\n1,bob,rex1999\n", vec!["q7WxTnc2V8bR", "rex1999"]),
+            ("\"\",\"user\",\"password\"\n\"1\",\"ann\",\"q7WxTnc2V8bR\"\n", vec!["q7WxTnc2V8bR"]),
+            ("user,password\nann,hunter2,\nbob,rex1999,extra\n", vec!["hunter2", "rex1999"]),
+            ("site,user,password\na,b,Secr3tOne9\n\nc,d,Secr3tTwo9\r\n\r\ne,f,Secr3tSix9", vec!["Secr3tOne9", "Secr3tTwo9", "Secr3tSix9"]),
         ] {
             let found = found_in(text);
             assert_eq!(found.iter().map(|(_, value)| *value).collect::<Vec<_>>(), values, "{text}");
             assert!(found.iter().all(|(sub, _)| *sub == "table"), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_stray_quote_hides_no_row_however_far_the_table_goes() {
+        let rows: String = (0..5000).fold(String::new(), |rows, n| rows + "site,ann,Secr3t" + &n.to_string() + "x\n");
+        let text = format!("site,user,password\na,\"b,Secr3tOne9\n{rows}");
+        assert_eq!(found_in(&text).len(), 5001);
     }
 
     #[test]
@@ -240,6 +299,7 @@ mod tests {
             "feature,password_changed\nann,yesterday1\n",
             "syn keyword\tpfService\tkpasswd\nsyn keyword\tpfService\tkrb524\nsyn keyword\tpfService\tldap\n",
             "id,next_token\n1,q7WxTnc2V8bRy4HsJ5\n",
+            "syn keyword smclWord pwd\t\t\tcontained\nsyn keyword smclWord dirsep\t\t\tcontained\n",
         ] {
             assert_eq!(found_in(text), [], "{text}");
         }

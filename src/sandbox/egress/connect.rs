@@ -129,6 +129,11 @@ impl Connector {
         Ok((Box::new(TlsConnector::from(tls).connect(name, stream).await?), address))
     }
 
+    /// Makes the one TLS configuration there is; where that fails, the first connection says so.
+    pub(super) fn prepare(&self) {
+        let _ = self.tls();
+    }
+
     fn tls(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
         if let Some(known) = self.tls.get() {
             return Ok(Arc::clone(known));

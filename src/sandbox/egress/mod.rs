@@ -160,6 +160,11 @@ impl Egress {
         }
     }
 
+    /// Reads the machine's certificates, which the first connection with TLS would have to wait for.
+    pub fn prepare(&self) {
+        self.connector.prepare();
+    }
+
     /// The same connector, which counts what each caller asks of each host, and writes what programs do with it into the log.
     #[must_use]
     pub fn watched(self, log: Arc<Log>, meter: Meter) -> Self {

@@ -74,6 +74,17 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// Has what runs before programs compiled, in the background.
+    fn compile(&self, prelude: &str) {
+        let _ = prelude;
+    }
+
+    /// Gets jails ready for calls of this kind, where it has any that wait. They come by themselves; this does not wait for them.
+    fn prepare<'a>(&'a self, spec: &'a JailSpec) -> BoxFuture<'a, Result<(), NoRun>> {
+        let _ = spec;
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Runs one program. Cancelling kills every process of it. When the answer is there, all of them are dead.
     fn run<'a>(&'a self, spec: &'a JailSpec, cancel: &'a CancellationToken, progress: Progress) -> BoxFuture<'a, Result<Outcome, NoRun>>;
 

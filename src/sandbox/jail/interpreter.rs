@@ -5,12 +5,19 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use base64::Engine;
 use serde::{Deserialize, Serialize};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
 
 use super::outcome::NoRun;
+use super::told::{SHELL, Told};
+use super::witness;
+use crate::audit::StateDir;
 
 /// An interpreter and the part of the host that it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,57 +49,49 @@ pub(super) struct Certificates {
     links: Vec<(String, String)>,
 }
 
-/// What [`PROBE`] prints.
-#[derive(Debug, Deserialize)]
-struct Told {
-    executable: String,
-    program: String,
-    version: String,
-    prefixes: Vec<String>,
-    folders: Vec<String>,
-    module_path: Vec<String>,
-    libraries: Vec<String>,
-    certificates: Vec<String>,
-    code: String,
-}
-
 impl Interpreter {
     /// Asks the interpreter at `name` (a path, or a name on the search path) where its parts are. It is started once, with no program of a model.
     ///
     /// # Errors
     /// [`NoRun::Unavailable`] when it cannot be started or does not answer.
-    pub fn detect(name: &Path) -> Result<Self, NoRun> {
-        let unavailable = |reason: String| NoRun::Unavailable {
-            layer: "interpreter".to_owned(),
-            reason: format!("`{}` {reason}; set `[python] interpreter`", name.display()),
-        };
-        // A shim (a shell script that picks a version) needs the caller's environment; the jail never gets it.
-        let output = Command::new(name)
-            .args(["-I", "-c", PROBE, super::inside::BOOTSTRAP])
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .map_err(|e| unavailable(format!("cannot be started ({e})")))?;
-        if !output.status.success() {
-            return Err(unavailable("is no working Python 3".to_owned()));
+    pub async fn detect(name: &Path) -> Result<Self, NoRun> {
+        let told = Told::ask(name).await?;
+        off_the_loop(move || Self::plan(told)).await
+    }
+
+    /// The same, where nobody asks it again what `state` remembers of this very interpreter.
+    ///
+    /// # Errors
+    /// As [`Interpreter::detect`].
+    pub(super) async fn find(name: &Path, state: Option<&Arc<StateDir>>) -> Result<Self, NoRun> {
+        let Some(state) = state else { return Self::detect(name).await };
+        let (known, place) = (Arc::clone(state), name.to_owned());
+        let remembered = off_the_loop(move || witness::recall(&known, &place).map(Self::plan)).await?;
+        if let Some(interpreter) = remembered {
+            return Ok(interpreter);
         }
-        let told: Told = serde_json::from_slice(&output.stdout).map_err(|_| unavailable("does not answer like Python 3".to_owned()))?;
-        Ok(Self::plan(told))
+        let begun = SystemTime::now();
+        let told = Told::ask(name).await?;
+        let (known, place) = (Arc::clone(state), name.to_owned());
+        off_the_loop(move || {
+            witness::remember(&known, &place, &told, begun);
+            Self::plan(told)
+        })
+        .await
     }
 
     /// Has it compile a text of ours for other processes of its own; `None` where it cannot.
-    pub(super) fn compile(&self, source: &str) -> Option<Vec<u8>> {
-        let mut child = Command::new(&self.program)
-            .args(["-I", "-S", "-c", COMPILE])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .ok()?;
+    pub(super) async fn compile(&self, source: &str) -> Option<Vec<u8>> {
+        let mut command = Command::new(&self.program);
+        command.args(["-I", "-S", "-c", COMPILE]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.kill_on_drop(true).spawn().ok()?;
         // It reads everything before it writes, so neither side waits for the other.
-        let sent = child.stdin.take().map(|mut stdin| std::io::Write::write_all(&mut stdin, source.as_bytes()));
-        let output = child.wait_with_output().ok()?;
-        (matches!(sent, Some(Ok(()))) && output.status.success() && !output.stdout.is_empty()).then_some(output.stdout)
+        let sent = match child.stdin.take() {
+            Some(mut stdin) => stdin.write_all(source.as_bytes()).await.is_ok(),
+            None => false,
+        };
+        let output = child.wait_with_output().await.ok()?;
+        (sent && output.status.success() && !output.stdout.is_empty()).then_some(output.stdout)
     }
 
     /// The same interpreter, where it also sees which authorities to trust.
@@ -123,7 +122,7 @@ impl Interpreter {
         told.folders.iter().chain(&told.module_path).for_each(|folder| want(folder));
         want(&told.program);
         want(SHELL);
-        for library in told.libraries.iter().chain(&shell_libraries()) {
+        for library in told.libraries.iter().chain(&told.shell) {
             let Ok(real) = std::fs::canonicalize(library) else { continue };
             match real.parent().and_then(Path::to_str) {
                 Some(folder) if !PLAIN_LIBRARIES.contains(&folder) => want(folder),
@@ -228,24 +227,6 @@ const AUTHORITIES: [&str; 5] = [
     "/etc/pki/ca-trust/extracted",
 ];
 
-/// The shell that `subprocess` and `os.system` start. Starting programs is no wall of the jail, and those two are ordinary use.
-const SHELL: &str = "/bin/sh";
-
-/// The libraries of the shell, as it sees them itself; it reads the list with what is built into it.
-fn shell_libraries() -> Vec<String> {
-    const ASK: &str = "while read -r line; do echo \"$line\"; done < /proc/self/maps";
-    let asked = Command::new(SHELL).args(["-c", ASK]).env_clear().stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let text = asked.map(|output| output.stdout).unwrap_or_default();
-    let mut found: Vec<String> = String::from_utf8_lossy(&text)
-        .lines()
-        .filter_map(|line| line.split_ascii_whitespace().nth(5))
-        .filter(|path| path.starts_with('/') && path.rsplit_once('/').is_some_and(|(_, name)| name.contains(".so")))
-        .map(str::to_owned)
-        .collect();
-    found.dedup();
-    found
-}
-
 /// Prefixes that Python shares with the rest of the system.
 const SHARED: [&str; 3] = ["/", "/usr", "/usr/local"];
 /// Library folders that hold other things as well: only the files that were loaded are shown.
@@ -257,39 +238,10 @@ const EXTRAS: [&str; 4] = ["/lib64", "/usr/lib64", "/etc/ld.so.cache", "/usr/sha
 const COMPILE: &str = "import marshal, sys; \
     sys.stdout.buffer.write(marshal.dumps(compile(sys.stdin.buffer.read(), '<prelude>', 'exec', 0, True)))";
 
-/// Asks where things are. Modules with foreign libraries are loaded so that their libraries show up in the memory map.
-const PROBE: &str = r#"
-import sys, os, json, sysconfig, marshal, base64
-for name in ("ssl", "_sqlite3", "_ctypes", "_lzma", "_bz2", "zlib", "_hashlib", "readline", "_uuid", "_decimal", "_curses", "_dbm", "_gdbm", "_zstd"):
-    try:
-        __import__(name)
-    except Exception:
-        pass
-libraries = set()
-with open("/proc/self/maps") as maps:
-    for line in maps:
-        parts = line.split(None, 5)
-        if len(parts) == 6 and ".so" in os.path.basename(parts[5]):
-            libraries.add(parts[5].strip())
-certificates = []
-try:
-    where = sys.modules["ssl"].get_default_verify_paths()
-    certificates = [p for p in (where.openssl_cafile, where.openssl_capath, where.cafile, where.capath) if p]
-except Exception:
-    pass
-paths = sysconfig.get_paths()
-print(json.dumps({
-    "executable": os.path.abspath(sys.executable),
-    "program": os.path.realpath("/proc/self/exe"),
-    "version": "%d.%d.%d" % sys.version_info[:3],
-    "prefixes": sorted({sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}),
-    "folders": [paths["stdlib"], paths["platstdlib"]],
-    "module_path": [p for p in sys.path if p],
-    "libraries": sorted(libraries),
-    "certificates": certificates,
-    "code": base64.b64encode(marshal.dumps(compile(sys.argv[1], "<string>", "exec"))).decode(),
-}))
-"#;
+/// Does what waits for the disk on a thread of its own.
+async fn off_the_loop<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, NoRun> {
+    tokio::task::spawn_blocking(work).await.map_err(|fault| NoRun::fault("looking for Python", fault))
+}
 
 #[cfg(test)]
 mod tests {
@@ -325,15 +277,15 @@ mod tests {
         assert_eq!(on_the_way(&base.join("loop/x")).len(), 40);
     }
 
-    #[test]
-    fn an_interpreter_that_is_none_is_unavailable_with_the_key_to_set() {
-        let error = Interpreter::detect(Path::new("/bin/false")).unwrap_err();
+    #[tokio::test]
+    async fn an_interpreter_that_is_none_is_unavailable_with_the_key_to_set() {
+        let error = Interpreter::detect(Path::new("/bin/false")).await.unwrap_err();
         assert!(matches!(&error, NoRun::Unavailable { reason, .. } if reason.contains("[python] interpreter")), "{error}");
     }
 
-    #[test]
-    fn the_machines_interpreter_shows_its_parts_and_not_the_whole_system() {
-        let Ok(found) = Interpreter::detect(Path::new("python3")) else { return };
+    #[tokio::test]
+    async fn the_machines_interpreter_shows_its_parts_and_not_the_whole_system() {
+        let Ok(found) = Interpreter::detect(Path::new("python3")).await else { return };
         assert!(found.program.starts_with('/') && found.version.starts_with("3."), "{found:?}");
         assert!(found.needs.iter().all(|need| !["/", "/usr", "/etc", "/home", "/root"].contains(&need.as_str())), "{found:?}");
     }

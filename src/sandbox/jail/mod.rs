@@ -22,6 +22,7 @@ pub(in crate::sandbox) mod order;
 mod outcome;
 mod picture;
 mod preludes;
+mod ranking;
 mod reduced;
 mod report;
 mod rlimits;
@@ -31,12 +32,15 @@ mod standing;
 mod streams;
 mod tally;
 mod ticket;
+mod told;
 mod verdict;
 mod way;
+mod witness;
 mod words;
 
 use std::sync::Arc;
 
+use ranking::Ranking;
 use tokio_util::sync::CancellationToken;
 
 pub use backend::{BACKENDS, Backend, Chunk, Listed, Probe, Progress, Stream};
@@ -57,37 +61,59 @@ pub struct Jail {
 }
 
 impl Jail {
-    /// Finds the interpreter and the strongest backend that runs a program on this machine.
+    /// Finds the interpreter and the strongest backend that runs a program on this machine. Nothing of the search is left when it is given up by
+    /// `stop`, and nothing but what is ending when the future is dropped.
     ///
     /// # Errors
-    /// [`NoRun::Unavailable`] when there is no interpreter or no backend; a backend that was named is never replaced by a weaker one.
-    pub async fn new(settings: Settings) -> Result<Self, NoRun> {
+    /// [`NoRun::Unavailable`] when there is no interpreter or no backend; a backend that was named is never replaced by a weaker one;
+    /// [`NoRun::Fault`] when it was stopped.
+    pub async fn new(settings: Settings, stop: &CancellationToken) -> Result<Self, NoRun> {
+        let stopped = || NoRun::fault("looking for a jail", "the server is stopping");
         if let Some(reason) = settings.unready {
             return Err(NoRun::Unavailable { layer: "packages".to_owned(), reason });
         }
-        let name = settings.interpreter.clone();
-        let found =
-            tokio::task::spawn_blocking(move || Interpreter::detect(&name)).await.map_err(|e| NoRun::fault("looking for Python", e))?;
-        let interpreter = Arc::new(found?);
+        let interpreter = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Err(stopped()),
+            found = Interpreter::find(&settings.interpreter, settings.state.as_ref()) => Arc::new(found?),
+        };
         let mut reasons = Vec::new();
         let mut best: Option<Self> = None;
-        for listed in BACKENDS.iter().filter(|listed| listed.is_wanted(&settings.backend)) {
+        let known = Ranking::recall(settings.state.as_ref()).await;
+        let mut ranking = known.clone();
+        let mut wanted: Vec<&Listed> = BACKENDS.iter().filter(|listed| listed.is_wanted(&settings.backend)).collect();
+        wanted.sort_by_key(|listed| known.place(listed.name));
+        for listed in &wanted {
             let backend = (listed.make)(&settings, &interpreter);
-            let probe = backend.probe().await;
+            let probe = tokio::select! {
+                biased;
+                () = stop.cancelled() => {
+                    backend.close().await;
+                    if let Some(best) = best {
+                        best.close().await;
+                    }
+                    return Err(stopped());
+                }
+                probe = backend.probe() => probe,
+            };
+            let is_enough = probe.is_best() || known.settles(listed.name, &probe, wanted.iter().map(|other| other.name));
+            ranking.note(listed.name, &probe);
             if !probe.usable {
                 reasons.push(format!("{}: {}", listed.name, probe.why_not.as_deref().unwrap_or("not usable")));
                 backend.close().await;
                 continue;
             }
-            let is_best = probe.is_best();
             if best.as_ref().is_none_or(|best| best.probe.strength() < probe.strength()) {
                 best = Some(Self { backend, interpreter: Arc::clone(&interpreter), probe: Arc::new(probe) });
             }
-            if is_best {
+            if is_enough {
                 break;
             }
         }
         if let Some(best) = best {
+            if ranking != known {
+                ranking.remember(settings.state.as_ref()).await;
+            }
             return Ok(best);
         }
         if reasons.is_empty() {
@@ -111,13 +137,17 @@ impl Jail {
         self.backend.run(spec, cancel, progress).await
     }
 
-    /// Makes the first call of this kind, with a program that does nothing, so that jails wait for the ones to come.
+    /// Has what runs before programs compiled by the interpreter, for those that compile it themselves otherwise.
+    pub fn compile(&self, prelude: &str) {
+        self.backend.compile(prelude);
+    }
+
+    /// Has jails got ready for calls of this kind, without a program; this does not wait for them.
     ///
     /// # Errors
-    /// As [`Jail::run`]: what a real call would be refused with.
+    /// [`NoRun::Fault`].
     pub async fn prepare(&self, spec: &JailSpec) -> Result<(), NoRun> {
-        let spec = JailSpec { program: "pass".to_owned(), session: None, ..spec.clone() };
-        self.run(&spec, &CancellationToken::new(), None).await.map(drop)
+        self.backend.prepare(spec).await
     }
 
     /// Ends everything that is kept running between calls, and waits until it is gone.

@@ -174,6 +174,7 @@ fn asked(spec: &JailSpec) -> Asked {
         start_dir: spec.start(),
         masked: spec.roots.iter().enumerate().map(|(at, root)| masks(root, spec.objects.get(at))).collect(),
         fresh: spec.fresh,
+        ahead: false,
         profile: spec.profile.clone(),
     }
 }
@@ -199,6 +200,10 @@ impl Backend for Native {
         matches!(self.ground(), Ground::Whole | Ground::Rooted)
     }
 
+    fn compile(&self, prelude: &str) {
+        drop(self.preludes.get(&self.interpreter, prelude));
+    }
+
     fn pool(&self) -> BoxFuture<'_, Vec<(String, &'static str, u32)>> {
         Box::pin(async {
             let mut all = Vec::new();
@@ -210,6 +215,19 @@ impl Backend for Native {
             }
             all.extend(self.sessions.profiles().into_iter().map(|profile| (profile, "kept", 1)));
             all
+        })
+    }
+
+    fn prepare<'a>(&'a self, spec: &'a JailSpec) -> BoxFuture<'a, Result<(), NoRun>> {
+        Box::pin(async move {
+            if self.ground() != Ground::Whole {
+                return Ok(());
+            }
+            let mut order = self.order(spec)?;
+            order.asked.ahead = true;
+            let nothing = sealed(&[])?;
+            // Nothing is answered, and nobody waits: a jail that cannot be had is told to the call that wants it.
+            self.start(spec, &order, [nothing.as_fd(); 5]).await.map(drop)
         })
     }
 

@@ -37,6 +37,8 @@ pub(crate) struct Asked {
     pub(crate) masked: Vec<Vec<Mask>>,
     /// Start from nothing.
     pub(crate) fresh: bool,
+    /// There is no program: jails are got ready for those that come later.
+    pub(crate) ahead: bool,
     /// The profile it is made under, for those who watch.
     pub(crate) profile: String,
 }

@@ -29,9 +29,9 @@ impl Preludes {
         }
         known.insert(prelude.to_owned(), Arc::default());
         let (all, interpreter, prelude) = (Arc::clone(&self.0), Arc::clone(interpreter), prelude.to_owned());
-        tokio::task::spawn_blocking(move || {
+        tokio::spawn(async move {
             // Without it each program compiles the text itself.
-            if let Some(code) = interpreter.compile(&prelude) {
+            if let Some(code) = interpreter.compile(&prelude).await {
                 all.lock().unwrap_or_else(PoisonError::into_inner).insert(prelude, Arc::new(code));
             }
         });
@@ -45,7 +45,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_prelude_is_compiled_beside_the_first_call_and_there_for_the_next() {
-        let interpreter = Arc::new(Interpreter::detect(std::path::Path::new("python3")).unwrap());
+        let interpreter = Arc::new(Interpreter::detect(std::path::Path::new("python3")).await.unwrap());
         let preludes = Preludes::default();
         assert!(preludes.get(&interpreter, "").is_empty());
         assert!(preludes.get(&interpreter, "x = 29").is_empty());
@@ -55,7 +55,7 @@ mod tests {
             }
         };
         tokio::time::timeout(std::time::Duration::from_mins(1), compiled).await.unwrap();
-        assert_eq!(*preludes.get(&interpreter, "x = 29"), interpreter.compile("x = 29").unwrap());
-        assert_eq!(interpreter.compile("x ="), None);
+        assert_eq!(*preludes.get(&interpreter, "x = 29"), interpreter.compile("x = 29").await.unwrap());
+        assert_eq!(interpreter.compile("x =").await, None);
     }
 }

@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::StateDir;
 use crate::model::Bytes;
 
 /// A wall that a manifest may insist on (`[python] require`).
@@ -247,6 +248,8 @@ pub struct Settings {
     pub helper: PathBuf,
     /// `[python] sessions`.
     pub sessions: SessionBounds,
+    /// Where what was found out about the interpreter is remembered for the next server; nowhere where it is missing.
+    pub state: Option<Arc<StateDir>>,
 }
 
 impl Default for Settings {
@@ -258,6 +261,7 @@ impl Default for Settings {
             preload: ["json", "re", "math", "statistics"].map(str::to_owned).to_vec(),
             helper: PathBuf::from("/proc/self/exe"),
             sessions: SessionBounds::default(),
+            state: None,
         }
     }
 }

@@ -33,7 +33,7 @@ impl Roots {
             return Err(changed(&from.target));
         }
         let manifest = &terms.manifest;
-        let names = if manifest.filters.hides_secrets() { self.clean.names(&bytes, &digest(&bytes)) } else { Vec::new() };
+        let names = if manifest.filters.hides_secrets() { self.known.names(&bytes, &digest(&bytes)) } else { Vec::new() };
         if !names.is_empty() && shows_more(manifest, &from.target.root, &to.target.root) {
             return Err(leaking(from, to, &names));
         }

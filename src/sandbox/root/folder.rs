@@ -64,7 +64,7 @@ impl Roots {
                 Whole::Bytes(bytes) => {
                     let mut info = ContentInfo::of(&bytes);
                     let hides = terms.manifest.filters.hides_secrets();
-                    info.sha256 = info.sha256.filter(|sha256| !hides || self.clean.names(&bytes, sha256).is_empty());
+                    info.sha256 = info.sha256.filter(|sha256| !hides || self.known.names(&bytes, sha256).is_empty());
                     Some(info)
                 }
                 Whole::TooLarge => None,

@@ -1,77 +1,12 @@
-//! Secrets of files where the manifest masks them: contents and files that hold none are remembered, and large files are masked as they
-//! are read.
+//! Secrets of files where the manifest masks them: large files are masked as they are read.
 
-use std::collections::HashSet;
 use std::io::{self, Read};
 use std::ops::{Range, RangeInclusive};
-use std::sync::{Mutex, PoisonError};
 
 use super::content::line_ends;
-use super::seen::Version;
-use crate::filter::masked::{Before, REACH, Secret, secrets_in, secrets_in_any_encoding, with_masks, within};
+use super::known::Known;
+use crate::filter::masked::{Before, REACH, with_masks, within};
 use crate::model::{Code, Failure, Target};
-
-/// What was looked through and holds no secret.
-#[derive(Debug, Default)]
-pub(super) struct Clean(Mutex<HashSet<Known>>);
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-enum Known {
-    /// A content, by its digest, read as the text it is.
-    Text(String),
-    /// A content, by its digest, read in every encoding.
-    AnyEncoding(String),
-    /// A file as it was at a moment.
-    File(Version),
-}
-
-/// Entries that are remembered; about 150 bytes each.
-const REMEMBERED: usize = 32 * 1024;
-
-impl Clean {
-    /// The secrets in a content with this digest.
-    pub(super) fn secrets(&self, content: &[u8], sha256: &str) -> Vec<Secret> {
-        self.look(Known::Text(sha256.to_owned()), || secrets_in(content))
-    }
-
-    /// The names of the secrets that a content with this digest shows to a reader that decodes it.
-    pub(super) fn names(&self, content: &[u8], sha256: &str) -> Vec<&'static str> {
-        self.look(Known::AnyEncoding(sha256.to_owned()), || secrets_in_any_encoding(content))
-    }
-
-    /// Whether a file is known to hold none.
-    pub(super) fn holds(&self, file: &Version) -> bool {
-        self.lock().contains(&Known::File(file.clone()))
-    }
-
-    /// Remembers that a file holds none.
-    pub(super) fn remember(&self, file: Version) {
-        self.insert(Known::File(file));
-    }
-
-    fn look<T>(&self, key: Known, find: impl FnOnce() -> Vec<T>) -> Vec<T> {
-        if self.lock().contains(&key) {
-            return Vec::new();
-        }
-        let found = find();
-        if found.is_empty() {
-            self.insert(key);
-        }
-        found
-    }
-
-    fn insert(&self, key: Known) {
-        let mut known = self.lock();
-        if known.len() >= REMEMBERED {
-            known.clear();
-        }
-        known.insert(key);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<Known>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The answer where a form was asked for that no mask can stand in.
 pub(super) fn no_form(target: &Target, names: &[&'static str]) -> Failure {
@@ -98,8 +33,9 @@ pub(super) struct MaskedLines {
 /// The bytes of a reader with masks in the place of secrets. Each piece is looked through with what is around it, so that the size of a
 /// file does not matter and no secret lies between two pieces. Of a binary content there is one zero byte, which says what it is.
 #[derive(Debug)]
-pub(super) struct MaskedReader<R> {
+pub(super) struct MaskedReader<'a, R> {
     inner: R,
+    known: &'a Known,
     /// Bytes as they were read; the first `passed` were handed out and are kept as the beginning of what follows.
     raw: Vec<u8>,
     passed: usize,
@@ -126,10 +62,11 @@ const BEGINNING: usize = 64 * 1024;
 /// What is kept of the beginning of a secret that is longer than [`REACH`], so that what follows is known to be in it.
 const HEAD: usize = 1024;
 
-impl<R: Read> MaskedReader<R> {
-    pub(super) fn new(inner: R) -> Self {
+impl<'a, R: Read> MaskedReader<'a, R> {
+    pub(super) fn new(inner: R, known: &'a Known) -> Self {
         Self {
             inner,
+            known,
             raw: Vec::new(),
             passed: 0,
             before: None,
@@ -142,11 +79,6 @@ impl<R: Read> MaskedReader<R> {
             piece: PIECE,
             reach: REACH,
         }
-    }
-
-    /// Whether the whole was read and no secret was in it.
-    pub(super) fn is_clean(&self) -> bool {
-        self.ended && !self.is_binary && self.raw.len() == self.passed && self.masked.is_empty()
     }
 
     /// The secrets that were met.
@@ -167,10 +99,7 @@ impl<R: Read> MaskedReader<R> {
             return Ok(false);
         }
         self.fill(self.passed + self.piece + self.reach)?;
-        let secrets = match &self.before {
-            None => secrets_in(&self.raw),
-            Some(before) => before.secrets_in(&self.raw),
-        };
+        let secrets = self.known.secrets_after(self.before.as_ref().unwrap_or(&Before::default()), &self.raw);
         let before = self.before.take().unwrap_or_else(|| Before::of(&self.raw));
         let mut cut = if self.ended { self.raw.len() } else { self.raw.len() - self.reach };
         // A piece ends before a secret, not within it.
@@ -211,7 +140,7 @@ impl<R: Read> MaskedReader<R> {
     }
 }
 
-impl<R: Read> Read for MaskedReader<R> {
+impl<R: Read> Read for MaskedReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.ready.len() && !self.advance()? {
             return Ok(0);
@@ -225,6 +154,7 @@ impl<R: Read> Read for MaskedReader<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::masked::secrets_in;
 
     const KEY: &str = "AKIAQ7ZT3N5WXK2VPLMR";
     /// So small that a secret may be longer.
@@ -236,10 +166,10 @@ mod tests {
     }
 
     fn masked(content: &[u8]) -> (Vec<u8>, Vec<(&'static str, RangeInclusive<u64>)>) {
-        let mut reader = MaskedReader { piece: PIECE, reach: PIECE, ..MaskedReader::new(content) };
+        let known = Known::default();
+        let mut reader = MaskedReader { piece: PIECE, reach: PIECE, ..MaskedReader::new(content, &known) };
         let mut out = Vec::new();
         reader.read_to_end(&mut out).unwrap();
-        assert_eq!(reader.is_clean(), reader.masked.is_empty());
         (out, reader.masked.into_iter().map(|secret| (secret.name, secret.lines)).collect())
     }
 
@@ -291,23 +221,9 @@ mod tests {
     #[test]
     fn of_a_binary_content_there_is_one_zero_byte() {
         let content = format!("{KEY}\n\0{}", "x".repeat(3 * PIECE));
-        let mut reader = MaskedReader::new(content.as_bytes());
+        let known = Known::default();
         let mut out = Vec::new();
-        reader.read_to_end(&mut out).unwrap();
-        assert_eq!((out.as_slice(), reader.is_clean()), (b"\0".as_slice(), false));
-    }
-
-    #[test]
-    fn a_content_is_looked_through_once_while_it_holds_nothing() {
-        let clean = Clean::default();
-        let looked = std::cell::Cell::new(0);
-        let look = |found: &[u8]| {
-            clean.look(Known::Text("digest".to_owned()), || {
-                looked.set(looked.get() + 1);
-                found.to_vec()
-            })
-        };
-        assert_eq!((look(b"x"), look(b""), look(b"x")), (b"x".to_vec(), Vec::new(), Vec::new()));
-        assert_eq!(looked.get(), 2);
+        MaskedReader::new(content.as_bytes(), &known).read_to_end(&mut out).unwrap();
+        assert_eq!(out, b"\0");
     }
 }

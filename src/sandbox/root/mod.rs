@@ -3,6 +3,7 @@
 
 mod above;
 mod below;
+mod carry;
 mod content;
 mod copy;
 pub(in crate::sandbox) mod covered;
@@ -11,6 +12,7 @@ mod edit;
 mod fault;
 mod folder;
 mod ignored;
+mod known;
 mod leftovers;
 mod list;
 mod look;

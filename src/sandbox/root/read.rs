@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::io::{Errno, pread};
 
-use super::content::{Whole, count_lines, digest, picture, read_whole, why_no_text};
+use super::content::{Whole, count_lines, picture, read_whole, why_no_text};
 use super::fault::{fault, missing};
 use super::masks::no_form;
 use super::roots::Roots;
@@ -86,7 +86,7 @@ impl Roots {
             content: Content::Text(String::new()),
             size: if window.whole { window.bytes.len() as u64 } else { seen.size },
             modified_ns: seen.identity.mtime_ns,
-            sha256: window.whole.then(|| digest(&window.bytes)),
+            sha256: window.whole.then(|| self.known.digest(&window.bytes)),
             lines: window.whole.then(|| count_lines(&window.bytes)),
             first: action.offset,
             shown: 0,
@@ -114,8 +114,8 @@ impl Roots {
         let target = &reading.target;
         let refused = |names: Vec<&'static str>| if names.is_empty() { Ok(()) } else { Err(no_form(target, &names)) };
         let secrets = match &reading.sha256 {
-            Some(sha256) if is_text => self.clean.secrets(&window.bytes, sha256),
-            Some(sha256) => return refused(self.clean.names(&window.bytes, sha256)),
+            Some(sha256) if is_text => self.known.secrets(&window.bytes, sha256),
+            Some(sha256) => return refused(self.known.names(&window.bytes, sha256)),
             None => {
                 let (around, part, from) = window.with_surroundings(&file).map_err(|errno| fault(errno, target, "read"))?;
                 let before = before(&file, around.get(..part.start).unwrap_or_default(), from, stop, target)?;

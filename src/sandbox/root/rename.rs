@@ -7,18 +7,18 @@ use rustix::io::Errno;
 
 use super::above::Above;
 use super::below::{Below, usage, wipe};
-use super::content::{Whole, read_whole};
+use super::carry::Ends;
 use super::fault::{changed, fault, missing};
 use super::leftovers::temporary_name;
 use super::look::Guard;
-use super::read::too_large;
-use super::replace::{Written, put, rename_to_new};
-use super::resolve::{open_file, open_folder, step};
+use super::replace::rename_to_new;
+use super::resolve::{open_folder, step};
 use super::room::make_room;
-use super::roots::{Root, Roots};
+use super::roots::Roots;
 use super::seen::Seen;
-use super::write::{place, unplaced};
-use crate::gate::{Permit, Terms};
+use super::stop::Stop;
+use super::write::place;
+use crate::gate::Permit;
 use crate::model::{Code, DeleteFile, Failure, Kind, MoveFile, Opened, RelPath, Target};
 use crate::sandbox::tick;
 
@@ -37,12 +37,12 @@ pub struct Moved {
 
 impl Roots {
     /// Moves what the permit names. A file in the new place is replaced only where it stood there when the move was judged, and
-    /// only if it is still that file; a folder is moved only with the very entries that were judged. Missing folders above the new place are made,
-    /// and go again where nothing is moved.
+    /// only if it is still that file; a folder is moved only with the very entries that were judged. What is moved to another root or file
+    /// system is copied there and deleted here. Missing folders above the new place are made, and go again where nothing is moved.
     ///
     /// # Errors
-    /// `not_found`, `already_exists`, `conflict`, `argument_invalid` (a folder into itself), `no_space`, `root_itself`.
-    pub fn rename(&self, permit: Permit<MoveFile>) -> Result<Moved, Failure> {
+    /// `not_found`, `already_exists`, `conflict`, `argument_invalid` (a folder into itself), `no_space`, `root_itself`, `cancelled`.
+    pub fn rename(&self, permit: Permit<MoveFile>, stop: &Stop) -> Result<Moved, Failure> {
         let (_, opened, terms) = permit.spend();
         let mut opened = opened.into_iter();
         let (Some(from), Some(to)) = (opened.next(), opened.next()) else {
@@ -54,17 +54,27 @@ impl Roots {
         let (to, above) = Above::make(self, &new_root, &to)?;
         let (new_folder, new_name) = place(&to)?;
         let way = Way { from: &from, to: &to, old_folder, old_name: &old_name, new_folder, new_name: &new_name };
-        way.is_unchanged(&Guard::new(self, &old_root))?;
-        if from.target.root != to.target.root && new_root.quota.is_some() {
+        let (old_guard, new_guard) = (Guard::new(self, &old_root), Guard::new(self, &new_root));
+        way.is_unchanged(&old_guard)?;
+        let is_elsewhere = from.target.root != to.target.root;
+        if is_elsewhere && new_root.quota.is_some() {
             let (bytes, files) = way.amount();
             make_room(&new_root, &to.target, bytes, files)?;
         } else if to.fact.missing_folders > 0 {
             make_room(&new_root, &to.target, 0, 0)?;
         }
         self.leftovers.clean(&new_root, &to);
-        match if replaced { way.exchange() } else { way.give_name(&Guard::new(self, &new_root)) } {
+        let renamed = match (is_elsewhere, replaced) {
+            (true, _) => Err(Stuck::Errno(Errno::XDEV)),
+            (false, true) => way.exchange(),
+            (false, false) => way.give_name(&new_guard),
+        };
+        match renamed {
             Ok(()) => {}
-            Err(Stuck::Errno(Errno::XDEV)) => way.carry(&terms, &new_root)?,
+            Err(Stuck::Errno(Errno::XDEV)) => {
+                let ends = Ends { old_root: &old_root, old_guard: &old_guard, new_root: &new_root, new_guard: &new_guard };
+                way.carry(&ends, stop)?;
+            }
             Err(Stuck::Errno(Errno::INVAL)) => return Err(into_itself(&from.target)),
             Err(Stuck::Errno(Errno::EXIST) | Stuck::Changed) => return Err(changed(&from.target)),
             Err(Stuck::Errno(errno)) => return Err(fault(errno, &from.target, "moved")),
@@ -188,13 +198,13 @@ impl From<Errno> for Stuck {
 }
 
 /// A move from one held place to another.
-struct Way<'a> {
-    from: &'a Opened,
-    to: &'a Opened,
-    old_folder: &'a OwnedFd,
-    old_name: &'a str,
-    new_folder: &'a OwnedFd,
-    new_name: &'a str,
+pub(super) struct Way<'a> {
+    pub from: &'a Opened,
+    pub to: &'a Opened,
+    pub old_folder: &'a OwnedFd,
+    pub old_name: &'a str,
+    pub new_folder: &'a OwnedFd,
+    pub new_name: &'a str,
 }
 
 impl Way<'_> {
@@ -215,7 +225,8 @@ impl Way<'_> {
         if same { Ok(()) } else { Err(changed(&self.to.target)) }
     }
 
-    fn holds_the_judged(&self, folder: &OwnedFd, name: &str, path: &RelPath, guard: &Guard<'_>) -> bool {
+    /// Whether the folder of this name holds what was judged, and nothing protected.
+    pub(super) fn holds_the_judged(&self, folder: &OwnedFd, name: &str, path: &RelPath, guard: &Guard<'_>) -> bool {
         let now = step(folder, name).and_then(|inner| Below::of(inner.as_fd(), path, guard));
         now.is_ok_and(|now| now.is_same(&self.from.fact.below, self.from.path(), path) && !now.entries.iter().any(|entry| entry.protected))
     }
@@ -261,25 +272,5 @@ impl Way<'_> {
             }
             _ => (self.from.fact.size, 1),
         }
-    }
-
-    /// Carries a file to another file system: written there whole, then deleted here.
-    fn carry(&self, terms: &Terms, new_root: &Root) -> Result<(), Failure> {
-        let (from, to) = (&self.from.target, &self.to.target);
-        let Some(object) = self.from.object.as_ref().filter(|_| self.from.fact.kind == Kind::File) else {
-            let failure = Failure::new(Code::Conflict, format!("`{from}` and `{to}` are on different file systems"));
-            return Err(failure.hint("move the files one by one"));
-        };
-        let file = open_file(object, self.old_folder, self.old_name).map_err(|errno| fault(errno, from, "read"))?;
-        let bytes = match read_whole(&file, self.from.fact.size, terms.max_file_size).map_err(|errno| fault(errno, from, "read"))? {
-            Whole::Bytes(bytes) => bytes,
-            Whole::TooLarge => return Err(too_large(from, terms.max_file_size)),
-        };
-        let content = Written::usual(&bytes, !new_root.scratch);
-        put(self.new_folder, self.new_name, &self.to.fact, content).map_err(|why| unplaced(why, to))?;
-        if !Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact)) {
-            return Err(Failure::new(Code::Conflict, format!("`{to}` was written, but `{from}` changed meanwhile and stays")));
-        }
-        unlinkat(self.old_folder, self.old_name, AtFlags::empty()).map_err(|errno| fault(errno, from, "deleted"))
     }
 }

@@ -32,8 +32,24 @@ impl From<Errno> for Unplaced {
 /// Puts `content` at `name` in the held folder. `judged` is what was seen there: nothing, or the file that
 /// is replaced, whose mode and owner are kept.
 pub(super) fn put(folder: &OwnedFd, name: &str, judged: &PathFact, content: Written<'_>) -> Result<Identity, Unplaced> {
-    either(|is_named| attempt(folder, name, judged, content, Temporary::new(folder, judged, content.mode, is_named)))
+    let Written { content, mode, durable } = content;
+    let fill = |file: &OwnedFd| Ok(write_all(file, content)?);
+    either(|is_named| attempt(folder, name, judged, durable, &fill, Temporary::new(folder, judged, mode, is_named)))
 }
+
+/// The same with a content that `fill` writes to a file that is empty and has no name yet. `fill` may be called twice.
+pub(super) fn put_with(
+    folder: &OwnedFd,
+    name: &str,
+    judged: &PathFact,
+    durable: bool,
+    fill: impl Fn(&OwnedFd) -> Result<(), Unplaced>,
+) -> Result<Identity, Unplaced> {
+    either(|is_named| attempt(folder, name, judged, durable, &fill, Temporary::new(folder, judged, USUAL, is_named)))
+}
+
+/// The permission bits of a new file, less what the umask takes.
+pub(super) const USUAL: u32 = 0o666;
 
 /// What is written, and how.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +64,7 @@ pub(super) struct Written<'a> {
 impl<'a> Written<'a> {
     /// A content that a new file would have with the usual permissions.
     pub(super) const fn usual(content: &'a [u8], durable: bool) -> Self {
-        Self { content, mode: 0o666, durable }
+        Self { content, mode: USUAL, durable }
     }
 }
 
@@ -73,8 +89,10 @@ pub(super) struct Swap<'a> {
 impl<'a> Swap<'a> {
     /// Writes the content; the file of that name is untouched.
     pub(super) fn prepare(folder: &'a OwnedFd, name: &'a str, judged: &'a PathFact, content: Written<'_>) -> Result<Self, Unplaced> {
+        let Written { content, mode, durable } = content;
+        let fill = |file: &OwnedFd| Ok(write_all(file, content)?);
         let temporary = either(|is_named| {
-            let mut temporary = written(folder, name, judged, content, Temporary::new(folder, judged, content.mode, is_named))?;
+            let mut temporary = written(folder, name, judged, durable, &fill, Temporary::new(folder, judged, mode, is_named))?;
             temporary.named_now()?;
             Ok(temporary)
         })?;
@@ -126,17 +144,18 @@ fn attempt(
     folder: &OwnedFd,
     name: &str,
     judged: &PathFact,
-    content: Written<'_>,
+    durable: bool,
+    fill: &impl Fn(&OwnedFd) -> Result<(), Unplaced>,
     temporary: Result<Temporary<'_>, Errno>,
 ) -> Result<Identity, Unplaced> {
-    let mut temporary = written(folder, name, judged, content, temporary)?;
+    let mut temporary = written(folder, name, judged, durable, fill, temporary)?;
     if judged.kind == Kind::File {
         temporary.exchange(name, judged, Replaced::Gone)?;
     } else {
         temporary.place(name)?;
     }
     tick::touched();
-    if content.durable {
+    if durable {
         fsync(open_folder(folder)?)?;
     }
     Ok(Seen::of(&temporary.file)?.identity)
@@ -147,13 +166,14 @@ fn written<'t>(
     folder: &OwnedFd,
     name: &str,
     judged: &PathFact,
-    content: Written<'_>,
+    durable: bool,
+    fill: &impl Fn(&OwnedFd) -> Result<(), Unplaced>,
     temporary: Result<Temporary<'t>, Errno>,
 ) -> Result<Temporary<'t>, Unplaced> {
     let temporary = temporary?;
     // Says to others that this temporary file is alive.
     flock(&temporary.file, FlockOperation::NonBlockingLockExclusive)?;
-    write_all(&temporary.file, content.content)?;
+    fill(&temporary.file)?;
     if judged.kind == Kind::File {
         let before = Seen::at(folder, name).map_err(|_| Unplaced::Changed)?;
         if !before.is_as_judged(judged) {
@@ -167,7 +187,7 @@ fn written<'t>(
         // Never set-user-ID: new content does not inherit a privilege.
         fchmod(&temporary.file, Mode::from_raw_mode(before.mode & 0o777))?;
     }
-    if content.durable {
+    if durable {
         fsync(&temporary.file)?;
     }
     Ok(temporary)
@@ -331,7 +351,8 @@ mod tests {
     fn a_file_system_without_unnamed_files_is_served_by_named_ones() {
         let (dir, folder) = folder();
         let by_name = |judged: &PathFact, content: &[u8]| {
-            attempt(&folder, "a", judged, Written::usual(content, true), Temporary::new(&folder, judged, 0o666, true))
+            let fill = |file: &OwnedFd| Ok(write_all(file, content)?);
+            attempt(&folder, "a", judged, true, &fill, Temporary::new(&folder, judged, USUAL, true))
         };
         by_name(&PathFact::ABSENT, b"one").unwrap();
         assert_eq!(by_name(&PathFact::ABSENT, b"two"), Err(Unplaced::Changed));

@@ -269,17 +269,12 @@ impl Search<'_> {
         let most = self.most - self.found.matches.len();
         let mut sink = Lines { matcher: &lines, most, found: Vec::new(), before: Vec::new(), binary: false };
         let reader = Watched { file, at: 0, stop: self.stop };
-        let version = seen.version();
-        let is_clean = self.found.masked.is_none() || version.as_ref().is_some_and(|version| self.roots.clean.holds(version));
         let mut masked = Vec::new();
-        let searched = if is_clean {
+        let searched = if self.found.masked.is_none() {
             self.searcher.search_reader(&*lines, reader, &mut sink)
         } else {
-            let mut reader = MaskedReader::new(reader);
+            let mut reader = MaskedReader::new(reader, &self.roots.known);
             let searched = self.searcher.search_reader(&*lines, &mut reader, &mut sink);
-            if let Some(version) = version.filter(|_| reader.is_clean()) {
-                self.roots.clean.remember(version);
-            }
             masked = reader.into_masked();
             searched
         };

@@ -7,14 +7,6 @@ use rustix::io::Errno;
 
 use crate::model::{Identity, Kind, PathFact};
 
-/// Which content a file has, by device, inode, size and times.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Version {
-    identity: Identity,
-    size: u64,
-    ctime_ns: i128,
-}
-
 /// Facts of one object, from one `statx(2)` on a descriptor or on a name in a held folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
@@ -68,15 +60,6 @@ impl Seen {
             owner: (facts.stx_uid, facts.stx_gid),
             mount: if told { facts.stx_mnt_id } else { 0 },
         }
-    }
-
-    /// The content that the object has now, as far as its facts tell; none where it changed within the last second, since a change at the
-    /// same tick of the clock would not show.
-    pub(super) fn version(&self) -> Option<Version> {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        let now_ns = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
-        let settled = self.ctime_ns < now_ns - 1_000_000_000;
-        settled.then_some(Version { identity: self.identity, size: self.size, ctime_ns: self.ctime_ns })
     }
 
     /// Device and inode: the object, whatever its content.

@@ -7,7 +7,7 @@ use super::content::{Whole, digest, read_whole};
 use super::fault::{changed, fault, missing};
 use super::masks::held;
 use super::read::{regular, too_large};
-use super::replace::{self, Unplaced, put};
+use super::replace::{self, USUAL, Unplaced, put};
 use super::room::make_room;
 use super::roots::Roots;
 use crate::filter::holds_secret_mask;
@@ -63,7 +63,7 @@ impl Roots {
         }
         if let Some(expected) = &action.expected_sha256 {
             let now = digest(&before);
-            let names = if hides { self.clean.names(&before, &now) } else { Vec::new() };
+            let names = if hides { self.known.names(&before, &now) } else { Vec::new() };
             if !names.is_empty() {
                 return Err(no_digest(target, &names));
             }
@@ -79,7 +79,7 @@ impl Roots {
         }
         before.extend_from_slice(&action.content);
         let mut written = self.put_judged(&opened, &terms, &before, USUAL)?;
-        written.sha256 = written.sha256.filter(|sha256| !hides || self.clean.secrets(&before, sha256).is_empty());
+        written.sha256 = written.sha256.filter(|sha256| !hides || self.known.secrets(&before, sha256).is_empty());
         Ok(written)
     }
 
@@ -109,9 +109,6 @@ impl Roots {
         Ok(Written { target: target.clone(), created: !exists, size, sha256: Some(digest(content)), identity, folders })
     }
 }
-
-/// The permission bits of a new file, less what the umask takes.
-pub(super) const USUAL: u32 = 0o666;
 
 /// Why a write of an existing file cannot be: its content holds the mask of a secret that the write would overwrite, or what it appends
 /// would make one of the rest unmasked. A mask that the file itself mentions may stay.

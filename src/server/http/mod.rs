@@ -68,6 +68,7 @@ pub async fn serve(house: Arc<House>, options: Options) -> io::Result<()> {
     let stopping = CancellationToken::new();
     let metrics = Arc::new(Metrics::default());
     let _attending = super::attend::attend(&house);
+    house.discover(house.gate().manifest().profiles.keys().map(String::as_str));
     let make = {
         let (house, metrics, gone) = (Arc::clone(&house), Arc::clone(&metrics), stopping.clone());
         move |seat: Arc<Seat>| Handler {
@@ -164,7 +165,7 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
     }
     reaper.abort();
     sessions.end_all().await;
-    house.sandbox().close().await;
+    house.rest().await;
     Ok(())
 }
 

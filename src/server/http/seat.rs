@@ -108,7 +108,7 @@ impl Seat {
     pub(in crate::server) fn begin(&self, house: &Arc<House>) {
         if !self.begun.swap(true, Ordering::AcqRel) {
             house.session_begins(&self.peer.session, &self.peer.principal, self.peer.profile.as_deref());
-            house.prepare_once(self.peer.profile.as_deref());
+            house.connected(self.peer.profile.as_deref());
         }
     }
 

@@ -32,6 +32,8 @@ const FORKS: u32 = 5000;
 const STARTING: Duration = Duration::from_mins(1);
 /// So long after its death a process may be said to have been a program.
 const CLAIM: Duration = Duration::from_secs(2);
+/// So long after the last call everything that waits is ended: the memory is of more use elsewhere.
+const IDLE: Duration = Duration::from_mins(10);
 /// So many jails in a row that came to nothing, and the pool is given up for a while.
 const FAILURES: u32 = 3;
 
@@ -135,7 +137,18 @@ impl Pool {
             _ if !self.queue.is_empty() => Some(Instant::now()),
             _ => Some(self.last_call + QUIET),
         };
-        next.into_iter().chain(late).min()
+        let idle = self.may_be_idle().then_some(self.last_call + IDLE);
+        next.into_iter().chain(late).chain(idle).min()
+    }
+
+    /// Whether there is no call: none waits, and no program runs in a jail.
+    fn may_be_idle(&self) -> bool {
+        !self.is_waited_for() && self.count(State::Taken) == 0
+    }
+
+    /// Whether no call came for so long that nothing is to wait for the next one.
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
+        self.may_be_idle() && now.saturating_duration_since(self.last_call) >= IDLE
     }
 
     /// What waits in it.
@@ -198,6 +211,12 @@ impl Pool {
             return None;
         }
         Some((order, handed))
+    }
+
+    /// Takes note that calls are to come.
+    pub(super) fn call_ahead(&mut self) {
+        self.last_call = Instant::now();
+        self.warm = true;
     }
 
     /// Gives a call that starts its own interpreter to an empty jail; false where there is none.

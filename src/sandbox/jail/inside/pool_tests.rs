@@ -12,8 +12,14 @@ pub(super) fn order() -> Order {
         "ground": "Whole", "interpreter": interpreter, "limits": crate::sandbox::jail::spec::Limits::default(), "env": {}, "require": [],
         "roots": [], "preload": [], "prelude": null, "network": false, "command": [],
     }));
-    let asked =
-        Asked { wall: Duration::from_secs(9), start_dir: "/tmp".to_owned(), masked: Vec::new(), fresh: false, profile: "p".to_owned() };
+    let asked = Asked {
+        wall: Duration::from_secs(9),
+        start_dir: "/tmp".to_owned(),
+        masked: Vec::new(),
+        fresh: false,
+        ahead: false,
+        profile: "p".to_owned(),
+    };
     Order { kind: Kind::new(plan.unwrap()).unwrap(), asked }
 }
 
@@ -56,7 +62,20 @@ fn without_a_call_that_an_interpreter_may_wait_for_two_jails_stand_empty_and_not
     for _ in 0..2 {
         assert!(matches!(step(&mut pool), Step::None));
     }
-    assert_eq!((pool.count(State::Empty), pool.due()), (2, None));
+    assert_eq!((pool.count(State::Empty), pool.due()), (2, Some(pool.last_call + IDLE)));
+}
+
+#[test]
+fn what_no_call_came_for_ends_and_what_one_waits_for_does_not() {
+    let (mut pool, _others) = quiet(2);
+    step(&mut pool);
+    let late = pool.last_call + IDLE;
+    assert!(!pool.is_idle(late - Duration::from_nanos(1)) && pool.is_idle(late));
+    pool.call_ahead();
+    assert!(!pool.is_idle(late));
+    assert!(matches!(step(&mut pool), Step::None), "the processor is left to a call that comes right behind");
+    pool.last_call = Instant::now().checked_sub(QUIET).unwrap();
+    assert!(matches!(pool.step(), Step::Zygote));
 }
 
 #[test]

@@ -209,8 +209,8 @@ impl Spawner {
                 }
             }
         }
-        if let Some(broken) = self.pools.iter().position(Pool::is_broken) {
-            self.retired.extend(self.pools.remove(broken).retire());
+        if let Some(over) = self.pools.iter().position(|pool| pool.is_broken() || pool.is_idle(Instant::now())) {
+            self.retired.extend(self.pools.remove(over).retire());
         }
         self.step_all()
     }
@@ -350,11 +350,24 @@ impl Spawner {
             tell(&handed.call, &Word::Fault(format!("{} roots came for {}", handed.roots.len(), order.kind.roots.len())));
             return Turn::Spawner;
         }
+        if order.asked.ahead && (!order.kind.command.is_empty() || !self.workshop || order.kind.ground != Ground::Whole) {
+            return Turn::Spawner;
+        }
         if !order.kind.command.is_empty() || !self.workshop || order.kind.ground != Ground::Whole {
             return self.cold(&order, handed);
         }
         let own_users = self.has_own_users(&order, &handed);
         let found = self.pools.iter().position(|pool| pool.is_for(&order, own_users));
+        if order.asked.ahead {
+            // Pools that are there have had calls; they do not make room for one that may get none.
+            if found.is_none() && self.pools.len() < MOST_POOLS {
+                self.pools.push(Pool::new(&order, own_users));
+            }
+            if let Some(pool) = self.pools.iter_mut().find(|pool| pool.is_for(&order, own_users)) {
+                pool.call_ahead();
+            }
+            return Turn::Spawner;
+        }
         if order.asked.fresh && found.is_none() && !self.last_fresh.as_ref().is_some_and(|last| last.is(&order.kind)) {
             // One such call may be the only one, as those are that find out what this machine can do.
             self.last_fresh = Some(Arc::clone(&order.kind));

@@ -20,7 +20,7 @@ fn moving(house: &House, from: &str, to: &str) -> Vec<Opened> {
 
 fn rename(house: &House, opened: Vec<Opened>) -> Result<Moved, Failure> {
     let [from, to] = [0, 1].map(|at| call_path(&opened[at].target.to_string()));
-    house.roots.rename(house.permit(MoveFile { from, to }, opened))
+    house.roots.rename(house.permit(MoveFile { from, to }, opened), &stop())
 }
 
 #[test]

@@ -224,19 +224,6 @@ fn what_is_shown_of_a_file_names_the_masks_in_it_and_no_others() {
     assert_eq!((reading.content, reading.cut_inside), (Content::Text("x [SECRET:aws-access".to_owned()), true));
 }
 
-#[test]
-fn a_file_that_changed_a_moment_ago_is_not_known_by_its_facts() {
-    let house = House::new();
-    let path = house.put("work/a", "x");
-    let file = std::fs::File::open(path).unwrap();
-    let seen = super::super::seen::Seen::of(&file).unwrap();
-    assert_eq!(seen.version(), None);
-    let old = super::super::seen::Seen { ctime_ns: seen.ctime_ns - 2_000_000_000, ..seen };
-    assert!(old.version().is_some());
-    let touched = super::super::seen::Seen { ctime_ns: old.ctime_ns + 1, ..old };
-    assert_ne!(touched.version(), old.version());
-}
-
 /// A mixed run of letters and digits.
 fn run(length: usize) -> String {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;

@@ -1,5 +1,6 @@
 //! The verbs against a real file system: each attack next to the ordinary use it must not hinder.
 
+mod again;
 mod attacks;
 mod copying;
 mod crash;

@@ -1,5 +1,8 @@
 //! `create_directory`, `move` and `delete`: what carries what along.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::*;
 
 fn rename(house: &House, from: &str, to: &str) -> Result<Moved, Failure> {
@@ -8,7 +11,7 @@ fn rename(house: &House, from: &str, to: &str) -> Result<Moved, Failure> {
 
 fn rename_opened(house: &House, opened: Vec<Opened>) -> Result<Moved, Failure> {
     let [from, to] = [0, 1].map(|at| call_path(&opened[at].target.to_string()));
-    house.roots.rename(house.permit(MoveFile { from, to }, opened))
+    house.roots.rename(house.permit(MoveFile { from, to }, opened), &stop())
 }
 
 fn delete(house: &House, path: &str, recursive: bool) -> Result<u64, Failure> {
@@ -202,7 +205,69 @@ fn a_file_is_carried_to_another_file_system() {
     house.put("work/a", "a");
     rename(&house, "work/a", "home/disk/b").unwrap();
     assert_eq!((names(&house, "work"), house.text("home/disk/b")), (vec![], "a".to_owned()));
-    house.put("work/d/x", "");
-    assert_eq!(code(rename(&house, "work/d", "home/disk/d")), Code::Conflict);
-    assert!(house.path("work/d/x").exists());
+    house.put("work/d/x", "x");
+    rename(&house, "work/d", "home/disk/d").unwrap();
+    assert_eq!((names(&house, "work"), house.text("home/disk/d/x")), (vec![], "x".to_owned()));
+}
+
+#[test]
+fn a_program_that_holds_what_was_moved_to_another_root_changes_nothing_there() {
+    let house = House::new();
+    house.put("work/a", "judged");
+    house.put("work/d/x", "judged");
+    house.put("home/there", "replaced");
+    let open = |path: &str| std::fs::OpenOptions::new().write(true).open(house.path(path)).unwrap();
+    let folder = std::fs::File::open(house.path("work/d")).unwrap();
+    for (from, to, file) in [("work/a", "home/a", ""), ("work/d", "home/e", "/x")] {
+        let mut held = open(&format!("{from}{file}"));
+        rename(&house, from, to).unwrap();
+        std::io::Write::write_all(&mut held, b"unasked").unwrap();
+        assert_eq!(house.text(&format!("{to}{file}")), "judged");
+        assert!(!house.path(from).exists());
+    }
+    assert!(std::fs::write(format!("/proc/self/fd/{}/y", std::os::fd::AsRawFd::as_raw_fd(&folder)), "").is_err(), "the old folder is gone");
+    assert_eq!(names(&house, "home/e"), ["x"]);
+    house.put("work/b", "new");
+    let mut held = open("work/b");
+    rename(&house, "work/b", "home/there").unwrap();
+    std::io::Write::write_all(&mut held, b"unasked").unwrap();
+    assert_eq!(house.text("home/there"), "new");
+}
+
+#[test]
+fn what_is_moved_to_another_root_keeps_its_rights_times_and_links() {
+    let house = House::new();
+    let script = house.put("work/d/sub/run", "#!/bin/sh\n");
+    let private = house.put("work/d/private", "p");
+    std::fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(&private, Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink("sub/run", house.path("work/d/link")).unwrap();
+    std::fs::create_dir(house.path("work/d/empty")).unwrap();
+    let changed = private.metadata().unwrap().modified().unwrap();
+    rename(&house, "work/d", "home/d").unwrap();
+    let mode = |path: &str| house.path(path).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("home/d/private"), mode("home/d/sub/run") & 0o700), (0o600, 0o700));
+    assert_eq!(house.path("home/d/private").metadata().unwrap().modified().unwrap(), changed);
+    assert_eq!(std::fs::read_link(house.path("home/d/link")).unwrap(), Path::new("sub/run"));
+    assert_eq!((names(&house, "home/d"), names(&house, "work")), (["empty", "link", "private", "sub"].map(str::to_owned).to_vec(), vec![]));
+}
+
+#[test]
+fn a_move_to_another_root_that_cannot_be_whole_leaves_everything_as_it_was() {
+    let house = House::new();
+    house.put("work/d/a", "a");
+    let opened = vec![house.try_look("work/d", Access::MoveFrom).unwrap(), house.try_look("home/d", Access::MoveTo).unwrap()];
+    let before = names(&house, "home");
+    house.put("work/d/later", "not judged");
+    assert_eq!(code(rename_opened(&house, opened)), Code::Conflict);
+    rustix::fs::mknodat(rustix::fs::CWD, house.path("work/d/pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    assert_eq!(code(rename(&house, "work/d", "home/d")), Code::Conflict);
+    std::fs::remove_file(house.path("work/d/pipe")).unwrap();
+    let opened = vec![house.try_look("work/d", Access::MoveFrom).unwrap(), house.try_look("home/d", Access::MoveTo).unwrap()];
+    let cancelled = tokio_util::sync::CancellationToken::new();
+    cancelled.cancel();
+    let stop = Stop::new(cancelled, std::time::Duration::from_secs(9));
+    let (from, to) = (call_path("work/d"), call_path("home/d"));
+    assert_eq!(code(house.roots.rename(house.permit(MoveFile { from, to }, opened), &stop)), Code::Cancelled);
+    assert_eq!((names(&house, "home"), names(&house, "work/d")), (before, ["a", "later"].map(str::to_owned).to_vec()));
 }

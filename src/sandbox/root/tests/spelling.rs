@@ -43,7 +43,7 @@ fn an_entry_in_another_form_is_reached_by_each_spelling_and_spoken_of_by_its_own
     assert_eq!(house.text(&format!("work/{DECOMPOSED}/{LETTERS}.txt")), "ONE\ntwo\nthree\n");
     assert_eq!(shown(&house.list(&format!("work/{COMPOSED}"), 1, &all_visible).unwrap()), [format!("{DECOMPOSED}/{LETTERS}.txt")]);
     let (from, to) = (house.look(&path, Access::MoveFrom), house.look(&format!("work/{COMPOSED}/plain.txt"), Access::MoveTo));
-    house.roots.rename(house.permit(MoveFile { from: call_path(&path), to: call_path("work/x") }, vec![from, to])).unwrap();
+    house.roots.rename(house.permit(MoveFile { from: call_path(&path), to: call_path("work/x") }, vec![from, to]), &stop()).unwrap();
     assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 1, "no twin of the folder was made");
     let gone = DeleteFile { path: call_path(&path), recursive: true };
     let opened = vec![house.look(&format!("work/{COMPOSED}"), Access::Delete { recursive: true })];
