@@ -205,7 +205,7 @@ async fn walk(
     if let (Some(key), true) = (grant, output.bytes_written > 0) {
         // Our own change of a remembered target must not end the grant for it.
         if let Ok((after, _)) = look(house, door, &call.caller.session, &action, &screened).await {
-            door.renew(&key, &opened, &after);
+            door.renew(&action, &key, &opened, &after);
         }
     }
 

@@ -116,6 +116,10 @@ impl Tally {
                 bump(&mut self.seen, target);
             }
         }
+        // Each file of a call that changes several, once.
+        let edits = args.and_then(|args| args.get("edits")).and_then(serde_json::Value::as_array).into_iter().flatten();
+        let files: std::collections::BTreeSet<&str> = edits.filter_map(|edit| edit.get("path")?.as_str()).collect();
+        files.into_iter().for_each(|file| bump(&mut self.seen, file));
     }
 
     fn end(&mut self) {

@@ -18,8 +18,8 @@ mod stage;
 mod url;
 
 pub use action::{
-    Access, Action, CreateDirectory, DeleteFile, Edit, EditFile, Encoding, Fetch, FileInfo, Format, Links, ListDirectory, MoveFile,
-    ReadFile, RunPython, SearchFiles, Touch, WriteFile, WriteMode,
+    Access, Action, CopyFile, CreateDirectory, DeleteFile, Edit, EditFile, EditFiles, Encoding, Fetch, FileInfo, Format, Links,
+    ListDirectory, MoveFile, ReadFile, RunPython, SearchFiles, Touch, WriteFile, WriteMode,
 };
 pub use bytes::{Bytes, BytesFault};
 pub use call::{Caller, Channel, ClientLabel, Repeat, STDIO, ToolCall};

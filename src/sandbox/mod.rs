@@ -23,7 +23,6 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Network;
-use crate::filter::Settings;
 use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::{Manifest, Symlinks};
@@ -87,7 +86,7 @@ impl Sandbox {
         timeout: Duration,
         counts: Option<&str>,
     ) -> Preview {
-        let seen = self.contents(action, opened, &manifest.filters, timeout).await;
+        let seen = self.contents(action, opened, manifest, timeout).await;
         let (Some(session), Some(first), true) = (counts, opened.first(), crate::policy::is_change(action) && seen.doomed.is_none()) else {
             return seen;
         };
@@ -105,17 +104,17 @@ impl Sandbox {
         Preview { covered: counted.ok().flatten(), ..seen }
     }
 
-    async fn contents(&self, action: &Action, opened: &[Opened], filters: &Settings, timeout: Duration) -> Preview {
-        let (cancel, hides) = (CancellationToken::new(), filters.hides_secrets());
+    async fn contents(&self, action: &Action, opened: &[Opened], manifest: &Arc<Manifest>, timeout: Duration) -> Preview {
+        let cancel = CancellationToken::new();
         let stop = |timeout| root::Stop::new(cancel.clone(), timeout);
         if opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL {
             // One that has become large since is not read here.
-            return root::preview::preview(action, opened, &stop(Duration::ZERO), hides);
+            return root::preview::preview(action, opened, &stop(Duration::ZERO), manifest);
         }
-        let (action, opened, stop) = (action.clone(), opened.to_vec(), stop(timeout));
+        let (action, opened, stop, manifest) = (action.clone(), opened.to_vec(), stop(timeout), Arc::clone(manifest));
         // Ended with the call, where that ends first.
         let _ended = cancel.drop_guard();
-        let looked = tokio::task::spawn_blocking(move || root::preview::preview(&action, &opened, &stop, hides)).await;
+        let looked = tokio::task::spawn_blocking(move || root::preview::preview(&action, &opened, &stop, &manifest)).await;
         looked.unwrap_or_else(|fault| {
             tracing::error!(%fault, "a preview could not be made");
             Preview { doomed: Some(Failure::new(Code::Internal, "the content could not be looked at")), ..Preview::default() }

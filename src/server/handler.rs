@@ -29,7 +29,7 @@ use super::seal::Seals;
 use crate::audit::Answer;
 use crate::calls;
 use crate::house::House;
-use crate::model::{Block, Caller, ClientLabel, Code, Refusal, Repeat, ToolCall};
+use crate::model::{Block, Caller, ClientLabel, Code, Inside, Refusal, Repeat, ToolCall};
 use crate::tool::{Progress, Stage, Tool};
 
 /// Who is on the other end, as the transport established it.
@@ -373,7 +373,11 @@ fn describe(tool: &'static dyn Tool) -> McpTool {
 
 /// Tells with a tool that takes paths which roots they can begin with.
 fn with_roots(mut described: McpTool, tool: &'static dyn Tool, roots: &str) -> McpTool {
-    let takes_paths = tool.spec().arguments.iter().any(|argument| matches!(argument.name, "path" | "paths" | "from" | "to" | "save_to"));
+    let is_path = |name: &str| matches!(name, "path" | "paths" | "from" | "to" | "save_to");
+    let spec = tool.spec();
+    let holds_paths =
+        spec.inside.iter().any(|(_, inside)| matches!(inside, Inside::Names(names) if names.iter().any(|name| is_path(name))));
+    let takes_paths = holds_paths || spec.arguments.iter().any(|argument| is_path(argument.name));
     if let Some(description) = described.description.as_mut().filter(|_| takes_paths) {
         let _ = write!(description.to_mut(), " Roots: {roots}.");
     }

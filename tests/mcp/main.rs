@@ -5,6 +5,7 @@
 mod approvals;
 mod attacks;
 mod bound;
+mod changes;
 mod commands;
 mod cpython;
 mod crash;

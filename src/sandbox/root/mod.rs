@@ -1,10 +1,12 @@
 //! Files: roots held as directory handles, and everything below them reached through descriptors, never through a path
 //! that was judged before.
 
+mod above;
 mod below;
 mod carry;
 mod column;
 mod content;
+mod copy;
 pub(in crate::sandbox) mod covered;
 mod derived;
 mod document;
@@ -33,6 +35,7 @@ mod roots;
 mod search;
 mod seen;
 mod session;
+mod several;
 mod stop;
 mod write;
 
