@@ -66,7 +66,8 @@ impl Roots {
         let Whole::Bytes(bytes) = whole else { return Ok(None) };
         let Some(decoded) = encoding::decoded(&bytes) else { return Ok(None) };
         let form = Form::Decoded { encoding: decoded.encoding, broken: decoded.broken };
-        let reading = Reading { form, ..Reading::of_whole(&opened.target, seen, bytes.len() as u64, self.known.facts(&bytes).sha256, action) };
+        let reading =
+            Reading { form, ..Reading::of_whole(&opened.target, seen, bytes.len() as u64, self.known.facts(&bytes).sha256, action) };
         reading.with_text(decoded.text, action, terms).map(Some)
     }
 }
