@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
@@ -9,7 +10,7 @@ use tokio::task::JoinSet;
 use crate::audit::{Event, Log, Record, StateDir, Sync};
 use crate::filter::Known;
 use crate::gate::{Door, Gate};
-use crate::manifest::Prepare;
+use crate::manifest::{Manifest, Prepare};
 use crate::model::{Block, Output, ToolSpec};
 use crate::policy;
 use crate::reload::{Reload, Source};
@@ -45,6 +46,10 @@ pub struct Content {
 
 /// Contents that are remembered; about 200 bytes each.
 const REMEMBERED: usize = 2048;
+
+/// So long after the list of tools was read the processor is left to a program that comes right behind it; a page that comes so soon has its reader
+/// started while it is on its way.
+const BEHIND: Duration = Duration::from_millis(250);
 
 impl House {
     /// A house of these parts.
@@ -132,13 +137,19 @@ impl House {
     /// The tools a profile could ever use, by name.
     pub fn tools_for(&self, profile: Option<&str>) -> Vec<&'static dyn Tool> {
         let manifest = self.gate.manifest();
-        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| policy::could_use(&manifest, profile, tool.spec()));
+        let usable = |tool: &&'static dyn Tool| profile.is_some_and(|profile| self.is_usable(&manifest, profile, *tool));
         self.tools.iter().copied().filter(usable).collect()
     }
 
     /// Whether a profile could ever use a tool.
     pub fn could_use(&self, profile: Option<&str>, tool: &dyn Tool) -> bool {
-        profile.is_some_and(|profile| policy::could_use(&self.gate.manifest(), profile, tool.spec()))
+        profile.is_some_and(|profile| self.is_usable(&self.gate.manifest(), profile, tool))
+    }
+
+    /// A tool that consists of calls of another one can be used where both can.
+    fn is_usable(&self, manifest: &Manifest, profile: &str, tool: &dyn Tool) -> bool {
+        let other = tool.parts().and_then(|parts| self.tool(parts.tool));
+        policy::could_use(manifest, profile, tool.spec()) && other.is_none_or(|other| policy::could_use(manifest, profile, other.spec()))
     }
 
     /// Finds out in the background what the programs of these profiles need, where one of them may run programs: where the interpreter lives, and
@@ -146,7 +157,7 @@ impl House {
     pub fn discover<'p>(self: &Arc<Self>, mut profiles: impl Iterator<Item = &'p str>) {
         if profiles.any(|profile| self.has_tool(profile, "run_python")) {
             let house = Arc::clone(self);
-            self.spawn(async move { house.sandbox.discover_python(&house.gate.manifest()).await });
+            self.spawn(async move { house.sandbox.discover_python().await });
         }
     }
 
@@ -158,10 +169,14 @@ impl House {
 
     /// A client has read the list of tools, and may call one of them next: what a first call would wait for is got ready.
     pub fn listed(self: &Arc<Self>, profile: Option<&str>) {
-        if profile.is_some_and(|profile| self.has_tool(profile, "fetch")) {
-            self.sandbox.prepare_fetch();
-        }
         self.prepare(profile, Prepare::Listed);
+        if profile.is_some_and(|profile| self.has_tool(profile, "fetch")) {
+            let house = Arc::clone(self);
+            self.spawn(async move {
+                tokio::time::sleep(BEHIND).await;
+                house.sandbox.prepare_fetch();
+            });
+        }
     }
 
     /// Whether something is to be got ready for a tool of a profile: nothing is while the emergency stop is pulled.
@@ -280,7 +295,9 @@ impl House {
         let facts = output.meta.get("toolgate/file")?;
         let shown =
             output.blocks.first().and_then(|block| if let Block::Text { text, .. } = block { Some(text.len() as u64) } else { None });
-        let whole = shown.is_some() && facts.get("size").and_then(Value::as_u64) == shown;
+        // What was made of the bytes is no content by their digest.
+        let is_derived = facts.get("read_as").is_some();
+        let whole = !is_derived && shown.is_some() && facts.get("size").and_then(Value::as_u64) == shown;
         let sha256 = facts.get("sha256").and_then(Value::as_str).filter(|_| whole)?;
         Some(Content { manifest: door.manifest_sha256().to_owned(), sha256: sha256.to_owned() })
     }

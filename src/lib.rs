@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod audit;
+pub mod calls;
 pub mod cli;
 pub mod filter;
 pub mod gate;

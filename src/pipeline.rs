@@ -13,13 +13,22 @@ use crate::filter::{Filtered, Known};
 use crate::gate::{Admitted, Asker, Case, Door, Granted, Places, Settled};
 use crate::house::House;
 use crate::meant;
-use crate::model::{Action, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
+use crate::model::{Action, Bytes, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
 use crate::policy::{self, Capability, Screened};
 use crate::told;
 use crate::tool::{Stage, Tool};
 
-/// Answers one call.
-pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage) -> Reply {
+/// The call that a call is a part of.
+#[derive(Debug, Clone, Copy)]
+pub struct Within<'a> {
+    /// Its id in the log.
+    pub call: &'a str,
+    /// What is left of its answer.
+    pub room: Bytes,
+}
+
+/// Answers one call. `within`: it is a part of another one.
+pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage, within: Option<Within<'_>>) -> Reply {
     // A manifest that was changed holds from here on where it is tighter; the one of this moment holds for the whole call.
     house.refresh().await;
     let door = house.gate().door();
@@ -29,9 +38,14 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
         Ok(entry) => entry,
         Err(refusal) => return Entry::impossible(refusal),
     };
+    let room = within.map(|within| {
+        entry.is_part_of(within.call);
+        within.room
+    });
     let (span, begun) = (told::span(house, &entry, &call), Instant::now());
     let mut counted = Counted::default();
-    match walk(house, &door, &mut entry, &call, asker, stage, &mut counted).instrument(span.clone()).await {
+    let way = walk(house, &door, &mut entry, &call, asker, stage, room, &mut counted);
+    match way.instrument(span.clone()).await {
         Ok(Turn::Answer(filtered, status)) => {
             told::answered(&span, &filtered, status, begun.elapsed());
             entry.close(filtered, status)
@@ -85,7 +99,8 @@ impl From<Failure> for End {
     }
 }
 
-/// `taken`: the call as it is counted, as long as it may be taken back.
+/// `room`: what the answer has, where it is a part of another. `taken`: the call as it is counted, as long as it may be taken back.
+#[expect(clippy::too_many_arguments, reason = "all that a call is made of, in the one place where it comes together")]
 async fn walk(
     house: &House,
     door: &Door,
@@ -93,6 +108,7 @@ async fn walk(
     call: &ToolCall,
     asker: &dyn Asker,
     stage: Stage,
+    room: Option<Bytes>,
     taken: &mut Counted,
 ) -> Result<Turn, End> {
     // 3, 4. Which tool, and may this caller use it now? The call is counted, whatever it holds, unless it repeats one that was.
@@ -104,6 +120,7 @@ async fn walk(
         admitted.map_err(|refusal| meant::with_tool(refusal, house.tools(), door.manifest(), call.caller.profile.as_deref(), &call.tool));
     let Admitted { mut capability, mut reservation, counted } = admitted?;
     *taken = counted;
+    capability.max_answer = room.map_or(capability.max_answer, |room| room.min(capability.max_answer));
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
 
     // 5. Arguments become an action, or a refusal that names the argument. Pure.

@@ -49,6 +49,32 @@ impl Card {
     }
 }
 
+/// The calls of another tool that a call consists of.
+#[derive(Debug, Clone, Copy)]
+pub struct Parts {
+    /// The other tool's name.
+    pub tool: &'static str,
+    /// Names the parts, at least one. Fails with `argument_invalid` or `unknown_argument`.
+    pub split: fn(Map<String, Value>) -> Result<Vec<Piece>, Refusal>,
+    /// Whether the parts are done at one time, and not one after the other.
+    pub at_once: bool,
+    /// What the call does, in the record's word.
+    pub effect: &'static str,
+    /// Where in `_meta` the facts of each part are listed, e.g. `toolgate/files`.
+    pub key: &'static str,
+    /// Under which name the name of a part stands there, e.g. `path`.
+    pub named: &'static str,
+}
+
+/// One of the calls that a call consists of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Piece {
+    /// What it is about, as the caller wrote it.
+    pub name: String,
+    /// The arguments of the other tool.
+    pub arguments: Map<String, Value>,
+}
+
 /// One tool. It knows no other tool and nothing of MCP.
 pub trait Tool: Debug + Send + Sync {
     /// Its name, flags and arguments.
@@ -65,6 +91,12 @@ pub trait Tool: Debug + Send + Sync {
     /// Arguments to action: strict, pure. Unknown names and listed values were judged before.
     /// # Errors  `argument_invalid`, `argument_not_allowed`, `path_malformed`.
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal>;
+
+    /// The calls of another tool that a call of this one consists of, each of which is judged by itself. Such a tool plans and does nothing of its
+    /// own. None for every other tool.
+    fn parts(&self) -> Option<Parts> {
+        None
+    }
 
     /// Does what the permit names, once.
     /// # Errors  What the world said no with.

@@ -20,7 +20,7 @@ use toolgate::model::{
 use toolgate::sandbox::root::{Place, Roots, Where};
 use toolgate::sandbox::{Sandbox, egress, jail};
 use toolgate::tool::{Card, Tool};
-use toolgate::{manifest, pipeline, tools};
+use toolgate::{calls, manifest, tools};
 
 /// A clock that is set by hand: the wall's and the machine's own, in milliseconds, and the start of the machine.
 #[derive(Debug, Default)]
@@ -154,7 +154,7 @@ fn says(decision: &str) -> Value {
 
 async fn answer(house: &House, client: &Client, call: ToolCall) -> Answer {
     let stage = Stage { cancel: tokio_util::sync::CancellationToken::new(), progress: Progress::default() };
-    pipeline::answer(house, call, client, stage).await.into_answer()
+    calls::answer(house, call, client, stage).await.into_answer()
 }
 
 /// `done`, or the code and what else was told.

@@ -112,6 +112,8 @@ pub struct Entry {
     begun: Instant,
     decision: Decision,
     makes_room: bool,
+    /// The call that this one is a part of.
+    part_of: Option<String>,
     started: bool,
     closed: bool,
 }
@@ -143,6 +145,7 @@ impl Entry {
             begun: Instant::now(),
             decision: Decision::default(),
             makes_room: false,
+            part_of: None,
             started: false,
             closed: false,
         })
@@ -151,6 +154,11 @@ impl Entry {
     /// The call's id.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Says in every record of the call that it is a part of another one.
+    pub fn is_part_of(&mut self, call: &str) {
+        self.part_of = Some(call.to_owned());
     }
 
     /// Whether the log has room for a call that does this.
@@ -223,7 +231,7 @@ impl Entry {
         let mut record = self.record(event);
         (record.approval, record.decision, record.reason) = (approval.as_deref(), decision.as_deref(), reason.as_deref());
         record.level = facts.remove("level").and_then(|level| u8::try_from(level.as_u64()?).ok());
-        record.extra = facts;
+        record.extra.extend(facts);
         self.log.append(&record, super::Sync::Handed).map(drop)
     }
 
@@ -313,7 +321,7 @@ impl Entry {
         let mut record = self.record(Event::CallFinished);
         record.duration = Some(self.begun.elapsed());
         record.result = result;
-        record.extra = facts;
+        record.extra.extend(facts);
         if let Err(fault) = self.log.append(&record, super::Sync::Handed) {
             // The effect has happened and its start is recorded; the next start of the log marks it `unknown`.
             tracing::error!(%fault, call_id = self.id, "the end of a call could not be recorded");
@@ -335,6 +343,9 @@ impl Entry {
         record.rule = self.decision.rule.as_deref();
         record.approval = self.decision.approval.as_deref();
         record.manifest_sha256 = Some(&self.manifest_sha256);
+        if let Some(call) = &self.part_of {
+            record.extra.insert("part_of".to_owned(), json!(call));
+        }
         record
     }
 }

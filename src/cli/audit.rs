@@ -111,8 +111,8 @@ pub fn show(state: &Path, call: &str, form: Form, out: &mut dyn Write) -> Result
         .map(|record| record.text("approval").to_owned())
         .filter(|approval| !approval.is_empty())
         .collect();
-    let records: Vec<Stored> =
-        Records::open(state)?.filter(|record| own.admits(record) || approvals.contains(record.text("approval"))).collect();
+    let belongs = |record: &Stored| own.admits(record) || record.text("part_of") == call || approvals.contains(record.text("approval"));
+    let records: Vec<Stored> = Records::open(state)?.filter(belongs).collect();
     if form == Form::Json {
         print(&records, form, out)?;
         return Ok(!records.is_empty());
@@ -289,7 +289,7 @@ fn known(state: &Path, filter: &Filter) -> Result<(), Failed> {
 }
 
 /// What events write, the most asked for first.
-const FIELDS: [&str; 56] = [
+const FIELDS: [&str; 57] = [
     "ev",
     "tool",
     "status",
@@ -302,6 +302,7 @@ const FIELDS: [&str; 56] = [
     "rule",
     "call",
     "approval",
+    "part_of",
     "v",
     "seq",
     "ts",

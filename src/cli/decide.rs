@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use crate::manifest::Manifest;
 use crate::meant;
 use crate::model::{Action, Caller, Code, Facts, Refusal};
-use crate::policy::{self, Capability, Screened, State, Verdict};
-use crate::tool::Tool;
+use crate::policy::{self, Capability, Decision, Screened, State, Verdict};
+use crate::tool::{Piece, Tool};
 
 /// One call to be judged.
 #[derive(Debug)]
@@ -84,9 +84,36 @@ fn walk(
     let capability = decided.capability.insert(capability);
     let arguments = capability.check_arguments(&call.arguments, call.malformed.as_deref())?;
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool")) };
+    if let Some(parts) = tool.parts() {
+        return several(tools, manifest, call, state, look, ((parts.split)(arguments)?, parts.tool), decided);
+    }
     let action = decided.action.insert(tool.plan(arguments)?);
     let screened = decided.screened.insert(capability.screen(action)?);
     let facts = decided.facts.insert(look(action, screened)?);
     screened.take_spelling(facts);
     Ok(policy::judge(capability, action, screened, facts, state))
+}
+
+/// Judges each part of a call that consists of several, and gives the strictest verdict with what was known when it was given.
+fn several(
+    tools: &[&'static dyn Tool],
+    manifest: &Arc<Manifest>,
+    call: &Call<'_>,
+    state: &State,
+    look: &dyn Fn(&Action, &Screened) -> Result<Facts, Refusal>,
+    (pieces, tool): (Vec<Piece>, &str),
+    decided: &mut Decided,
+) -> Result<Verdict, Refusal> {
+    // The first of the strictest: `max_by_key` gives the last.
+    let parts = pieces.into_iter().rev().map(|piece| {
+        let part = Call { caller: call.caller.clone(), tool, arguments: piece.arguments, malformed: None };
+        decide(tools, manifest, &part, state, look)
+    });
+    let strictest = parts.max_by_key(|part| match part.verdict.decision {
+        Decision::Allow => 0,
+        Decision::Ask => 1,
+        Decision::Deny => 2,
+    });
+    *decided = strictest.ok_or_else(|| Refusal::new(Code::Internal, "the call has no parts"))?;
+    Ok(decided.verdict.clone())
 }

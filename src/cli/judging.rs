@@ -17,6 +17,7 @@ use super::decide::Call;
 use super::run::{End, Fault, reader};
 use super::{check, explain, setup, simulate, watch};
 use crate::audit::{Answer, StateDir};
+use crate::calls;
 use crate::filter::escape;
 use crate::gate::Asker;
 use crate::manifest::Manifest;
@@ -24,7 +25,6 @@ use crate::model::name::{self, Found};
 use crate::model::{
     Action, Block, Caller, Channel, ClientLabel, Facts, Host, Opened, PathFact, Progress, Question, Refusal, Stage, ToolCall,
 };
-use crate::pipeline;
 use crate::policy::{Channels, Screened, State};
 use crate::sandbox::jail::Settings;
 use crate::sandbox::root::Roots;
@@ -241,7 +241,7 @@ pub(super) fn python(file: &Path, choice: &ManifestChoice, as_json: bool, out: &
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let stage = Stage { cancel: tokio_util::sync::CancellationToken::new(), progress: Progress::default() };
     let reply = runtime.block_on(async {
-        let reply = pipeline::answer(&house, call, &Nobody, stage).await;
+        let reply = calls::answer(&house, call, &Nobody, stage).await;
         house.sandbox().close().await;
         reply
     });

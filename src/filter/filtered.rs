@@ -1,6 +1,7 @@
 //! The second token: an answer that has been through the filter, and nothing else.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
@@ -58,7 +59,17 @@ impl Filtered {
     /// # Errors  When the manifest denies what was found.
     pub fn of(output: Output, settings: &Settings, delimiter: &str, known: Known, strange: Strange) -> Result<Self, Refusal> {
         let masked = output.masked.is_some();
-        let mut filter = Filter { settings, delimiter, known, page: String::new(), strange, masked, found: Vec::new(), untrusted: None };
+        let mut filter = Filter {
+            settings,
+            delimiter,
+            known,
+            page: String::new(),
+            strange,
+            masked,
+            numbered_from: output.numbered_from,
+            found: Vec::new(),
+            untrusted: None,
+        };
         let mut meta = output.meta;
         if let Some(Value::Object(facts)) = meta.get_mut("toolgate/page") {
             // The title of a page is a stranger's word as well, wherever a client shows it, and so is the address it leads to.
@@ -90,6 +101,11 @@ impl Filtered {
             Output { blocks: Vec::new(), structured: None, meta: Map::new(), ..output };
         let untrusted = filter.untrusted;
         Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent, notes, untrusted }))
+    }
+
+    /// An answer whose parts were filtered before.
+    pub(super) const fn of_parts(parts: Parts) -> Self {
+        Self(parts)
     }
 
     /// Whether nothing was found in it.
@@ -138,7 +154,7 @@ const FOUND: &str = "toolgate/filter";
 const CARRIED: &str = "toolgate/input";
 
 /// What the session has taken in, in the `_meta` of its answers.
-const SESSION: &str = "toolgate/session";
+pub(super) const SESSION: &str = "toolgate/session";
 
 /// The cleaning of one answer.
 struct Filter<'a> {
@@ -150,6 +166,8 @@ struct Filter<'a> {
     strange: Strange,
     /// The secrets of files were masked where they were read.
     masked: bool,
+    /// The lines of a file are shown with their numbers, from this one on.
+    numbered_from: Option<u64>,
     found: Vec<Count>,
     untrusted: Option<String>,
 }
@@ -165,9 +183,13 @@ impl Filter<'_> {
                 let wraps = self.settings.injection != Treatment::Off;
                 let source = self.strange.file.as_deref().unwrap_or_default();
                 out.extend(wraps.then(|| own(opening(source, self.delimiter))));
-                out.push(Block::Text { text, origin: Source::File });
+                out.push(Block::Text { text: self.numbered(text), origin: Source::File });
                 let found = self.found.get(from..).unwrap_or_default();
                 out.extend(wraps.then(|| own(closing(self.delimiter, found, 0))));
+            }
+            Block::Text { text, origin: Source::File } => {
+                let text = self.clean(text, Source::File)?;
+                out.push(Block::Text { text: self.numbered(text), origin: Source::File });
             }
             Block::Text { text, origin } => out.push(Block::Text { text: self.clean(text, origin)?, origin }),
             image @ Block::Image { .. } => {
@@ -179,6 +201,13 @@ impl Filter<'_> {
             }
         }
         Ok(())
+    }
+
+    fn numbered(&self, text: String) -> String {
+        match self.numbered_from {
+            Some(first) => numbered(&text, first),
+            None => text,
+        }
     }
 
     /// What the page hides is told by what it is: its words would only do what they were hidden for.
@@ -287,6 +316,16 @@ impl Filter<'_> {
             }
         })
     }
+}
+
+/// A text with the number of each line before it, in the form of `cat -n`.
+fn numbered(text: &str, first: u64) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 4);
+    for (number, line) in (first..).zip(text.split_inclusive('\n')) {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{number:6}\t{line}");
+    }
+    out
 }
 
 /// A short text of a stranger's as one line that stands alone, with what was found in it. One that reads as instructions is not shown: some

@@ -89,6 +89,10 @@ pub struct ReadFile {
     pub offset: u64,
     /// Most lines; all when absent.
     pub limit: Option<u64>,
+    /// First character of the first line, from 1; with base64 its first byte.
+    pub column: u64,
+    /// Whether each line is shown with its number before it.
+    pub line_numbers: bool,
     /// How the content is sent.
     pub encoding: Encoding,
 }
@@ -204,7 +208,7 @@ pub struct DeleteFile {
 }
 
 /// The form in which a page is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// The main content as Markdown.

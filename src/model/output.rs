@@ -56,6 +56,9 @@ pub struct Output {
     pub blocks: Vec<Block>,
     /// The structured answer; none for tools whose answer is the text itself.
     pub structured: Option<Vec<(&'static str, Field)>>,
+    /// The number of the first line of what is shown of a file, where its lines are shown with their numbers. The filter writes them, after it has
+    /// looked at the lines as they are in the file.
+    pub numbered_from: Option<u64>,
     /// What a page says without a person seeing it: looked through by the filter, never shown.
     pub unseen: String,
     /// Names of the secrets masked in what is shown of files; none where the files were not looked through as a whole.

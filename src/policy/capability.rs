@@ -287,9 +287,9 @@ mod tests {
     #[test]
     fn a_tool_without_anything_to_act_on_is_not_listed() {
         assert_eq!(listed(""), ["run_python"]);
-        let readers = ["file_info", "list_directory", "read_file", "run_python", "search_files"];
+        let readers = ["file_info", "list_directory", "read_file", "read_files", "run_python", "search_files"];
         assert_eq!(listed("[roots.r]\npath = \"/r\"\nmode = \"ro\"\nallowed_paths = [\"**\"]"), readers);
-        assert_eq!(listed("[network]\nallowed_domains = [\"example.com\"]"), ["fetch", "run_python"]);
+        assert_eq!(listed("[network]\nallowed_domains = [\"example.com\"]"), ["fetch", "fetch_many", "run_python"]);
         let open = "[roots.r]\npath = \"session\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[network]\nany_public = true";
         assert_eq!(listed(open).len(), crate::tools::specs().len());
     }

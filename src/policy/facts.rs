@@ -66,7 +66,12 @@ fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &
         Access::Write(Bytes(size)) => size,
         _ => 0,
     };
-    capability.judge_size(&target, Bytes(size))?;
+    let fits = capability.judge_size(&target, Bytes(size));
+    if matches!(action, Action::ReadFile(_)) {
+        fits.map_err(|refusal| refusal.hint("read a part of it with `offset` and `limit`"))?;
+    } else {
+        fits?;
+    }
     Ok(target)
 }
 

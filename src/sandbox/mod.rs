@@ -1,5 +1,6 @@
 //! Floor 4: the only code that touches disk, network and processes on behalf of a call.
 
+mod below;
 pub mod egress;
 pub mod heap;
 pub mod jail;
@@ -8,6 +9,7 @@ mod printed;
 pub mod processes;
 mod python;
 pub mod reading;
+mod repeated;
 mod review;
 pub mod root;
 mod tick;
@@ -89,13 +91,17 @@ impl Sandbox {
         let (Some(session), Some(first), true) = (counts, opened.first(), crate::policy::is_change(action) && seen.doomed.is_none()) else {
             return seen;
         };
-        let few = root::covered::covered(&self.roots, session, first, manifest, root::covered::FEW);
+        let cancel = CancellationToken::new();
+        let stop = root::Stop::new(cancel.clone(), timeout);
+        let few = root::covered::covered(&self.roots, session, first, manifest, root::covered::FEW, &stop);
         if few.is_none_or(|few| !few.folder.is_more && !few.root.is_more) {
             return Preview { covered: few, ..seen };
         }
         let (roots, session, first, manifest) = (Arc::clone(&self.roots), session.to_owned(), first.clone(), Arc::clone(manifest));
-        let counted =
-            tokio::task::spawn_blocking(move || root::covered::covered(&roots, &session, &first, &manifest, root::covered::MOST)).await;
+        // Ended with the call, where that ends first.
+        let _ended = cancel.drop_guard();
+        let count = move || root::covered::covered(&roots, &session, &first, &manifest, root::covered::MOST, &stop);
+        let counted = tokio::task::spawn_blocking(count).await;
         Preview { covered: counted.ok().flatten(), ..seen }
     }
 
@@ -208,8 +214,8 @@ impl Sandbox {
     }
 
     /// Finds out what a program needs before the first one comes: the interpreter, and the walls that hold on this machine.
-    pub async fn discover_python(&self, manifest: &Arc<crate::manifest::Manifest>) {
-        self.python.discover(manifest).await;
+    pub async fn discover_python(&self) {
+        self.python.discover().await;
     }
 
     /// Gets interpreters ready for the programs of a profile, so that its first one need not wait for their start.

@@ -27,9 +27,9 @@ use super::metrics::Metrics;
 use super::resources;
 use super::seal::Seals;
 use crate::audit::Answer;
+use crate::calls;
 use crate::house::House;
 use crate::model::{Block, Caller, ClientLabel, Code, Refusal, Repeat, ToolCall};
-use crate::pipeline;
 use crate::tool::{Progress, Stage, Tool};
 
 /// Who is on the other end, as the transport established it.
@@ -206,7 +206,7 @@ impl ServerHandler for Handler {
             pending: self.metrics.as_ref().map(|metrics| metrics.pending.clone()),
         };
         let stop = cancel.clone();
-        let mut answering = std::pin::pin!(pipeline::answer(&self.house, call, &asker, Stage { cancel, progress }));
+        let mut answering = std::pin::pin!(calls::answer(&self.house, call, &asker, Stage { cancel, progress }));
         let left = async {
             match &self.seat {
                 Some(seat) => seat.leaves().await,
@@ -373,7 +373,7 @@ fn describe(tool: &'static dyn Tool) -> McpTool {
 
 /// Tells with a tool that takes paths which roots they can begin with.
 fn with_roots(mut described: McpTool, tool: &'static dyn Tool, roots: &str) -> McpTool {
-    let takes_paths = tool.spec().arguments.iter().any(|argument| matches!(argument.name, "path" | "from" | "to" | "save_to"));
+    let takes_paths = tool.spec().arguments.iter().any(|argument| matches!(argument.name, "path" | "paths" | "from" | "to" | "save_to"));
     if let Some(description) = described.description.as_mut().filter(|_| takes_paths) {
         let _ = write!(description.to_mut(), " Roots: {roots}.");
     }

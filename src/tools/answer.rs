@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::gate::Permit;
-use crate::model::{CallPath, Kind};
+use crate::model::{CallPath, Code, Kind, Refusal, ToolSpec};
 use crate::sandbox::root::Stop;
 use crate::tool::Stage;
 
@@ -38,6 +38,11 @@ pub(super) fn time(nanoseconds: i128) -> String {
 /// A path as text shows it: plain where a caller could write it, else with its odd characters escaped.
 pub(super) fn name(path: &str) -> String {
     if CallPath::parse(path).is_ok() { path.to_owned() } else { path.escape_debug().to_string() }
+}
+
+/// What is said where a tool that consists of calls of another one is taken for one that acts itself.
+pub(super) fn no_action(spec: &ToolSpec) -> Refusal {
+    Refusal::new(Code::Internal, format!("`{}` consists of other calls and does nothing of its own", spec.name))
 }
 
 /// A kind as answers name it.

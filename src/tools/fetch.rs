@@ -48,7 +48,7 @@ struct Args {
     method: Option<String>,
     headers: Option<BTreeMap<String, String>>,
     body: Option<String>,
-    #[schemars(description = "")]
+    #[schemars(description = " ")]
     format: Option<Format>,
     /// The last answer's `next_index`.
     start_index: Option<u64>,
@@ -56,7 +56,7 @@ struct Args {
     max_length: Option<u64>,
     /// A file that takes the body, instead of an answer.
     save_to: Option<String>,
-    #[schemars(description = "")]
+    #[schemars(description = " ")]
     links: Option<Links>,
 }
 

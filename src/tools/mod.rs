@@ -5,11 +5,13 @@ mod create_directory;
 mod delete_file;
 mod edit_file;
 mod fetch;
+mod fetch_many;
 mod file_info;
 mod list_directory;
 mod move_file;
 mod page;
 mod read_file;
+mod read_files;
 mod run_python;
 pub mod schema;
 mod search_files;
@@ -26,10 +28,12 @@ static TOOLS: &[&dyn Tool] = &[
     &delete_file::DeleteFile,
     &edit_file::EditFile,
     &fetch::Fetch,
+    &fetch_many::FetchMany,
     &file_info::FileInfo,
     &list_directory::ListDirectory,
     &move_file::MoveFile,
     &read_file::ReadFile,
+    &read_files::ReadFiles,
     &run_python::RunPython,
     &search_files::SearchFiles,
     &write_file::WriteFile,
@@ -127,6 +131,9 @@ mod tests {
             ("read_file", json!({"path": "w/a", "encoding": "UTF-8"}), Code::ArgumentInvalid, "one of `utf-8`, `base64`"),
             ("read_file", json!({"path": "w/a", "ofset": 1}), Code::UnknownArgument, "`ofset`"),
             ("read_file", json!({"path": "w/../a"}), Code::PathMalformed, "`..`"),
+            ("read_files", json!({"paths": []}), Code::ArgumentInvalid, "`paths` must be a list of 1 to 50 entries; it is the empty list"),
+            ("read_files", json!({"paths": vec!["w/a"; 51]}), Code::ArgumentInvalid, "a list of 1 to 50 entries; it is a list of 51"),
+            ("fetch_many", json!({"urls": ["https://a.example/", 7]}), Code::ArgumentInvalid, "`urls[1]` must be a text"),
             ("edit_file", json!({"path": "w/a", "edits": []}), Code::ArgumentInvalid, "`edits`"),
             (
                 "edit_file",

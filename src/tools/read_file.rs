@@ -1,6 +1,7 @@
 //! `read_file`: one file, or some of its lines.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -9,10 +10,12 @@ use serde_json::{Map, Value};
 
 use super::answer::{LARGE, heavy, stop, time};
 use super::schema;
+use crate::filter::reader::Mode;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, Block, CallPath, Encoding, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Argument, Block, CallPath, Code, Encoding, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::{Content, Reading};
+use crate::sandbox::reading::{Job, Source};
+use crate::sandbox::root::{Content, Form, Reading};
 use crate::tool::{Card, Stage, Tool};
 
 /// `read_file`
@@ -26,6 +29,8 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "path", default: None },
         Argument { name: "offset", default: Some("1") },
         Argument { name: "limit", default: None },
+        Argument { name: "column", default: Some("1") },
+        Argument { name: "line_numbers", default: Some("false") },
         Argument { name: "encoding", default: Some("\"utf-8\"") },
     ],
     inside: &[],
@@ -42,7 +47,11 @@ struct Args {
     offset: Option<u64>,
     #[schemars(range(min = 1))]
     limit: Option<u64>,
-    #[schemars(description = "")]
+    /// In the first line.
+    #[schemars(range(min = 1))]
+    column: Option<u64>,
+    line_numbers: Option<bool>,
+    #[schemars(description = " ")]
     encoding: Option<Encoding>,
 }
 
@@ -54,8 +63,8 @@ impl Tool for ReadFile {
     fn card(&self) -> Card {
         Card {
             title: "Read a file",
-            description: "Reads a text file, or some of its lines. A cut answer says which offset to go on with. Pictures come as images, other \
-                          binary files only in base64.",
+            description: "Reads a text file, or some of its lines. A cut answer says how to go on. PDF files and notebooks come as text, \
+                          pictures as images, other binary files only in base64.",
             read_only: true,
             destructive: false,
             idempotent: true,
@@ -71,11 +80,17 @@ impl Tool for ReadFile {
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
+        let (encoding, line_numbers) = (args.encoding.unwrap_or_default(), args.line_numbers.unwrap_or(false));
+        if line_numbers && encoding == Encoding::Base64 {
+            return Err(schema::invalid("line_numbers", "absent with encoding `base64`, which has no lines", "true"));
+        }
         Ok(Action::ReadFile(model::ReadFile {
             path: CallPath::parse(&args.path)?,
             offset: args.offset.unwrap_or(1),
             limit: args.limit,
-            encoding: args.encoding.unwrap_or_default(),
+            column: args.column.unwrap_or(1),
+            line_numbers,
+            encoding,
         }))
     }
 
@@ -84,14 +99,57 @@ impl Tool for ReadFile {
             let permit = permit.narrow::<model::ReadFile>()?;
             let stop = stop(&stage, &permit);
             stop.check()?;
+            let (action, terms, began) = (permit.action().clone(), Arc::clone(permit.terms()), Instant::now());
             let large = permit.opened().first().is_some_and(|opened| opened.fact.size > LARGE);
-            let reading = heavy(large, || sandbox.roots.read(permit, &stop))?;
-            Ok(answer(reading))
+            let mut reading = heavy(large, || sandbox.roots.read(permit, &stop))?;
+            let Content::Pdf(bytes) = &mut reading.content else { return Ok(answer(reading, &action)) };
+            let bytes = std::mem::take(bytes);
+            let job = Job { source: Source::Pdf, mode: Mode::Page, content_type: None, base: None };
+            // What was read by then is still answered within the time of the call.
+            let left = terms.timeout.saturating_sub(began.elapsed());
+            let article = sandbox.read(&job, &bytes, left * 3 / 4).await.map_err(|failure| unread(&reading, failure))?;
+            let reading = heavy(article.markdown.len() as u64 > LARGE, || reading.with_text(article.markdown, &action, &terms))?;
+            let mut output = answer(reading, &action);
+            output.unseen = article.hidden;
+            if article.truncated {
+                let missing = "[parts of the file could not be read, or not in time; their text is missing]".to_owned();
+                output.blocks.push(Block::Text { text: missing, origin: Origin::Own });
+            }
+            Ok(output)
         })
     }
 }
 
-fn answer(reading: Reading) -> Output {
+/// Why the text of a PDF file was not read.
+fn unread(reading: &Reading, failure: Failure) -> Failure {
+    let Failure(refusal) = failure;
+    let message = match refusal.code {
+        Code::Unreadable => refusal.message.replace("the page", &format!("`{}`", reading.target)),
+        _ => refusal.message,
+    };
+    Failure::new(refusal.code, message).hint("encoding `base64` gives its bytes")
+}
+
+/// What the bytes are, where the text is not they themselves, in a word and as a note.
+fn note(form: Form, is_marked: bool) -> Option<(&'static str, String)> {
+    Some(match form {
+        Form::Text if is_marked => ("utf-8-bom", "[UTF-8 with a byte order mark, which edit_file keeps]".to_owned()),
+        Form::Text => return None,
+        Form::Decoded { encoding, broken: 0 } => {
+            (encoding, format!("[read as {encoding}; edit_file refuses it, and write_file would make it UTF-8]"))
+        }
+        Form::Decoded { encoding, broken } => {
+            let places = if broken == 1 { "1 place is".to_owned() } else { format!("{broken} places are") };
+            (encoding, format!("[{places} not {encoding} and shown as U+FFFD; edit_file refuses the file]"))
+        }
+        Form::Pdf => ("pdf", "[the text of a PDF file]".to_owned()),
+        Form::Notebook => {
+            ("notebook", "[the cells of a notebook; edit_file and search_files see its JSON, as does encoding `base64`]".to_owned())
+        }
+    })
+}
+
+fn answer(reading: Reading, action: &model::ReadFile) -> Output {
     let mut facts = Map::new();
     facts.insert("path".to_owned(), reading.target.to_string().into());
     facts.insert("size".to_owned(), reading.size.into());
@@ -100,15 +158,22 @@ fn answer(reading: Reading) -> Output {
         ("sha256", reading.sha256.map(Value::from)),
         ("lines", reading.lines.map(Value::from)),
         ("next_offset", reading.next.map(Value::from)),
+        ("next_column", reading.next_column.map(Value::from)),
     ] {
         if let Some(value) = value {
             facts.insert(key.to_owned(), value);
         }
     }
-    let cut = reading.next.is_some() || reading.cut_inside;
+    let cut = reading.next.is_some();
     facts.insert("truncated".to_owned(), cut.into());
+    let mut is_marked = false;
     let mut blocks = vec![match reading.content {
-        Content::Text(text) => Block::Text { text, origin: Origin::File },
+        Content::Text(text) => {
+            is_marked = reading.first == 1 && text.starts_with('\u{feff}');
+            Block::Text { text, origin: Origin::File }
+        }
+        // The text of these bytes is read before there is an answer.
+        Content::Pdf(_) => Block::Text { text: String::new(), origin: Origin::Own },
         Content::Base64(text) => {
             facts.insert("encoding".to_owned(), "base64".into());
             Block::Text { text, origin: Origin::File }
@@ -118,14 +183,26 @@ fn answer(reading: Reading) -> Output {
             Block::Image { data, mime_type: mime_type.to_owned() }
         }
     }];
-    if cut {
+    if let Some(next) = reading.next {
         let last = reading.first + reading.shown.max(1) - 1;
         let of = reading.lines.map(|lines| format!(" of {lines}")).unwrap_or_default();
-        let inside = if reading.cut_inside { format!("; line {last} is longer than an answer may be and is cut") } else { String::new() };
-        let on = reading.next.map(|next| format!("; go on with offset {next}")).unwrap_or_default();
-        blocks.push(Block::Text { text: format!("[lines {} to {last}{of}{inside}{on}]", reading.first), origin: Origin::Own });
+        // A file too large to be read whole is read by a limit alone.
+        let limit = action.limit.map(|limit| format!(" and limit {limit}")).unwrap_or_default();
+        let on = match reading.next_column {
+            None => format!("go on with offset {next}{limit}"),
+            Some(column) => format!(
+                "line {next} is longer than an answer may be; go on inside it with offset {next}, column {column}{limit}, or after it with offset {}{limit}",
+                next + 1
+            ),
+        };
+        blocks.push(Block::Text { text: format!("[lines {} to {last}{of}; {on}]", reading.first), origin: Origin::Own });
     }
-    let mut output = Output { blocks, masked: reading.masked, ..Output::default() };
+    if let Some((name, note)) = note(reading.form, is_marked) {
+        facts.insert("read_as".to_owned(), name.into());
+        blocks.push(Block::Text { text: note, origin: Origin::Own });
+    }
+    let numbered_from = action.line_numbers.then_some(reading.first);
+    let mut output = Output { blocks, masked: reading.masked, numbered_from, ..Output::default() };
     output.meta.insert("toolgate/file".to_owned(), Value::Object(facts));
     output
 }

@@ -63,10 +63,6 @@ fn make_portable(schema: &mut Value) {
     for key in ["title", "$schema", "format"] {
         map.remove(key);
     }
-    // An argument whose own description is empty needs none, and not that of its type either.
-    if map.get("description") == Some(&json!("")) {
-        map.remove("description");
-    }
     if let Some(Value::Array(types)) = map.get("type")
         && let Some(first) = types.iter().find(|name| *name != "null").cloned()
     {
@@ -98,6 +94,10 @@ fn make_portable(schema: &mut Value) {
     }
     if map.get("type") == Some(&json!("object")) && map.contains_key("properties") {
         map.insert("additionalProperties".to_owned(), json!(false));
+    }
+    // An argument whose own description is blank needs none, and not that of its type either. An empty one would be none of its own.
+    if map.get("description") == Some(&json!(" ")) {
+        map.remove("description");
     }
 }
 
@@ -145,6 +145,7 @@ fn check(schema: &Value, name: &str, value: &Value) -> Result<(), Refusal> {
                 }
             }
             long_enough(items.len(), "minItems")
+                && bound("maxItems").is_none_or(|most| i64::try_from(items.len()).is_ok_and(|len| len <= most))
         }
         (Some("object"), Value::Object(map)) => {
             let schema = schema.as_object().cloned().unwrap_or_default();
@@ -172,6 +173,9 @@ fn expected(schema: &Value) -> String {
             _ => "a whole number".to_owned(),
         },
         Some("boolean") => "true or false".to_owned(),
+        Some("array") if bound("maxItems").is_some() => {
+            format!("a list of {} to {} entries", bound("minItems").unwrap_or(0), bound("maxItems").unwrap_or(0))
+        }
         Some("array") if bound("minItems").is_some() => "a list that is not empty".to_owned(),
         Some("array") => "a list".to_owned(),
         _ => "an object".to_owned(),
@@ -190,7 +194,7 @@ fn came(value: &Value) -> String {
             format!("the text \"{shown}{more}\"")
         }
         Value::Array(items) if items.is_empty() => "the empty list".to_owned(),
-        Value::Array(_) => "a list".to_owned(),
+        Value::Array(items) => format!("a list of {}", items.len()),
         Value::Object(_) => "an object".to_owned(),
     }
 }

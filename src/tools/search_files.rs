@@ -60,7 +60,7 @@ impl Tool for SearchFiles {
     fn card(&self) -> Card {
         Card {
             title: "Search files",
-            description: "Searches a file or a folder for lines that match a regex, or for names that match a glob. Skips binary files and \
+            description: "Searches a file or a folder for lines that match a regex, or for names that match a glob. Skips binary files (PDF too) and \
                           what .gitignore names.",
             read_only: true,
             destructive: false,

@@ -40,7 +40,7 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 struct Args {
     path: String,
     content: String,
-    #[schemars(description = "")]
+    #[schemars(description = " ")]
     encoding: Option<Encoding>,
     /// create fails when the file exists.
     mode: Option<WriteMode>,

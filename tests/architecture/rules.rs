@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["sandbox"],
     &["tool"],
-    &["pipeline", "house", "meant", "reload", "told"],
+    &["calls", "pipeline", "house", "meant", "reload", "told"],
     &["tools", "cli", "server"],
 ];
 
@@ -88,6 +88,8 @@ const TOOLS: &[&str] = &[
     "delete_file",
     "fetch",
     "run_python",
+    "read_files",
+    "fetch_many",
 ];
 
 fn floor(room: &str) -> Option<usize> {

@@ -15,6 +15,7 @@ mod elsewhere;
 mod ending;
 mod eras;
 mod first;
+mod forms;
 mod guarded;
 #[path = "../home/mod.rs"]
 mod home;
@@ -33,6 +34,7 @@ mod reload;
 mod review;
 mod scopes;
 mod server;
+mod several;
 mod strays;
 mod struck;
 mod suggest;

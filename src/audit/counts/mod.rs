@@ -48,6 +48,12 @@ impl Counted {
     pub fn take_back(self) -> io::Result<()> {
         self.0.into_iter().try_for_each(|(ring, mark)| ring.take_back(mark))
     }
+
+    /// The call is counted no more under its first key, where its parts are counted in its place; under the others it stays.
+    /// # Errors  When that cannot be kept; then it stays counted.
+    pub fn hand_over(self) -> io::Result<()> {
+        self.0.into_iter().take(1).try_for_each(|(ring, mark)| ring.take_back(mark))
+    }
 }
 
 /// All counts of one state folder.

@@ -8,6 +8,42 @@ use sha2::{Digest, Sha256};
 
 use crate::model::{Bytes, Failure};
 
+/// How a content came to be a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// It is one.
+    Text,
+    /// It was decoded.
+    Decoded {
+        /// The encoding's name, e.g. `windows-1252`.
+        encoding: &'static str,
+        /// Places that are not of the encoding, each shown as U+FFFD.
+        broken: usize,
+    },
+    /// It is the text of a PDF file.
+    Pdf,
+    /// It is the cells of a notebook.
+    Notebook,
+}
+
+/// A content as it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// UTF-8, every byte as it is in the file.
+    Text(String),
+    /// Bytes in base64.
+    Base64(String),
+    /// The bytes of a PDF file, the text of which is still to be read.
+    Pdf(Vec<u8>),
+    /// A picture.
+    Image {
+        /// Its bytes.
+        data: Vec<u8>,
+        /// Its media type.
+        mime_type: &'static str,
+    },
+}
+
 /// A content, or the news that there is more than the cap.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Whole {

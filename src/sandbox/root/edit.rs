@@ -7,6 +7,7 @@ use similar::{Algorithm, DiffTag, TextDiff};
 
 use super::content::{Whole, digest, read_whole, why_no_text};
 use super::document::{Document, Mask, Unfit};
+use super::encoding;
 use super::fault::fault;
 use super::passages::{Mismatch, Passages};
 use super::read::{regular, too_large};
@@ -103,6 +104,12 @@ pub(super) fn apply(
 }
 
 fn no_text(target: &Target, bytes: &[u8]) -> Failure {
+    if let Some(decoded) = encoding::decoded(bytes) {
+        let what = if decoded.encoding == "utf-8" { "UTF-8 with broken places".to_owned() } else { decoded.encoding.to_owned() };
+        let why = format!("`{target}` is {what}, and an edit would write it as UTF-8; it was not changed");
+        return Failure::new(Code::NotText, why)
+            .hint("where UTF-8 is wanted, read it and write it whole with write_file; else keep its encoding with run_python");
+    }
     let why = why_no_text(bytes).unwrap_or_else(|| "it is not UTF-8".to_owned());
     Failure::new(Code::NotText, format!("`{target}` is no text: {why}")).hint("replace it whole with write_file and encoding `base64`")
 }

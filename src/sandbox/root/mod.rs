@@ -3,10 +3,13 @@
 
 mod below;
 mod carry;
+mod column;
 mod content;
 pub(in crate::sandbox) mod covered;
+mod derived;
 mod document;
 mod edit;
+mod encoding;
 mod fault;
 mod folder;
 mod ignored;
@@ -16,6 +19,7 @@ mod list;
 mod look;
 mod masks;
 mod near;
+mod notebook;
 mod passages;
 mod pattern;
 pub(super) mod preview;
@@ -35,13 +39,14 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use content::{Content, Form};
 pub use edit::Edited;
 pub use folder::{ContentInfo, Info};
 pub use list::{Judge, Listed, Listing};
 pub use near::Near;
 pub use pattern::{Pattern, line_matcher};
 pub(super) use protect::Hidden;
-pub use read::{Content, Reading};
+pub use read::Reading;
 pub use rename::Moved;
 pub(super) use room::{LOOK, When};
 pub use roots::{Place, Roots, Where};

@@ -1,13 +1,14 @@
 //! `read`: the content of the file that was judged.
 
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::io::{Errno, pread};
 
-use super::content::{Whole, count_lines, picture, read_whole, why_no_text};
+use super::column::{Room, Skipped, cut, skip, units};
+use super::content::{Content, Form, Whole, count_lines, picture, read_whole, why_no_text};
 use super::fault::{fault, missing};
 use super::masks::no_form;
 use super::roots::Roots;
@@ -38,84 +39,96 @@ pub struct Reading {
     pub shown: u64,
     /// The offset to go on with, where there is more.
     pub next: Option<u64>,
-    /// Whether the last shown line was longer than the answer may be, so that its end is not shown.
-    pub cut_inside: bool,
+    /// The column to go on with at that offset, where the last shown line was longer than the answer may be and its end is not shown.
+    pub next_column: Option<u64>,
     /// Names of the secrets that are masked in what is shown; none where the manifest masks none.
     pub masked: Option<Vec<&'static str>>,
-}
-
-/// A content as it is sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
-    /// UTF-8, every byte as it is in the file.
-    Text(String),
-    /// Bytes in base64.
-    Base64(String),
-    /// A picture.
-    Image {
-        /// Its bytes.
-        data: Vec<u8>,
-        /// Its media type.
-        mime_type: &'static str,
-    },
+    /// How the content came to be a text.
+    pub form: Form,
 }
 
 impl Roots {
     /// Reads the file the permit names. Whole files are capped by `max_file_size`, answers by `max_answer`: cut after a line
-    /// where one fits, else inside a line between two characters.
+    /// where one fits, else inside a line between two characters and not within a mask.
     ///
     /// # Errors
-    /// `not_found`, `is_a_directory`, `not_a_regular_file`, `file_too_large`, `not_text`, `argument_invalid` (an offset past the end),
+    /// `not_found`, `is_a_directory`, `not_a_regular_file`, `file_too_large`, `not_text`, `argument_invalid` (an offset or a column past the end),
     /// `masked_content` (base64 or a picture that would show a masked secret), `timeout` (looking for a line in a huge file), `cancelled`.
     pub fn read(&self, permit: Permit<ReadFile>, stop: &Stop) -> Result<Reading, Failure> {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
         let file = regular(&opened)?;
         let seen = Seen::of(file).map_err(|errno| fault(errno, &opened.target, "read"))?;
-        let partial = action.offset > 1 || action.limit.is_some();
+        if let Some(reading) = self.by_form(file, &seen, &opened, &action, &terms)? {
+            return Ok(reading);
+        }
+        match self.read_as_it_is(file, &seen, &opened, &action, &terms, stop) {
+            Err(failure) if failure.0.code == Code::NotText => self.by_encoding(file, &seen, &opened, &action, &terms)?.ok_or(failure),
+            read => read,
+        }
+    }
+
+    fn read_as_it_is(
+        &self,
+        file: &OwnedFd,
+        seen: &Seen,
+        opened: &Opened,
+        action: &ReadFile,
+        terms: &Terms,
+        stop: &Stop,
+    ) -> Result<Reading, Failure> {
+        let partial = action.offset > 1 || action.limit.is_some() || action.column > 1;
         let mut window = if partial && seen.size > STREAM_ABOVE {
-            stream(file, &opened.target, &action, &terms, stop)?
+            stream(file, &opened.target, action, terms, stop)?
         } else {
             match read_whole(file, seen.size, terms.max_file_size).map_err(|errno| fault(errno, &opened.target, "read"))? {
                 Whole::Bytes(bytes) => Window { bytes, start: 1, whole: true, ..Window::default() },
                 Whole::TooLarge => return Err(too_large(&opened.target, terms.max_file_size)),
             }
         };
+        let facts = window.whole.then(|| self.known.facts(&window.bytes));
         let mut reading = Reading {
             target: opened.target.clone(),
             content: Content::Text(String::new()),
             size: if window.whole { window.bytes.len() as u64 } else { seen.size },
             modified_ns: seen.identity.mtime_ns,
-            sha256: window.whole.then(|| self.known.digest(&window.bytes)),
-            lines: window.whole.then(|| count_lines(&window.bytes)),
+            lines: facts.as_ref().map(|facts| facts.lines),
+            sha256: facts.map(|facts| facts.sha256),
             first: action.offset,
             shown: 0,
             next: None,
-            cut_inside: false,
+            next_column: None,
             masked: None,
+            form: Form::Text,
         };
         let picture = if action.encoding == Encoding::Utf8 && !partial { picture(&window.bytes) } else { None };
-        if terms.manifest.filters.hides_secrets() {
-            let is_text = action.encoding == Encoding::Utf8 && picture.is_none();
-            self.hide(file, &mut window, &mut reading, is_text, stop)?;
+        let is_text = action.encoding == Encoding::Utf8 && picture.is_none();
+        if is_text && is_binary(&window.bytes) {
+            return Err(no_text(&opened.target, &window.bytes));
         }
+        let secrets = if terms.manifest.filters.hides_secrets() {
+            reading.masked = Some(Vec::new());
+            self.secrets_of(file, &window, &reading, is_text, stop)?
+        } else {
+            Vec::new()
+        };
         if let Some(mime_type) = picture {
             reading.content = Content::Image { data: window.bytes, mime_type };
             return Ok(reading);
         }
-        reading.show(window, &action, &terms)?;
+        reading.take(&mut window, action, &secrets)?;
+        reading.show(window, action, terms)?;
         Ok(reading)
     }
 
-    /// Puts masks in the place of the secrets in a window, wherever in the file they begin and end. What is not sent as text can hold no
-    /// masks, so it is not sent at all where it would show one.
-    fn hide(&self, file: impl AsFd, window: &mut Window, reading: &mut Reading, is_text: bool, stop: &Stop) -> Result<(), Failure> {
-        reading.masked = Some(Vec::new());
+    /// The secrets in a window, wherever in the file they begin and end. What is not sent as text can hold no masks, so it is not sent at all where
+    /// it would show one.
+    fn secrets_of(&self, file: impl AsFd, window: &Window, reading: &Reading, is_text: bool, stop: &Stop) -> Result<Vec<Secret>, Failure> {
         let target = &reading.target;
-        let refused = |names: Vec<&'static str>| if names.is_empty() { Ok(()) } else { Err(no_form(target, &names)) };
-        let secrets = match &reading.sha256 {
-            Some(sha256) if is_text => self.known.secrets(&window.bytes, sha256),
-            Some(sha256) => return refused(self.known.names(&window.bytes, sha256)),
+        let refused = |names: Vec<&'static str>| if names.is_empty() { Ok(Vec::new()) } else { Err(no_form(target, &names)) };
+        match &reading.sha256 {
+            Some(sha256) if is_text => Ok(self.known.secrets(&window.bytes, sha256)),
+            Some(sha256) => refused(self.known.names(&window.bytes, sha256)),
             None => {
                 let (around, part, from) = window.with_surroundings(&file).map_err(|errno| fault(errno, target, "read"))?;
                 let before = before(&file, around.get(..part.start).unwrap_or_default(), from, stop, target)?;
@@ -124,69 +137,111 @@ impl Roots {
                     let names = secrets.into_iter().map(|secret| secret.name);
                     return refused(names.chain(secrets_in_any_encoding(&around)).collect());
                 }
-                within(&secrets, part)
+                Ok(within(&secrets, part))
             }
-        };
-        if !secrets.is_empty() {
-            // The digest of a content that is known but for a short secret would tell the secret.
-            reading.sha256 = None;
-            window.put_masks(&secrets);
         }
-        Ok(())
     }
 }
 
 impl Reading {
-    fn show(&mut self, window: Window, action: &ReadFile, terms: &Terms) -> Result<(), Failure> {
-        let Window { bytes, start, more, whole, masks, .. } = window;
-        // Base64 is a third longer than what it holds.
-        let room = match action.encoding {
-            Encoding::Utf8 => terms.max_answer.as_usize(),
-            Encoding::Base64 => terms.max_answer.as_usize() / 4 * 3,
-        };
-        let asked = lines_of(&bytes, action.offset - start, action.limit);
-        if asked.is_empty() && action.offset > 1 {
-            let last = if whole { count_lines(&bytes) } else { start - 1 };
-            return Err(Failure::new(
-                Code::ArgumentInvalid,
-                format!("`{}` has {last} lines; line {} is past its end", self.target, action.offset),
-            ));
+    /// The facts of a whole file, before any of it is shown.
+    pub(super) fn of_whole(target: &Target, seen: &Seen, size: u64, sha256: String, action: &ReadFile) -> Self {
+        Self {
+            target: target.clone(),
+            content: Content::Text(String::new()),
+            size,
+            modified_ns: seen.identity.mtime_ns,
+            sha256: Some(sha256),
+            lines: None,
+            first: action.offset,
+            shown: 0,
+            next: None,
+            next_column: None,
+            masked: None,
+            form: Form::Text,
         }
-        let slice = bytes.get(asked.clone()).unwrap_or_default();
-        let kept = cut(slice, room, action.encoding == Encoding::Utf8);
-        let shown = slice.get(..kept).unwrap_or_default();
+    }
+
+    /// Lets a window begin where the answer does, with masks in the place of its secrets.
+    pub(super) fn take(&mut self, window: &mut Window, action: &ReadFile, secrets: &[Secret]) -> Result<(), Failure> {
+        let from = window.beginning(self, action)?;
+        if from > 0 {
+            window.bytes.drain(..from);
+            window.start = action.offset;
+        }
+        if !secrets.is_empty() {
+            // The digest of a content that is known but for a short secret would tell the secret.
+            self.sha256 = None;
+            let shown = if from > 0 { within(secrets, from..from + window.bytes.len()) } else { secrets.to_vec() };
+            window.put_masks(&shown, action.encoding == Encoding::Utf8);
+        }
+        Ok(())
+    }
+
+    pub(super) fn show(&mut self, window: Window, action: &ReadFile, terms: &Terms) -> Result<(), Failure> {
+        let Window { mut bytes, start, more, masks, .. } = window;
+        let is_text = action.encoding == Encoding::Utf8;
+        let room = Room {
+            // Base64 is a third longer than what it holds.
+            bytes: if is_text { terms.max_answer.as_usize() } else { terms.max_answer.as_usize() / 4 * 3 },
+            per_line: if action.line_numbers { PREFIX } else { 0 },
+            is_text,
+        };
+        if bytes.is_empty() && action.offset > 1 {
+            return Err(past_end(&self.target, self.lines.unwrap_or(start - 1), action.offset));
+        }
+        if more && is_text {
+            // A window may end between the bytes of a character.
+            let whole = std::str::from_utf8(&bytes).err().filter(|fault| fault.error_len().is_none()).map(|fault| fault.valid_up_to());
+            bytes.truncate(whole.unwrap_or(bytes.len()));
+        }
+        if more && let Some(last) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            // Its last line goes on after it, also where masks made it so short that all of it fits.
+            bytes.truncate(last + 1);
+        }
+        let asked = lines_of(&bytes, 0, action.limit).end;
+        let slice = bytes.get(..asked).unwrap_or_default();
+        let end = cut(slice, room, masks.iter().map(|mask| &mask.at));
+        let shown = slice.get(..end).unwrap_or_default();
         self.shown = match self.lines {
-            Some(lines) if shown.len() == bytes.len() => lines,
+            Some(lines) if action.offset == 1 && action.column == 1 && end == bytes.len() => lines,
             _ => count_lines(shown),
         };
-        self.cut_inside = kept < slice.len() && !shown.ends_with(b"\n");
-        let end = asked.start + kept;
+        let shown_masks = || masks.iter().filter(|mask| mask.at.start < end);
         if let Some(masked) = &mut self.masked {
-            let shown = masks.iter().filter(|(at, _)| at.start < end && asked.start < at.end);
-            masked.extend(shown.map(|(_, name)| name));
+            masked.extend(shown_masks().map(|mask| mask.name));
         }
-        // The rest of a line that was cut inside has no number to go on from; the line after it has.
-        let after = if self.cut_inside { lines_of(bytes.get(end..).unwrap_or_default(), 1, None).start + end } else { end };
-        self.next = (more || after < bytes.len()).then_some(action.offset + self.shown);
-        self.content = match action.encoding {
-            Encoding::Base64 => Content::Base64(STANDARD.encode(shown)),
-            Encoding::Utf8 => {
-                if is_binary(&bytes) {
-                    return Err(no_text(&self.target, &bytes));
-                }
-                if asked == (0..bytes.len()) && kept == bytes.len() {
-                    Content::Text(String::from_utf8(bytes).map_err(|fault| no_text(&self.target, fault.as_bytes()))?)
-                } else {
-                    Content::Text(std::str::from_utf8(shown).map_err(|_| no_text(&self.target, shown))?.to_owned())
-                }
-            }
+        if (end < slice.len() || more) && !shown.ends_with(b"\n") {
+            // An answer ends inside a line where not even its first line fits.
+            let hidden: u64 = shown_masks().map(|mask| mask.hides).sum();
+            let masks: u64 = shown_masks().map(|mask| mask.at.len() as u64).sum();
+            self.next_column = Some(action.column + units(shown, is_text) + hidden - masks);
+            self.next = Some(action.offset);
+        } else {
+            self.next = (more || end < bytes.len()).then_some(action.offset + self.shown);
+        }
+        self.content = if !is_text {
+            Content::Base64(STANDARD.encode(shown))
+        } else if end == bytes.len() {
+            Content::Text(String::from_utf8(bytes).map_err(|fault| no_text(&self.target, fault.as_bytes()))?)
+        } else {
+            Content::Text(std::str::from_utf8(shown).map_err(|_| no_text(&self.target, shown))?.to_owned())
         };
         Ok(())
     }
 }
 
+fn past_end(target: &Target, last: u64, line: u64) -> Failure {
+    Failure::new(Code::ArgumentInvalid, format!("`{target}` has {last} lines; line {line} is past its end"))
+}
+
+fn past_line(target: &Target, action: &ReadFile) -> Failure {
+    let (line, column) = (action.offset, action.column);
+    Failure::new(Code::ArgumentInvalid, format!("line {line} of `{target}` ends before column {column}"))
+}
+
 /// The judged regular file, open for reading.
-pub(super) fn regular(opened: &Opened) -> Result<&std::os::fd::OwnedFd, Failure> {
+pub(super) fn regular(opened: &Opened) -> Result<&OwnedFd, Failure> {
     let target = &opened.target;
     match (opened.fact.kind, &opened.object) {
         (Kind::File, Some(file)) => Ok(file),
@@ -203,7 +258,7 @@ pub(super) fn too_large(target: &Target, most: Bytes) -> Failure {
 
 /// Bytes of a file from the beginning of line `start` on.
 #[derive(Default)]
-struct Window {
+pub(super) struct Window {
     bytes: Vec<u8>,
     start: u64,
     /// Where in the file they begin.
@@ -213,10 +268,26 @@ struct Window {
     /// The file goes on after them.
     more: bool,
     /// The masks among them.
-    masks: Vec<(Range<usize>, &'static str)>,
+    masks: Vec<Mask>,
 }
 
+/// A mask in a window.
+struct Mask {
+    name: &'static str,
+    at: Range<usize>,
+    /// How many columns what it hides fills.
+    hides: u64,
+}
+
+/// Bytes that are kept for the number before each line.
+const PREFIX: usize = 8;
+
 impl Window {
+    /// A whole text.
+    pub(super) fn of_text(text: String) -> Self {
+        Self { bytes: text.into_bytes(), start: 1, whole: true, ..Self::default() }
+    }
+
     /// The same bytes with so many before and after them as decide what in them is a secret, where the window is among them, and where in the
     /// file they begin.
     fn with_surroundings(&self, file: impl AsFd) -> Result<(Vec<u8>, Range<usize>, u64), Errno> {
@@ -233,9 +304,32 @@ impl Window {
         Ok((around, part, from))
     }
 
-    fn put_masks(&mut self, secrets: &[Secret]) {
-        let (bytes, at) = with_masks(&self.bytes, secrets);
-        self.masks = at.into_iter().zip(secrets.iter().map(|secret| secret.name)).collect();
+    /// Where in a whole file the asked line and column begin. A part of a file was read from there on.
+    fn beginning(&self, reading: &Reading, action: &ReadFile) -> Result<usize, Failure> {
+        if !self.whole {
+            return Ok(0);
+        }
+        let line = lines_of(&self.bytes, action.offset - 1, None).start;
+        if line == self.bytes.len() && action.offset > 1 {
+            return Err(past_end(&reading.target, reading.lines.unwrap_or_default(), action.offset));
+        }
+        if action.column == 1 {
+            return Ok(line);
+        }
+        let mut left = action.column - 1;
+        match skip(self.bytes.get(line..).unwrap_or_default(), &mut left, action.encoding == Encoding::Utf8) {
+            Skipped::To(at) => Ok(line + at),
+            Skipped::PastEnd | Skipped::Further => Err(past_line(&reading.target, action)),
+        }
+    }
+
+    fn put_masks(&mut self, secrets: &[Secret], is_text: bool) {
+        let (bytes, places) = with_masks(&self.bytes, secrets);
+        let mask = |(secret, at): (&Secret, Range<usize>)| {
+            let hides = units(self.bytes.get(secret.at.clone()).unwrap_or_default(), is_text);
+            Mask { name: secret.name, at, hides }
+        };
+        self.masks = secrets.iter().zip(places).map(mask).collect();
         self.bytes = bytes;
     }
 }
@@ -298,7 +392,7 @@ fn stream(file: impl AsFd, target: &Target, action: &ReadFile, terms: &Terms, st
     let room = terms.max_answer.as_usize().saturating_add(4);
     let (mut buffer, mut at) = (vec![0u8; 256 * 1024], 0u64);
     let mut window = Window { start: 1, ..Window::default() };
-    let mut lines = 0;
+    let (mut lines, mut left) = (0, Some(action.column - 1).filter(|left| *left > 0));
     loop {
         stop.check()?;
         if stop.is_late() {
@@ -306,6 +400,7 @@ fn stream(file: impl AsFd, target: &Target, action: &ReadFile, terms: &Terms, st
             return Err(failure.hint("use search_files to find the place"));
         }
         let count = match pread(&file, &mut buffer[..], at) {
+            Ok(0) if left.is_some() && window.start == action.offset => return Err(past_line(target, action)),
             Ok(0) => return Ok(window),
             Err(Errno::INTR) => continue,
             answer => answer.map_err(|errno| fault(errno, target, "read"))?,
@@ -322,6 +417,16 @@ fn stream(file: impl AsFd, target: &Target, action: &ReadFile, terms: &Terms, st
             };
             window.start += 1;
             rest = rest.get(end + 1..).unwrap_or_default();
+        }
+        if let Some(skipped) = left.as_mut().filter(|_| window.start == action.offset) {
+            match skip(rest, skipped, action.encoding == Encoding::Utf8) {
+                Skipped::To(at) => {
+                    rest = rest.get(at..).unwrap_or_default();
+                    left = None;
+                }
+                Skipped::PastEnd => return Err(past_line(target, action)),
+                Skipped::Further => rest = &[],
+            }
         }
         if window.bytes.is_empty() {
             window.at = at - rest.len() as u64;
@@ -354,23 +459,13 @@ fn lines_of(bytes: &[u8], skip: u64, limit: Option<u64>) -> Range<usize> {
     start..limit.map_or(bytes.len(), |limit| end_of(start, limit))
 }
 
-/// How many bytes fit into `room`: up to the end of a line where one fits, else up to the end of a character.
-fn cut(bytes: &[u8], room: usize, text: bool) -> usize {
-    let Some(fitting) = bytes.get(..room).filter(|_| bytes.len() > room) else { return bytes.len() };
-    match fitting.iter().rposition(|byte| *byte == b'\n') {
-        Some(end) => end + 1,
-        None if text => (0..=room).rev().find(|at| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80)).unwrap_or(room),
-        None => room,
-    }
-}
-
 fn no_text(target: &Target, bytes: &[u8]) -> Failure {
     let why = why_no_text(bytes).unwrap_or_else(|| "it is not UTF-8".to_owned());
-    Failure::new(Code::NotText, format!("`{target}` is no text: {why}")).hint("read it with encoding `base64`")
+    Failure::new(Code::NotText, format!("`{target}` is no text that can be read: {why}")).hint("read it with encoding `base64`")
 }
 
 fn is_binary(bytes: &[u8]) -> bool {
-    bytes.iter().take(8192).any(|byte| *byte == 0)
+    bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || bytes.iter().take(8192).any(|byte| *byte == 0)
 }
 
 /// Files above this size are not read whole for a few of their lines.

@@ -229,9 +229,11 @@ def _toolgate(prelude="", prelude_code=None):
             saved = {number for number in numbers if not plots.figure(number).stale}
             if len(saved) > pictures():
                 saved.clear()
-            for number in [number for number in numbers if number not in saved][:8]:
+            for at, number in enumerate(number for number in numbers if number not in saved):
                 data = io.BytesIO()
-                plots.figure(number).savefig(data, format="png", bbox_inches="tight")
+                # More are not shown: they are counted alone.
+                if at < 8:
+                    plots.figure(number).savefig(data, format="png", bbox_inches="tight")
                 report(b"image", data.getvalue())
             plots.close("all")
 

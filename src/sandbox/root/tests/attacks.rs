@@ -69,7 +69,7 @@ fn a_sparse_file_of_a_pebibyte_costs_nothing() {
     assert_eq!(code(house.read("work/sparse")), Code::FileTooLarge);
     assert_eq!(code(house.read_lines("work/sparse", 1, Some(3))), Code::NotText);
     // A line that never comes is looked for until the time is up, not longer.
-    let action = ReadFile { path: call_path("work/sparse"), offset: 2, limit: Some(1), encoding: Encoding::Base64 };
+    let action = ReadFile { offset: 2, limit: Some(1), encoding: Encoding::Base64, ..whole("work/sparse") };
     let late = Stop::new(tokio_util::sync::CancellationToken::new(), std::time::Duration::from_millis(10));
     assert_eq!(code(house.roots.read(house.permit(action, vec![house.look("work/sparse", Access::Read)]), &late)), Code::Timeout);
     assert_eq!(code(house.write("work/sparse", "x", WriteMode::Append)), Code::FileTooLarge);
@@ -84,7 +84,7 @@ fn a_file_that_grows_while_it_is_read_ends_at_the_cap() {
     house.put("work/log", "x".repeat(900));
     let opened = house.look("work/log", Access::Read);
     house.put("work/log", "x".repeat(2_000_000));
-    let action = ReadFile { path: call_path("work/log"), offset: 1, limit: None, encoding: Encoding::Utf8 };
+    let action = whole("work/log");
     assert_eq!(code(house.roots.read(house.permit(action, vec![opened]), &stop())), Code::FileTooLarge);
 }
 

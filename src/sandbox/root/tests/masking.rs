@@ -217,11 +217,19 @@ fn what_is_shown_of_a_file_names_the_masks_in_it_and_no_others() {
     }
     let edited = house.edit("work/a", &[("port = 1", "port = 2")], true).unwrap();
     assert_eq!(edited.masked, Some(vec!["pem", "aws-access-key", "credential"]), "{}", edited.diff);
-    // An answer that ends within a secret ends within its mask.
-    house.terms.max_answer = Bytes(20);
-    house.put("work/line", format!("x {CLOUD} y"));
-    let reading = house.read("work/line").unwrap();
-    assert_eq!((reading.content, reading.cut_inside), (Content::Text("x [SECRET:aws-access".to_owned()), true));
+    // An answer that would end within a mask ends before it, and columns count what the mask hides.
+    house.terms.max_answer = Bytes(24);
+    house.put("work/line", format!("x {CLOUD} yz"));
+    let from = |column| house.read_as(ReadFile { column, ..whole("work/line") }).unwrap();
+    for (column, shown, next) in [(1, "x ", Some(3)), (3, "[SECRET:aws-access-key] ", Some(24)), (24, "yz", None)] {
+        let reading = from(column);
+        assert_eq!((reading.content, reading.next_column), (Content::Text(shown.to_owned()), next));
+    }
+    // Whatever column a caller makes up shows no more of it.
+    for column in 3..=22 {
+        let shown = format!("{:?}", from(column).content);
+        assert!(shown.contains("[SECRET:aws-access-key]"), "{column}: {shown}");
+    }
 }
 
 /// A mixed run of letters and digits.

@@ -3,6 +3,7 @@
 mod again;
 mod attacks;
 mod crash;
+mod forms;
 mod links;
 mod masking;
 mod moving;
@@ -91,8 +92,12 @@ impl House {
     }
 
     fn read_lines(&self, path: &str, offset: u64, limit: Option<u64>) -> Result<Reading, Failure> {
-        let action = ReadFile { path: call_path(path), offset, limit, encoding: Encoding::Utf8 };
-        self.roots.read(self.permit(action, vec![self.try_look(path, Access::Read)?]), &stop())
+        self.read_as(ReadFile { offset, limit, ..whole(path) })
+    }
+
+    fn read_as(&self, action: ReadFile) -> Result<Reading, Failure> {
+        let opened = self.try_look(&action.path.to_string(), Access::Read)?;
+        self.roots.read(self.permit(action, vec![opened]), &stop())
     }
 
     fn write(&self, path: &str, content: &str, mode: WriteMode) -> Result<Written, Failure> {
@@ -122,6 +127,11 @@ impl House {
 fn target(path: &str) -> Target {
     let (root, rest) = path.split_once('/').unwrap_or((path, ""));
     Target { root: root.to_owned(), path: RelPath::parse(rest).unwrap() }
+}
+
+/// Reads a whole file.
+fn whole(path: &str) -> ReadFile {
+    ReadFile { path: call_path(path), offset: 1, limit: None, column: 1, line_numbers: false, encoding: Encoding::Utf8 }
 }
 
 fn call_path(path: &str) -> CallPath {

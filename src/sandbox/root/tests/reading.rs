@@ -8,7 +8,7 @@ fn a_file_comes_back_as_it_is() {
     house.put("work/a.txt", "one\r\ntwo\u{e9}\n");
     let reading = house.read("work/a.txt").unwrap();
     assert_eq!(reading.content, Content::Text("one\r\ntwo\u{e9}\n".to_owned()));
-    assert_eq!((reading.size, reading.lines, reading.shown, reading.next, reading.cut_inside), (11, Some(2), 2, None, false));
+    assert_eq!((reading.size, reading.lines, reading.shown, reading.next, reading.next_column), (11, Some(2), 2, None, None));
     assert_eq!(reading.sha256.unwrap().len(), 64);
     assert_eq!(text(house.read("work/a.txt")), "one\r\ntwo\u{e9}\n");
     house.put("work/empty", "");
@@ -55,13 +55,13 @@ fn a_long_answer_is_cut_after_a_line_and_says_how_to_go_on() {
     house.terms.max_answer = Bytes(10);
     house.put("work/a", "1234\n5678\n9");
     let reading = house.read("work/a").unwrap();
-    assert_eq!((reading.content, reading.next, reading.cut_inside), (Content::Text("1234\n5678\n".to_owned()), Some(3), false));
+    assert_eq!((reading.content, reading.next, reading.next_column), (Content::Text("1234\n5678\n".to_owned()), Some(3), None));
     house.put("work/b", "12345678\u{e9}\u{e9}\u{e9}\nnext\n");
     let reading = house.read("work/b").unwrap();
-    assert_eq!((reading.content, reading.next, reading.cut_inside), (Content::Text("12345678\u{e9}".to_owned()), Some(2), true));
+    assert_eq!((reading.content, reading.next, reading.next_column), (Content::Text("12345678\u{e9}".to_owned()), Some(1), Some(10)));
     house.put("work/c", "123456789\u{e9}");
     let reading = house.read("work/c").unwrap();
-    assert_eq!((reading.content, reading.next, reading.cut_inside), (Content::Text("123456789".to_owned()), None, true));
+    assert_eq!((reading.content, reading.next, reading.next_column), (Content::Text("123456789".to_owned()), Some(1), Some(10)));
 }
 
 #[test]
@@ -70,21 +70,56 @@ fn a_single_line_of_20_mb_is_cut_and_not_lost() {
     house.terms.max_answer = Bytes::kib(64);
     house.put("work/a", "x".repeat(20_000_000));
     let reading = house.read("work/a").unwrap();
-    assert_eq!((reading.content, reading.next, reading.cut_inside), (Content::Text("x".repeat(65_536)), None, true));
+    assert_eq!((reading.content, reading.next, reading.next_column), (Content::Text("x".repeat(65_536)), Some(1), Some(65_537)));
+}
+
+#[test]
+fn a_line_longer_than_an_answer_is_read_on_from_a_column() {
+    let body: String = (0..700_000).map(|n| ['a', '\u{e9}', '\u{1f600}'][n % 3]).collect();
+    for (before, after) in [("", ""), ("", "\nlast\n"), ("one\ntwo\n", "\nlast")] {
+        // Read whole, and in a window.
+        for line in [&body[..3 * 7 * 999], &body] {
+            let mut house = House::new();
+            house.put("work/a", format!("{before}{line}{after}"));
+            house.terms.max_answer = Bytes(if line.len() < 100_000 { 1000 } else { 300_000 });
+            let (mut read, mut at) = (String::new(), (before.lines().count() as u64 + 1, 1));
+            loop {
+                let reading = house.read_as(ReadFile { offset: at.0, column: at.1, ..whole("work/a") }).unwrap();
+                let (next, column) = (reading.next, reading.next_column);
+                read.push_str(&text(Ok(reading)));
+                let Some(next) = next else { break };
+                assert!((next, column.unwrap_or(1)) > at);
+                at = (next, column.unwrap_or(1));
+            }
+            assert!(read == format!("{line}{after}"), "{} of {}", read.len(), line.len());
+        }
+    }
+    let house = House::new();
+    house.put("work/a", "1234\n12\n");
+    let columns = |offset, column| house.read_as(ReadFile { offset, column, ..whole("work/a") }).map(|reading| reading.content);
+    assert_eq!(columns(1, 4), Ok(Content::Text("4\n12\n".to_owned())));
+    assert_eq!(columns(1, 5), Ok(Content::Text("\n12\n".to_owned())));
+    for (offset, column) in [(1, 6), (2, 4), (2, u64::MAX)] {
+        let failure = columns(offset, column).unwrap_err().0;
+        assert_eq!(failure.message, format!("line {offset} of `work/a` ends before column {column}"));
+    }
+    assert_eq!(columns(3, 1).unwrap_err().0.message, "`work/a` has 2 lines; line 3 is past its end");
+    let bytes = ReadFile { column: 2, limit: Some(1), encoding: Encoding::Base64, ..whole("work/a") };
+    assert_eq!(house.read_as(bytes).unwrap().content, Content::Base64("MjM0Cg==".to_owned()));
 }
 
 #[test]
 fn what_is_no_text_is_said_so_and_comes_as_base64_on_demand() {
     let house = House::new();
-    house.put("work/latin1", b"caf\xe9\n");
+    house.put("work/noise", b"caf\xe9\x01\n");
     house.put("work/bin", b"a\0b");
-    house.put("work/utf16", b"\xff\xfea\0");
-    for (path, why) in [("work/latin1", "byte 3"), ("work/bin", "NUL at byte 1"), ("work/utf16", "UTF-16")] {
+    house.put("work/utf16", b"\xff\xfea\0\x01");
+    for (path, why) in [("work/noise", "byte 3"), ("work/bin", "NUL at byte 1"), ("work/utf16", "UTF-16")] {
         let failure = house.read(path).unwrap_err().0;
         assert_eq!(failure.code, Code::NotText);
         assert!(failure.message.contains(why), "{failure}");
     }
-    let action = ReadFile { path: call_path("work/bin"), offset: 1, limit: None, encoding: Encoding::Base64 };
+    let action = ReadFile { encoding: Encoding::Base64, ..whole("work/bin") };
     let reading = house.roots.read(house.permit(action, vec![house.look("work/bin", Access::Read)]), &stop()).unwrap();
     assert_eq!(reading.content, Content::Base64("YQBi".to_owned()));
 }

@@ -1,0 +1,84 @@
+//! `read_files`: several files, each read by a call of `read_file`.
+
+use std::sync::LazyLock;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::schema;
+use crate::gate::Permit;
+use crate::model::{Action, Argument, Failure, Flag, Flags, Output, Refusal, ToolSpec};
+use crate::sandbox::Sandbox;
+use crate::tool::{Card, Parts, Piece, Stage, Tool};
+
+/// `read_files`
+#[derive(Debug)]
+pub(super) struct ReadFiles;
+
+static SPEC: ToolSpec = ToolSpec {
+    name: "read_files",
+    flags: Flags::of(&[Flag::ReadFile]),
+    arguments: &[
+        Argument { name: "paths", default: None },
+        Argument { name: "limit", default: None },
+        Argument { name: "line_numbers", default: Some("false") },
+    ],
+    inside: &[],
+};
+
+static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[schemars(length(min = 1, max = 50))]
+    paths: Vec<String>,
+    /// Lines of each.
+    #[schemars(range(min = 1))]
+    limit: Option<u64>,
+    line_numbers: Option<bool>,
+}
+
+impl Tool for ReadFiles {
+    fn spec(&self) -> &'static ToolSpec {
+        &SPEC
+    }
+
+    fn card(&self) -> Card {
+        Card {
+            title: "Read several files",
+            description: "Reads up to 50 files; each is judged and counted as a read_file.",
+            read_only: true,
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+            input_schema: INPUT.clone(),
+            output_schema: None,
+        }
+    }
+
+    fn parts(&self) -> Option<Parts> {
+        Some(Parts { tool: "read_file", split, at_once: false, effect: "read", key: "toolgate/files", named: "path" })
+    }
+
+    fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
+        split(arguments)?;
+        Err(super::answer::no_action(&SPEC))
+    }
+
+    fn execute<'a>(&'a self, _: Permit<Action>, _: &'a Sandbox, _: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
+        Box::pin(async { Err(Failure(super::answer::no_action(&SPEC))) })
+    }
+}
+
+fn split(arguments: Map<String, Value>) -> Result<Vec<Piece>, Refusal> {
+    let Args { paths, limit, line_numbers } = schema::parse(&INPUT, arguments)?;
+    let shared = [("limit", limit.map(Value::from)), ("line_numbers", line_numbers.map(Value::from))];
+    let piece = |path: String| {
+        let shared = shared.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
+        Piece { arguments: shared.chain([("path".to_owned(), json!(path))]).collect(), name: path }
+    };
+    Ok(paths.into_iter().map(piece).collect())
+}
