@@ -98,7 +98,7 @@ fn play() -> (Home, Value) {
     });
     let mut command = Command::new(folder().join(PYTHON_2));
     command.args(["-B", "model.py"]).current_dir(folder().join("day"));
-    let (day, errors) = driven(command, &script, Duration::from_secs(300));
+    let (day, errors) = driven(command, &script, Duration::from_mins(5));
     assert!(!day["steps"].as_array().unwrap().is_empty(), "{errors}");
     assert_eq!(std::fs::read_to_string(project.join("tools.toml")).unwrap(), manifest, "the manifest is as `init` wrote it");
     (home, day)
