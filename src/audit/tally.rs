@@ -119,7 +119,9 @@ impl Tally {
         // Each file of a call that changes several, once.
         let edits = args.and_then(|args| args.get("edits")).and_then(serde_json::Value::as_array).into_iter().flatten();
         let files: std::collections::BTreeSet<&str> = edits.filter_map(|edit| edit.get("path")?.as_str()).collect();
-        files.into_iter().for_each(|file| bump(&mut self.seen, file));
+        for file in files {
+            bump(&mut self.seen, file);
+        }
     }
 
     fn end(&mut self) {

@@ -156,10 +156,9 @@ impl World {
             Some(Thing::Directory) => Kind::Directory,
             Some(Thing::Link(_)) => Kind::Symlink,
             Some(Thing::Special) => Kind::Other,
-            Some(Thing::Missing) => Kind::Absent,
             None if self.sizes.contains_key(at) => Kind::File,
             None if at == base || self.keys_below(at).next().is_some() => Kind::Directory,
-            None => Kind::Absent,
+            None | Some(Thing::Missing) => Kind::Absent,
         }
     }
 

@@ -94,7 +94,9 @@ impl Door {
             match (scope, case.opened.first()) {
                 (Scope::Once, _) | (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, None) => {}
                 (Scope::Session, _) => {
-                    grants_of(case.action, &key, &seen).into_iter().for_each(|(key, seen)| self.shared.grants.keep(key, &seen));
+                    for (key, seen) in grants_of(case.action, &key, &seen) {
+                        self.shared.grants.keep(key, &seen);
+                    }
                 }
                 (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, Some(opened)) => {
                     let target = Target { root: opened.target.root.clone(), path: opened.path().clone() };
