@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
@@ -45,6 +46,10 @@ pub struct Content {
 
 /// Contents that are remembered; about 200 bytes each.
 const REMEMBERED: usize = 2048;
+
+/// So long after the list of tools was read the processor is left to a program that comes right behind it; a page that comes so soon has its reader
+/// started while it is on its way.
+const BEHIND: Duration = Duration::from_millis(250);
 
 impl House {
     /// A house of these parts.
@@ -106,6 +111,11 @@ impl House {
         self.gate.sweep()
     }
 
+    /// Every tool.
+    pub(crate) fn tools(&self) -> &'static [&'static dyn Tool] {
+        self.tools
+    }
+
     /// The tool of this name.
     pub fn tool(&self, name: &str) -> Option<&'static dyn Tool> {
         self.tools.iter().copied().find(|tool| tool.spec().name == name)
@@ -147,7 +157,7 @@ impl House {
     pub fn discover<'p>(self: &Arc<Self>, mut profiles: impl Iterator<Item = &'p str>) {
         if profiles.any(|profile| self.has_tool(profile, "run_python")) {
             let house = Arc::clone(self);
-            self.spawn(async move { house.sandbox.discover_python(&house.gate.manifest()).await });
+            self.spawn(async move { house.sandbox.discover_python().await });
         }
     }
 
@@ -159,10 +169,14 @@ impl House {
 
     /// A client has read the list of tools, and may call one of them next: what a first call would wait for is got ready.
     pub fn listed(self: &Arc<Self>, profile: Option<&str>) {
-        if profile.is_some_and(|profile| self.has_tool(profile, "fetch")) {
-            self.sandbox.prepare_fetch();
-        }
         self.prepare(profile, Prepare::Listed);
+        if profile.is_some_and(|profile| self.has_tool(profile, "fetch")) {
+            let house = Arc::clone(self);
+            self.spawn(async move {
+                tokio::time::sleep(BEHIND).await;
+                house.sandbox.prepare_fetch();
+            });
+        }
     }
 
     /// Whether something is to be got ready for a tool of a profile: nothing is while the emergency stop is pulled.

@@ -9,6 +9,7 @@ pub mod filter;
 pub mod gate;
 pub mod house;
 pub mod manifest;
+mod meant;
 pub mod model;
 pub mod pipeline;
 pub mod policy;

@@ -12,6 +12,7 @@ use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known};
 use crate::gate::{Admitted, Asker, Case, Door, Granted, Places, Settled};
 use crate::house::House;
+use crate::meant;
 use crate::model::{Action, Bytes, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
 use crate::policy::{self, Capability, Screened};
 use crate::told;
@@ -114,7 +115,10 @@ async fn walk(
     let tool = house.tool(&call.tool);
     let mut brought = door.brought(call, asker);
     let awaited = door.is_awaited(brought.as_ref(), call);
-    let Admitted { mut capability, mut reservation, counted } = door.admit(call, tool.map(Tool::spec), awaited)?;
+    let admitted = door.admit(call, tool.map(Tool::spec), awaited);
+    let admitted =
+        admitted.map_err(|refusal| meant::with_tool(refusal, house.tools(), door.manifest(), call.caller.profile.as_deref(), &call.tool));
+    let Admitted { mut capability, mut reservation, counted } = admitted?;
     *taken = counted;
     capability.max_answer = room.map_or(capability.max_answer, |room| room.min(capability.max_answer));
     let Some(tool) = tool else { return Err(Refusal::new(Code::UnknownTool, "there is no such tool").into()) };
@@ -150,7 +154,11 @@ async fn walk(
         match door.settle(&case, entry, brought.take(), &preview, house.sandbox(), asker).await? {
             Settled::Granted(granted) => break *granted,
             Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
-            Settled::Doomed(failure) => return Err(failure.into()),
+            Settled::Doomed(failure) => {
+                let mut end = End::from(failure);
+                end.refusal = meant::with_path(house, door, call, &action, &opened, end.refusal).await;
+                return Err(end);
+            }
             // Each time round, a person has answered, or the same question was ended in another call.
             Settled::Again(next) => {
                 brought = next;
@@ -178,7 +186,8 @@ async fn walk(
     reservation.begin();
     let output = match execute(house, door, tool, &capability, granted, stage).await {
         Ok(output) => output,
-        Err(end) => {
+        Err(mut end) => {
+            end.refusal = meant::with_path(house, door, call, &action, &opened, end.refusal).await;
             let sent = sent.load(Ordering::Relaxed);
             if sent > 0 {
                 // Another host has answered it already.
@@ -196,7 +205,7 @@ async fn walk(
     if let (Some(key), true) = (grant, output.bytes_written > 0) {
         // Our own change of a remembered target must not end the grant for it.
         if let Ok((after, _)) = look(house, door, &call.caller.session, &action, &screened).await {
-            door.renew(&key, &opened, &after);
+            door.renew(&action, &key, &opened, &after);
         }
     }
 

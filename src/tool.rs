@@ -83,6 +83,11 @@ pub trait Tool: Debug + Send + Sync {
     /// What a client is told of it.
     fn card(&self) -> Card;
 
+    /// Names under which callers know such a tool elsewhere, in lower case with `_`: a call of one of them is told this tool's name.
+    fn known_as(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Arguments to action: strict, pure. Unknown names and listed values were judged before.
     /// # Errors  `argument_invalid`, `argument_not_allowed`, `path_malformed`.
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal>;

@@ -34,6 +34,17 @@ fn judged(more: Value, tool: &str, args: Value, state: Value) -> Verdict {
     judge_case(tools::all(), &case, &[])
 }
 
+/// Arguments of `edit_files` that change these files.
+fn edits(paths: &[&str]) -> Value {
+    let edits: Vec<Value> = paths.iter().map(|path| json!({"path": path, "old_text": "a", "new_text": "b"})).collect();
+    json!({ "edits": edits })
+}
+
+fn merged(mut into: Value, from: Value) -> Value {
+    merge(&mut into, from);
+    into
+}
+
 /// `verdict code`, and the level where one was reached.
 fn said(more: Value, tool: &str, args: Value, state: Value) -> String {
     let verdict = judged(more, tool, args, state);
@@ -64,6 +75,12 @@ fn the_level_comes_from_what_the_call_would_do() {
             file("data/a"),
             "allow ok 0",
         ),
+        ("copy_file", json!({"from": "data/a", "to": "data/b"}), file("data/a"), "allow ok 1"),
+        ("copy_file", json!({"from": "data/a", "to": "data/b"}), json!({"fs": {"data/a": "file", "data/b": "file"}}), "ask needs_first 2"),
+        ("copy_file", json!({"from": "data/a", "to": "work/b"}), file("data/a"), "allow ok 1"),
+        ("edit_files", edits(&["data/a", "data/b"]), json!({"fs": {"data/a": "file", "data/b": "file"}}), "ask needs_first 2"),
+        ("edit_files", edits(&["work/a"]), file("work/a"), "allow ok 1"),
+        ("edit_files", merged(edits(&["data/a"]), json!({"dry_run": true})), file("data/a"), "allow ok 0"),
         ("move_file", json!({"from": "data/a", "to": "data/b"}), file("data/a"), "ask needs_first 2"),
         ("move_file", json!({"from": "data/a", "to": "data/b"}), json!({"fs": {"data/a": "file", "data/b": "file"}}), "ask needs_every 3"),
         ("delete_file", json!({"path": "data/a"}), file("data/a"), "ask needs_every 3"),
@@ -272,6 +289,111 @@ fn switches_stop_everything_that_nothing_lifts() {
     ] {
         assert_eq!(said(none(), "read_file", json!({"path": "data/a"}), state.clone()), expected, "{state}");
     }
+}
+
+/// Each end of a copy and each file of several edits is judged as if it were alone.
+#[test]
+fn a_copy_and_edits_of_several_files_go_no_further_than_their_parts() {
+    let fs = || {
+        let names = ["a", "b", "secret/k", ".vscode/tasks.json", "only/x"];
+        let mut fs: serde_json::Map<String, Value> = names.iter().map(|name| (format!("data/{name}"), json!("file"))).collect();
+        fs.insert("data/h".into(), json!("hardlink"));
+        fs.insert("data/l".into(), json!("symlink:a"));
+        fs.insert("data/d".into(), json!("dir"));
+        json!({ "fs": fs })
+    };
+    let more = || {
+        json!({"roots": {"data": {"denied_paths": ["secret/**", "**/.env*"]}, "lib": {"path": "/lib", "mode": "ro", "allowed_paths": ["**"]}},
+               "files": {"runs_later": ["defaults"]}})
+    };
+    for (from, to, expected) in [
+        ("data/a", "data/new", "allow ok 1"),
+        ("lib/a", "data/new", "allow ok 1"),
+        ("data/a", "data/b", "ask needs_first 2"),
+        ("data/secret/k", "data/new", "deny path_denied"),
+        ("data/a", "data/secret/new", "deny path_denied"),
+        ("data/a", "data/x/.env", "deny path_denied"),
+        ("data/a", "lib/new", "deny root_read_only"),
+        ("data/a", "/etc/new", "deny path_outside_roots"),
+        ("data/h", "data/new", "deny hardlink"),
+        ("data/a", "data/h", "deny hardlink"),
+        ("data/l", "data/new", "deny symlink"),
+        ("data/a", "data/l", "deny symlink"),
+        ("data/d", "data/new", "deny not_a_regular_file"),
+        ("data/a", "data/d", "deny not_a_regular_file"),
+        ("data/a", "data/.vscode/tasks.json", "ask needs_every 3"),
+        ("data/a", "data/.git/hooks/pre-commit", "ask needs_every 3"),
+        ("data/.vscode/tasks.json", "data/new", "allow ok 1"),
+    ] {
+        assert_eq!(said(more(), "copy_file", json!({"from": from, "to": to}), fs()), expected, "{from} {to}");
+    }
+    for (paths, expected) in [
+        (&["data/a", "data/b", "data/only/x"][..], "ask needs_first 2"),
+        (&["data/a", "data/secret/k"], "deny path_denied"),
+        (&["data/a", "/etc/passwd"], "deny path_outside_roots"),
+        (&["data/a", "lib/b"], "deny root_read_only"),
+        (&["data/a", "data/h"], "deny hardlink"),
+        (&["data/a", "data/l"], "deny symlink"),
+        (&["data/a", "data/.vscode/tasks.json"], "ask needs_every 3"),
+    ] {
+        assert_eq!(said(more(), "edit_files", edits(paths), fs()), expected, "{paths:?}");
+    }
+    let files = |count: usize| {
+        let names: Vec<String> = (0..count).map(|at| format!("work/f{at}")).collect();
+        edits(&names.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    assert_eq!(said(none(), "edit_files", files(50), none()), "allow ok 1");
+    assert_eq!(said(none(), "edit_files", files(51), none()), "deny argument_invalid");
+    // Tools that were listed by name before are all that such a profile has.
+    let named = json!({"profiles": {"p": {"allowed_tools": ["read_file", "write_file", "edit_file", "move_file"]}}});
+    for (tool, args) in [("copy_file", json!({"from": "data/a", "to": "data/new"})), ("edit_files", edits(&["data/a"]))] {
+        assert_eq!(said(named.clone(), tool, args.clone(), fs()), "deny tool_not_allowed", "{tool}");
+        let flags = json!({"profiles": {"p": {"permissions": ["WRITE_FILE"]}}});
+        assert_eq!(said(flags, tool, args, fs()), "deny permission_missing", "{tool}");
+    }
+}
+
+/// A missing folder is made by what writes into it, under the rules of `create_directory`.
+#[test]
+fn folders_on_the_way_are_judged_as_create_directory_would_be() {
+    let missing = || json!({"fs": {"data/a": "file", "data/new": "missing"}});
+    let write = || json!({"path": "data/new/deep/b", "content": "x"});
+    let said = |more: Value, tool: &str, args: Value| said(more, tool, args, missing());
+    let moved = || json!({"from": "data/a", "to": "data/new/b"});
+    assert_eq!(said(none(), "write_file", write()), "allow ok 1");
+    assert_eq!(said(none(), "move_file", moved()), "ask needs_first 2");
+    assert_eq!(said(none(), "fetch", json!({"url": "https://site.example/", "save_to": "data/new/b"})), "allow ok 1");
+    let profile = |rules: Value| json!({"profiles": {"p": rules}});
+    let tool = |rules: Value| json!({"tools": {"create_directory": rules}});
+    let root = |rules: Value| json!({"roots": {"data": rules}});
+    for (more, expected) in [
+        (profile(json!({"denied_tools": ["create_*"]})), "deny not_found"),
+        (profile(json!({"allowed_tools": ["write_file", "move_file"]})), "deny not_found"),
+        (json!({"approvals": {"two_persons": ["create_directory"]}}), "deny not_found"),
+        (tool(json!({"rate_limit_per_hour": 5})), "deny not_found"),
+        (tool(json!({"allowed_arguments": {"path": ["data/other"]}})), "deny not_found"),
+        (tool(json!({"level": 3})), "ask needs_every 3"),
+        (root(json!({"denied_paths": ["new"]})), "deny path_denied"),
+        (root(json!({"denied_paths": ["**/deep"]})), "deny path_denied"),
+        (root(json!({"allowed_paths": ["a", "new/b", "new/deep/*"]})), "deny path_not_allowed"),
+    ] {
+        for (tool, args) in [("write_file", write()), ("move_file", moved())] {
+            let expected = match (tool, &more) {
+                ("move_file", more) if more.to_string().contains("deep\"]") => "ask needs_first 2",
+                _ => expected,
+            };
+            assert_eq!(said(more.clone(), tool, args.clone()), expected, "{tool} {more}");
+        }
+    }
+    let there = |more: Value| self::said(more, "write_file", write(), none());
+    assert_eq!(there(profile(json!({"denied_tools": ["create_*"]}))), "allow ok 1", "where the folders are there, nothing is made");
+    assert_eq!(there(root(json!({"allowed_paths": ["new/deep/*"]}))), "allow ok 1");
+    let verdict = judged(profile(json!({"denied_tools": ["create_*"]})), "write_file", write(), missing());
+    assert_eq!(verdict.rule.as_deref(), Some("profiles.p.denied_tools[0]"));
+    assert_eq!(
+        verdict.message,
+        "the folder `data/new/deep` does not exist, and this call may not make it: `create_directory` is denied by `create_*`"
+    );
 }
 
 #[test]

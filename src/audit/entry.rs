@@ -60,6 +60,8 @@ pub struct Decision {
     pub carried: Vec<Count>,
     /// The entries that the call acts on, by their own bytes, where the arguments spell them in another way.
     pub targets: Vec<String>,
+    /// The folders that the call makes on its way to a new file.
+    pub folders: Vec<String>,
 }
 
 /// The third token: an answer that is in the log. Only [`Entry`] makes one, and the server sends nothing else.
@@ -202,6 +204,9 @@ impl Entry {
         }
         if !self.decision.targets.is_empty() {
             record.extra.insert("targets".to_owned(), json!(self.decision.targets));
+        }
+        if !self.decision.folders.is_empty() {
+            record.extra.insert("folders".to_owned(), json!(self.decision.folders));
         }
         if let Some(trace) = &self.trace {
             record.extra.insert("traceparent".to_owned(), json!(trace));

@@ -57,8 +57,8 @@ impl StateDir {
 fn is_own(found: &OwnedFd, kind: FileType) -> bool {
     fs::fstat(found).is_ok_and(|seen| {
         let is_only = kind == FileType::Directory || seen.st_nlink == 1;
-        let is_closed = seen.st_mode & 0o077 == 0 && seen.st_uid == rustix::process::geteuid().as_raw();
-        FileType::from_raw_mode(seen.st_mode) == kind && is_only && is_closed
+        let is_open = seen.st_mode & 0o077 != 0 || seen.st_uid != rustix::process::geteuid().as_raw();
+        FileType::from_raw_mode(seen.st_mode) == kind && is_only && !is_open
     })
 }
 

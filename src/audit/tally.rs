@@ -116,6 +116,12 @@ impl Tally {
                 bump(&mut self.seen, target);
             }
         }
+        // Each file of a call that changes several, once.
+        let edits = args.and_then(|args| args.get("edits")).and_then(serde_json::Value::as_array).into_iter().flatten();
+        let files: std::collections::BTreeSet<&str> = edits.filter_map(|edit| edit.get("path")?.as_str()).collect();
+        for file in files {
+            bump(&mut self.seen, file);
+        }
     }
 
     fn end(&mut self) {

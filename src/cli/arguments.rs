@@ -171,6 +171,9 @@ pub enum Command {
         /// The client to print the snippet for.
         #[arg(long, value_enum)]
         client: Option<ClientName>,
+        /// What else is open.
+        #[command(flatten)]
+        additions: Additions,
         /// Ask nothing: what no flag says takes its default.
         #[arg(long, short)]
         yes: bool,
@@ -345,6 +348,9 @@ pub enum Command {
         /// Write it; without this it is only printed.
         #[arg(long)]
         write: bool,
+        /// Print the result as JSON; asks nothing.
+        #[arg(long)]
+        json: bool,
         /// The manifest the client's server shall use.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
@@ -357,7 +363,25 @@ pub enum Command {
         /// Write it; without this it is only told.
         #[arg(long)]
         write: bool,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
     },
+}
+
+/// What a first manifest opens besides what `init` asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct Additions {
+    /// An address agents may fetch, and no other: a domain (`docs.python.org`, `*.github.com`), or a server of this machine or network
+    /// (`http://127.0.0.1:8080`). May be given several times.
+    #[arg(long, value_name = "ADDRESS")]
+    pub allow: Vec<String>,
+    /// The Python that programs run in: the python of a virtual environment, or a name on the search path.
+    #[arg(long, value_name = "PROGRAM")]
+    pub interpreter: Option<String>,
+    /// A module that is installed in that Python and that programs may import, e.g. `pandas`. May be given several times.
+    #[arg(long = "import", value_name = "MODULE")]
+    pub imports: Vec<String>,
 }
 
 /// Yes or no.

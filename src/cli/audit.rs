@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::audit::{self, Export, Fault, Filter, FilterFault, Follower, Format, Network, Records, Stored, Tally, plain};
+use crate::model::nearest;
 
 /// Why a subcommand could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -280,10 +281,9 @@ fn known(state: &Path, filter: &Filter) -> Result<(), Failed> {
     }
     let Some(name) = strange.into_iter().find(|name| !seen.contains(*name)) else { return Ok(()) };
     let all = FIELDS.iter().copied().chain(seen.iter().map(String::as_str));
-    let near = all.map(|known| (strsim::damerau_levenshtein(name, known), known)).filter(|(distance, _)| *distance <= 2).min();
-    let hint = near.map_or_else(
+    let hint = nearest(name, all).map_or_else(
         || format!("; it has e.g. {}", FIELDS.get(..12).unwrap_or_default().join(", ")),
-        |(_, near)| format!("; did you mean `{near}`?"),
+        |near| format!("; did you mean `{near}`?"),
     );
     Err(Failed::Field(name.to_owned(), hint))
 }

@@ -6,9 +6,10 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::arguments::{ClientName, YesNo};
+use super::arguments::{Additions, ClientName, YesNo};
 use super::{doctor, install};
 use crate::sandbox::jail::Settings;
+use crate::{manifest, tools};
 
 /// The shipped manifest, every key with its comment; the answers change some of its lines.
 const SHIPPED: &str = include_str!("../../tools.toml");
@@ -17,6 +18,11 @@ const SHIPPED: &str = include_str!("../../tools.toml");
 const FOLDER: &str = "path  = \".\"                        # relative to this file;";
 const PERMISSIONS: &str = "permissions   = [\"READONLY\", \"WRITE_FILE\", \"EXECUTE_CODE\"]";
 const PUBLIC: &str = "any_public      = false            # true: any host of the public internet but the denied ones";
+const DOMAINS: &str = "allowed_domains = []               #";
+const SCHEMES: &str = "allowed_schemes = [\"https\"]";
+const INTERNAL: &str = "internal        = []               #";
+const INTERPRETER: &str = "interpreter     = \"python3\"        #";
+const IMPORTS_END: &str = "\n]\nroots      = [\"work\"";
 const REQUIRE: &str = ", \"memory\"]   # one of these missing: no program runs";
 const REQUIRE_LESS: &str = "]   # one of these missing: no program runs; \"memory\" is partial here (`toolgate doctor`)";
 
@@ -50,11 +56,13 @@ pub struct Answers {
     pub python: YesNo,
     /// The client to print the snippet for.
     pub client: Option<ClientName>,
+    /// What else is open.
+    pub additions: Additions,
 }
 
 impl Default for Answers {
     fn default() -> Self {
-        Self { folder: PathBuf::from("."), network: YesNo::No, python: YesNo::Yes, client: None }
+        Self { folder: PathBuf::from("."), network: YesNo::No, python: YesNo::Yes, client: None, additions: Additions::default() }
     }
 }
 
@@ -69,6 +77,8 @@ pub struct Given {
     pub python: Option<YesNo>,
     /// The client.
     pub client: Option<ClientName>,
+    /// What else is open.
+    pub additions: Additions,
 }
 
 impl Given {
@@ -80,6 +90,7 @@ impl Given {
             network: self.network.unwrap_or(default.network),
             python: self.python.unwrap_or(default.python),
             client: self.client,
+            additions: self.additions,
         }
     }
 
@@ -93,18 +104,24 @@ impl Given {
         };
         let network = match self.network {
             Some(network) => network,
-            None => ask(input, out, "May they fetch public web pages? yes/no [no]", yes_or_no)?.unwrap_or(default.network),
+            None => ask(input, out, "May they fetch public web pages? yes/no [no]", read_yes_or_no)?.unwrap_or(default.network),
         };
         let python = match self.python {
             Some(python) => python,
-            None => ask(input, out, "May they run Python in the sandbox? yes/no [yes]", yes_or_no)?.unwrap_or(default.python),
+            None => ask(input, out, "May they run Python in the sandbox? yes/no [yes]", read_yes_or_no)?.unwrap_or(default.python),
         };
         let client = match self.client {
             Some(client) => Some(client),
             None => ask(input, out, &format!("Which client? {} [none]", client_names().join(", ")), client_name)?,
         };
-        Ok(Answers { folder, network, python, client })
+        Ok(Answers { folder, network, python, client, additions: self.additions })
     }
+}
+
+/// What a person answers to one question of yes or no; none where the answer is left open.
+/// # Errors  When nothing can be written or read.
+pub(super) fn yes_or_no(input: &mut dyn BufRead, out: &mut dyn Write, question: &str) -> io::Result<Option<YesNo>> {
+    ask(input, out, question, read_yes_or_no)
 }
 
 fn ask<T>(input: &mut dyn BufRead, out: &mut dyn Write, question: &str, read: impl Fn(&str) -> Option<T>) -> io::Result<Option<T>> {
@@ -122,7 +139,7 @@ fn ask<T>(input: &mut dyn BufRead, out: &mut dyn Write, question: &str, read: im
     }
 }
 
-fn yes_or_no(text: &str) -> Option<YesNo> {
+fn read_yes_or_no(text: &str) -> Option<YesNo> {
     match text.to_lowercase().as_str() {
         "y" | "yes" => Some(YesNo::Yes),
         "n" | "no" => Some(YesNo::No),
@@ -149,7 +166,7 @@ pub fn manifest(answers: &Answers, memory: MemoryLayer) -> io::Result<String> {
     if answers.python == YesNo::Yes {
         permissions.push("EXECUTE_CODE");
     }
-    if answers.network == YesNo::Yes {
+    if answers.network == YesNo::Yes || !answers.additions.allow.is_empty() {
         permissions.push("NETWORK_ACCESS");
     }
     let mut text = SHIPPED.to_owned();
@@ -162,10 +179,53 @@ pub fn manifest(answers: &Answers, memory: MemoryLayer) -> io::Result<String> {
     if answers.network == YesNo::Yes {
         text = text.replacen(PUBLIC, &PUBLIC.replacen("false", "true ", 1), 1);
     }
+    add(&mut text, &answers.additions);
     if memory == MemoryLayer::LeftOut {
         text = text.replacen(REQUIRE, REQUIRE_LESS, 1);
     }
-    Ok(text)
+    // What was asked for is read as any manifest is, before it is written.
+    match manifest::parse(&text, tools::specs()) {
+        Ok(_) => Ok(text),
+        Err(faults) => {
+            let faults: Vec<String> = faults.iter().map(|fault| format!("{}: {}", fault.at, fault.what)).collect();
+            Err(io::Error::new(io::ErrorKind::InvalidInput, format!("that would be no valid manifest: {}", faults.join("; "))))
+        }
+    }
+}
+
+fn add(text: &mut String, Additions { allow, interpreter, imports }: &Additions) {
+    let list = |words: &[&str]| serde_json::Value::from(words).to_string().replace(',', ", ");
+    let mut put = |line: &str, old: &str, new: &str| *text = text.replacen(line, &line.replacen(old, new, 1), 1);
+    let (mut domains, mut internal, mut plain) = (Vec::new(), Vec::new(), false);
+    for address in allow {
+        let (is_plain, rest) = match address.split_once("://") {
+            Some(("http", rest)) => (true, rest),
+            Some(("https", rest)) => (false, rest),
+            // Another scheme is told as a fault of the manifest.
+            _ => (false, address.as_str()),
+        };
+        let rest = rest.trim_end_matches('/');
+        plain |= is_plain;
+        if rest.parse::<std::net::SocketAddr>().is_ok() { internal.push(rest) } else { domains.push(rest) }
+    }
+    if !domains.is_empty() {
+        put(DOMAINS, "[]  ", &list(&domains));
+    }
+    if !internal.is_empty() {
+        put(INTERNAL, "[]  ", &list(&internal));
+    }
+    if plain {
+        put(SCHEMES, "[\"https\"]", "[\"https\", \"http\"]");
+    }
+    if let Some(interpreter) = interpreter {
+        put(INTERPRETER, "\"python3\"", &serde_json::Value::from(interpreter.as_str()).to_string());
+    }
+    if !imports.is_empty() {
+        let words: Vec<&str> = imports.iter().map(String::as_str).collect();
+        let listed = list(&words);
+        let line = format!("\n  {},   # of that interpreter's own\n]", listed.trim_matches(['[', ']']));
+        put(IMPORTS_END, "\n]", &line);
+    }
 }
 
 /// Writes `tools.toml` into `dir` and gives its absolute path.
@@ -205,7 +265,13 @@ mod tests {
 
     #[test]
     fn each_answer_changes_its_line_and_no_other() {
-        let answers = Answers { folder: "/home/a \"b\"".into(), network: YesNo::Yes, python: YesNo::No, client: None };
+        let answers = Answers {
+            folder: "/home/a \"b\"".into(),
+            network: YesNo::Yes,
+            python: YesNo::No,
+            client: None,
+            additions: Additions::default(),
+        };
         let text = manifest(&answers, MemoryLayer::Required).unwrap();
         let changed: Vec<&str> = text.lines().zip(SHIPPED.lines()).filter(|(new, old)| new != old).map(|(new, _)| new).collect();
         assert_eq!(
@@ -221,11 +287,48 @@ mod tests {
     }
 
     #[test]
+    fn what_else_is_open_changes_its_lines_and_is_read_before_it_is_written() {
+        let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let with = |allow: &[&str], imports: &[&str]| {
+            let additions =
+                Additions { allow: words(allow), interpreter: Some("/envs/data/bin/python".to_owned()), imports: words(imports) };
+            manifest(&Answers { additions, ..Answers::default() }, MemoryLayer::Required)
+        };
+        let text = with(&["docs.python.org", "*.github.com", "http://127.0.0.1:8080/"], &["pandas", "matplotlib"]).unwrap();
+        let changed: Vec<&str> = text.lines().filter(|new| SHIPPED.lines().all(|old| *new != old)).collect();
+        assert_eq!(
+            changed,
+            [
+                "allowed_domains = [\"docs.python.org\", \"*.github.com\"]             # e.g. [\"api.github.com\", \"*.wikipedia.org\"]; `*.` is every subdomain, not the bare name",
+                "allowed_schemes = [\"https\", \"http\"]",
+                "internal        = [\"127.0.0.1:8080\"]             # [\"10.1.2.3:8080\"] opens this one private address",
+                "interpreter     = \"/envs/data/bin/python\"        # or the python of a virtual environment",
+                "  \"pandas\", \"matplotlib\",   # of that interpreter's own",
+                "permissions   = [\"READONLY\", \"WRITE_FILE\", \"EXECUTE_CODE\", \"NETWORK_ACCESS\"]",
+            ]
+        );
+        for wrong in ["ftp://example.com", "http://exa mple.com", "example.com/path"] {
+            let fault = with(&[wrong], &[]).unwrap_err().to_string();
+            assert!(fault.contains("network.allowed_domains[0]"), "{wrong}: {fault}");
+        }
+        assert!(with(&[], &["pan das"]).unwrap_err().to_string().contains("python.allowed_imports"));
+    }
+
+    #[test]
     fn questions_are_asked_until_they_are_answered_and_only_where_no_flag_did() {
         let mut out = Vec::new();
         let given = Given { python: Some(YesNo::No), ..Given::default() };
         let answers = given.or_asked(&mut "src\nperhaps\nYES\nnetscape\nzed\n".as_bytes(), &mut out).unwrap();
-        assert_eq!(answers, Answers { folder: "src".into(), network: YesNo::Yes, python: YesNo::No, client: Some(ClientName::Zed) });
+        assert_eq!(
+            answers,
+            Answers {
+                folder: "src".into(),
+                network: YesNo::Yes,
+                python: YesNo::No,
+                client: Some(ClientName::Zed),
+                additions: Additions::default()
+            }
+        );
         let asked = String::from_utf8(out).unwrap();
         assert!(!asked.contains("Python") && asked.contains("`perhaps` is no answer"), "{asked}");
         assert_eq!(Given::default().or_asked(&mut "".as_bytes(), &mut Vec::new()).unwrap(), Answers::default());

@@ -6,10 +6,12 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::arguments::ClientName;
+use serde_json::json;
+
+use super::arguments::{ClientName, YesNo};
 use super::lookup;
-use super::run::{End, Fault};
-use super::{install, setup, trust};
+use super::run::{End, Fault, write_first};
+use super::{init, install, setup, trust};
 
 /// The command line that a client starts the server with, and the notes that `install` and `init` print beside it.
 ///
@@ -61,10 +63,67 @@ fn on_search_path(program: &Path) -> bool {
     first.and_then(|file| file.canonicalize().ok()).is_some_and(|file| program.canonicalize().is_ok_and(|program| program == file))
 }
 
+/// `toolgate install`. `asks`: whether a person is there to be offered a first manifest where there is none.
+pub(super) fn install(
+    client: ClientName,
+    write: bool,
+    json: bool,
+    asks: bool,
+    manifest: Option<&Path>,
+    out: &mut dyn Write,
+) -> Result<End, Fault> {
+    let places = install::Places::of_user()?;
+    if asks && lookup::manifest(manifest).map_err(Fault::Use)?.is_none() {
+        let here = places.project.display();
+        let question =
+            format!("There is no manifest here or above. Write a first tools.toml in {here}, which opens that folder? yes/no [no]");
+        if init::yes_or_no(&mut std::io::stdin().lock(), out, &question)? == Some(YesNo::Yes) {
+            write_first(None, init::Given::default(), true, false, out)?;
+        }
+    }
+    let (server, words) = server(client, manifest, &places)?;
+    let note = install::note(client).unwrap_or_default();
+    let written = if write { Some(install::write(client, &places, &server)?) } else { None };
+    if json {
+        let notes: Vec<&str> = words.lines().chain(note.lines()).collect();
+        let told = json!({
+            "file": install::file(client, &places),
+            "written": written.as_ref().is_some_and(|written| written.changed),
+            "backup": written.and_then(|written| written.backup),
+            "command": server.program,
+            "args": server.arguments,
+            "text": install::snippet(client, &server),
+            "notes": notes,
+        });
+        writeln!(out, "{told}")?;
+        return Ok(End::Done);
+    }
+    match written {
+        None => writeln!(out, "# into {}\n{}", install::file(client, &places).display(), install::snippet(client, &server))?,
+        Some(install::Written { file, changed: false, .. }) => writeln!(out, "{} has it already", file.display())?,
+        Some(install::Written { file, backup: None, .. }) => writeln!(out, "wrote {}", file.display())?,
+        Some(install::Written { file, backup: Some(backup), .. }) => {
+            writeln!(out, "wrote {}; what was there is kept in {}", file.display(), backup.display())?;
+        }
+    }
+    write!(out, "{words}{note}")?;
+    Ok(End::Done)
+}
+
 /// `toolgate uninstall`
-pub(super) fn uninstall(client: ClientName, write: bool, out: &mut dyn Write) -> Result<End, Fault> {
+pub(super) fn uninstall(client: ClientName, write: bool, json: bool, out: &mut dyn Write) -> Result<End, Fault> {
     let places = install::Places::of_user()?;
     let removed = install::remove(client, &places, write)?;
+    if json {
+        let told = json!({
+            "file": removed.file,
+            "found": removed.changed,
+            "removed": removed.changed && write,
+            "backup": removed.backup,
+        });
+        writeln!(out, "{told}")?;
+        return Ok(if removed.changed { End::Done } else { End::Negative });
+    }
     let file = removed.file.display();
     match (removed.changed, write, removed.backup) {
         (false, ..) => writeln!(out, "{file} does not have it")?,

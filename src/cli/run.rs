@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -142,8 +142,8 @@ fn dispatch(command: Command, quiet: bool, out: &mut dyn Write) -> Result<End, F
     match command {
         Command::Serve { choice, http, log_format } => serve(&choice, &http, LogFormat::asked(log_format).map_err(Fault::Use)?, quiet),
         Command::Demo => demo::run(out).map(|()| End::Done).map_err(Fault::from),
-        Command::Init { dir, folder, network, python, client, yes, force } => {
-            let given = init::Given { folder, network, python, client };
+        Command::Init { dir, folder, network, python, client, additions, yes, force } => {
+            let given = init::Given { folder, network, python, client, additions };
             write_first(dir.as_deref(), given, yes, force, out)
         }
         Command::Lint { input, imports, manifest } => run_lint(&input, imports.as_deref(), manifest, out),
@@ -176,8 +176,11 @@ fn dispatch(command: Command, quiet: bool, out: &mut dyn Write) -> Result<End, F
             };
             trust::run(which.path(), task, json, out)
         }
-        Command::Install { client, write, manifest } => register(client, write, manifest.as_deref(), out),
-        Command::Uninstall { client, write } => register::uninstall(client, write, out),
+        Command::Install { client, write, json, manifest } => {
+            let asks = !json && !quiet && io::stdin().is_terminal();
+            register::install(client, write, json, asks, manifest.as_deref(), out)
+        }
+        Command::Uninstall { client, write, json } => register::uninstall(client, write, json, out),
         Command::Check { which, policy_only, json } => {
             let reach = if policy_only { judging::Reach::Policy } else { judging::Reach::Machine };
             judging::check(which.path(), reach, json, out)
@@ -241,7 +244,8 @@ pub(super) fn watched(choice: &ManifestChoice, found: setup::Found, adjust: watc
 /// One thread for the wire and one for a call that takes long.
 const WORKERS: usize = 2;
 
-fn write_first(dir: Option<&Path>, given: init::Given, yes: bool, force: bool, out: &mut dyn Write) -> Result<End, Fault> {
+/// `toolgate init`
+pub(super) fn write_first(dir: Option<&Path>, given: init::Given, yes: bool, force: bool, out: &mut dyn Write) -> Result<End, Fault> {
     let answers = if yes { given.or_default() } else { given.or_asked(&mut io::stdin().lock(), out)? };
     let memory = match answers.python {
         YesNo::Yes => tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(init::MemoryLayer::of_this_machine()),
@@ -446,24 +450,4 @@ fn kill_drill(json: bool, out: &mut dyn Write) -> Result<End, Fault> {
         writeln!(out, "{}", drill.text())?;
     }
     Ok(if drill.good { End::Done } else { End::Negative })
-}
-
-fn register(client: super::arguments::ClientName, write: bool, manifest: Option<&Path>, out: &mut dyn Write) -> Result<End, Fault> {
-    let places = install::Places::of_user()?;
-    let (server, words) = register::server(client, manifest, &places)?;
-    if !write {
-        writeln!(out, "# into {}\n{}", install::file(client, &places).display(), install::snippet(client, &server))?;
-        write!(out, "{words}")?;
-        write!(out, "{}", install::note(client).unwrap_or_default())?;
-        return Ok(End::Done);
-    }
-    let written = install::write(client, &places, &server)?;
-    match (written.changed, written.backup) {
-        (false, _) => writeln!(out, "{} has it already", written.file.display())?,
-        (true, None) => writeln!(out, "wrote {}", written.file.display())?,
-        (true, Some(backup)) => writeln!(out, "wrote {}; what was there is kept in {}", written.file.display(), backup.display())?,
-    }
-    write!(out, "{words}")?;
-    write!(out, "{}", install::note(client).unwrap_or_default())?;
-    Ok(End::Done)
 }

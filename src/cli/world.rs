@@ -29,6 +29,8 @@ enum Thing {
     Link(String),
     HardLink,
     Special,
+    /// Nothing is there, nor below it.
+    Missing,
 }
 
 /// Where a path leads in the invented world.
@@ -78,7 +80,13 @@ impl World {
         let names = if self.things.get(&at) == Some(&Thing::HardLink) { 2 } else { u64::from(kind != Kind::Absent) };
         let takes_all = matches!(access, Access::MoveFrom | Access::Delete { .. }) && kind == Kind::Directory;
         let below = if takes_all { self.below(&at, &base) } else { Vec::new() };
-        PathFact { spelling, link, names, size: self.sizes.get(&at).copied().unwrap_or(0), below, ..PathFact::of(kind) }
+        // A case that does not say so leaves no folder out.
+        let is_missing = |folder: &RelPath| self.things.get(&format!("{base}/{folder}")) == Some(&Thing::Missing);
+        let path = if let Link::Leads(path) = &link { path } else { spelling.of(&target.path) };
+        let folders = path.segments().len().saturating_sub(1);
+        let missing = path.last_folders(folders).iter().position(is_missing).filter(|_| access.makes_folders() && kind == Kind::Absent);
+        let missing_folders = missing.map_or(0, |depth| folders - depth);
+        PathFact { spelling, link, names, missing_folders, size: self.sizes.get(&at).copied().unwrap_or(0), below, ..PathFact::of(kind) }
     }
 
     /// Whether an entry vouches for each name of a path that is not plain: joiners and selectors, and what is not in normal form C.
@@ -150,7 +158,7 @@ impl World {
             Some(Thing::Special) => Kind::Other,
             None if self.sizes.contains_key(at) => Kind::File,
             None if at == base || self.keys_below(at).next().is_some() => Kind::Directory,
-            None => Kind::Absent,
+            None | Some(Thing::Missing) => Kind::Absent,
         }
     }
 
@@ -218,6 +226,7 @@ fn thing(text: &str) -> Thing {
         "file" => Thing::File,
         "dir" | "directory" => Thing::Directory,
         "hardlink" => Thing::HardLink,
+        "missing" => Thing::Missing,
         other => other.strip_prefix("symlink:").map_or(Thing::Special, |to| Thing::Link(to.to_owned())),
     }
 }

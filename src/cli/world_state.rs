@@ -83,7 +83,11 @@ fn budgets(value: Option<&Value>, tool: Option<&str>) -> Budgets {
         Some(number) => number.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(Duration::MAX),
         None => Duration::from_millis(u64::from(tool == Some("run_python"))),
     };
-    Budgets { write: amount("write_per_hour", &["write_file", "edit_file"]), egress: amount("egress_per_hour", &["fetch"]), cpu }
+    Budgets {
+        write: amount("write_per_hour", &["write_file", "edit_file", "edit_files", "copy_file"]),
+        egress: amount("egress_per_hour", &["fetch"]),
+        cpu,
+    }
 }
 
 fn channels(value: Option<&Value>) -> Channels {

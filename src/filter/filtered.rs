@@ -355,6 +355,12 @@ pub fn glimpse(text: &str, settings: &Settings) -> String {
     super::escape(&cleaned.text).into_owned()
 }
 
+/// Whether the name of a file can stand in an answer as it is: the filters find nothing in it, and no character of it is escaped.
+pub fn is_clean_name(name: &str, settings: &Settings) -> bool {
+    let cleaned = clean(name, settings, Origin::Label);
+    cleaned.found.is_empty() && cleaned.denied.is_none() && super::escape_line(&cleaned.text) == name
+}
+
 /// The beginning of a text that is too long for a name.
 fn cut(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_NAME {

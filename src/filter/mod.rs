@@ -9,7 +9,7 @@ pub mod cut;
 mod escape;
 mod filtered;
 
-pub use filtered::{Filtered, Known, Parts, Strange, glimpse};
+pub use filtered::{Filtered, Known, Parts, Strange, glimpse, is_clean_name};
 mod finding;
 mod hidden;
 mod injection;

@@ -9,7 +9,7 @@ use super::door::Door;
 use super::grants::GrantKey;
 use super::pending::Pending;
 use super::rates::Millis;
-use super::settle::{Case, Settled, refusal, sights};
+use super::settle::{Case, Settled, grants_of, refusal, sights};
 use crate::audit::{Entry, Event, Kept};
 use crate::model::{Code, Refusal, Target};
 use crate::policy::{Answer, AnswerChannel, Decision, Moment, Response, Scope, State, Verdict, judge, offered};
@@ -93,7 +93,11 @@ impl Door {
             let seen = sights(case.opened);
             match (scope, case.opened.first()) {
                 (Scope::Once, _) | (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, None) => {}
-                (Scope::Session, _) => self.shared.grants.keep(key, &seen),
+                (Scope::Session, _) => {
+                    for (key, seen) in grants_of(case.action, &key, &seen) {
+                        self.shared.grants.keep(key, &seen);
+                    }
+                }
                 (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, Some(opened)) => {
                     let target = Target { root: opened.target.root.clone(), path: opened.path().clone() };
                     self.shared.grants.keep_wide(GrantKey { target: scope.names(&target), ..key }, scope, &seen, pending.asked);

@@ -1,8 +1,10 @@
 //! The answers that a question offers, in words to read on a button.
 
+use super::change::{Changes, LINES};
 use super::door::Door;
 use super::pending::Pending;
-use super::question::{Change, Preview, spelled};
+use super::preview::{Counted, Covered, Preview};
+use super::question::spelled;
 use super::settle::Case;
 use crate::manifest::Remember;
 use crate::model::{Action, Choice, Level, Question, RelPath, Target};
@@ -24,14 +26,13 @@ impl Door {
 
     /// The difference of a change for an operator, where the text of the question shows a part of it; empty elsewhere.
     pub(super) fn whole_diff(&self, case: &Case<'_>, preview: &Preview) -> String {
-        let change = |most| Change::of(case.action, preview, self.manifest.filters.secrets, most);
-        if !change(super::question::LINES).is_some_and(|change| change.is_cut()) {
+        let mask = self.manifest.filters.secrets;
+        let changes = |most| Changes::of(case.action, preview, mask, most);
+        if !changes(LINES).is_cut() {
             return String::new();
         }
         let mut text = String::new();
-        if let Some(change) = change(WHOLE_LINES) {
-            change.write(&mut text);
-        }
+        changes(WHOLE_LINES).write(&mut text, |at| case.opened.get(at).map(|opened| spelled(&opened.target)).unwrap_or_default());
         let end = (0..=WHOLE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
         text
@@ -51,7 +52,7 @@ pub(super) fn choices(case: &Case<'_>, preview: &Preview, level: Level) -> Vec<C
 fn title(case: &Case<'_>, preview: &Preview, scope: Scope) -> String {
     const END: &str = "until the session ends";
     let first = case.opened.first().map(|opened| Target { root: opened.target.root.clone(), path: opened.path().clone() });
-    let counted = |pick: fn(&super::question::Covered) -> super::question::Counted| {
+    let counted = |pick: fn(&Covered) -> Counted| {
         preview.covered.as_ref().map(|covered| format!(" ({})", pick(covered).in_words())).unwrap_or_default()
     };
     match (scope, first) {
@@ -68,7 +69,8 @@ fn title(case: &Case<'_>, preview: &Preview, scope: Scope) -> String {
             format!("Yes, and every change of a file that is there, in each folder that may be changed, {END}")
         }
         (Scope::Session, _) => match case.action {
-            Action::WriteFile(_) | Action::EditFile(_) => format!("Yes, and every change of this file, {END}"),
+            Action::EditFiles(_) if case.opened.len() > 1 => format!("Yes, and every change of these files, {END}"),
+            Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) => format!("Yes, and every change of this file, {END}"),
             Action::RunPython(_) if remember(case.capability) == Remember::Envelope => {
                 format!("Yes, and any program in the same folders and network, {END}")
             }
@@ -80,6 +82,7 @@ fn title(case: &Case<'_>, preview: &Preview, scope: Scope) -> String {
             | Action::FileInfo(_)
             | Action::CreateDirectory(_)
             | Action::MoveFile(_)
+            | Action::CopyFile(_)
             | Action::DeleteFile(_) => format!("Yes, and the same again, {END}"),
         },
     }

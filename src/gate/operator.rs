@@ -12,7 +12,7 @@ use super::choices::choices;
 use super::crowd::full;
 use super::door::Door;
 use super::pending::Pending;
-use super::question::Preview;
+use super::preview::Preview;
 use super::settle::{Brought, Case, Settled, led_to, refusal};
 use crate::audit::{Answered, Ask, Entry, Event, Say, persons};
 use crate::model::{Code, Level, Question, Refusal};

@@ -132,6 +132,7 @@ fn target(opened: &Opened, content: Option<&str>) -> Value {
             Kind::Other => "other",
         },
         "size": fact.size,
+        "folders": fact.missing_folders,
         "identity": identity,
         "changed": changed,
         "sha256": content,
@@ -215,6 +216,7 @@ mod tests {
         assert_eq!(first, plain(&args, &touched, &content).digest(), "a file whose content was read is that content");
         let targets = [
             opened(|fact| fact.size = 6),
+            opened(|fact| fact.missing_folders = 1),
             opened(|fact| fact.identity = Some(Identity { device: 9, ..IDENTITY })),
             opened(|fact| fact.identity = Some(Identity { inode: 9, ..IDENTITY })),
             opened(|fact| fact.identity = Some(Identity { mtime_ns: 9, ..IDENTITY })),
@@ -252,7 +254,7 @@ mod tests {
         ];
         let all: std::collections::BTreeSet<String> =
             targets.iter().map(|opened| plain(&args, opened, &content).digest()).chain(others).chain([first]).collect();
-        assert_eq!(all.len(), 15 + 13 + 1, "each is another");
+        assert_eq!(all.len(), 16 + 13 + 1, "each is another");
         let both = [same, opened(|_| ())].concat();
         let second = |content: &str| plain(&args, &both, &[Some("d".to_owned()), Some(content.to_owned())]).digest();
         assert_ne!(second("d"), second("e"), "the second target counts as the first does");

@@ -4,59 +4,13 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
-use similar::{ChangeTag, TextDiff};
 
-use crate::filter::{Origin, Settings, Treatment, clean, escape_line};
-use crate::model::{Action, Failure, Fetch, Kind, Level, Opened, RunPython, Target, WriteMode};
+use super::change::{Changes, LINES, Mask, masked, shown};
+use super::preview::Preview;
+use crate::model::{Action, EditFiles, Fetch, Kind, Level, Opened, RelPath, RunPython, Target, WriteMode};
+use crate::policy::folders::made;
 use crate::policy::later::Later;
 use crate::policy::network::NetworkRules;
-
-/// What the object looks like now and would look like then, as far as it can be shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Preview {
-    /// Digest of the present content of each target (64 hex digits), where it is a file that can be read.
-    pub contents: Vec<Option<String>>,
-    /// The present content of the first target, where it is text and not too long to be shown.
-    pub before: Option<String>,
-    /// The content after the change, where it is text.
-    pub after: Option<String>,
-    /// How the call will fail, where that can be told already.
-    pub doomed: Option<Failure>,
-    /// How many files a wide yes would cover, where they were counted.
-    pub covered: Option<Covered>,
-}
-
-/// How many files a yes for a folder or a root covers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Covered {
-    /// In the folder of the first target and below.
-    pub folder: Counted,
-    /// In its root.
-    pub root: Counted,
-}
-
-/// A number of files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
-    /// Those that were found.
-    pub files: u64,
-    /// Whether there are more than were looked at.
-    pub is_more: bool,
-}
-
-impl Counted {
-    /// In words, e.g. `12 files now`.
-    pub(super) fn in_words(self) -> String {
-        let more = if self.is_more { "more than " } else { "" };
-        let files = if self.files == 1 { "file" } else { "files" };
-        format!("{more}{} {files} now", self.files)
-    }
-}
-
-/// Longest diff and longest excerpt in lines; the rest is counted.
-pub(super) const LINES: usize = 40;
-/// Longest argument shown whole; longer ones show head, tail, length and digest.
-const WHOLE: usize = 600;
 
 /// The text of a question about `action` on what was `opened`.
 pub(super) fn text(
@@ -68,27 +22,31 @@ pub(super) fn text(
     code: Option<&str>,
     mask: Mask,
 ) -> String {
-    let change = Change::of(action, preview, mask, LINES);
-    let mut text = consequence(action, opened, change.as_ref(), now_ns, mask);
+    let changes = Changes::of(action, preview, mask, LINES);
+    let mut text = consequence(action, opened, &changes, now_ns, mask);
     let _ = write!(text, "\nLevel {}.", u8::from(level));
-    detail(&mut text, action, change.as_ref(), preview, mask);
+    detail(&mut text, action, opened, &changes, preview, mask);
+    if let (Action::DeleteFile(_), Some(folder)) = (action, opened.first()) {
+        below(&mut text, folder, mask);
+    }
     if let Some(code) = code {
         let _ = write!(text, "\nTo allow it, choose `{}` and type this code in `confirm`.\ncode: {code}", super::choices::ONCE);
     }
     text
 }
 
-/// What becomes of secrets in a question: as in answers, where the manifest masks them. A question goes through the client, whose model reads it.
-pub(super) type Mask = Treatment;
-
-/// A text with its secrets masked, and whether there were any.
-fn masked(text: &str, mask: Mask) -> (Cow<'_, str>, bool) {
-    if !matches!(mask, Treatment::Mask | Treatment::Deny) {
-        return (Cow::Borrowed(text), false);
+/// What goes with a folder, the first by name.
+fn below(text: &mut String, folder: &Opened, mask: Mask) {
+    const NAMED: usize = 8;
+    let place = |path: &RelPath| spelled(&Target { root: folder.target.root.clone(), path: path.clone() });
+    let mut paths: Vec<&RelPath> = folder.fact.below.iter().map(|entry| &entry.path).collect();
+    paths.sort_unstable();
+    for path in paths.iter().take(NAMED) {
+        let _ = write!(text, "\n  - {}", masked(&place(path), mask).0);
     }
-    let settings = Settings { secrets: Treatment::Mask, personal_data: Treatment::Off, ..Settings::default() };
-    let cleaned = clean(text, &settings, Origin::File);
-    if cleaned.masked { (Cow::Owned(cleaned.text), true) } else { (Cow::Borrowed(text), false) }
+    if paths.len() > NAMED {
+        let _ = write!(text, "\n  and {} more", paths.len() - NAMED);
+    }
 }
 
 /// The same text, with one more sentence right after the consequence.
@@ -138,14 +96,16 @@ pub(super) fn running_later(later: &[Later]) -> String {
     format!("These are run later, outside every sandbox of this server: {}{more}", named.join(", "))
 }
 
-fn consequence(action: &Action, opened: &[Opened], change: Option<&Change>, now_ns: i128, mask: Mask) -> String {
+fn consequence(action: &Action, opened: &[Opened], changes: &Changes, now_ns: i128, mask: Mask) -> String {
+    let change = changes.one();
     let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), named);
     let kind = |at: usize| opened.get(at).map_or(Kind::Absent, |o| o.fact.kind);
     let facts = |at: usize| opened.get(at).map_or_else(String::new, |o| size_and_age(o, now_ns));
+    let folders = |at: usize| opened.get(at).map_or_else(String::new, with_folders);
     match action {
         Action::ReadFile(_) => format!("Read {}{}", name(0), facts(0)),
         Action::WriteFile(write) => match (kind(0), write.mode, change) {
-            (Kind::Absent, ..) => format!("Create {} ({} bytes)", name(0), write.content.len()),
+            (Kind::Absent, ..) => format!("Create {} ({} bytes){}", name(0), write.content.len(), folders(0)),
             (_, _, Some(change)) => format!("{} {}{}", change.in_words(), name(0), facts(0)),
             (_, WriteMode::Append, None) => format!("Append {} bytes to {}{}", write.content.len(), name(0), facts(0)),
             (_, _, None) => format!("Replace {}{} with {} bytes", name(0), facts(0), write.content.len()),
@@ -154,15 +114,19 @@ fn consequence(action: &Action, opened: &[Opened], change: Option<&Change>, now_
             Some(change) => format!("{} {}{}", change.in_words(), name(0), facts(0)),
             None => format!("Change {}{} in {} place(s)", name(0), facts(0), edit.edits.len()),
         },
+        Action::EditFiles(edit) => several(edit, opened, changes),
         Action::ListDirectory(_) => format!("List {}", name(0)),
         Action::SearchFiles(_) => format!("Search {}", name(0)),
         Action::FileInfo(_) => format!("Look at {}", name(0)),
         Action::CreateDirectory(_) => format!("Create the folder {}", name(0)),
-        Action::MoveFile(_) if kind(1) == Kind::Absent => format!("Move {} to {}", name(0), name(1)),
+        Action::MoveFile(_) if kind(1) == Kind::Absent => format!("Move {} to {}{}", name(0), name(1), folders(1)),
         Action::MoveFile(_) => format!("Move {} over {}{}, which is lost", name(0), name(1), facts(1)),
+        Action::CopyFile(_) if kind(1) == Kind::Absent => format!("Copy {} to {}{}", name(0), name(1), folders(1)),
+        Action::CopyFile(_) => format!("Copy {} over {}{}, whose content is lost", name(0), name(1), facts(1)),
         Action::DeleteFile(_) => match (kind(0), opened.first()) {
             (Kind::Directory, Some(o)) if !o.fact.below.is_empty() => {
-                format!("Delete the folder {} with {} entries below it", name(0), o.fact.below.len())
+                let below = o.fact.below.len();
+                format!("Delete the folder {} with {below} {} below it", name(0), if below == 1 { "entry" } else { "entries" })
             }
             (Kind::Directory, _) => format!("Delete the empty folder {}", name(0)),
             _ => format!("Delete {}{}", name(0), facts(0)),
@@ -178,10 +142,39 @@ fn consequence(action: &Action, opened: &[Opened], change: Option<&Change>, now_
                 if kind(0) != Kind::Absent {
                     text.push_str(", which is lost");
                 }
+                text.push_str(&folders(0));
             }
             text
         }
         Action::RunPython(run) => format!("Run a Python program of {} lines", run.code.lines().count()),
+    }
+}
+
+/// What is done to several files.
+fn several(edit: &EditFiles, opened: &[Opened], changes: &Changes) -> String {
+    const NAMED: usize = 4;
+    let names: Vec<String> = opened.iter().take(NAMED).map(named).collect();
+    let more = opened.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let files = if opened.len() == 1 { "1 file".to_owned() } else { format!("{} files", opened.len()) };
+    let what = match changes.lines() {
+        0 => format!("{} place(s)", edit.edits.len()),
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
+    format!("Change {what} of {files}: {}{more}", names.join(", "))
+}
+
+/// The folders that are made for a target, as they stand after its name.
+fn with_folders(opened: &Opened) -> String {
+    const NAMED: usize = 3;
+    let made = made(&opened.target, &opened.fact);
+    let named: Vec<String> = made.iter().take(NAMED).map(spelled).collect();
+    match made.len() {
+        0 => String::new(),
+        1 => format!(", making the folder {}", named.join(", ")),
+        count if count > NAMED => format!(", making the folders {} and {} more below", named.join(", "), count - NAMED),
+        _ => format!(", making the folders {}", named.join(", ")),
     }
 }
 
@@ -194,12 +187,14 @@ fn named(opened: &Opened) -> String {
     }
 }
 
-fn detail(text: &mut String, action: &Action, change: Option<&Change>, preview: &Preview, mask: Mask) {
+fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Changes, preview: &Preview, mask: Mask) {
+    let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), named);
     match action {
-        Action::WriteFile(_) | Action::EditFile(_) => match change {
-            Some(change) => change.write(text),
-            None => text.push_str("\nThe content is not text and is not shown."),
-        },
+        Action::CopyFile(_) if opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
+        Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) if changes.one().is_none() => {
+            text.push_str("\nThe content is not text and is not shown.");
+        }
+        Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::CopyFile(_) => changes.write(text, name),
         Action::DeleteFile(_) => {
             if let Some(before) = &preview.before {
                 excerpt(text, "It begins with", &masked(before, mask).0, 5);
@@ -243,87 +238,6 @@ fn detail(text: &mut String, action: &Action, change: Option<&Change>, preview: 
     }
 }
 
-/// The change of a text, with its secrets masked.
-pub(super) struct Change {
-    added: usize,
-    removed: usize,
-    /// The changed lines with one line around them, as many as are shown.
-    lines: Vec<String>,
-    /// Lines that are not shown.
-    hidden: usize,
-    /// What is to be said of the secrets in it.
-    secrets: &'static str,
-}
-
-impl Change {
-    /// The change that an action makes, where both contents are text; at most `most` lines of it.
-    pub(super) fn of(action: &Action, preview: &Preview, mask: Mask, most: usize) -> Option<Self> {
-        let after = preview.after.as_deref().filter(|_| matches!(action, Action::WriteFile(_) | Action::EditFile(_)))?;
-        let before = preview.before.as_deref().unwrap_or_default();
-        let ((old, hid), (new, hides)) = (masked(before, mask), masked(after, mask));
-        let diff = TextDiff::from_lines(&*old, &*new);
-        // Whether a masked value already is the new one is not shown: the question would answer every guess.
-        let secrets = match (hid || hides, old == new) {
-            (true, true) => "\nOnly secrets change, if anything does; they are masked here.",
-            (true, false) => "\nSecrets are masked here, and written as they are.",
-            (false, _) => "",
-        };
-        let mut change = Self { added: 0, removed: 0, lines: Vec::new(), hidden: 0, secrets };
-        for group in diff.grouped_ops(1) {
-            for line in group.iter().flat_map(|op| diff.iter_changes(op)) {
-                let sign = match line.tag() {
-                    ChangeTag::Insert => {
-                        change.added += 1;
-                        '+'
-                    }
-                    ChangeTag::Delete => {
-                        change.removed += 1;
-                        '-'
-                    }
-                    ChangeTag::Equal => ' ',
-                };
-                if change.lines.len() < most {
-                    change.lines.push(format!("  {sign} {}", shown(line.value().trim_end_matches(['\r', '\n']))));
-                } else {
-                    change.hidden += 1;
-                }
-            }
-        }
-        Some(change)
-    }
-
-    /// What is done to the file, as its name follows: "Change 3 lines of".
-    fn in_words(&self) -> String {
-        let lines = |count: usize| if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
-        match (self.added, self.removed) {
-            (0, 0) => "Write the same lines to".to_owned(),
-            (added, 0) => format!("Add {} to", lines(added)),
-            (0, removed) => format!("Remove {} from", lines(removed)),
-            (added, removed) => format!("Change {} of", lines(added.max(removed))),
-        }
-    }
-
-    /// Puts the lines of it below a text; what is not shown is counted.
-    pub(super) fn write(&self, text: &mut String) {
-        let _ = write!(text, "\n{} line(s) added, {} removed:", self.added, self.removed);
-        for line in &self.lines {
-            let _ = write!(text, "\n{line}");
-        }
-        if self.hidden > 0 {
-            let _ = write!(text, "\n  … and {} more line(s) of the change", self.hidden);
-        }
-        if self.lines.is_empty() {
-            text.push_str("\n  (no line differs)");
-        }
-        text.push_str(self.secrets);
-    }
-
-    /// Whether lines of it are not shown.
-    pub(super) const fn is_cut(&self) -> bool {
-        self.hidden > 0
-    }
-}
-
 /// The first lines of a text, and the last ones where it was cut: a hidden end must not run unseen.
 fn excerpt(text: &mut String, what: &str, content: &str, most: usize) {
     let lines: Vec<&str> = content.lines().collect();
@@ -343,22 +257,6 @@ fn excerpt(text: &mut String, what: &str, content: &str, most: usize) {
             let _ = write!(text, "\n  | {}", shown(line));
         }
     }
-}
-
-/// One argument on one line, escaped; long ones with head, tail, length and digest.
-fn shown(value: &str) -> String {
-    let count = value.chars().count();
-    if count <= WHOLE {
-        return escape_line(value).into_owned();
-    }
-    let head: String = value.chars().take(WHOLE / 2).collect();
-    let tail: String = value.chars().skip(count - WHOLE / 4).collect();
-    let digest = Sha256::digest(value.as_bytes());
-    let digest: String = digest.iter().take(8).fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
-    format!("{} … {} ({} characters, sha256 {digest})", escape_line(&head), escape_line(&tail), count)
 }
 
 /// A target in normal form C, and where that is not its spelling also by its own: two entries may look the same.
@@ -391,7 +289,7 @@ fn size_and_age(opened: &Opened, now_ns: i128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::RelPath;
+    use crate::filter::Treatment;
 
     #[test]
     fn a_name_in_another_form_is_shown_readable_and_by_its_own_spelling() {

@@ -1,6 +1,7 @@
 //! What is counted and charged, as the manifest limits it: windows of calls, hourly budgets that are reserved before a call acts and settled
 //! after it, requests to one host. The counts are the state folder's, so every process on it and every session of a principal share them.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::admit::moment;
 use crate::audit::counts::{Ask, BUDGETS, Counts, Standing, Window};
 use crate::manifest::{Bounds, Manifest};
-use crate::model::{Bytes, Code, Refusal, ToolCall};
+use crate::model::{Bytes, Code, EditFiles, Refusal, ToolCall};
 use crate::policy::network::NetworkRules;
 use crate::policy::request::size;
 use crate::policy::{Budgets, python_roots, window, write_per_hour};
@@ -52,6 +53,8 @@ pub(super) fn ask(manifest: &Manifest, profile: Option<&str>, call: &ToolCall) -
     let encoded = call.arguments.get("encoding").and_then(Value::as_str) == Some("base64");
     let written = if encoded { length("content") / 4 * 3 } else { length("content") };
     let file = manifest.files.max_file_size.0;
+    let edits = call.arguments.get("edits").and_then(Value::as_array).into_iter().flatten();
+    let files = edits.filter_map(|edit| edit.get("path")?.as_str()).collect::<BTreeSet<&str>>().len().min(EditFiles::MOST) as u64;
     let cpu = millis(manifest.python.cpu);
     // URL and headers are as good a way out as a body.
     let text = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -60,7 +63,8 @@ pub(super) fn ask(manifest: &Manifest, profile: Option<&str>, call: &ToolCall) -
     let (exactly, at_most) = match call.tool.as_str() {
         "write_file" => ([written, 0, 0], [0; BUDGETS]),
         // One byte or one millisecond must be left for what cannot be known before.
-        "edit_file" => ([1, 0, 0], [file, 0, 0]),
+        "edit_file" | "copy_file" => ([1, 0, 0], [file, 0, 0]),
+        "edit_files" => ([1, 0, 0], [file.saturating_mul(files), 0, 0]),
         "fetch" => {
             let sends = size(text("url"), headers, text("body"));
             let saves = call.arguments.get("save_to").is_some_and(|path| !path.is_null());

@@ -12,12 +12,12 @@ use super::grants::{GrantKey, Sight};
 use super::operator::Asked;
 use super::pending::Pending;
 use super::permit::{Permit, Terms};
-use super::question::Preview;
+use super::preview::Preview;
 use super::review::Reviewers;
 use crate::audit::counts::Window;
 use crate::audit::{self, Entry, Event, Reach};
-use crate::model::{Action, Channel, Code, Facts, Failure, Level, Opened, Question, Refusal, ToolCall};
-use crate::policy::{Capability, Channels, Decision, Grant, Scope, Screened, State, Verdict, effect, judge, kin};
+use crate::model::{Action, Channel, Code, Facts, Failure, Level, Opened, Question, Refusal, Target, ToolCall};
+use crate::policy::{Capability, Channels, Decision, Grant, Scope, Screened, State, Verdict, effect, folders, judge, kin, parts};
 
 /// What a call came to at the gate, when it was not refused.
 #[derive(Debug)]
@@ -235,8 +235,11 @@ impl Door {
     }
 
     /// Renews the grants on a target after our own change of it.
-    pub fn renew(&self, key: &GrantKey, before: &[Opened], after: &[Opened]) {
-        self.shared.grants.renew(key, &sights(before), &sights(after));
+    pub fn renew(&self, action: &Action, key: &GrantKey, before: &[Opened], after: &[Opened]) {
+        let before = grants_of(action, key, &sights(before));
+        for ((key, before), (_, after)) in before.into_iter().zip(grants_of(action, key, &sights(after))) {
+            self.shared.grants.renew(&key, &before, &after);
+        }
     }
 
     fn state(&self, case: &Case<'_>, asker: &dyn Asker) -> State {
@@ -261,9 +264,13 @@ impl Door {
             return verdict;
         }
         let Some(key) = self.grant_key(case, &verdict) else { return verdict };
-        let Some((scope, target)) = self.shared.grants.fits(&key, &sights(case.opened)) else { return verdict };
-        let GrantKey { principal, session, tool, manifest, .. } = key;
-        state.grants.push(Grant { principal, session, tool, target, scope, policy: manifest, level: None, expires: None });
+        let mut grants = Vec::new();
+        for (key, sights) in grants_of(case.action, &key, &sights(case.opened)) {
+            let Some((scope, target)) = self.shared.grants.fits(&key, &sights) else { return verdict };
+            let GrantKey { principal, session, tool, manifest, .. } = key;
+            grants.push(Grant { principal, session, tool, target, scope, policy: manifest, level: None, expires: None });
+        }
+        state.grants.extend(grants);
         judge(case.capability, case.action, case.screened, case.facts, state)
     }
 
@@ -310,10 +317,21 @@ impl Door {
             untrusted: self.intake(&case.call.caller.session).0,
             carried: crate::filter::carried(&case.call.arguments, &self.manifest.filters).found,
             targets: spelled_otherwise(case),
+            folders: folders_of(case.opened).iter().map(ToString::to_string).collect(),
         };
         let grant = self.grant_key(case, verdict);
         Settled::Granted(Box::new(Granted { permit, decision, reach: reach(capability, case, by_effect), grant, seat: None }))
     }
+}
+
+/// The grants that an action needs together, with what is seen of the targets of each: one for each file where it changes several.
+pub(super) fn grants_of(action: &Action, key: &GrantKey, seen: &[Sight]) -> Vec<(GrantKey, Vec<Sight>)> {
+    let files = parts(action, &key.target);
+    if files.len() < 2 || files.len() != seen.len() {
+        return vec![(key.clone(), seen.to_vec())];
+    }
+    let of_one = |(file, sight): (&str, &Sight)| (GrantKey { target: file.to_owned(), ..key.clone() }, vec![sight.clone()]);
+    files.into_iter().zip(seen).map(of_one).collect()
 }
 
 /// Passes the outcome of a question to the calls that wait for it.
@@ -350,6 +368,13 @@ fn spelled_otherwise(case: &Case<'_>) -> Vec<String> {
     pairs.map(|(_, opened)| opened.target.to_string()).collect()
 }
 
+/// The folders that are made on the way to what was opened, each once.
+pub(super) fn folders_of(opened: &[Opened]) -> Vec<Target> {
+    let mut all: Vec<Target> = opened.iter().flat_map(|opened| folders::made(&opened.target, &opened.fact)).collect();
+    all.dedup();
+    all
+}
+
 /// What the paths of the case's arguments lead to, where links on the way were followed.
 pub(super) fn led_to(case: &Case<'_>) -> Vec<String> {
     case.opened.iter().filter_map(Opened::led_to).map(|target| target.to_string()).collect()
@@ -372,8 +397,9 @@ const fn word(action: &Action) -> &'static str {
     match action {
         Action::ReadFile(_) | Action::ListDirectory(_) | Action::SearchFiles(_) | Action::FileInfo(_) => "read",
         Action::WriteFile(_) | Action::CreateDirectory(_) => "write",
-        Action::EditFile(_) => "edit",
+        Action::EditFile(_) | Action::EditFiles(_) => "edit",
         Action::MoveFile(_) => "move",
+        Action::CopyFile(_) => "copy",
         Action::DeleteFile(_) => "delete",
         Action::Fetch(_) => "fetch",
         Action::RunPython(_) => "run",

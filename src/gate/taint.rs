@@ -89,7 +89,10 @@ impl Door {
     /// output of programs that may have read such files or the network. A file is looked for by the name it was called by and by the one that links
     /// lead to.
     pub fn strange(&self, session: &str, action: &Action, places: &Places<'_>, profile: &str, output: &Output) -> Strange {
-        if !matches!(action, Action::SearchFiles(_) | Action::ReadFile(_) | Action::EditFile(_) | Action::RunPython(_)) {
+        if !matches!(
+            action,
+            Action::SearchFiles(_) | Action::ReadFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::RunPython(_)
+        ) {
             return Strange::default();
         }
         let mut taint = lock(&self.shared.taint);
@@ -100,7 +103,9 @@ impl Door {
                 // A name that is no path of the house cannot be told from a stranger's.
                 target_of(path).is_none_or(|target| is_strange(&target))
             }),
-            Action::ReadFile(_) | Action::EditFile(_) => places.all().find(|target| is_strange(target)).map(ToString::to_string),
+            Action::ReadFile(_) | Action::EditFile(_) | Action::EditFiles(_) => {
+                places.all().find(|target| is_strange(target)).map(ToString::to_string)
+            }
             _ => None,
         };
         let program = match action {
@@ -142,6 +147,15 @@ impl Door {
                     marks.rename(&place(from), &place(to), &folder(to));
                     if led_from.is_some_and(|led| self.manifest.is_untrusted(led) || marks.is_strange(&place(led))) {
                         marks.add(&place(to), &folder(to));
+                    }
+                });
+            }
+            (Action::CopyFile(_), [from, to]) => {
+                let copies = [Some(to), places.led.get(1)];
+                self.with_marks(&mut taint, |marks| {
+                    let is_strange = |target: &Target| self.manifest.is_untrusted(target) || marks.is_strange(&place(target));
+                    if is_strange(from) || places.led.first().is_some_and(is_strange) {
+                        copies.into_iter().flatten().for_each(|copy| marks.add(&place(copy), &folder(copy)));
                     }
                 });
             }

@@ -141,18 +141,3 @@ impl Spans {
         Fault { at: at.to_owned(), location: span.location, width: span.width, found, what: what.into(), nearest }
     }
 }
-
-/// The known word nearest to a text, where one is near enough to be meant.
-pub(crate) fn nearest<'k>(text: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
-    let folded = text.to_lowercase().replace('-', "_");
-    let mut best: Option<(usize, &str)> = None;
-    for word in known {
-        let distance = strsim::damerau_levenshtein(&folded, &word.to_lowercase().replace('-', "_"));
-        // Up to a third of the letters may be wrong; a prefix of three letters or more counts as near.
-        let near = distance <= (word.len().max(text.len()) / 3).max(1) || (folded.len() >= 3 && word.to_lowercase().starts_with(&folded));
-        if near && best.is_none_or(|(least, _)| distance < least) {
-            best = Some((distance, word));
-        }
-    }
-    best.map(|(_, word)| word.to_owned())
-}

@@ -1,7 +1,7 @@
 //! `[files] runs_later`: files that another program runs or obeys later, outside every sandbox of this server. Changing one is level 3.
 
 use super::DenyPattern;
-use super::fault::nearest;
+use crate::model::nearest;
 
 /// One pattern of files that run later, and what runs them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,7 +24,6 @@ mod within;
 use std::collections::BTreeMap;
 
 pub use decisions::{Approvals, AuditRules, Breaker, Durability, Limits, Mode, NoClientChannel, ReviewBy, ReviewRules, Reviewer, Test};
-pub(crate) use fault::nearest;
 pub use fault::{Fault, Location, Spans};
 pub use http::Http;
 pub use later::LaterPattern;

@@ -36,7 +36,7 @@ impl Manifest {
         let at = format!("roots.{name}.path");
         let known: Vec<String> = self.roots.keys().cloned().collect();
         let Some(root) = self.roots.get_mut(name) else {
-            let nearest = super::fault::nearest(name, known.iter().map(String::as_str));
+            let nearest = crate::model::nearest(name, known.iter().map(String::as_str));
             return Err(Box::new(self.spans.fault(&at, format!("`{name}` is no root of the manifest"), nearest)));
         };
         if root.is_session() {

@@ -3,8 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use super::fault::{Ledger, nearest};
+use super::fault::Ledger;
 use super::tree::{Kind, Node};
+use crate::model::nearest;
 
 /// Checks a node against a schema and gives what fits of it.
 pub(super) fn fit(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {

@@ -13,6 +13,8 @@ pub enum Action {
     WriteFile(WriteFile),
     /// Replace exact passages of one file.
     EditFile(EditFile),
+    /// Replace exact passages of several files, all or none.
+    EditFiles(EditFiles),
     /// List a folder.
     ListDirectory(ListDirectory),
     /// Search names or contents below a folder.
@@ -23,6 +25,8 @@ pub enum Action {
     CreateDirectory(CreateDirectory),
     /// Rename a file or folder.
     MoveFile(MoveFile),
+    /// Copy one file.
+    CopyFile(CopyFile),
     /// Delete a file or folder.
     DeleteFile(DeleteFile),
     /// Fetch a URL.
@@ -39,11 +43,13 @@ impl Action {
             Self::ReadFile(_)
             | Self::WriteFile(_)
             | Self::EditFile(_)
+            | Self::EditFiles(_)
             | Self::ListDirectory(_)
             | Self::SearchFiles(_)
             | Self::FileInfo(_)
             | Self::CreateDirectory(_)
             | Self::MoveFile(_)
+            | Self::CopyFile(_)
             | Self::Fetch(_)
             | Self::RunPython(_) => false,
         }
@@ -66,7 +72,21 @@ macro_rules! parts {
     };
 }
 
-parts!(ReadFile, WriteFile, EditFile, ListDirectory, SearchFiles, FileInfo, CreateDirectory, MoveFile, DeleteFile, Fetch, RunPython);
+parts!(
+    ReadFile,
+    WriteFile,
+    EditFile,
+    EditFiles,
+    ListDirectory,
+    SearchFiles,
+    FileInfo,
+    CreateDirectory,
+    MoveFile,
+    CopyFile,
+    DeleteFile,
+    Fetch,
+    RunPython
+);
 
 /// How file contents travel in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
@@ -145,6 +165,32 @@ pub struct EditFile {
     pub dry_run: bool,
 }
 
+/// `edit_files`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditFiles {
+    /// The replacements, each with its file.
+    pub edits: Vec<(CallPath, Edit)>,
+    /// Only show the diff.
+    pub dry_run: bool,
+}
+
+impl EditFiles {
+    /// Most files of one call.
+    pub const MOST: usize = 50;
+
+    /// The files in the order in which they are named first, each with its edits and their places in the call.
+    pub fn files(&self) -> Vec<(&CallPath, Vec<(usize, &Edit)>)> {
+        let mut files: Vec<(&CallPath, Vec<(usize, &Edit)>)> = Vec::new();
+        for (at, (path, edit)) in self.edits.iter().enumerate() {
+            match files.iter_mut().find(|(known, _)| *known == path) {
+                Some((_, edits)) => edits.push((at, edit)),
+                None => files.push((path, vec![(at, edit)])),
+            }
+        }
+        files
+    }
+}
+
 /// `list_directory`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListDirectory {
@@ -195,6 +241,15 @@ pub struct MoveFile {
     /// What is moved.
     pub from: CallPath,
     /// Its new name.
+    pub to: CallPath,
+}
+
+/// `copy_file`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyFile {
+    /// What is copied.
+    pub from: CallPath,
+    /// The copy's name.
     pub to: CallPath,
 }
 
@@ -303,6 +358,20 @@ impl Access {
         !matches!(self, Access::Read | Access::List | Access::Stat)
     }
 
+    /// Whether the folders above the path are made where they are missing.
+    pub const fn makes_folders(self) -> bool {
+        match self {
+            Access::Write(_) | Access::MoveTo => true,
+            Access::Read
+            | Access::List
+            | Access::Stat
+            | Access::Edit
+            | Access::CreateDirectory
+            | Access::MoveFrom
+            | Access::Delete { .. } => false,
+        }
+    }
+
     /// Whether the access leaves something at the path.
     pub fn places(self) -> bool {
         matches!(self, Access::Write(_) | Access::Edit | Access::CreateDirectory | Access::MoveTo)
@@ -328,12 +397,20 @@ impl Action {
             Action::WriteFile(a) => one(&a.path, Access::Write(Bytes(a.content.len() as u64))),
             Action::EditFile(a) if a.dry_run => one(&a.path, Access::Read),
             Action::EditFile(a) => one(&a.path, Access::Edit),
+            Action::EditFiles(a) => {
+                let access = if a.dry_run { Access::Read } else { Access::Edit };
+                a.files().into_iter().map(|(path, _)| Touch { path: path.clone(), access }).collect()
+            }
             Action::ListDirectory(a) => a.path.iter().flat_map(|path| one(path, Access::List)).collect(),
             Action::SearchFiles(a) => one(&a.path, Access::List),
             Action::FileInfo(a) => one(&a.path, Access::Stat),
             Action::CreateDirectory(a) => one(&a.path, Access::CreateDirectory),
             Action::MoveFile(a) => {
                 vec![Touch { path: a.from.clone(), access: Access::MoveFrom }, Touch { path: a.to.clone(), access: Access::MoveTo }]
+            }
+            // The source's size is judged as it is read; the copy is as long.
+            Action::CopyFile(a) => {
+                vec![Touch { path: a.from.clone(), access: Access::Read }, Touch { path: a.to.clone(), access: Access::Write(Bytes(0)) }]
             }
             Action::DeleteFile(a) => one(&a.path, Access::Delete { recursive: a.recursive }),
             // The size is not known before the response is read; the writer holds the file limit.

@@ -94,6 +94,8 @@ pub struct PathFact {
     pub spelling: Spelling,
     /// Whether a link lay on the way.
     pub link: Link,
+    /// How many folders above it are missing, where the access makes them; 0 where none is, or a file stands on the way.
+    pub missing_folders: usize,
     /// Size in bytes; 0 when absent.
     pub size: u64,
     /// Number of names of the file (`st_nlink`); 0 when absent.
@@ -114,6 +116,7 @@ impl PathFact {
         kind: Kind::Absent,
         spelling: Spelling::AsWritten,
         link: Link::None,
+        missing_folders: 0,
         size: 0,
         names: 0,
         identity: None,

@@ -7,6 +7,7 @@ mod facts;
 mod flags;
 mod level;
 pub mod name;
+mod nearest;
 mod opened;
 mod output;
 mod path;
@@ -17,14 +18,15 @@ mod stage;
 mod url;
 
 pub use action::{
-    Access, Action, CreateDirectory, DeleteFile, Edit, EditFile, Encoding, Fetch, FileInfo, Format, Links, ListDirectory, MoveFile,
-    ReadFile, RunPython, SearchFiles, Touch, WriteFile, WriteMode,
+    Access, Action, CopyFile, CreateDirectory, DeleteFile, Edit, EditFile, EditFiles, Encoding, Fetch, FileInfo, Format, Links,
+    ListDirectory, MoveFile, ReadFile, RunPython, SearchFiles, Touch, WriteFile, WriteMode,
 };
 pub use bytes::{Bytes, BytesFault};
 pub use call::{Caller, Channel, ClientLabel, Repeat, STDIO, ToolCall};
 pub use facts::{Entry, Facts, Identity, Kind, Link, PathFact, Spelling};
 pub use flags::{Flag, Flags};
 pub use level::Level;
+pub use nearest::{is_alike, nearest};
 pub use opened::Opened;
 pub use output::{Block, Failure, Field, Origin, Output};
 pub use path::{CallPath, RelPath, Target};

@@ -206,6 +206,14 @@ impl RelPath {
     }
 }
 
+impl RelPath {
+    /// The last `count` folders above this path, the topmost first; all of them where there are fewer.
+    pub fn last_folders(&self, count: usize) -> Vec<RelPath> {
+        let folders = self.segments.len().saturating_sub(1);
+        self.ancestors().skip(1 + folders.saturating_sub(count)).take(count.min(folders)).collect()
+    }
+}
+
 impl fmt::Display for RelPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.segments.join("/"))

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::capability::Capability;
-use super::scope::{Scope, covers, offered};
-use super::state::{Answer, AnswerChannel, Response, State};
+use super::scope::{Scope, covers, offered, parts};
+use super::state::{Answer, AnswerChannel, Grant, Response, State};
 use super::verdict::{Decision, Verdict};
 use crate::manifest::{Mode, NoClientChannel, Remember, fold};
 use crate::model::{Action, Code, Fetch, Level, Refusal, RunPython, Target};
@@ -51,7 +51,7 @@ pub fn remember(capability: &Capability) -> Remember {
     capability.tool_rules().and_then(|rules| rules.remember).unwrap_or(capability.manifest.approvals.remember)
 }
 
-/// What a lasting yes would be for: `ROOT/rest` (a move: `FROM -> TO`), the URL, the program, or `envelope`. None where nothing lasts. A
+/// What a lasting yes would be for: `ROOT/rest` (a move or copy: `FROM -> TO`; several files: one a line), the URL, the program, or `envelope`. None where nothing lasts. A
 /// program with input, interpreter or time of its own, and a request that is no plain GET, are named with all of that.
 pub(super) fn grant_target(capability: &Capability, action: &Action, url: Option<&str>, targets: &[Target]) -> Option<String> {
     match (action, remember(capability)) {
@@ -69,6 +69,7 @@ pub(super) fn grant_target(capability: &Capability, action: &Action, url: Option
             let saved: Vec<String> = targets.iter().map(Target::to_string).collect();
             url.map(|url| exactly(url, plain, &json!({"method": method, "headers": headers, "body": body, "save_to": saved})))
         }
+        (Action::EditFiles(_), _) => Some(targets.iter().map(Target::to_string).collect::<Vec<_>>().join("\n")),
         _ => Some(targets.iter().map(Target::to_string).collect::<Vec<_>>().join(" -> ")),
     }
 }
@@ -154,17 +155,18 @@ enum Worth {
     Nothing,
 }
 
-/// Line 13: a grant that is alive and covers exactly this.
+/// Line 13: grants that are alive and cover exactly this; of several files, each.
 fn remembered(capability: &Capability, action: &Action, level: Level, target: Option<&str>, state: &State) -> bool {
     let Some(target) = target else { return false };
-    state.grants.iter().any(|grant| {
+    let holds = |grant: &Grant, target: &str| {
         grant.principal == capability.caller.principal
             && grant.session == capability.caller.session
             && covers(capability, action, level, grant, target)
             && grant.policy == state.policy
             && grant.level.is_none_or(|highest| level <= highest)
             && grant.expires.is_none_or(|end| state.now < end)
-    })
+    };
+    parts(action, target).into_iter().all(|target| state.grants.iter().any(|grant| holds(grant, target)))
 }
 
 /// Line 15.

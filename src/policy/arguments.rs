@@ -81,7 +81,7 @@ impl Capability {
 }
 
 /// Whether a value keeps a rule; else what would.
-fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
+pub(super) fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
     match rule {
         ArgumentRule::Listed(values) => {
             if values.contains(value) {

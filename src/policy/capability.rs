@@ -71,7 +71,7 @@ pub fn admit(
     };
     let rules = manifest.tools.get(spec.name);
     count(manifest, name, profile, spec, rules, state)?;
-    judge_tool(name, profile, spec)?;
+    judge_tool(name, profile, spec.name)?;
     judge_flags(name, profile.permissions, spec, spec.flags)?;
     let least = |own: fn(&Bounds) -> Option<Bytes>, base: Bytes| {
         [own(&profile.bounds), rules.and_then(|rules| own(&rules.bounds))].into_iter().flatten().fold(base, Bytes::min)
@@ -178,14 +178,14 @@ pub fn concurrent_calls(manifest: &Manifest, profile: &str) -> u64 {
 }
 
 /// Line 5.
-fn judge_tool(name: &str, profile: &Profile, spec: &ToolSpec) -> Result<(), Refusal> {
-    if let Some((index, pattern)) = profile.denied_tools.iter().enumerate().find(|(_, pattern)| pattern.matches(spec.name)) {
-        return Err(Refusal::new(Code::ToolDenied, format!("`{}` is denied by `{}`", spec.name, pattern.as_str()))
+pub(super) fn judge_tool(name: &str, profile: &Profile, tool: &str) -> Result<(), Refusal> {
+    if let Some((index, pattern)) = profile.denied_tools.iter().enumerate().find(|(_, pattern)| pattern.matches(tool)) {
+        return Err(Refusal::new(Code::ToolDenied, format!("`{tool}` is denied by `{}`", pattern.as_str()))
             .rule(format!("profiles.{name}.denied_tools[{index}]"))
             .hint("use another tool; this one stays denied"));
     }
-    if !profile.allowed_tools.iter().any(|pattern| pattern.matches(spec.name)) {
-        return Err(Refusal::new(Code::ToolNotAllowed, format!("`{}` is not open to this caller", spec.name))
+    if !profile.allowed_tools.iter().any(|pattern| pattern.matches(tool)) {
+        return Err(Refusal::new(Code::ToolNotAllowed, format!("`{tool}` is not open to this caller"))
             .rule(format!("profiles.{name}.allowed_tools"))
             .hint("use a tool that is listed"));
     }
@@ -205,11 +205,9 @@ pub(super) fn judge_flags(name: &str, held: Flags, spec: &ToolSpec, needed: Flag
 
 /// Whether a profile could ever use a tool: what it can never use is not listed.
 pub fn could_use(manifest: &Manifest, profile: &str, spec: &ToolSpec) -> bool {
-    manifest
-        .profiles
-        .get(profile)
-        .is_some_and(|rules| judge_tool(profile, rules, spec).is_ok() && judge_flags(profile, rules.permissions, spec, spec.flags).is_ok())
-        && has_object(manifest, profile, spec.flags)
+    manifest.profiles.get(profile).is_some_and(|rules| {
+        judge_tool(profile, rules, spec.name).is_ok() && judge_flags(profile, rules.permissions, spec, spec.flags).is_ok()
+    }) && has_object(manifest, profile, spec.flags)
 }
 
 /// Whether there is anything a tool with these flags could act on: a root, one that may be written, a host.

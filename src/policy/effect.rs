@@ -35,11 +35,13 @@ pub fn level(capability: &Capability, action: &Action, screened: &Screened, fact
         Action::ReadFile(_)
         | Action::WriteFile(_)
         | Action::EditFile(_)
+        | Action::EditFiles(_)
         | Action::ListDirectory(_)
         | Action::SearchFiles(_)
         | Action::FileInfo(_)
         | Action::CreateDirectory(_)
         | Action::MoveFile(_)
+        | Action::CopyFile(_)
         | Action::DeleteFile(_) => Level::Read,
     };
     let later = if is_run_later(&capability.manifest, action, screened, facts) { Level::Destroy } else { Level::Read };

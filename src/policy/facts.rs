@@ -1,6 +1,7 @@
 //! Lines 8 and 9 as far as the world decides them: what was seen at each path, and what the URL's host resolved to.
 
 use super::capability::Capability;
+use super::folders::judge_made;
 use super::network::{judge_addresses, judge_redirect, judge_url};
 use super::paths::{judge_patterns, judge_text, outside, unknown_spelling};
 use super::screen::Screened;
@@ -30,8 +31,8 @@ pub(super) fn judge_facts(capability: &Capability, action: &Action, screened: &S
 }
 
 fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &Target, fact: &PathFact) -> Result<Target, Refusal> {
-    let target = spelled(capability, touch.access, target, &fact.spelling)?;
-    let target = follow(capability, touch.access, &target, &fact.link)?;
+    let named = spelled(capability, touch.access, target, &fact.spelling)?;
+    let target = follow(capability, touch.access, &named, &fact.link)?;
     if touch.access.places() && target.path.segments().iter().any(|name| is_temporary(name.as_bytes())) {
         return Err(Refusal::new(
             Code::PathDenied,
@@ -41,6 +42,10 @@ fn judge_path(capability: &Capability, action: &Action, touch: &Touch, target: &
     }
     if fact.protected {
         return Err(protected(&target));
+    }
+    if fact.missing_folders > 0 {
+        judge_made(capability, &named, fact)?;
+        judge_made(capability, &target, fact)?;
     }
     let whole = matches!(touch.access, Access::Read | Access::Edit | Access::Write(_));
     match fact.kind {

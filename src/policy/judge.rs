@@ -4,6 +4,7 @@ use super::approval::{decide, grant_target};
 use super::capability::Capability;
 use super::effect::{self, meaning};
 use super::facts::judge_facts;
+use super::folders;
 use super::later::{programs_reach, runs_later};
 use super::screen::Screened;
 use super::state::{Review, State};
@@ -61,7 +62,7 @@ fn level_of(
     let manifest = &capability.manifest;
     let effect = effect::level(capability, action, screened, facts);
     let raised = manifest.tools.get(capability.spec.name).and_then(|rules| rules.level).unwrap_or_default();
-    let mut level = effect.max(raised);
+    let mut level = effect.max(raised).max(folders::raised(manifest, facts));
     if state.untrusted && manifest.approvals.raise_after_untrusted {
         if level >= Level::Change {
             level = level.raised();

@@ -1,7 +1,7 @@
 //! Which root a path is in, and what its text alone decides. A path that is refused here is never opened.
 
-use crate::manifest::{AllowPattern, FoldedPath, Manifest, Root, RootMode, nearest};
-use crate::model::{Access, CallPath, Code, Refusal, RelPath, Target, Touch};
+use crate::manifest::{AllowPattern, FoldedPath, Manifest, Root, RootMode};
+use crate::model::{Access, CallPath, Code, Refusal, RelPath, Target, Touch, nearest};
 
 /// What a listing may show of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -74,28 +74,35 @@ pub fn folder_of(target: &Target) -> String {
     whole.rsplit_once('/').map_or(whole.clone(), |(folder, _)| folder.to_owned())
 }
 
-/// The tools of which a yes for one is a yes for all: each writes the content of one file, and is shown as its difference.
-const CHANGES: [&str; 2] = ["write_file", "edit_file"];
+/// The tools of which a yes for one is a yes for all: each writes the content of files, and is shown as their difference.
+const CHANGES: [&str; 3] = ["write_file", "edit_file", "edit_files"];
 
 /// The tools that a grant for this one covers alike; none where it covers that one alone.
 pub fn kin(tool: &str) -> &'static [&'static str] {
     if CHANGES.contains(&tool) { &CHANGES } else { &[] }
 }
 
-/// Whether an action changes the content of one file, so that a yes can cover other files as well.
+/// Whether an action changes the content of files, so that a yes can cover other files as well.
 pub const fn is_change(action: &Action) -> bool {
     match action {
-        Action::WriteFile(_) | Action::EditFile(_) => true,
+        Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) => true,
         Action::ReadFile(_)
         | Action::ListDirectory(_)
         | Action::SearchFiles(_)
         | Action::FileInfo(_)
         | Action::CreateDirectory(_)
         | Action::MoveFile(_)
+        | Action::CopyFile(_)
         | Action::DeleteFile(_)
         | Action::Fetch(_)
         | Action::RunPython(_) => false,
     }
+}
+
+/// The targets of which a lasting yes to this action would be made, each a file of its own where it changes several.
+pub fn parts<'g>(action: &Action, grant: &'g str) -> Vec<&'g str> {
+    // No name holds a line end.
+    if matches!(action, Action::EditFiles(_)) { grant.split('\n').collect() } else { vec![grant] }
 }
 
 /// The scopes that a question about this call offers, the narrowest first. What cannot last is offered once alone.
@@ -106,7 +113,12 @@ pub fn offered(capability: &Capability, action: &Action, level: Level, grant: Op
     }
     scopes.push(Scope::Session);
     if is_change(action) {
-        scopes.extend([Scope::SessionFolder, Scope::SessionRoot]);
+        let files = parts(action, grant.unwrap_or_default());
+        // A folder or a root is that of the file which is named first.
+        let root = |file: &str| file.split('/').next().map(str::to_owned);
+        let is_one_root = files.windows(2).all(|pair| matches!(pair, [one, other] if root(one) == root(other)));
+        scopes
+            .extend([(files.len() == 1).then_some(Scope::SessionFolder), is_one_root.then_some(Scope::SessionRoot)].into_iter().flatten());
         if capability.manifest.approvals.accept_edits && level == Level::Change {
             scopes.push(Scope::AcceptEdits);
         }

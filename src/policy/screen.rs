@@ -82,11 +82,13 @@ impl Capability {
             Action::ReadFile(_)
             | Action::WriteFile(_)
             | Action::EditFile(_)
+            | Action::EditFiles(_)
             | Action::ListDirectory(_)
             | Action::SearchFiles(_)
             | Action::FileInfo(_)
             | Action::CreateDirectory(_)
             | Action::MoveFile(_)
+            | Action::CopyFile(_)
             | Action::DeleteFile(_) => {}
         }
         Ok(screened)

@@ -104,6 +104,8 @@ fn network(text: &mut String, manifest: &Manifest) {
     if rules.any_public {
         hosts = vec!["any public host".to_owned()];
     }
+    // Listed one by one, whatever else is open.
+    hosts.extend(rules.internal.iter().map(|address| format!("`{address}`")));
     let _ = writeln!(text, "- hosts: {}", if hosts.is_empty() { "none".to_owned() } else { hosts.join(", ") });
     let denied: Vec<String> = rules.denied_domains.iter().map(|pattern| format!("`{pattern}`")).collect();
     if !denied.is_empty() {
@@ -123,8 +125,8 @@ fn python(text: &mut String, manifest: &Manifest, profile: &str, reaches: bool) 
     let imports = match rules.check {
         Check::Off => "any (the jail alone decides)".to_owned(),
         _ if rules.allowed_imports.iter().any(|name| name == "*") => "any that is installed".to_owned(),
-        _ if rules.allowed_imports.is_empty() => "none".to_owned(),
-        _ => rules.allowed_imports.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+        _ if rules.allowed_imports.is_empty() && rules.installed.is_empty() => "none".to_owned(),
+        _ => rules.allowed_imports.iter().chain(&rules.installed).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
     };
     let _ = writeln!(text, "- imports: {imports}");
     let roots: Vec<String> = super::python_roots(manifest, profile).into_iter().map(seen_root).collect();

@@ -1,5 +1,6 @@
 //! Floor 4: the only code that touches disk, network and processes on behalf of a call.
 
+mod below;
 pub mod egress;
 pub mod heap;
 pub mod jail;
@@ -8,6 +9,7 @@ mod printed;
 pub mod processes;
 mod python;
 pub mod reading;
+mod repeated;
 mod review;
 pub mod root;
 mod tick;
@@ -21,7 +23,6 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Network;
-use crate::filter::Settings;
 use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::{Manifest, Symlinks};
@@ -85,31 +86,35 @@ impl Sandbox {
         timeout: Duration,
         counts: Option<&str>,
     ) -> Preview {
-        let seen = self.contents(action, opened, &manifest.filters, timeout).await;
+        let seen = self.contents(action, opened, manifest, timeout).await;
         let (Some(session), Some(first), true) = (counts, opened.first(), crate::policy::is_change(action) && seen.doomed.is_none()) else {
             return seen;
         };
-        let few = root::covered::covered(&self.roots, session, first, manifest, root::covered::FEW);
+        let cancel = CancellationToken::new();
+        let stop = root::Stop::new(cancel.clone(), timeout);
+        let few = root::covered::covered(&self.roots, session, first, manifest, root::covered::FEW, &stop);
         if few.is_none_or(|few| !few.folder.is_more && !few.root.is_more) {
             return Preview { covered: few, ..seen };
         }
         let (roots, session, first, manifest) = (Arc::clone(&self.roots), session.to_owned(), first.clone(), Arc::clone(manifest));
-        let counted =
-            tokio::task::spawn_blocking(move || root::covered::covered(&roots, &session, &first, &manifest, root::covered::MOST)).await;
+        // Ended with the call, where that ends first.
+        let _ended = cancel.drop_guard();
+        let count = move || root::covered::covered(&roots, &session, &first, &manifest, root::covered::MOST, &stop);
+        let counted = tokio::task::spawn_blocking(count).await;
         Preview { covered: counted.ok().flatten(), ..seen }
     }
 
-    async fn contents(&self, action: &Action, opened: &[Opened], filters: &Settings, timeout: Duration) -> Preview {
-        let (cancel, hides) = (CancellationToken::new(), filters.hides_secrets());
+    async fn contents(&self, action: &Action, opened: &[Opened], manifest: &Arc<Manifest>, timeout: Duration) -> Preview {
+        let cancel = CancellationToken::new();
         let stop = |timeout| root::Stop::new(cancel.clone(), timeout);
         if opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL {
             // One that has become large since is not read here.
-            return root::preview::preview(action, opened, &stop(Duration::ZERO), hides);
+            return root::preview::preview(action, opened, &stop(Duration::ZERO), manifest);
         }
-        let (action, opened, stop) = (action.clone(), opened.to_vec(), stop(timeout));
+        let (action, opened, stop, manifest) = (action.clone(), opened.to_vec(), stop(timeout), Arc::clone(manifest));
         // Ended with the call, where that ends first.
         let _ended = cancel.drop_guard();
-        let looked = tokio::task::spawn_blocking(move || root::preview::preview(&action, &opened, &stop, hides)).await;
+        let looked = tokio::task::spawn_blocking(move || root::preview::preview(&action, &opened, &stop, &manifest)).await;
         looked.unwrap_or_else(|fault| {
             tracing::error!(%fault, "a preview could not be made");
             Preview { doomed: Some(Failure::new(Code::Internal, "the content could not be looked at")), ..Preview::default() }
@@ -208,8 +213,8 @@ impl Sandbox {
     }
 
     /// Finds out what a program needs before the first one comes: the interpreter, and the walls that hold on this machine.
-    pub async fn discover_python(&self, manifest: &Arc<crate::manifest::Manifest>) {
-        self.python.discover(manifest).await;
+    pub async fn discover_python(&self) {
+        self.python.discover().await;
     }
 
     /// Gets interpreters ready for the programs of a profile, so that its first one need not wait for their start.

@@ -12,6 +12,7 @@ use super::egress::{Egress, Gateway, LogScribe, Scribe};
 use super::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use super::pool::UnderWay;
 use super::printed::listener;
+use super::repeated::{Repeated, made};
 use super::root::{LOOK, Roots, When};
 use super::view::{self, View, Views};
 use crate::gate::{Permit, Terms};
@@ -61,7 +62,7 @@ impl Room {
             jail = self.jail() => jail.map_err(|fault| failed(&fault))?,
             () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
         };
-        let (mut spec, mut views) = tokio::select! {
+        let (mut spec, views) = tokio::select! {
             biased;
             spec = self.spec(action, &terms) => spec?,
             () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
@@ -71,17 +72,9 @@ impl Room {
         let written: Vec<String> = spec.writable().map(|root| root.name.clone()).collect();
         let written: Vec<&str> = written.iter().map(String::as_str).collect();
         self.have_room(&terms, &written, When::Now).await?;
-        let mut tries = 0;
-        let (mut outcome, mut full) = loop {
-            tries += 1;
-            match self.watched(jail, &spec, &terms, &written, stage).await {
-                Ok(ended) => break ended,
-                // Something that may not be seen was moved after the look: nothing has run, and what lies there now is looked at anew.
-                Err(NoRun::Root { .. } | NoRun::Unavailable { .. })
-                    if tries < TRIES && self.shows_others(&terms, &mut spec, &mut views).await? => {}
-                Err(fault) => return Err(failed(&fault)),
-            }
-        };
+        let mut call = Call { room: self, jail, spec, views, terms: &terms, written: &written, stage };
+        let (mut outcome, mut full) = made(&mut call, &stage.cancel).await?;
+        let views = call.views;
         if matches!(outcome.status, Status::Ok | Status::Exception) {
             full = self.have_room(&terms, &written, When::Now).await.err();
         }
@@ -112,16 +105,11 @@ impl Room {
         self.searching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the jail before the first program comes, and has compiled what runs before the programs of this manifest. No interpreter waits for
-    /// them yet.
-    pub(super) async fn discover(&self, manifest: &Arc<Manifest>) {
-        match self.jail().await {
-            Ok(jail) => {
-                let is_lacking = self.lacking_wall(&manifest.python).await.is_some();
-                jail.compile(&self.hook(manifest, is_lacking));
-            }
+    /// Finds the jail before the first program comes. No interpreter waits for it yet.
+    pub(super) async fn discover(&self) {
+        if let Err(why) = self.jail().await {
             // The first program says itself what is wrong.
-            Err(why) => tracing::info!(%why, "no jail was found"),
+            tracing::info!(%why, "no jail was found");
         }
     }
 
@@ -165,17 +153,6 @@ impl Room {
                 }
             }
         }
-    }
-
-    /// Looks at the roots once more, and whether they show something else than before.
-    async fn shows_others(&self, terms: &Terms, spec: &mut JailSpec, views: &mut Vec<View>) -> Result<bool, Failure> {
-        let (roots, now) = self.seen(terms).await?;
-        if *views == now {
-            return Ok(false);
-        }
-        show(spec, roots, &now);
-        *views = now;
-        Ok(true)
     }
 
     /// What stands against more in one of these roots.
@@ -259,7 +236,7 @@ impl Room {
         spec.prelude = Some(self.hook(manifest, is_lacking));
         spec.stdin = action.stdin.into_bytes();
         let (roots, views) = self.seen(terms).await?;
-        show(&mut spec, roots, &views);
+        spec.roots = roots;
         spec.limits = Limits {
             wall,
             cpu: rules.cpu.min(terms.cpu),
@@ -364,13 +341,28 @@ fn over_budget(manifest: &Manifest, profile: &str, written: u64) -> Option<Strin
         .then(|| format!("it wrote {written} bytes, and {most} may be written in any hour (rule: `{rule}`); until then nothing more is"))
 }
 
-/// How often a call is made whose roots changed between the look at them and their mount.
-const TRIES: u32 = 4;
+/// A call with what it was looked at for.
+struct Call<'c> {
+    room: &'c Room,
+    jail: &'c Jail,
+    spec: JailSpec,
+    views: Vec<View>,
+    terms: &'c Terms,
+    written: &'c [&'c str],
+    stage: &'c Stage,
+}
 
-/// Gives a call its roots, each with what is masked in it and which objects those were.
-fn show(spec: &mut JailSpec, roots: Vec<JailRoot>, views: &[View]) {
-    spec.roots = roots;
-    spec.objects = views.iter().map(|view| view.objects.clone()).collect();
+impl Repeated for Call<'_> {
+    type Made = (Outcome, Option<Failure>);
+
+    async fn run(&self) -> Result<Self::Made, NoRun> {
+        self.room.watched(self.jail, &self.spec, self.terms, self.written, self.stage).await
+    }
+
+    async fn look_again(&mut self) -> Result<(), Failure> {
+        (self.spec.roots, self.views) = self.room.seen(self.terms).await?;
+        Ok(())
+    }
 }
 
 /// Says which roots there are to a program that looked for a file below `/roots/`, or in the folder it starts in, and did not find it; and
@@ -411,10 +403,10 @@ fn tell_roots(outcome: &mut Outcome, roots: &[(&str, bool)], views: &[View]) {
     outcome.evidence = Some(before + &told);
 }
 
-fn failed(fault: &NoRun) -> Failure {
+pub(super) fn failed(fault: &NoRun) -> Failure {
     let code = match fault {
         NoRun::Unavailable { .. } => Code::SandboxUnavailable,
-        NoRun::Root { .. } => Code::RootNotEnforceable,
+        NoRun::Root { .. } | NoRun::Moved { .. } => Code::RootNotEnforceable,
         NoRun::Session { .. } => Code::SessionUnknown,
         NoRun::Fault(why) => {
             tracing::error!(why, "the jail failed");

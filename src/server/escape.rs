@@ -23,7 +23,7 @@ pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
         }
     }
     for (at, byte) in (bytes.len() - rest.len()..).zip(rest) {
-        if is_escaped(*byte) {
+        if flag(*byte) == 1 {
             one(at, *byte);
         }
     }
@@ -35,15 +35,16 @@ pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
 fn escaped(block: &[u8; BLOCK]) -> u64 {
     /// Times eight bytes of 0 or 1, it has those eight bits, the first byte's lowest, at its top.
     const GATHER: u64 = 0x0102_0408_1020_4080;
-    let flags = block.map(|byte| u8::from(is_escaped(byte)));
+    let flags = block.map(flag);
     let eights = flags.as_chunks::<8>().0.iter().map(|eight| u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56);
     eights.enumerate().fold(0, |bits, (number, eight)| bits | eight << (8 * number))
 }
 
+/// 1 for a byte that is escaped, else 0.
 #[inline]
-const fn is_escaped(byte: u8) -> bool {
+fn flag(byte: u8) -> u8 {
     // Without a branch, which would keep the compiler from vector instructions.
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+    u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\')
 }
 
 /// Appends what stands for a byte that is escaped.

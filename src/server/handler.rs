@@ -29,7 +29,7 @@ use super::seal::Seals;
 use crate::audit::Answer;
 use crate::calls;
 use crate::house::House;
-use crate::model::{Block, Caller, ClientLabel, Code, Refusal, Repeat, ToolCall};
+use crate::model::{Block, Caller, ClientLabel, Code, Inside, Refusal, Repeat, ToolCall};
 use crate::tool::{Progress, Stage, Tool};
 
 /// Who is on the other end, as the transport established it.
@@ -373,7 +373,11 @@ fn describe(tool: &'static dyn Tool) -> McpTool {
 
 /// Tells with a tool that takes paths which roots they can begin with.
 fn with_roots(mut described: McpTool, tool: &'static dyn Tool, roots: &str) -> McpTool {
-    let takes_paths = tool.spec().arguments.iter().any(|argument| matches!(argument.name, "path" | "paths" | "from" | "to" | "save_to"));
+    let is_path = |name: &str| matches!(name, "path" | "paths" | "from" | "to" | "save_to");
+    let spec = tool.spec();
+    let holds_paths =
+        spec.inside.iter().any(|(_, inside)| matches!(inside, Inside::Names(names) if names.iter().any(|name| is_path(name))));
+    let takes_paths = holds_paths || spec.arguments.iter().any(|argument| is_path(argument.name));
     if let Some(description) = described.description.as_mut().filter(|_| takes_paths) {
         let _ = write!(description.to_mut(), " Roots: {roots}.");
     }
@@ -401,7 +405,8 @@ fn respond(answer: Answer, context: &RequestContext<RoleServer>) -> Result<CallT
             return Ok(asked.into());
         }
         Answer::Refused { refusal, call_id } if refusal.code == Code::UnknownTool => {
-            return Err(ErrorData::invalid_params(refusal.message, Some(json!({"code": refusal.code, "call_id": call_id}))));
+            let told = [Some(refusal.message), refusal.hint].into_iter().flatten().collect::<Vec<_>>().join("; ");
+            return Err(ErrorData::invalid_params(told, Some(json!({"code": refusal.code, "call_id": call_id}))));
         }
         Answer::Refused { refusal, call_id } => refused(&refusal, &call_id),
         Answer::Done { filtered, call_id } => {

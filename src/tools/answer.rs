@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::gate::Permit;
-use crate::model::{CallPath, Code, Kind, Refusal, ToolSpec};
+use crate::model::{CallPath, Code, Kind, Refusal, Target, ToolSpec};
 use crate::sandbox::root::Stop;
 use crate::tool::Stage;
 
@@ -54,6 +54,20 @@ pub(super) fn kind(kind: Kind) -> &'static str {
         Kind::Symlink => "symlink",
         Kind::Other => "other",
     }
+}
+
+/// What an answer says of the folders that were made on the way.
+pub(super) fn with_folders(folders: &[Target]) -> String {
+    match folders {
+        [] => String::new(),
+        [one] => format!("; the folder `{one}` was made for it"),
+        [first, .., last] => format!("; the folders from `{first}` to `{last}` were made for it"),
+    }
+}
+
+/// The folders that were made, as an answer lists them.
+pub(super) fn names(folders: &[Target]) -> Vec<String> {
+    folders.iter().map(ToString::to_string).collect()
 }
 
 /// The line that tells how many entries may not be seen.

@@ -51,6 +51,10 @@ impl Tool for CreateDirectory {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["mkdir", "make_directory", "create_dir", "make_dir", "create_folder"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         Ok(Action::CreateDirectory(model::CreateDirectory { path: CallPath::parse(&args.path)? }))

@@ -52,6 +52,10 @@ impl Tool for DeleteFile {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["rm", "remove", "remove_file", "unlink", "delete", "delete_directory", "rmdir"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         Ok(Action::DeleteFile(model::DeleteFile { path: CallPath::parse(&args.path)?, recursive: args.recursive.unwrap_or(false) }))
@@ -63,7 +67,11 @@ impl Tool for DeleteFile {
             stop(&stage, &permit).check()?;
             let target = first_target(&permit);
             let deleted = heavy(true, || sandbox.roots.delete(permit))?;
-            let with = if deleted > 1 { format!(" with the {} entries below it", deleted - 1) } else { String::new() };
+            let with = match deleted {
+                0 | 1 => String::new(),
+                2 => " with the entry below it".to_owned(),
+                more => format!(" with the {} entries below it", more - 1),
+            };
             Ok(Output::text(format!("`{target}` deleted{with}")).fact("path", target).fact("deleted", deleted))
         })
     }

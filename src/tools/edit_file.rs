@@ -72,6 +72,22 @@ impl Tool for EditFile {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &[
+            "edit",
+            "str_replace",
+            "str_replace_editor",
+            "str_replace_based_edit_tool",
+            "apply_patch",
+            "patch",
+            "replace",
+            "replace_in_file",
+            "search_replace",
+            "sed",
+            "multi_edit",
+        ]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         let mut edits = Vec::with_capacity(args.edits.len());

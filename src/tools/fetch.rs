@@ -79,6 +79,10 @@ impl Tool for Fetch {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["curl", "wget", "http_get", "http_request", "web_fetch", "fetch_url", "browse", "open_url", "get_url", "download"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         let method = args.method.as_deref().unwrap_or("GET");

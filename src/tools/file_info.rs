@@ -53,6 +53,10 @@ impl Tool for FileInfo {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["stat", "get_file_info", "file_stat", "get_metadata"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         Ok(Action::FileInfo(model::FileInfo { path: CallPath::parse(&args.path)? }))

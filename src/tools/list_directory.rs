@@ -72,6 +72,10 @@ impl Tool for ListDirectory {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["ls", "dir", "tree", "list_dir", "list_files", "directory_tree", "list_folder", "list_allowed_directories"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         if let Some(glob) = &args.glob {

@@ -1,9 +1,11 @@
 //! The tools, one file each, and their registry. No tool knows another; none knows the wire.
 
 mod answer;
+mod copy_file;
 mod create_directory;
 mod delete_file;
 mod edit_file;
+mod edit_files;
 mod fetch;
 mod fetch_many;
 mod file_info;
@@ -24,9 +26,11 @@ use crate::tool::Tool;
 
 /// Every tool, sorted by name. A new tool is one line here.
 static TOOLS: &[&dyn Tool] = &[
+    &copy_file::CopyFile,
     &create_directory::CreateDirectory,
     &delete_file::DeleteFile,
     &edit_file::EditFile,
+    &edit_files::EditFiles,
     &fetch::Fetch,
     &fetch_many::FetchMany,
     &file_info::FileInfo,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::{heavy, stop};
+use super::answer::{heavy, names, stop, with_folders};
 use super::schema;
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
@@ -43,7 +43,7 @@ impl Tool for MoveFile {
     fn card(&self) -> Card {
         Card {
             title: "Move or rename",
-            description: "Moves or renames a file or folder. The folder of the new path must exist.",
+            description: "Moves or renames a file or folder. Folders missing above the new path are made.",
             read_only: false,
             destructive: true,
             idempotent: false,
@@ -51,6 +51,10 @@ impl Tool for MoveFile {
             input_schema: INPUT.clone(),
             output_schema: Some(schema::output(json!({}))),
         }
+    }
+
+    fn known_as(&self) -> &'static [&'static str] {
+        &["mv", "rename", "rename_file", "move"]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
@@ -66,10 +70,12 @@ impl Tool for MoveFile {
             let moved = heavy(true, || sandbox.roots.rename(permit, &stop))?;
             let (from, to) = (moved.from.to_string(), moved.to.to_string());
             let replaced = if moved.replaced { "; what stood there was replaced" } else { "" };
-            Ok(Output::text(format!("`{from}` moved to `{to}`{replaced}"))
+            let folders = with_folders(&moved.folders);
+            let output = Output::text(format!("`{from}` moved to `{to}`{replaced}{folders}"))
                 .fact("from", from)
                 .fact("to", to)
-                .fact("replaced", moved.replaced))
+                .fact("replaced", moved.replaced);
+            Ok(if moved.folders.is_empty() { output } else { output.fact("folders", names(&moved.folders)) })
         })
     }
 }

@@ -22,8 +22,12 @@ use crate::sandbox::root::Written;
 pub(super) fn saved(page: &Page, written: &Written, hides: bool) -> Output {
     let names = if hides { secrets_in_any_encoding(&page.body) } else { Vec::new() };
     let masked = if names.is_empty() { "" } else { ", with secrets that are masked where it is read" };
-    let text = format!("`{}` holds the {} bytes of {}{masked}", written.target, written.size, page.final_url.origin());
+    let folders = super::answer::with_folders(&written.folders);
+    let text = format!("`{}` holds the {} bytes of {}{masked}{folders}", written.target, written.size, page.final_url.origin());
     let mut facts = facts(page);
+    if !written.folders.is_empty() {
+        facts.insert("folders".to_owned(), super::answer::names(&written.folders).into());
+    }
     facts.insert("saved_to".to_owned(), written.target.to_string().into());
     if let Some(sha256) = written.sha256.as_ref().filter(|_| names.is_empty()) {
         facts.insert("sha256".to_owned(), sha256.clone().into());
@@ -288,6 +292,7 @@ mod tests {
             size: page.body.len() as u64,
             sha256: Some("ab".repeat(32)),
             identity: Identity { device: 1, inode: 1, mtime_ns: 1, ctime_ns: 1 },
+            folders: Vec::new(),
         };
         let told = |page: &Page, hides: bool| {
             let output = saved(page, &written(page), hides);

@@ -74,6 +74,10 @@ impl Tool for ReadFile {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["cat", "head", "tail", "view", "view_file", "open", "open_file", "read", "read_text_file", "get_file_contents", "file_read"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         let (encoding, line_numbers) = (args.encoding.unwrap_or_default(), args.line_numbers.unwrap_or(false));

@@ -73,6 +73,29 @@ impl Tool for RunPython {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &[
+            "python",
+            "python3",
+            "bash",
+            "sh",
+            "shell",
+            "exec",
+            "execute",
+            "execute_code",
+            "execute_python",
+            "run_code",
+            "run_command",
+            "run_shell_command",
+            "run",
+            "terminal",
+            "code_interpreter",
+            "python_repl",
+            "ipython",
+            "repl",
+        ]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         if args.fresh == Some(true) && args.session.as_deref().is_some_and(|session| session != "new") {

@@ -74,6 +74,10 @@ impl Tool for SearchFiles {
         }
     }
 
+    fn known_as(&self) -> &'static [&'static str] {
+        &["grep", "rg", "ripgrep", "find", "glob", "search", "search_code", "codebase_search", "grep_search", "file_search", "find_files"]
+    }
+
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
         let args: Args = schema::parse(&INPUT, arguments)?;
         if let Some(glob) = &args.glob {

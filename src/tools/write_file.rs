@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::{heavy, stop};
+use super::answer::{heavy, names, stop, with_folders};
 use super::schema;
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, Bytes, CallPath, Encoding, Failure, Flag, Flags, Output, Refusal, ToolSpec, WriteMode};
@@ -56,7 +56,7 @@ impl Tool for WriteFile {
     fn card(&self) -> Card {
         Card {
             title: "Write a file",
-            description: "Writes a whole file, atomically. The folder must exist. To change part of a file use edit_file.",
+            description: "Writes a whole file, atomically, and the folders missing above it. To change part of a file use edit_file.",
             read_only: false,
             destructive: true,
             idempotent: false,
@@ -64,6 +64,10 @@ impl Tool for WriteFile {
             input_schema: INPUT.clone(),
             output_schema: Some(schema::output(json!({}))),
         }
+    }
+
+    fn known_as(&self) -> &'static [&'static str] {
+        &["write", "create_file", "save_file", "new_file", "file_write", "put_file"]
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
@@ -87,12 +91,16 @@ impl Tool for WriteFile {
             let (target, size) = (written.target.to_string(), Bytes(written.size));
             let done = if written.created { "created" } else { "written" };
             let sha256 = written.sha256.as_ref().map_or_else(|| "holds masked secrets".to_owned(), |sha256| format!("sha256 {sha256}"));
-            let mut output = Output::text(format!("`{target}` {done}: {size}, {sha256}"))
+            let folders = with_folders(&written.folders);
+            let mut output = Output::text(format!("`{target}` {done}: {size}, {sha256}{folders}"))
                 .fact("path", target)
                 .fact("created", written.created)
                 .fact("size", written.size);
             if let Some(sha256) = written.sha256 {
                 output = output.fact("sha256", sha256);
+            }
+            if !written.folders.is_empty() {
+                output = output.fact("folders", names(&written.folders));
             }
             output.bytes_written = written.size;
             Ok(output)

@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["gate"],
     &["sandbox"],
     &["tool"],
-    &["calls", "pipeline", "house", "reload", "told"],
+    &["calls", "pipeline", "house", "meant", "reload", "told"],
     &["tools", "cli", "server"],
 ];
 
@@ -80,11 +80,13 @@ const TOOLS: &[&str] = &[
     "read_file",
     "write_file",
     "edit_file",
+    "edit_files",
     "list_directory",
     "search_files",
     "file_info",
     "create_directory",
     "move_file",
+    "copy_file",
     "delete_file",
     "fetch",
     "run_python",

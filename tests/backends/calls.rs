@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use toolgate::sandbox::jail::{BACKENDS, JailRoot, JailSpec, Layer, Limit, NoRun, Session, Status};
 
-use super::harness::{World, open};
+use super::harness::{World, mask, open};
 
 #[test]
 fn stdin_prelude_environment_and_start_folder_reach_the_program() {
@@ -86,7 +86,7 @@ fn an_answer_has_the_fields_and_words_of_the_contract() {
 fn a_root_with_more_denied_entries_than_can_be_covered_is_refused() {
     let world = World::new();
     let mut spec = world.spec("print(1)");
-    spec.roots[1].masked = (0..5000).map(|n| format!("secret-{n}")).collect();
+    spec.roots[1].masked = (0..5000).map(|n| mask(format!("secret-{n}"))).collect();
     assert!(matches!(world.run(&spec), Err(NoRun::Root { root, .. }) if root == "shelf"));
     spec.roots[1].masked.truncate(500);
     assert_eq!(world.run(&spec).unwrap().stdout, "1\n");
@@ -126,7 +126,7 @@ fn a_jail_that_waits_shows_its_roots_as_its_call_has_them_masked() {
     let world = World::new();
     let seen = |masked: &[&str]| {
         let mut spec = world.spec("import os\ndef shown(name):\n    try:\n        return open('/roots/shelf/' + name).read()\n    except OSError:\n        return 'hidden'\nprint([shown(name) for name in ('open.txt', '.env', 'keys/id.pem')])");
-        spec.roots[1].masked = masked.iter().map(|name| (*name).to_owned()).collect();
+        spec.roots[1].masked = masked.iter().copied().map(mask).collect();
         world.run(&spec).unwrap().stdout
     };
     world.warm_up();
@@ -381,4 +381,57 @@ fn a_root_is_weighed_as_soon_as_its_disk_fills_up() {
     let program = world.here("import time\nopen('part', 'wb').write(bytes(6 << 20))\ntime.sleep(0.2)\nprint('in time')");
     let fits = world.run(&JailSpec { program, ..spec }).unwrap();
     assert_eq!((fits.status, fits.stdout.as_str()), (Status::Ok, "in time\n"), "{fits:?}");
+}
+
+/// Sixteen threads, as many as there may be, which compute until the processor time is used up or wait until the time is.
+const FULL: &str = "import hashlib, threading, time\nfrom concurrent.futures import ThreadPoolExecutor\ndef work(_):\n    while True:\n        WORK\n\
+                    with ThreadPoolExecutor(15) as pool:\n    list(pool.map(work, range(15)))";
+
+#[test]
+fn a_full_pool_that_is_refused_nothing_ends_in_the_limit_of_its_time_and_one_that_is_refused_more_in_that_of_processes() {
+    for listed in BACKENDS {
+        let world = match World::of(listed.name) {
+            Ok(world) => world,
+            Err(why) => {
+                println!("not run here: {}: {why}", listed.name);
+                continue;
+            }
+        };
+        let refused = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass".to_owned();
+        let (computes, waits) = (FULL.replace("WORK", "hashlib.sha256(bytes(1 << 20)).digest()"), FULL.replace("WORK", "time.sleep(60)"));
+        let (short, long) = (Duration::from_millis(1500), Duration::from_mins(1));
+        for (program, cpu, wall, limit) in
+            [(&computes, short, long, Limit::Cpu), (&waits, long, short, Limit::Wall), (&refused, short, long, Limit::Pids)]
+        {
+            let mut spec = world.spec(program);
+            (spec.limits.cpu, spec.limits.wall) = (cpu, wall);
+            let ended = world.run(&spec).unwrap();
+            assert_eq!((ended.status, ended.limit), (Status::Limit, Some(limit)), "{}: {program}: {ended:?}", listed.name);
+        }
+        // In a session: the crowd of one call is none of the next one, and what stands still stands.
+        let mut spec = world
+            .spec("import threading, time\nfor _ in range(15):\n    threading.Thread(target=time.sleep, args=(30,), daemon=True).start()");
+        spec.session = Some(Session::New);
+        let handle = world.run(&spec).unwrap().session.unwrap();
+        let mut spec = world.spec("while True:\n    time.sleep(1)");
+        spec.limits.wall = Duration::from_millis(700);
+        spec.session = Some(Session::Known(handle));
+        match world.run(&spec) {
+            Ok(ended) => assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Wall)), "{}: {ended:?}", listed.name),
+            Err(why) => println!("no session to go on in: {}: {why}", listed.name),
+        }
+    }
+}
+
+#[test]
+fn every_figure_that_is_not_shown_is_counted() {
+    let world = World::new();
+    // What stands for the module draws a picture of one dot.
+    let program = "import sys, types\nclass Figure:\n    def savefig(self, to, **_):\n        to.write(b'\\x89PNG\\r\\n\\x1a\\n\\0\\0\\0\\rIHDR\\0\\0\\0\\1\\0\\0\\0\\1')\n\
+                   plots = types.ModuleType('matplotlib.pyplot')\nplots.get_fignums = lambda: list(range(12))\nplots.figure = lambda number: Figure()\n\
+                   plots.close = lambda which: None\nsys.modules['matplotlib.pyplot'] = plots";
+    let outcome = world.run(&world.spec(program)).unwrap();
+    assert_eq!((outcome.pictures.len(), outcome.unshown), (8, 4), "{outcome:?}");
+    let few = world.run(&world.spec(&program.replace("range(12)", "range(3)"))).unwrap();
+    assert_eq!((few.pictures.len(), few.unshown), (3, 0), "{few:?}");
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use toolgate::sandbox::jail::{Jail, JailRoot, JailSpec, Layer, Limit, NoRun, Outcome, SessionBounds, Settings, Status};
+use toolgate::sandbox::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Mask, NoRun, Outcome, SessionBounds, Settings, Status};
 
 /// What must come of a program.
 pub(crate) enum Expect {
@@ -69,6 +69,11 @@ pub(crate) struct World {
     pub(crate) shelf: tempfile::TempDir,
     /// A folder that every user may read and write, and no program sees.
     pub(crate) canary: tempfile::TempDir,
+}
+
+/// A mask over whatever lies at a path.
+pub(crate) fn mask(path: impl Into<String>) -> Mask {
+    Mask { path: path.into(), object: None }
 }
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_toolgate");
@@ -134,7 +139,7 @@ impl World {
                 name: "shelf".to_owned(),
                 dir: open(self.shelf.path()),
                 writable: false,
-                masked: [".env", "keys", "absent"].map(str::to_owned).to_vec(),
+                masked: [".env", "keys", "absent"].map(mask).to_vec(),
                 quota: None,
             },
         ];

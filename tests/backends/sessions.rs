@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use toolgate::sandbox::jail::{BACKENDS, JailSpec, Limit, NoRun, Session, SessionBounds, Status};
+use toolgate::sandbox::jail::{BACKENDS, JailSpec, Limit, Mask, NoRun, Session, SessionBounds, Status};
 
 use super::calls::wait_until;
-use super::harness::{World, open};
+use super::harness::{World, mask, open};
 
 #[test]
 fn a_session_keeps_its_variables_and_nothing_of_another() {
@@ -74,7 +74,7 @@ fn a_session_ends_when_what_is_denied_in_its_folders_changes() {
         spec.session = Some(Session::New);
         world.run(&spec).unwrap().session.unwrap()
     };
-    let go_on = |handle: &str, change: fn(&mut Vec<String>)| {
+    let go_on = |handle: &str, change: fn(&mut Vec<Mask>)| {
         let mut spec = world.spec("print(2)");
         spec.session = Some(Session::Known(handle.to_owned()));
         change(&mut spec.roots[1].masked);
@@ -84,7 +84,7 @@ fn a_session_ends_when_what_is_denied_in_its_folders_changes() {
     // The same masks in another order are the same.
     let handle = begin();
     assert_eq!(go_on(&handle, |masked| masked.reverse()).unwrap().stdout, "2\n");
-    assert!(ended(go_on(&handle, |masked| masked.push("open.txt".to_owned()))));
+    assert!(ended(go_on(&handle, |masked| masked.push(mask("open.txt")))));
     assert!(matches!(go_on(&handle, |_| {}), Err(NoRun::Session { reason, .. }) if reason.contains("not known")));
     let handle = begin();
     std::fs::write(world.shelf.path().join("new.env"), "TOKEN=other").unwrap();
@@ -346,4 +346,22 @@ fn one_call_of_a_session_uses_no_more_processor_time_than_any_other_call() {
     let outcome = world.run(&spec).unwrap();
     assert_eq!((outcome.status, outcome.limit, outcome.session.clone()), (Status::Limit, Some(Limit::Cpu), None), "{outcome:?}");
     assert!((900..10_000).contains(&outcome.usage.cpu_ms), "{outcome:?}");
+}
+
+#[test]
+fn what_a_session_used_between_two_calls_is_not_counted_against_the_processor_time_of_the_later_one() {
+    let world = World::new();
+    let burn = "import threading, time\ndef burn():\n    end = time.process_time() + 0.45\n    while time.process_time() < end:\n        pass\n    \
+                open('/roots/work/burnt', 'w').close()\nthreading.Thread(target=burn, daemon=True).start()";
+    for _ in 0..3 {
+        let mut spec = world.spec(burn);
+        spec.session = Some(Session::New);
+        let handle = world.run(&spec).unwrap().session.unwrap();
+        wait_until("the session has used the processor", || world.work.path().join("burnt").exists());
+        std::fs::remove_file(world.work.path().join("burnt")).unwrap();
+        let mut spec = world.spec("time.sleep(0.3)\nprint('well')");
+        (spec.session, spec.limits.cpu) = (Some(Session::Known(handle)), Duration::from_millis(250));
+        let later = world.run(&spec).unwrap();
+        assert_eq!((later.status, later.stdout.as_str()), (Status::Ok, "well\n"), "{later:?}");
+    }
 }

@@ -6,10 +6,12 @@
     reason = "a test that cannot be set up fails loudly, and says what it did not run"
 )]
 
-use rustix::fs::{AtFlags, statat};
-use toolgate::sandbox::jail::{BACKENDS, JailSpec, NoRun, Status};
+use std::sync::Arc;
 
-use super::harness::World;
+use rustix::fs::{AtFlags, statat};
+use toolgate::sandbox::jail::{BACKENDS, JailSpec, NoRun, Outcome, Status};
+
+use super::harness::{World, mask};
 
 /// Every backend that runs here, by its name.
 fn worlds() -> Vec<(&'static str, World)> {
@@ -27,11 +29,17 @@ fn worlds() -> Vec<(&'static str, World)> {
 /// A call whose masks are what lies there now.
 fn looked(world: &World, program: &str) -> JailSpec {
     let mut spec = world.spec(&world.here(program));
-    spec.roots[1].masked.retain(|path| path != "absent");
-    let object = |path: &String| {
-        statat(&spec.roots[1].dir, path.as_str(), AtFlags::SYMLINK_NOFOLLOW).map(|facts| (facts.st_dev, facts.st_ino)).unwrap()
-    };
-    spec.objects = vec![Vec::new(), spec.roots[1].masked.iter().map(object).collect()];
+    spec.roots[1].masked.retain(|mask| mask.path != "absent");
+    looked_at(spec)
+}
+
+/// The same call, whose masks are the objects that lie there now.
+fn looked_at(mut spec: JailSpec) -> JailSpec {
+    let dir = Arc::clone(&spec.roots[1].dir);
+    for mask in &mut spec.roots[1].masked {
+        let facts = statat(&dir, mask.path.as_str(), AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        mask.object = Some((facts.st_dev, facts.st_ino));
+    }
     spec
 }
 
@@ -45,14 +53,7 @@ fn a_denied_file_that_was_moved_after_the_look_is_shown_under_no_name() {
             for fresh in [false, true] {
                 spec.fresh = fresh;
                 let refused = world.run(&spec);
-                let is_refused = match &refused {
-                    Err(NoRun::Root { root, reason }) => root == "shelf" && reason.contains("was moved"),
-                    Err(NoRun::Unavailable { reason, .. }) => reason.contains("was moved"),
-                    // `rlimits` alone hides nothing, and says so.
-                    Ok(_) => world.layer("filesystem").starts_with("off: "),
-                    Err(_) => false,
-                };
-                assert!(is_refused, "{name}, moved to {moved}, fresh {fresh}: {refused:?}");
+                assert!(is_refused(&world, &refused), "{name}, moved to {moved}, fresh {fresh}: {refused:?}");
             }
             std::fs::rename(path(moved), path(".env")).unwrap();
         }
@@ -67,6 +68,75 @@ fn a_denied_file_that_was_moved_after_the_look_is_shown_under_no_name() {
             let masked = world.run(&looked(&world, "print(open('/roots/shelf/.env').read())")).unwrap();
             assert!(masked.stderr.contains("PermissionError"), "{name}: {masked:?}");
         }
+    }
+}
+
+/// Refused because what is denied was moved; or nothing is hidden at all, and that was said.
+fn is_refused(world: &World, got: &Result<Outcome, NoRun>) -> bool {
+    match got {
+        Err(NoRun::Moved { root }) => root == "shelf",
+        // `rlimits` alone hides nothing, and says so.
+        Ok(_) => world.layer("filesystem").starts_with("off: "),
+        Err(_) => false,
+    }
+}
+
+#[test]
+fn a_folder_that_was_moved_after_the_look_and_left_a_link_behind_shows_no_denied_file() {
+    for (name, world) in worlds() {
+        let path = |name: &str| world.shelf.path().join(name);
+        std::fs::create_dir(path("deep")).unwrap();
+        std::fs::write(path("deep/secret.txt"), "TOKEN=deep").unwrap();
+        std::fs::write(path("deep/open.txt"), "beside it").unwrap();
+        let masked = |program: &str| {
+            let mut spec = world.spec(&world.here(program));
+            spec.roots[1].masked.retain(|mask| mask.path != "absent");
+            spec.roots[1].masked.push(mask("deep/secret.txt"));
+            looked_at(spec)
+        };
+        let mut spec = masked("print(open('/roots/shelf/other/secret.txt').read())");
+        std::fs::rename(path("deep"), path("other")).unwrap();
+        std::os::unix::fs::symlink("other", path("deep")).unwrap();
+        for fresh in [false, true] {
+            spec.fresh = fresh;
+            let got = world.run(&spec);
+            assert!(is_refused(&world, &got), "{name}, fresh {fresh}: {got:?}");
+        }
+        std::fs::remove_file(path("deep")).unwrap();
+        std::fs::rename(path("other"), path("deep")).unwrap();
+        let shown = world.run(&masked("print(open('/roots/shelf/deep/open.txt').read())")).unwrap();
+        assert_eq!((shown.status, shown.stdout.as_str()), (Status::Ok, "beside it\n"), "{name}: {shown:?}");
+    }
+}
+
+#[test]
+fn a_denied_file_that_is_moved_to_and_fro_while_its_root_is_shown_is_never_read() {
+    for (name, world) in worlds().into_iter().filter(|(_, world)| !world.layer("filesystem").starts_with("off: ")) {
+        let path = |name: &str| world.shelf.path().join(name);
+        let program = "import os\nfor name in os.listdir('/roots/shelf') if os.access('/roots/shelf', os.R_OK) else []:\n    pass\n\
+                       for name in ['.env', 'free.txt'] * 20:\n    try:\n        print(open('/roots/shelf/' + name).read())\n    except OSError:\n        pass";
+        let mut spec = looked(&world, program);
+        spec.fresh = true;
+        let moves = std::sync::atomic::AtomicBool::new(true);
+        let mut shown = 0;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while moves.load(std::sync::atomic::Ordering::Relaxed) {
+                    for (from, to) in [(".env", "free.txt"), ("free.txt", ".env")] {
+                        std::fs::rename(path(from), path(to)).unwrap();
+                        // About as long as a step of the jail takes, so that moves fall between any two of them.
+                        std::thread::sleep(std::time::Duration::from_micros(500));
+                    }
+                }
+            });
+            let all: Vec<_> = (0..40).map(|_| world.run(&spec)).collect();
+            moves.store(false, std::sync::atomic::Ordering::Relaxed);
+            for got in all {
+                shown += usize::from(got.is_ok());
+                assert!(got.is_err() || !got.as_ref().unwrap().stdout.contains("secret"), "{name}: {got:?}");
+            }
+        });
+        println!("{name}: shown {shown} times of 40");
     }
 }
 

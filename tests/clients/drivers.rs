@@ -22,7 +22,7 @@ pub(crate) struct Client {
     way: Way,
 }
 
-const PYTHON_2: &str = ".venv-mcp2/bin/python";
+pub(crate) const PYTHON_2: &str = ".venv-mcp2/bin/python";
 const PYTHON_1: &str = ".venv-mcp1/bin/python";
 const FASTMCP: &str = ".venv-fastmcp/bin/python";
 const LANGCHAIN: &str = ".venv-langchain/bin/python";
@@ -136,35 +136,36 @@ impl Client {
             "slow_s": 4,
             "steps": steps,
         });
-        let mut child = Command::new(self.program())
-            .args(self.arguments)
-            .current_dir(Self::folder())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the client starts");
-        child.stdin.take().unwrap().write_all(script.to_string().as_bytes()).unwrap();
-        let id = child.id();
-        let (done, ended) = std::sync::mpsc::channel::<()>();
-        let guard = std::thread::spawn(move || {
-            // A client that hangs is ended, and with it the test.
-            if ended.recv_timeout(Duration::from_secs(90)).is_err() {
-                let _ = Command::new("kill").args(["-9", &id.to_string()]).status();
-            }
-        });
-        let started = Instant::now();
-        let out = child.wait_with_output().unwrap();
-        let _ = done.send(());
-        guard.join().unwrap();
-        let errors = String::from_utf8_lossy(&out.stderr).into_owned();
-        let told = serde_json::from_slice(&out.stdout).unwrap_or_else(|fault| {
-            let printed = String::from_utf8_lossy(&out.stdout);
-            panic!("{} ended with {} after {:?}: {fault}\n{printed}\n{errors}", self.name, out.status, started.elapsed())
-        });
+        let mut command = Command::new(self.program());
+        command.args(self.arguments).current_dir(Self::folder());
+        let (told, errors) = driven(command, &script, Duration::from_secs(90));
         let errors = errors + &server.map(HttpServer::stop).unwrap_or_default();
         Told { value: told, errors }
     }
+}
+
+/// What a client made of a script, and what it wrote to stderr; one that takes longer is ended, and with it the test.
+pub(crate) fn driven(mut command: Command, script: &Value, patience: Duration) -> (Value, String) {
+    let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = spawned.expect("the client starts");
+    child.stdin.take().unwrap().write_all(script.to_string().as_bytes()).unwrap();
+    let id = child.id();
+    let (done, ended) = std::sync::mpsc::channel::<()>();
+    let guard = std::thread::spawn(move || {
+        if ended.recv_timeout(patience).is_err() {
+            let _ = Command::new("kill").args(["-9", &id.to_string()]).status();
+        }
+    });
+    let started = Instant::now();
+    let out = child.wait_with_output().unwrap();
+    let _ = done.send(());
+    guard.join().unwrap();
+    let errors = String::from_utf8_lossy(&out.stderr).into_owned();
+    let told = serde_json::from_slice(&out.stdout).unwrap_or_else(|fault| {
+        let printed = String::from_utf8_lossy(&out.stdout);
+        panic!("{command:?} ended with {} after {:?}: {fault}\n{printed}\n{errors}", out.status, started.elapsed())
+    });
+    (told, errors)
 }
 
 /// What a driver told of its script.

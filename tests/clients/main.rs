@@ -10,12 +10,14 @@
     reason = "a client that does not play its script must fail the test"
 )]
 
+mod day;
 mod drivers;
 #[path = "../home/mod.rs"]
 mod home;
 mod scenarios;
 #[path = "../home/server.rs"]
 mod server;
+mod transcript;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -44,5 +46,18 @@ fn main() {
             trials.push(Trial::test(name, play).with_ignored_flag(ignored));
         }
     }
+    let missing = day::missing();
+    if let Some(why) = &missing {
+        eprintln!("skipped: {}: {why}", day::NAME);
+    }
+    let ignored = missing.is_some() && !strict;
+    let spend = move || {
+        if let Some(why) = missing {
+            return Err(why.into());
+        }
+        day::spend();
+        Ok(())
+    };
+    trials.push(Trial::test(day::NAME, spend).with_ignored_flag(ignored));
     libtest_mimic::run(&arguments, trials).exit();
 }

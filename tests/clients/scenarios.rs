@@ -84,7 +84,7 @@ scenarios! {
         check: |home, told| {
             let mut names: Vec<&str> = told.ok(0)["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
             names.sort_unstable();
-            assert_eq!(names, ["create_directory", "delete_file", "edit_file", "fetch", "file_info", "list_directory", "move_file", "read_file", "run_python", "search_files", "write_file"]);
+            assert_eq!(names, ["copy_file", "create_directory", "delete_file", "edit_file", "edit_files", "fetch", "file_info", "list_directory", "move_file", "read_file", "run_python", "search_files", "write_file"]);
             assert_eq!(told.text(1), NOTES);
             assert!(told.text(2).contains("notes.txt") && told.text(2).contains("src"), "{}", told.text(2));
             assert!(!told.text(2).contains("secrets/key.txt"), "{}", told.text(2));

@@ -5,6 +5,7 @@
 mod approvals;
 mod attacks;
 mod bound;
+mod changes;
 mod commands;
 mod cpython;
 mod crash;
@@ -14,6 +15,7 @@ mod edges;
 mod elsewhere;
 mod ending;
 mod eras;
+mod first;
 mod forms;
 mod guarded;
 #[path = "../home/mod.rs"]
@@ -21,6 +23,7 @@ mod home;
 mod hostile;
 mod limits;
 mod listing;
+mod meant;
 mod messages;
 mod operator;
 mod packages;

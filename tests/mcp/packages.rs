@@ -81,6 +81,13 @@ fn pictures_come_back_whether_they_are_drawn_shown_or_written() {
     assert_eq!(run(&mut server, written).1, ["image/png", "image/jpeg"]);
     let both = "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.savefig('d.png')\nplt.close()";
     assert_eq!(run(&mut server, both).1, ["image/png"]);
+    // A figure that is written and left open comes back once; one that was changed since, or is another, is a picture of its own.
+    let open = "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.savefig('e.png')";
+    assert_eq!(run(&mut server, open).1, ["image/png"]);
+    assert_eq!(run(&mut server, &format!("{open}\nplt.title('later')")).1.len(), 2);
+    assert_eq!(run(&mut server, &format!("{open}\nplt.figure()\nplt.plot([2])")).1.len(), 2);
+    let kept = "import io, matplotlib.pyplot as plt\nplt.plot([1])\nplt.savefig(io.BytesIO())";
+    assert_eq!(run(&mut server, kept).1, ["image/png"], "no file shows it");
 }
 
 #[test]
@@ -166,6 +173,8 @@ fn packages_are_installed_by_their_digests_and_a_lock_that_does_not_fit_is_told(
         std::fs::write(home.manifest(), text.replacen("check = \"off\"\n", check, 1)).unwrap();
         let mut server = Server::greeted(&home, "2025-11-25");
         assert_eq!(run(&mut server, "import apples\nprint(apples.count())").0, "29\n", "{check}");
+        let policy = server.request("resources/read", &json!({"uri": "toolgate://policy"}));
+        assert!(policy.to_string().contains("`apples`"), "{policy}");
         let refused = server.call("run_python", &json!({"code": "import os, pears"}));
         assert_eq!(refused["result"]["structuredContent"]["code"], "import_not_allowed", "{check}: {refused}");
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
 use crate::packages::open_home;
-use crate::server::{Server, descendants, until, went_well};
+use crate::server::{Server, went_well};
 
 fn served() -> (Home, Server) {
     let home = open_home("");
@@ -162,33 +162,6 @@ fn a_shell_line_works_and_reaches_nothing_more_than_the_program() {
                   print(subprocess.run(line, shell=True, stderr=subprocess.DEVNULL).returncode != 0)";
     let refused = server.call("run_python", &json!({"code": attack}));
     assert_eq!(facts(&refused)["stdout"], "True\nTrue\nTrue\n", "{refused}");
-}
-
-#[test]
-fn interpreters_are_ready_before_the_first_program_only_where_the_manifest_says_so() {
-    let is_python = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("python"));
-    let home = open_home("prepare = true");
-    let mut server = Server::greeted(&home, "2025-11-25");
-    until("an interpreter waits", || server.children().iter().flat_map(|pid| descendants(*pid)).any(|pid| is_python(&pid)));
-    assert_eq!(facts(&server.call("run_python", &json!({"code": "print(1)"})))["stdout"], "1\n");
-    drop(server);
-    let home = open_home("");
-    let mut server = Server::greeted(&home, "2025-11-25");
-    until("the walls are proven", || home.state().join("facts/backends").exists());
-    let waits = |server: &Server| descendants(server.id()).iter().any(is_python);
-    until("what was tried is over", || !waits(&server));
-    for _ in 0..5 {
-        assert!(went_well(&server.call("list_directory", &json!({"path": "project"}))));
-        assert!(!waits(&server), "nobody has read the list of tools");
-    }
-    let home = open_home("prepare = true");
-    let manifest = std::fs::read_to_string(home.manifest()).unwrap().replace("\"EXECUTE_CODE\"]", "\"SEND_EMAIL\"]");
-    std::fs::write(home.manifest(), manifest).unwrap();
-    let mut server = Server::greeted(&home, "2025-11-25");
-    for _ in 0..5 {
-        assert!(went_well(&server.call("list_directory", &json!({"path": "project"}))));
-    }
-    assert_eq!(server.children(), Vec::<u32>::new());
 }
 
 /// Counts how often a marker stands in the memory of the program itself; the expression does not match its own source.

@@ -7,22 +7,22 @@ use crate::pretenders::reply;
 use crate::server::{STATELESS, Server, code, repeat, until, went_well};
 
 /// What became of a call that a person answered with a word, and the question where there was one.
-struct Said {
-    question: Option<Value>,
-    answer: Value,
+pub(crate) struct Said {
+    pub(crate) question: Option<Value>,
+    pub(crate) answer: Value,
 }
 
 impl Said {
-    fn is_done_unasked(&self) -> bool {
+    pub(crate) fn is_done_unasked(&self) -> bool {
         self.question.is_none() && went_well(&self.answer)
     }
 
-    fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         self.question.as_ref().and_then(|asked| asked["message"].as_str()).unwrap_or_default()
     }
 
     /// The choices of the form in order, by value and title.
-    fn choices(&self) -> Vec<(String, String)> {
+    pub(crate) fn choices(&self) -> Vec<(String, String)> {
         let decision = self.question.as_ref().map(|asked| asked["requestedSchema"]["properties"]["decision"].clone()).unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if let Some(choices) = decision["oneOf"].as_array() {
@@ -32,24 +32,24 @@ impl Said {
         values.iter().zip(titles).map(|(value, title)| (text(value), text(title))).collect()
     }
 
-    fn values(&self) -> Vec<String> {
+    pub(crate) fn values(&self) -> Vec<String> {
         self.choices().into_iter().map(|(value, _)| value).collect()
     }
 }
 
-fn call(tool: &str, arguments: &Value) -> Value {
+pub(crate) fn call(tool: &str, arguments: &Value) -> Value {
     json!({"name": tool, "arguments": arguments})
 }
 
-fn write(path: &str, content: &str) -> Value {
+pub(crate) fn write(path: &str, content: &str) -> Value {
     call("write_file", &json!({"path": path, "content": content}))
 }
 
-fn edit(path: &str, old: &str, new: &str) -> Value {
+pub(crate) fn edit(path: &str, old: &str, new: &str) -> Value {
     call("edit_file", &json!({"path": path, "edits": [{"old_text": old, "new_text": new}]}))
 }
 
-fn filled(asked: &Value, decision: &str) -> Value {
+pub(crate) fn filled(asked: &Value, decision: &str) -> Value {
     let mut content = json!({ "decision": decision });
     let message = asked["message"].as_str().unwrap();
     if let Some(code) = message.lines().find_map(|line| line.strip_prefix("code: ")) {
@@ -59,7 +59,7 @@ fn filled(asked: &Value, decision: &str) -> Value {
 }
 
 /// Makes a call in the era of the server's client, and answers the question where one comes.
-fn make(server: &mut Server, era: &str, params: &Value, decision: &str) -> Said {
+pub(crate) fn make(server: &mut Server, era: &str, params: &Value, decision: &str) -> Said {
     if era == STATELESS {
         let first = server.stateless("tools/call", params);
         let asked = first["result"]["inputRequests"]["approval"]["params"].clone();
@@ -80,14 +80,14 @@ fn make(server: &mut Server, era: &str, params: &Value, decision: &str) -> Said 
     Said { question: None, answer: message }
 }
 
-const ERAS: [&str; 3] = [STATELESS, "2025-11-25", "2025-06-18"];
+pub(crate) const ERAS: [&str; 3] = [STATELESS, "2025-11-25", "2025-06-18"];
 
-fn start(home: &Home, era: &str) -> Server {
+pub(crate) fn start(home: &Home, era: &str) -> Server {
     if era == STATELESS { Server::start(home) } else { Server::greeted(home, era) }
 }
 
 /// A house with a folder of sources, whose manifest has what is shipped of `[files] runs_later`, and `more` in that section.
-fn sources(policy: Policy, more: &str) -> Home {
+pub(crate) fn sources(policy: Policy, more: &str) -> Home {
     let home = Home::new(policy);
     for (path, text) in [
         ("project/lib/a.txt", "one\ntwo\nthree\n"),

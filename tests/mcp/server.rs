@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -41,12 +41,15 @@ impl Server {
     }
 
     pub(crate) fn start_with(home: &Home, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = home.toolgate(&["serve", "--manifest", home.manifest().to_str().unwrap()]);
+        command.args(arguments).envs(environment.iter().copied());
+        Self::of(home, command)
+    }
+
+    /// A server that is started by this command.
+    pub(crate) fn of(home: &Home, mut command: Command) -> Self {
         let errors = home.path(&format!("stderr-{}.txt", std::thread::current().name().unwrap_or("x").replace("::", "-")));
-        let manifest = home.manifest();
-        let mut child = home
-            .toolgate(&["serve", "--manifest", manifest.to_str().unwrap()])
-            .args(arguments)
-            .envs(environment.iter().copied())
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::options().append(true).create(true).open(&errors).unwrap())

@@ -174,7 +174,7 @@ impl Reader<'_, '_> {
             if !self.specs.iter().any(|spec| pattern.matches(spec.name)) {
                 let at = format!("{at}[{index}]");
                 let known = self.tool_names();
-                let near = super::nearest(&text, known);
+                let near = crate::model::nearest(&text, known);
                 self.ledger.fault_near(&at, format!("`{}` matches no tool", text.escape_debug()), near);
             }
             patterns.push(pattern);

@@ -8,10 +8,10 @@ mod walls;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::fault::{Ledger, nearest};
+use super::fault::Ledger;
 use super::tree::{Node, from_json, from_toml};
 use super::{Fault, Manifest, raw, schema, shape};
-use crate::model::{Bytes, ToolSpec};
+use crate::model::{Bytes, ToolSpec, nearest};
 
 /// Reads `tools.toml`. Pure: no file but the text is looked at.
 ///

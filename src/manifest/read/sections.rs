@@ -175,7 +175,7 @@ impl Reader<'_, '_> {
                         "`{}` is no argument of a tool; a name inside an argument is written with it, e.g. `headers.cookie` or `edits.new_text`",
                         text.escape_debug()
                     );
-                    let near = super::nearest(&text, known.iter().copied().chain(fields.iter().map(String::as_str)));
+                    let near = crate::model::nearest(&text, known.iter().copied().chain(fields.iter().map(String::as_str)));
                     self.ledger.fault_near(&at, what, near);
                 }
             }

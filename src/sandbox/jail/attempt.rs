@@ -132,7 +132,7 @@ impl Native {
                 None
             }
         };
-        let told = told.map(|(end, layers)| (End { crowd: end.crowd.or_else(|| words.take_crowd()), ..end }, layers));
+        let told = told.map(|(end, layers)| (End { crowd: end.crowd.or_else(|| words.crowd()), ..end }, layers));
         Ok(Tried { told, stop: stop.into_inner().unwrap_or_else(PoisonError::into_inner), gathered })
     }
 

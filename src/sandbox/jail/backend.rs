@@ -74,11 +74,6 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
         false
     }
 
-    /// Has what runs before programs compiled, in the background.
-    fn compile(&self, prelude: &str) {
-        let _ = prelude;
-    }
-
     /// Gets jails ready for calls of this kind, where it has any that wait. They come by themselves; this does not wait for them.
     fn prepare<'a>(&'a self, spec: &'a JailSpec) -> BoxFuture<'a, Result<(), NoRun>> {
         let _ = spec;

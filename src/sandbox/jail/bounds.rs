@@ -1,4 +1,4 @@
-//! The bounds of a program as they hold: whoever started the server may have set lower ones for all that it starts.
+//! The bounds of a program as they hold: the server may have been started with lower ones, which hold for all that it starts.
 
 use rustix::process::{Resource, getrlimit};
 

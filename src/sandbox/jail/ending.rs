@@ -73,9 +73,9 @@ impl Ending {
             _ => evidence,
         });
         let ((stdout, cut_output), (stderr, cut_error)) = (self.output.text(), self.error.text());
-        let events = self.report.events;
+        let (events, told) = (self.report.events, self.report.told);
         let mut pictures = self.report.pictures;
-        let made = pictures.len() + found.files.iter().filter(|file| PICTURES.contains(&file.mime_type.as_str())).count();
+        let made = told + found.files.iter().filter(|file| PICTURES.contains(&file.mime_type.as_str())).count();
         pictures.extend(found.pictures);
         let pictures = picture::within_bounds(pictures);
         let unshown = made.saturating_sub(pictures.len());
@@ -109,7 +109,7 @@ impl Ending {
 fn gather(before: &Before, roots: &[JailRoot]) -> Harvest {
     let mut all = Harvest::default();
     for (at, root) in roots.iter().enumerate() {
-        let found = before.gather(&root.name, &root.dir, true);
+        let found = before.gather(&root.name, &root.dir);
         if at == 0 {
             all = found;
             continue;

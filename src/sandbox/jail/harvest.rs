@@ -102,7 +102,7 @@ impl Before {
         for root in roots {
             before.in_use.insert(root.name.clone(), charge::in_use(&root.dir));
             if touched {
-                let fresh = Walk::of(&before, &root.name, &root.dir, true, since).fresh;
+                let fresh = Walk::of(&before, &root.name, &root.dir, since).fresh;
                 before.fresh.extend(fresh);
             }
         }
@@ -120,9 +120,9 @@ impl Before {
     ///
     /// The stamp of the last change (ctime) is compared: a program can set every other stamp back. At most [`MOST_FILES`] are listed where
     /// `lists`, of [`MOST_ENTRIES`] that are looked at; what cannot be read within [`MOST_BYTES`] is left out.
-    pub(super) fn gather(&self, name: &str, root: &OwnedFd, lists: bool) -> Harvest {
+    pub(super) fn gather(&self, name: &str, root: &OwnedFd) -> Harvest {
         let at = tick::now().0;
-        let Walk { mut harvest, counted, fresh, .. } = Walk::of(self, name, root, lists, at);
+        let Walk { mut harvest, counted, fresh, .. } = Walk::of(self, name, root, at);
         harvest.seen = Seen { at, fresh };
         match counted {
             Counted::All => {}
@@ -153,7 +153,6 @@ struct Walk<'a> {
     before: &'a Before,
     /// What bears a stamp of this moment or later is remembered.
     now: Tick,
-    lists: bool,
     harvest: Harvest,
     counted: Counted,
     entries: usize,
@@ -175,11 +174,10 @@ enum Content {
 
 impl<'a> Walk<'a> {
     /// `now`: the moment from which the next walk counts changes. Read before this one: the clock may tick while it goes on.
-    fn of(before: &'a Before, name: &'a str, root: &OwnedFd, lists: bool, now: Tick) -> Self {
+    fn of(before: &'a Before, name: &'a str, root: &OwnedFd, now: Tick) -> Self {
         let mut walk = Self {
             before,
             now,
-            lists,
             harvest: Harvest::default(),
             counted: Counted::All,
             entries: 0,
@@ -269,7 +267,7 @@ impl<'a> Walk<'a> {
         }
         // A name that is no text cannot be said in the answer.
         let text = path.as_ref().and_then(|path| std::str::from_utf8(path).ok());
-        if let Some(text) = text.filter(|_| is_file && (is_new && self.lists || known.is_some())) {
+        if let Some(text) = text.filter(|_| is_file && (is_new || known.is_some())) {
             match self.read(folder, name, text, known.and_then(|known| known.digest.as_deref())) {
                 Content::Same => {
                     is_same = true;
@@ -281,7 +279,7 @@ impl<'a> Walk<'a> {
                         self.list(file, picture);
                     }
                 }
-                Content::Not => self.harvest.cut |= self.lists && is_new,
+                Content::Not => self.harvest.cut |= is_new,
             }
         }
         if !is_same {
@@ -298,9 +296,6 @@ impl<'a> Walk<'a> {
     }
 
     fn list(&mut self, file: LeftFile, picture: Option<Vec<u8>>) {
-        if !self.lists {
-            return;
-        }
         let length = escape_line(&file.path).len();
         if self.harvest.files.len() >= MOST_FILES || length > self.names {
             self.harvest.cut = true;
@@ -323,7 +318,7 @@ impl<'a> Walk<'a> {
             return Content::Not;
         }
         let mime_type = mime(path);
-        let keep = self.lists && PICTURES.contains(&mime_type) && self.harvest.pictures.len() < picture::MOST;
+        let keep = PICTURES.contains(&mime_type) && self.harvest.pictures.len() < picture::MOST;
         let (mut kept, mut digest, mut size) = (Vec::new(), Sha256::new(), 0_u64);
         let mut file = std::fs::File::from(fd);
         let mut buffer = vec![0_u8; 64 * 1024];

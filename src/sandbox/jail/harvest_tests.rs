@@ -21,7 +21,7 @@ fn new_files_are_listed_with_size_digest_and_type_and_old_ones_are_not() {
     std::fs::write(folder.path().join("changed.csv"), "new").unwrap();
     std::fs::create_dir(folder.path().join("sub")).unwrap();
     std::fs::write(folder.path().join("sub/new.csv"), "a").unwrap();
-    let harvest = before.gather("work", &opened(folder.path()), true);
+    let harvest = before.gather("work", &opened(folder.path()));
     let changed = LeftFile {
         path: "work/changed.csv".to_owned(),
         size: 3,
@@ -45,7 +45,7 @@ fn what_is_not_listed_was_written_all_the_same_and_holes_were_not() {
     }
     let hole = std::fs::File::create(folder.path().join("hole")).unwrap();
     hole.set_len(1 << 30).unwrap();
-    let harvest = Before::default().gather("work", &opened(folder.path()), true);
+    let harvest = Before::default().gather("work", &opened(folder.path()));
     assert_eq!((harvest.files.len(), harvest.written), (MOST_FILES, (MOST_FILES as u64 + 20) * ENTRY + 4096));
     assert!(harvest.cut);
 }
@@ -58,7 +58,7 @@ fn links_pipes_and_holes_are_left_out_and_nothing_hangs() {
     nix::unistd::mkfifo(&path("pipe.txt"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     std::fs::File::create(path("hole.bin")).unwrap().set_len(1 << 40).unwrap();
     std::fs::write(path("good.txt"), "good").unwrap();
-    let harvest = Before::default().gather("work", &opened(folder.path()), true);
+    let harvest = Before::default().gather("work", &opened(folder.path()));
     let names: Vec<_> = harvest.files.iter().map(|file| file.path.as_str()).collect();
     assert!(names.iter().all(|name| *name == "work/good.txt"), "{names:?}");
 }
@@ -67,7 +67,7 @@ fn links_pipes_and_holes_are_left_out_and_nothing_hangs() {
 fn charged(write: impl FnOnce(&std::path::Path)) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path());
-    Before::default().gather("work", &opened(folder.path()), true).written
+    Before::default().gather("work", &opened(folder.path())).written
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn what_is_written_anew_behind_many_deep_folders_is_charged_though_nothing_grows
     // What others write on the same disk at that moment does not hide it.
     let before = Before::look(std::iter::once(&root(folder.path())), None);
     std::io::Write::write_all(&mut std::fs::OpenOptions::new().write(true).open(&file).unwrap(), &vec![2_u8; 2 << 20]).unwrap();
-    let harvest = before.gather("work", &opened(folder.path()), true);
+    let harvest = before.gather("work", &opened(folder.path()));
     let names: Vec<_> = harvest.files.iter().map(|file| file.path.rsplit('/').next().unwrap()).collect();
     assert_eq!((harvest.written, names), (2 << 20, vec!["file"]));
 }
@@ -134,7 +134,7 @@ fn attributes_are_charged_where_the_file_system_has_them() {
             done => done.unwrap(),
         }
     }
-    let harvest = Before::default().gather("work", &opened(folder.path()), true);
+    let harvest = Before::default().gather("work", &opened(folder.path()));
     assert!((2000..4000).contains(&harvest.written), "{}", harvest.written);
 }
 
@@ -145,16 +145,16 @@ fn what_the_server_wrote_in_the_same_tick_is_not_charged_to_the_program_and_a_ch
     std::fs::write(folder.path().join("a"), "old").unwrap();
     tick::touched();
     let before = Before::look(std::iter::once(&root(folder.path())), None);
-    assert_eq!(before.gather("work", &opened(folder.path()), true).written, 0);
+    assert_eq!(before.gather("work", &opened(folder.path())).written, 0);
     std::fs::write(folder.path().join("a"), "new").unwrap();
-    assert_eq!(before.gather("work", &opened(folder.path()), true).written, ENTRY);
+    assert_eq!(before.gather("work", &opened(folder.path())).written, ENTRY);
 }
 
 #[test]
 fn what_a_session_writes_between_two_calls_is_charged_to_the_later_one_and_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
     let look = |earlier| Before::look(std::iter::once(&root(folder.path())), earlier);
-    let gather = |before: &Before| before.gather("work", &opened(folder.path()), true);
+    let gather = |before: &Before| before.gather("work", &opened(folder.path()));
     let before = look(None);
     std::fs::write(folder.path().join("a"), "in the call").unwrap();
     let first = gather(&before);
@@ -176,7 +176,7 @@ fn the_names_of_an_answer_have_a_bound() {
     for at in 0..MOST_FILES {
         std::fs::write(folder.path().join(format!("{at:03}{}", "\u{202e}".repeat(80))), "").unwrap();
     }
-    let harvest = Before::default().gather("work", &opened(folder.path()), true);
+    let harvest = Before::default().gather("work", &opened(folder.path()));
     let shown: usize = harvest.files.iter().map(|file| escape_line(&file.path).len()).sum();
     assert!(harvest.cut && !harvest.files.is_empty() && shown <= MOST_NAMES, "{shown}");
 }

@@ -192,7 +192,7 @@ mod tests {
         let mut same =
             JailSpec { fresh: true, profile: "q".to_owned(), start_dir: Some("/".to_owned()), owner: "o".to_owned(), ..spec.clone() };
         (same.limits.wall, same.stdin, same.program) = (Duration::from_secs(1), vec![1], "2".to_owned());
-        same.roots[0].masked.push("x".to_owned());
+        same.roots[0].masked.push(crate::sandbox::jail::Mask { path: "x".to_owned(), object: None });
         assert!(Arc::ptr_eq(&one, &of(&same)));
         let limits = Limits { memory: spec.limits.memory - 1, ..spec.limits };
         let others = [

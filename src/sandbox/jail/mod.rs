@@ -50,7 +50,7 @@ pub use inside::enter_if_asked;
 pub(in crate::sandbox) use inside::{close_from, close_inherited, fork_alone, give_up_privileges, hear_children, place};
 pub use interpreter::Interpreter;
 pub use outcome::{Isolation, LeftFile, Limit, NoRun, Outcome, Picture, Status, Usage};
-pub use spec::{DOORWAY_PORT, JailRoot, JailSpec, Layer, Layers, Limits, Network, Session, SessionBounds, Settings};
+pub use spec::{DOORWAY_PORT, JailRoot, JailSpec, Layer, Layers, Limits, Mask, Network, Session, SessionBounds, Settings};
 
 /// The jail of a server: one interpreter, one backend, chosen once.
 #[derive(Debug, Clone)]
@@ -135,11 +135,6 @@ impl Jail {
             return Err(NoRun::Unavailable { layer: "network".to_owned(), reason });
         }
         self.backend.run(spec, cancel, progress).await
-    }
-
-    /// Has what runs before programs compiled by the interpreter, for those that compile it themselves otherwise.
-    pub fn compile(&self, prelude: &str) {
-        self.backend.compile(prelude);
     }
 
     /// Has jails got ready for calls of this kind, without a program; this does not wait for them.

@@ -14,11 +14,11 @@ use super::ground::Ground;
 use super::interpreter::Interpreter;
 use super::kind::{self, Kind, Plan, RootOrder};
 use super::link::{self, Link};
-use super::order::{self, Asked, Mask, Order};
+use super::order::{self, Asked, Order};
 use super::outcome::{NoRun, Outcome};
 use super::preludes::Preludes;
 use super::sessions::Sessions;
-use super::spec::{JailRoot, JailSpec, Layers, Settings};
+use super::spec::{JailSpec, Layers, Settings};
 use super::ticket::Ticket;
 use super::words::Words;
 
@@ -79,7 +79,7 @@ impl Native {
     /// [`NoRun::Fault`].
     pub(super) async fn start(&self, spec: &JailSpec, order: &Order, program: [BorrowedFd<'_>; 5]) -> Result<Words, NoRun> {
         for root in &spec.roots {
-            let length: usize = root.masked.iter().map(|path| path.len() + 3).sum();
+            let length: usize = root.masked.iter().map(|mask| mask.path.len() + 3).sum();
             if length > MASKS || root.masked.len() > MOST_MASKS {
                 let reason =
                     format!("{} entries are denied in it, more than can be covered; leave it out of `[python] roots`", root.masked.len());
@@ -172,18 +172,11 @@ fn asked(spec: &JailSpec) -> Asked {
     Asked {
         wall: spec.limits.wall,
         start_dir: spec.start(),
-        masked: spec.roots.iter().enumerate().map(|(at, root)| masks(root, spec.objects.get(at))).collect(),
+        masked: spec.roots.iter().map(|root| root.masked.clone()).collect(),
         fresh: spec.fresh,
         ahead: false,
         profile: spec.profile.clone(),
     }
-}
-
-/// The masks of a root, each with the object it was, where that is known of all of them.
-fn masks(root: &JailRoot, objects: Option<&Vec<(u64, u64)>>) -> Vec<Mask> {
-    let objects = objects.filter(|objects| objects.len() == root.masked.len());
-    let object = |at: usize| objects.and_then(|objects| objects.get(at).copied());
-    root.masked.iter().enumerate().map(|(at, path)| Mask { path: path.clone(), object: object(at) }).collect()
 }
 
 fn unsaid(why: String) -> NoRun {
@@ -198,10 +191,6 @@ impl Backend for Native {
     fn has_doorway(&self) -> bool {
         // It is a socket in a network namespace of our own making.
         matches!(self.ground(), Ground::Whole | Ground::Rooted)
-    }
-
-    fn compile(&self, prelude: &str) {
-        drop(self.preludes.get(&self.interpreter, prelude));
     }
 
     fn pool(&self) -> BoxFuture<'_, Vec<(String, &'static str, u32)>> {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kind::{Kind, Known, RootOrder};
 use super::outcome::{Limit, Usage};
-use super::spec::{Layers, Limits};
+use super::spec::{Layers, Limits, Mask};
 
 /// One call, as the jail process gets it. Its descriptors come in the order channel of the call, ticket, standard input, output, error,
 /// program, report, compiled bootstrap, then the roots.
@@ -42,25 +42,6 @@ pub(crate) struct Asked {
     /// The profile it is made under, for those who watch.
     pub(crate) profile: String,
 }
-
-/// A path below a root that must not be seen into.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Mask {
-    /// Relative, `/` between segments.
-    pub(crate) path: String,
-    /// Which object it was when it was looked at: device and inode.
-    pub(crate) object: Option<(u64, u64)>,
-}
-
-impl Mask {
-    /// Whether what has these facts is what was looked at.
-    pub(crate) fn is(&self, facts: &rustix::fs::Stat) -> bool {
-        self.object.is_none_or(|object| object == (facts.st_dev, facts.st_ino))
-    }
-}
-
-/// Why a root is not shown whose masked entries were moved between the look at it and its mount.
-pub(crate) const MOVED: &str = "a denied entry was moved while the root was being shown";
 
 impl Order {
     /// The roots, each with what must not be seen in it.
@@ -105,6 +86,11 @@ pub(crate) enum Word {
         root: String,
         /// Why.
         reason: String,
+    },
+    /// A root is not shown: something that is masked in it was moved between the look at it and this. Nothing has run.
+    Moved {
+        /// Its name.
+        root: String,
     },
     /// The jail failed.
     Fault(String),
@@ -200,6 +186,20 @@ impl Spent {
     /// The larger of each.
     pub(crate) fn max(self, other: Self) -> Self {
         Self { cpu_ms: self.cpu_ms.max(other.cpu_ms), written: self.written.max(other.written) }
+    }
+
+    /// Charges a call of a session for writes, in bytes, beyond what its calls were charged, which this is: what was `found` in the roots
+    /// (`u64::MAX`: it cannot be counted), or what the kernel has `counted` in the session's whole life. What is found of a call is often counted
+    /// only after it.
+    pub(crate) fn charge_written(&mut self, found: u64, counted: u64) -> u64 {
+        let before = self.written;
+        if found == u64::MAX {
+            // That is charged as much as may be: what the kernel has counted by now is part of it.
+            self.written = before.max(counted);
+            return found;
+        }
+        self.written = before.saturating_add(found).max(counted);
+        self.written - before
     }
 }
 
@@ -339,6 +339,15 @@ mod tests {
     use std::os::fd::AsFd;
 
     use super::*;
+
+    #[test]
+    fn what_a_session_writes_is_charged_once_also_where_a_call_cannot_be_counted() {
+        let mut charged = Spent::default();
+        assert_eq!([charged.charge_written(100, 0), charged.charge_written(0, 60), charged.charge_written(10, 150)], [100, 0, 50]);
+        assert_eq!(charged.charge_written(u64::MAX, 5000), u64::MAX);
+        assert_eq!([charged.charge_written(0, 5000), charged.charge_written(7, 5000), charged.charge_written(0, 6000)], [0, 7, 993]);
+        assert_eq!((charged.charge_written(u64::MAX, 6000), charged.charge_written(1, 6000)), (u64::MAX, 1), "nothing is taken back");
+    }
 
     #[test]
     fn a_message_that_lost_descriptors_is_refused_whole() {

@@ -161,6 +161,13 @@ pub enum NoRun {
         /// Why, and what mends it.
         reason: String,
     },
+    /// A root cannot be shown as it was looked at: something that a program may not see was moved in it meanwhile (`root_not_enforceable`). Nothing
+    /// has run, and a new look may show it.
+    #[error("root `{root}` cannot be shown to Python: a denied entry was moved while the root was being shown; call again")]
+    Moved {
+        /// The root's name.
+        root: String,
+    },
     /// The session is not known, or has ended (`session_unknown`).
     #[error("session `{handle}` {reason}")]
     Session {

@@ -77,11 +77,14 @@ fn machine() -> String {
         digest.update((text.len() as u64).to_le_bytes());
         digest.update(text);
     };
-    let settings = SETTINGS.iter().map(|path| std::fs::read(path).unwrap_or_default());
-    settings.for_each(|text| add(&text));
+    for path in SETTINGS {
+        add(&std::fs::read(path).unwrap_or_default());
+    }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let rights = status.lines().filter(|line| RIGHTS.iter().any(|name| line.starts_with(name)));
-    rights.for_each(|line| add(line.as_bytes()));
+    for line in rights {
+        add(line.as_bytes());
+    }
     let mut own: Vec<PathBuf> = std::fs::read_dir("/proc/self/ns")
         .into_iter()
         .flatten()
@@ -89,7 +92,9 @@ fn machine() -> String {
         .filter_map(|entry| std::fs::read_link(entry.path()).ok())
         .collect();
     own.sort();
-    own.iter().for_each(|namespace| add(namespace.as_os_str().as_encoded_bytes()));
+    for namespace in &own {
+        add(namespace.as_os_str().as_encoded_bytes());
+    }
     let search = std::env::var_os("PATH").unwrap_or_default();
     let wrapper = std::env::split_paths(&search).map(|folder| folder.join("bwrap")).find(|file| file.is_file());
     for file in [Some(PathBuf::from("/proc/self/exe")), wrapper].into_iter().flatten() {
@@ -111,7 +116,7 @@ const SETTINGS: [&str; 9] = [
     "/proc/self/cgroup",
 ];
 
-/// Lines of `/proc/self/status` (proc_pid_status(5)).
+/// Lines of `/proc/self/status` (`proc_pid_status(5)`).
 const RIGHTS: [&str; 8] = ["Uid:", "Groups:", "CapInh:", "CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:", "Seccomp_filters:"];
 
 #[cfg(test)]

@@ -38,6 +38,8 @@ pub(super) struct Report {
     pub(super) raised: Option<Raised>,
     /// Pictures.
     pub(super) pictures: Vec<Picture>,
+    /// How many pictures it told of, those among them that are not shown: too many, too large, or none by their bytes.
+    pub(super) told: usize,
     /// What the prelude's watch noted.
     pub(super) events: Vec<String>,
     /// In a session: the call is over, and the session goes on.
@@ -112,6 +114,7 @@ impl Reading {
                 break;
             };
             if length > if kind == b"image" { picture::MOST_BYTES } else { LONGEST } {
+                self.report.told += usize::from(kind == b"image");
                 self.pass_over = length.saturating_sub(after.len());
                 left = after.get(length..).unwrap_or_default();
                 continue;
@@ -128,6 +131,7 @@ impl Reading {
 
     fn note(&mut self, kind: &[u8], payload: &[u8]) {
         let report = &mut self.report;
+        report.told += usize::from(kind == b"image");
         match kind {
             b"error" => report.raised = Some(raised(&String::from_utf8_lossy(payload))),
             b"done" => report.done = done(&String::from_utf8_lossy(payload)),
@@ -217,6 +221,16 @@ mod tests {
         let mut reading = Reading::default();
         reading.take(format!("error {}\n", usize::MAX).as_bytes());
         assert!(!reading.take(&large) && reading.rest.is_empty() && !reading.is_done());
+    }
+
+    #[test]
+    fn every_picture_that_is_told_of_is_counted_whether_it_is_kept_or_not() {
+        let picture = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01";
+        let record = |bytes: &[u8]| [format!("image {}\n", bytes.len()).as_bytes(), bytes].concat();
+        let large = vec![b'x'; picture::MOST_BYTES + 1];
+        let pieces = [record(picture).repeat(picture::MOST + 1), record(b""), record(b"no picture"), record(&large), record(picture)];
+        let report = read(&[&pieces.concat()]);
+        assert_eq!((report.pictures.len(), report.told), (picture::MOST, picture::MOST + 5));
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Drop for Live {
         let (arrears, writes) = (Arc::clone(&self.arrears), self.writes);
         let add = move |used: Spent| arrears.add(owner, Spent { written: if writes { used.written } else { 0 }, ..used }, charged);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return add(words.used()) };
-        // Its processes are dead when the jail has said its last word, and that tells what they wrote while nobody looked.
+        // Its processes are dead when the jail has said its last word, and that tells what they wrote after the last look.
         runtime.spawn(async move { add(words.used_at_last().await) });
     }
 }
@@ -89,6 +89,8 @@ const OWNERS: usize = 8;
 const CALLS_OF_PROCESSOR_TIME: u32 = 20;
 /// How often it is looked what sessions use between their calls.
 const LOOK: Duration = Duration::from_millis(500);
+/// The table of sessions holds each of them, and so does the look at it.
+const HOLDERS: usize = 2;
 /// The jail's own clock for a session; the server keeps the time of each call.
 const LIFE: Duration = Duration::from_hours(24 * 30);
 /// How long output that is already written may take to arrive after the program has said that it is done.
@@ -168,7 +170,7 @@ impl Sessions {
             };
             let made = match state.as_mut() {
                 Some(State { over: Some(why), .. }) => {
-                    return Err(NoRun::Session { handle: shown(&handle), reason: why.clone() });
+                    return Err(gone(&handle, why));
                 }
                 Some(state) => {
                     let made = one(native, state, spec, cancel, progress.as_ref()).await;
@@ -206,20 +208,43 @@ impl Sessions {
     /// The live session with this handle.
     fn known(&self, native: &Native, handle: &str, spec: &JailSpec) -> Result<Arc<Live>, NoRun> {
         let found = self.live().get(handle).filter(|live| live.owner == spec.owner).cloned();
-        let gone = |reason: &str| NoRun::Session { handle: shown(handle), reason: format!("{reason}; start one with `session: \"new\"`") };
         let Some(live) = found else {
-            return Err(gone(&self.ended().why(handle, &spec.owner).unwrap_or_else(|| "is not known or has ended".to_owned())));
+            return Err(gone(handle, &self.ended().why(handle, &spec.owner).unwrap_or_else(|| "is not known or has ended".to_owned())));
         };
         // A mask covers the object it was put over: a new one, or one that was put in its place, would be open to the program.
         if live.masked != masked(spec) {
             self.live().remove(handle);
-            return Err(gone("has ended: what is denied in its folders is not what it was when it began"));
+            return Err(gone(handle, "has ended: what is denied in its folders is not what it was when it began"));
         }
         if !live.walls.are(&Walls::of(native, spec)) {
             self.live().remove(handle);
-            return Err(gone("has ended: the manifest gives its programs other roots, limits or rights by now, or the folders are others"));
+            let why = "has ended: the manifest gives its programs other roots, limits or rights by now, or the folders are others";
+            return Err(gone(handle, why));
         }
         Ok(live)
+    }
+
+    /// Ends a session that went on using the processor after its last call, or that no call has used for so long; else how long it may be until
+    /// the next look. None where it is over.
+    fn look_at(&self, handle: &str, idle: Duration) -> Option<Duration> {
+        let live = self.live().get(handle).cloned()?;
+        // A call that runs is use; its length is bounded by its own time.
+        let Ok(mut state) = live.state.try_lock() else { return Some(LOOK) };
+        // Calls in other sessions do not wait for what this one has said.
+        let overuse = state.as_mut().and_then(State::overuse);
+        let mut all = self.live();
+        if let Some(why) = overuse {
+            self.ended().note(handle, &live.owner, why);
+            all.remove(handle);
+            return None;
+        }
+        let left = idle.saturating_sub(live.last_used.lock().unwrap_or_else(PoisonError::into_inner).elapsed());
+        // Any other holder is a call that waits for its turn.
+        if left.is_zero() && Arc::strong_count(&live) <= HOLDERS {
+            all.remove(handle);
+            return None;
+        }
+        Some(left.clamp(Duration::from_millis(100), LOOK))
     }
 
     /// Why this caller may have no further session.
@@ -281,36 +306,20 @@ impl Sessions {
     }
 }
 
+/// The refusal of a call in a session that is not there any more, with the way on.
+fn gone(handle: &str, reason: &str) -> NoRun {
+    NoRun::Session { handle: shown(handle), reason: format!("{reason}; start one with `session: \"new\"`") }
+}
+
 /// A handle as it is said back: what has not the form of one may be a text of any length.
 fn shown(handle: &str) -> String {
     let is_one = handle.strip_prefix("py_").is_some_and(|rest| rest.len() == 32 && rest.bytes().all(|byte| byte.is_ascii_hexdigit()));
     if is_one { handle.to_owned() } else { crate::filter::escape_line(&handle.chars().take(40).collect::<String>()).into_owned() }
 }
 
-/// Ends a session that nobody uses. Dropping its channel ends its jail.
+/// Ends a session that no call uses. Dropping its channel ends its jail.
 async fn expire(sessions: Weak<Sessions>, handle: String, idle: Duration) {
-    loop {
-        let Some(left) = sessions.upgrade().and_then(|sessions| {
-            let mut all = sessions.live();
-            let live = Arc::clone(all.get(&handle)?);
-            let used = *live.last_used.lock().unwrap_or_else(PoisonError::into_inner);
-            // A call that runs is use; its length is bounded by its own time.
-            let state = live.state.try_lock().ok();
-            let left = idle.saturating_sub(used.elapsed());
-            let is_busy = state.is_none();
-            if let Some(why) = state.and_then(|mut state| state.as_mut().and_then(State::overuse)) {
-                sessions.ended().note(&handle, &live.owner, why);
-                all.remove(&handle);
-                return None;
-            }
-            if left.is_zero() && !is_busy {
-                all.remove(&handle);
-                return None;
-            }
-            Some(left.clamp(Duration::from_millis(100), LOOK))
-        }) else {
-            return;
-        };
+    while let Some(left) = sessions.upgrade().and_then(|sessions| sessions.look_at(&handle, idle)) {
         tokio::time::sleep(left).await;
     }
 }
@@ -346,18 +355,6 @@ impl State {
         let used = whole.max(self.words.used().cpu_ms).saturating_sub(self.charged.cpu_ms);
         self.charged.cpu_ms = self.charged.cpu_ms.saturating_add(used);
         used
-    }
-
-    /// What a call is charged for writes in bytes: what was `found` in the roots, or what the kernel has counted in the session's whole life, at
-    /// its end `in_all`, beyond what its calls were charged. What is found of a call is often counted only after it.
-    fn charge_writes(&mut self, found: u64, in_all: u64) -> u64 {
-        if found == u64::MAX {
-            return found;
-        }
-        let whole = self.charged.written.saturating_add(found).max(self.words.used().written).max(in_all);
-        let written = whole.saturating_sub(self.charged.written);
-        self.charged.written = whole;
-        written
     }
 }
 
@@ -452,7 +449,7 @@ async fn one(
             end
         }
     };
-    end.crowd = end.crowd.or_else(|| state.words.take_crowd());
+    end.crowd = end.crowd.or_else(|| state.words.crowd());
     if state.layers.is_empty() {
         state.layers = state.words.take_layers();
     }
@@ -462,7 +459,8 @@ async fn one(
     let in_all = std::mem::take(&mut end.written);
     let (mut outcome, seen) = Ending { began, before, end, stop, report, output, error, isolation }.outcome_and_seen(spec).await?;
     if spec.writable().next().is_some() {
-        outcome.bytes_written = state.charge_writes(outcome.bytes_written, in_all);
+        let counted = in_all.max(state.words.used().written);
+        outcome.bytes_written = state.charged.charge_written(outcome.bytes_written, counted);
     }
     state.seen = Some(seen);
     Ok(Made::Over(Box::new(outcome), alive))
@@ -485,5 +483,17 @@ async fn read_until_done(from: &mut Receiver, flood: &Flood, done: &Cancellation
             done.cancel();
             return reading.end();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_in_a_session_that_is_over_is_told_why_and_the_way_on() {
+        let handle = format!("py_{:032x}", 7);
+        let told = gone(&handle, "has ended: it went on").to_string();
+        assert!(told.contains(&handle) && told.contains("it went on; start one with `session: \"new\"`"), "{told}");
     }
 }

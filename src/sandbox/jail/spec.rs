@@ -71,10 +71,27 @@ pub struct JailRoot {
     pub dir: Arc<OwnedFd>,
     /// Whether the program may change it.
     pub writable: bool,
-    /// Paths below the root that the program must not see into, relative, `/` between segments.
-    pub masked: Vec<String>,
+    /// What below it the program must not see into.
+    pub masked: Vec<Mask>,
     /// Its own quota in bytes, where it has one.
     pub quota: Option<u64>,
+}
+
+/// A path below a root that a program must not see into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mask {
+    /// Relative, `/` between segments.
+    pub path: String,
+    /// Which object it was when it was looked at: device and inode. A root in which another one lies there by then, or none, is not shown.
+    /// Without it whatever lies there is covered.
+    pub object: Option<(u64, u64)>,
+}
+
+impl Mask {
+    /// Whether what has these facts is what was looked at.
+    pub(crate) fn is(&self, facts: &rustix::fs::Stat) -> bool {
+        self.object.is_none_or(|object| object == (facts.st_dev, facts.st_ino))
+    }
 }
 
 /// How much one call may use.
@@ -141,9 +158,6 @@ pub struct JailSpec {
     pub stdin: Vec<u8>,
     /// The folders it sees.
     pub roots: Vec<JailRoot>,
-    /// For each root which object each of its masked paths was when it was looked at: device and inode. A root whose masks are not these any
-    /// more is not shown. Empty: nobody looked.
-    pub objects: Vec<Vec<(u64, u64)>>,
     /// How much it may use.
     pub limits: Limits,
     /// Added to an otherwise scrubbed environment.
@@ -158,9 +172,9 @@ pub struct JailSpec {
     pub session: Option<Session>,
     /// The way out, where there is one. The jail itself has none: it gives the listening socket of a doorway to this.
     pub network: Option<Arc<dyn Network>>,
-    /// Whose call it is; a session is only there for the one who started it.
+    /// The caller's principal; a session is there for calls of the one that started it alone.
     pub owner: String,
-    /// The profile it is made under, for those who watch.
+    /// The profile it is made under, for counts of what runs.
     pub profile: String,
     /// What its caller may still use of processor time in this hour; a session goes on using it after the call.
     pub cpu_left: Duration,
@@ -200,7 +214,6 @@ impl JailSpec {
             prelude: None,
             stdin: Vec::new(),
             roots: Vec::new(),
-            objects: Vec::new(),
             limits: Limits::default(),
             env: BTreeMap::new(),
             require: vec![Layer::Filesystem, Layer::Network, Layer::Processes, Layer::Syscalls],

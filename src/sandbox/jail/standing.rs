@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, statat};
-
 use super::kind::Plan;
 use super::native::Native;
-use super::spec::{JailRoot, JailSpec};
+use super::spec::{JailRoot, JailSpec, Mask};
+use crate::sandbox::below;
 
 /// A masked entry of a root: its name, and which object it was.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,11 +40,11 @@ impl Walls {
 
 /// Looks at what is to be masked now.
 pub(super) fn masked(spec: &JailSpec) -> Vec<Masked> {
-    let look = |root: &JailRoot, path: &String| {
-        let found = statat(&root.dir, path.as_str(), AtFlags::SYMLINK_NOFOLLOW).ok();
-        Masked { root: root.name.clone(), path: path.clone(), object: found.map(|facts| (facts.st_dev, facts.st_ino)) }
+    let look = |root: &JailRoot, mask: &Mask| {
+        let found = below::look(&root.dir, &mask.path).ok();
+        Masked { root: root.name.clone(), path: mask.path.clone(), object: found.as_ref().map(below::object) }
     };
-    let mut all: Vec<Masked> = spec.roots.iter().flat_map(|root| root.masked.iter().map(move |path| look(root, path))).collect();
+    let mut all: Vec<Masked> = spec.roots.iter().flat_map(|root| root.masked.iter().map(move |mask| look(root, mask))).collect();
     all.sort_by(|a, b| (&a.root, &a.path).cmp(&(&b.root, &b.path)));
     all
 }

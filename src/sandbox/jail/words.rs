@@ -72,9 +72,9 @@ impl Words {
         std::mem::take(&mut self.layers)
     }
 
-    /// What shows that the program stood at its bound of processes, as it was said last before its end.
-    pub(super) fn take_crowd(&mut self) -> Option<Box<str>> {
-        self.crowd.take()
+    /// What shows that the program stands at its bound of processes, as it was said last: it is said again only when that changes.
+    pub(super) fn crowd(&self) -> Option<Box<str>> {
+        self.crowd.clone()
     }
 
     /// What all processes of a session used, as it was told last.
@@ -154,7 +154,9 @@ impl Words {
         };
         let mut phase = if self.started { Phase::Running } else { Phase::Waiting };
         let mut looks = true;
-        let (begin, used_before) = (Instant::now(), self.used.cpu_ms);
+        // A session's own use between two calls is not the later one's.
+        let used_before = if times.cpu.is_some() { self.used_by_now().cpu_ms } else { self.used.cpu_ms };
+        let begin = Instant::now();
         let mut until = begin + if self.started { times.run } else { times.wait.min(HUNG) };
         loop {
             let mut over = None;
@@ -192,6 +194,7 @@ impl Words {
                         Word::Building => (phase, until) = (Phase::Building, Instant::now() + BUILDING),
                         Word::Unavailable { layer, reason } => return Err(NoRun::Unavailable { layer, reason }),
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
+                        Word::Moved { root } => return Err(NoRun::Moved { root }),
                         Word::Fault(what) => return Err(NoRun::Fault(what)),
                         Word::Over(..) | Word::Built(_) | Word::Seated | Word::Forked(_) => {}
                     }

@@ -6,6 +6,7 @@ use super::below::{DEEPEST, entries};
 use super::look::Guard;
 use super::resolve::step;
 use super::roots::Roots;
+use super::stop::Stop;
 use crate::gate::{Counted, Covered};
 use crate::manifest::Manifest;
 use crate::model::{Kind, Opened, RelPath};
@@ -18,10 +19,17 @@ pub(in crate::sandbox) const MOST: usize = 10_000;
 pub(in crate::sandbox) const FEW: usize = 256;
 
 /// Counts what a yes for the folder, and for the root, of an opened file covers, looking at `most` entries for each. None where nothing can be
-/// counted.
-pub(in crate::sandbox) fn covered(roots: &Roots, session: &str, opened: &Opened, manifest: &Manifest, most: usize) -> Option<Covered> {
+/// counted. Where `stop` ends it first, it says "more than" as well.
+pub(in crate::sandbox) fn covered(
+    roots: &Roots,
+    session: &str,
+    opened: &Opened,
+    manifest: &Manifest,
+    most: usize,
+    stop: &Stop,
+) -> Option<Covered> {
     let root = roots.find(session, &opened.target.root).ok()?;
-    let walk = Walk { guard: &Guard::new(roots, &root), manifest, root: &opened.target.root, most };
+    let walk = Walk { guard: &Guard::new(roots, &root), manifest, root: &opened.target.root, most, stop };
     let (_, folder) = opened.path().segments().split_last()?;
     let above = opened.path().ancestors().nth(folder.len())?;
     let folder = match &opened.folder {
@@ -38,6 +46,7 @@ struct Walk<'a> {
     manifest: &'a Manifest,
     root: &'a str,
     most: usize,
+    stop: &'a Stop,
 }
 
 impl Walk<'_> {
@@ -47,12 +56,24 @@ impl Walk<'_> {
         counted
     }
 
+    fn is_over(&self) -> bool {
+        self.stop.is_cancelled() || self.stop.is_late()
+    }
+
     fn add(&self, folder: BorrowedFd<'_>, path: &RelPath, depth: usize, counted: &mut Counted, left: &mut usize) {
+        if self.is_over() {
+            counted.is_more = true;
+            return;
+        }
         // A folder that cannot be read holds nothing that a call could change.
         let Ok((found, more)) = entries(folder, *left) else { return };
         counted.is_more |= more || depth > DEEPEST;
         *left = left.saturating_sub(found.len());
         for (name, seen) in found {
+            if self.is_over() {
+                counted.is_more = true;
+                return;
+            }
             let path = path.join(&name.to_string_lossy());
             let is_folder = seen.kind == Kind::Directory;
             let shown = visible(self.manifest, self.root, &path, is_folder);

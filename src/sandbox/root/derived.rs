@@ -45,7 +45,7 @@ impl Roots {
             let names: Vec<&'static str> = secrets.iter().map(|secret| secret.name).collect();
             return if names.is_empty() { Ok(None) } else { Err(no_form(target, &names)) };
         }
-        let reading = Reading::of_whole(target, seen, bytes.len() as u64, self.known.digest(&bytes), action);
+        let reading = Reading::of_whole(target, seen, bytes.len() as u64, self.known.facts(&bytes).sha256, action);
         if is_pdf {
             return Ok(Some(Reading { content: Content::Pdf(bytes), form: Form::Pdf, ..reading }));
         }
@@ -66,7 +66,8 @@ impl Roots {
         let Whole::Bytes(bytes) = whole else { return Ok(None) };
         let Some(decoded) = encoding::decoded(&bytes) else { return Ok(None) };
         let form = Form::Decoded { encoding: decoded.encoding, broken: decoded.broken };
-        let reading = Reading { form, ..Reading::of_whole(&opened.target, seen, bytes.len() as u64, self.known.digest(&bytes), action) };
+        let reading =
+            Reading { form, ..Reading::of_whole(&opened.target, seen, bytes.len() as u64, self.known.facts(&bytes).sha256, action) };
         reading.with_text(decoded.text, action, terms).map(Some)
     }
 }

@@ -11,10 +11,11 @@ use super::encoding;
 use super::fault::fault;
 use super::passages::{Mismatch, Passages};
 use super::read::{regular, too_large};
+use super::replace::USUAL;
 use super::roots::Roots;
 use crate::filter::masked::secrets_in;
 use crate::gate::Permit;
-use crate::model::{Bytes, Code, EditFile, Failure, Identity, Opened, Target};
+use crate::model::{Bytes, Code, Edit, EditFile, Failure, Identity, Opened, Target};
 
 /// What was edited, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,17 +48,18 @@ impl Roots {
     pub fn edit(&self, permit: Permit<EditFile>) -> Result<Edited, Failure> {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
-        let (mut edited, content) = apply(&action, &opened, terms.max_file_size, terms.max_answer, terms.manifest.filters.hides_secrets())?;
+        let edits: Vec<(usize, &Edit)> = action.edits.iter().enumerate().collect();
+        let (mut edited, content) = apply(&edits, &opened, terms.max_file_size, terms.max_answer, terms.manifest.filters.hides_secrets())?;
         if !action.dry_run {
-            edited.identity = Some(self.put_judged(&opened, &terms, content.as_bytes())?.identity);
+            edited.identity = Some(self.put_judged(&opened, &terms, content.as_bytes(), USUAL)?.identity);
         }
         Ok(edited)
     }
 }
 
-/// The edits applied to the opened file, in memory. `hides`: the manifest masks secrets.
+/// The edits applied to the opened file, in memory, each with its place in the call. `hides`: the manifest masks secrets.
 pub(super) fn apply(
-    action: &EditFile,
+    edits: &[(usize, &Edit)],
     opened: &Opened,
     max_file_size: Bytes,
     max_diff: Bytes,
@@ -68,6 +70,18 @@ pub(super) fn apply(
         Whole::Bytes(bytes) => bytes,
         Whole::TooLarge => return Err(too_large(target, max_file_size)),
     };
+    apply_to(edits, target, bytes, max_file_size, max_diff, hides)
+}
+
+/// The edits applied to a content of the target.
+pub(super) fn apply_to(
+    edits: &[(usize, &Edit)],
+    target: &Target,
+    bytes: Vec<u8>,
+    max_file_size: Bytes,
+    max_diff: Bytes,
+    hides: bool,
+) -> Result<(Edited, String), Failure> {
     if bytes.iter().take(8192).any(|byte| *byte == 0) {
         return Err(no_text(target, &bytes));
     }
@@ -77,7 +91,7 @@ pub(super) fn apply(
     let old = Document::new(old, &held);
     let mut new = old.clone();
     let mut replacements = 0;
-    for (index, edit) in action.edits.iter().enumerate() {
+    for &(index, edit) in edits {
         let passages = Passages::find(new.shown(), &edit.old_text, edit.replace_all).map_err(|why| mismatch(target, index, &why))?;
         replacements += passages.count();
         // Before it is made: many places times a long text must not outgrow memory.

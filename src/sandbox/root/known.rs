@@ -10,15 +10,24 @@ use std::sync::{Mutex, PoisonError};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-use super::content::digest;
+use super::content::{count_lines, digest};
 use crate::filter::masked::{Before, Secret, secrets_in, secrets_in_any_encoding};
 
-/// What is known of contents. Bounded: 32768 contents without a secret and 4096 digests, some 5 MB at most.
+/// What is known of contents. Bounded: 32768 contents without a secret and the facts of 4096, some 5 MB at most.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     marker: Marker,
     clean: Mutex<HashSet<Clean>>,
-    digests: Mutex<HashMap<Mark, String>>,
+    facts: Mutex<HashMap<Mark, Facts>>,
+}
+
+/// What is told of a whole content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// Its SHA-256 in lower-case hexadecimal.
+    pub sha256: String,
+    /// Its lines.
+    pub lines: u64,
 }
 
 /// What was looked through and holds no secret.
@@ -34,26 +43,27 @@ enum Clean {
 
 /// Entries that are remembered; about 150 bytes each.
 const REMEMBERED: usize = 32 * 1024;
-/// Digests that are remembered; about 120 bytes each.
-const DIGESTS: usize = 4 * 1024;
-/// Below this many bytes a digest is made sooner than it is found.
+/// Facts that are remembered; about 130 bytes each.
+const FACTS: usize = 4 * 1024;
+/// Below this many bytes facts are made sooner than they are found.
 const SMALL: usize = 16 * 1024;
 
 impl Known {
-    /// The SHA-256 of a content, in lower-case hexadecimal.
-    pub(super) fn digest(&self, content: &[u8]) -> String {
+    /// The facts of a content.
+    pub(super) fn facts(&self, content: &[u8]) -> Facts {
+        let of = || Facts { sha256: digest(content), lines: count_lines(content) };
         let mark = if content.len() < SMALL { None } else { self.marker.mark(content) };
-        let Some(mark) = mark else { return digest(content) };
-        if let Some(sha256) = lock(&self.digests).get(&mark) {
-            return sha256.clone();
+        let Some(mark) = mark else { return of() };
+        if let Some(facts) = lock(&self.facts).get(&mark) {
+            return facts.clone();
         }
-        let sha256 = digest(content);
-        let mut digests = lock(&self.digests);
-        if digests.len() >= DIGESTS {
-            digests.clear();
+        let facts = of();
+        let mut known = lock(&self.facts);
+        if known.len() >= FACTS {
+            known.clear();
         }
-        digests.insert(mark, sha256.clone());
-        sha256
+        known.insert(mark, facts.clone());
+        facts
     }
 
     /// The secrets in a content with this digest.
@@ -138,24 +148,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_that_of_its_content_however_often_it_is_asked_for() {
+    fn facts_are_those_of_their_content_however_often_they_are_asked_for() {
         let known = Known::default();
-        let contents: Vec<Vec<u8>> = [0, 1, SMALL - 1, SMALL, SMALL + 1, 5 * SMALL].map(|length| vec![7; length]).to_vec();
+        let contents: Vec<Vec<u8>> =
+            [0, 1, SMALL - 1, SMALL, SMALL + 1, 5 * SMALL].map(|length| b"7\n".repeat(length)[..length].to_vec()).to_vec();
         for content in contents.iter().chain(contents.iter().rev()) {
-            assert_eq!(known.digest(content), digest(content), "{} bytes", content.len());
+            let facts = Facts { sha256: digest(content), lines: content.len().div_ceil(2) as u64 };
+            assert_eq!(known.facts(content), facts, "{} bytes", content.len());
         }
-        assert_eq!(lock(&known.digests).len(), 3, "small ones are made sooner than found");
+        assert_eq!(lock(&known.facts).len(), 3, "small ones are made sooner than found");
     }
 
     #[test]
     fn what_is_remembered_is_bounded() {
         let known = Known::default();
         let mut content = vec![0; SMALL];
-        for number in 0..=u32::try_from(DIGESTS).unwrap() {
+        for number in 0..=u32::try_from(FACTS).unwrap() {
             content[..4].copy_from_slice(&number.to_le_bytes());
-            known.digest(&content);
+            known.facts(&content);
         }
-        assert_eq!(lock(&known.digests).len(), 1);
+        assert_eq!(lock(&known.facts).len(), 1);
         for number in 0..=u32::try_from(REMEMBERED).unwrap() {
             known.look(Some(Clean::Text(number.to_string())), Vec::<()>::new);
         }

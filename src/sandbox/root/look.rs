@@ -73,7 +73,8 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
     }
     let Some(seen) = held.seen else {
         let protected = guard.holds_place(&path, by_name) || guard.holds_way(&path, held.mount);
-        return Ok(opened(PathFact { spelling, link, protected, ..PathFact::ABSENT }, Some(held)));
+        let missing_folders = if access.makes_folders() && held.folder.is_none() { missing_folders(root, &path) } else { 0 };
+        return Ok(opened(PathFact { spelling, link, missing_folders, protected, ..PathFact::ABSENT }, Some(held)));
     };
     let mut fact = PathFact {
         link,
@@ -94,6 +95,19 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
         }
     }
     Ok(opened(fact, Some(held)))
+}
+
+/// How many folders above a path are missing; 0 where something on the way is no folder.
+fn missing_folders(root: &Root, path: &RelPath) -> usize {
+    let folders = path.segments().len().saturating_sub(1);
+    for (depth, folder) in path.ancestors().enumerate().skip(1).take(folders) {
+        match root.resolver.open(root.folder.as_fd(), &folder).and_then(Seen::of) {
+            Ok(seen) if seen.kind == Kind::Directory => {}
+            Err(Errno::NOENT) => return folders + 1 - depth,
+            _ => return 0,
+        }
+    }
+    0
 }
 
 /// What stands at a path, and how the path is spelled there. Other spellings are looked for only where nothing stands.

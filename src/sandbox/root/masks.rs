@@ -99,7 +99,16 @@ impl<'a, R: Read> MaskedReader<'a, R> {
             return Ok(false);
         }
         self.fill(self.passed + self.piece + self.reach)?;
+        if self.ended && self.passed == self.raw.len() {
+            return Ok(false);
+        }
         let secrets = self.known.secrets_after(self.before.as_ref().unwrap_or(&Before::default()), &self.raw);
+        if self.ended && secrets.is_empty() {
+            // Handed out as it is, without a copy; nothing comes after it.
+            (self.ready, self.at) = (std::mem::take(&mut self.raw), self.passed);
+            self.passed = 0;
+            return Ok(true);
+        }
         let before = self.before.take().unwrap_or_else(|| Before::of(&self.raw));
         let mut cut = if self.ended { self.raw.len() } else { self.raw.len() - self.reach };
         // A piece ends before a secret, not within it.

@@ -1,10 +1,12 @@
 //! Files: roots held as directory handles, and everything below them reached through descriptors, never through a path
 //! that was judged before.
 
+mod above;
 mod below;
 mod carry;
 mod column;
 mod content;
+mod copy;
 pub(in crate::sandbox) mod covered;
 mod derived;
 mod document;
@@ -18,6 +20,7 @@ mod leftovers;
 mod list;
 mod look;
 mod masks;
+mod near;
 mod notebook;
 mod passages;
 mod pattern;
@@ -32,6 +35,7 @@ mod roots;
 mod search;
 mod seen;
 mod session;
+mod several;
 mod stop;
 mod write;
 
@@ -42,6 +46,7 @@ pub use content::{Content, Form};
 pub use edit::Edited;
 pub use folder::{ContentInfo, Info};
 pub use list::{Judge, Listed, Listing};
+pub use near::Near;
 pub use pattern::{Pattern, line_matcher};
 pub(super) use protect::Hidden;
 pub use read::Reading;

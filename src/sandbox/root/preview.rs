@@ -2,45 +2,69 @@
 
 use rustix::fs::Dir;
 
+use super::above::reachable;
 use super::content::{Whole, digest, digest_whole, read_whole};
-use super::edit::apply;
+use super::copy::{copyable, leaking};
+use super::edit::{apply, apply_to};
 use super::fault::missing;
+use super::read::regular;
 use super::rename::{is_replacing, not_empty};
 use super::resolve::{open_file, open_folder};
+use super::several::several;
 use super::stop::Stop;
 use super::write::{masks_in_the_way, no_digest, unexpected};
 use crate::filter::masked::secrets_in_any_encoding;
-use crate::gate::Preview;
-use crate::model::{Action, Bytes, Code, Failure, Kind, Opened, WriteMode};
+use crate::gate::{Preview, Texts};
+use crate::manifest::Manifest;
+use crate::model::{Action, Bytes, Code, Edit, EditFiles, Failure, Kind, Opened, WriteMode};
+use crate::policy::readers::shows_more;
 
 /// Contents above this are not shown.
 const SHOWN: Bytes = Bytes::mib(4);
 
 /// The preview of an action on what was opened. Contents are read whole, however long they are; one that cannot be read in time dooms the call,
-/// for nobody could say what was approved. `hides`: the manifest masks secrets.
-pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Stop, hides: bool) -> Preview {
+/// for nobody could say what was approved.
+pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Stop, manifest: &Manifest) -> Preview {
+    let hides = manifest.filters.hides_secrets();
+    if let (Action::EditFiles(_), Err(failure)) = (action, several(opened)) {
+        return Preview { doomed: Some(failure), ..Preview::default() };
+    }
     let mut contents = Vec::new();
-    let mut first = None;
-    for (index, opened) in opened.iter().enumerate() {
+    let mut shown = Vec::new();
+    for opened in opened {
         match present(opened, stop) {
             Ok(Some(content)) => {
-                if index == 0 {
-                    first = content.shown;
-                }
+                shown.push(content.shown);
                 contents.push(Some(content.sha256));
             }
-            Ok(None) => contents.push(None),
+            Ok(None) => {
+                shown.push(None);
+                contents.push(None);
+            }
             Err(failure) => return Preview { doomed: Some(failure), ..Preview::default() },
         }
     }
-    let mut doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref(), hides);
+    let mut shown = shown.into_iter();
+    if let Action::EditFiles(edit) = action {
+        return match files(edit, opened, shown, hides) {
+            Ok(files) => Preview { contents, files, ..Preview::default() },
+            Err(failure) => Preview { contents, doomed: Some(failure), ..Preview::default() },
+        };
+    }
+    let (first, second) = (shown.next().flatten(), shown.next().flatten());
+    let leaks = |from: &Opened, to: &Opened| shows_more(manifest, &from.target.root, &to.target.root);
+    let mut doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref(), hides, leaks);
+    if let Action::CopyFile(_) = action {
+        let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        return Preview { contents, before: text(second), after: text(first), doomed, ..Preview::default() };
+    }
     let text = first.and_then(|bytes| String::from_utf8(bytes).ok());
     let after = match action {
         Action::WriteFile(write) => String::from_utf8(write.content.clone()).ok().map(|new| match write.mode {
             WriteMode::Append => text.clone().unwrap_or_default() + &new,
             WriteMode::Overwrite | WriteMode::Create => new,
         }),
-        Action::EditFile(edit) => match opened.first().map(|opened| apply(edit, opened, SHOWN, Bytes(0), hides)) {
+        Action::EditFile(edit) => match opened.first().map(|opened| apply(&numbered(&edit.edits), opened, SHOWN, Bytes(0), hides)) {
             Some(Ok((_, new))) => Some(new),
             // A larger file is edited by its own limit, and not shown.
             Some(Err(failure)) if failure.0.code != Code::FileTooLarge => {
@@ -51,16 +75,48 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Sto
         },
         _ => None,
     };
-    Preview { contents, before: text, after, doomed, covered: None }
+    Preview { contents, before: text, after, doomed, ..Preview::default() }
+}
+
+/// The texts before and after the edits of each file; none for one that is too long to be shown, and edited by its own limit.
+fn files(
+    action: &EditFiles,
+    opened: &[Opened],
+    shown: impl Iterator<Item = Option<Vec<u8>>>,
+    hides: bool,
+) -> Result<Vec<Option<Texts>>, Failure> {
+    let files = action.files().into_iter().zip(opened).zip(shown);
+    let texts = files.map(|(((_, edits), opened), bytes)| {
+        regular(opened)?;
+        let Some(bytes) = bytes else { return Ok(None) };
+        let before = String::from_utf8(bytes.clone()).unwrap_or_default();
+        let (_, after) = apply_to(&edits, &opened.target, bytes, SHOWN, Bytes(0), hides)?;
+        Ok(Some(Texts { before, after }))
+    });
+    texts.collect()
+}
+
+fn numbered(edits: &[Edit]) -> Vec<(usize, &Edit)> {
+    edits.iter().enumerate().collect()
 }
 
 /// How an action will fail on what was opened: no approval is asked for what cannot be done. `content`: the present one, where it is not too
-/// long to be shown. `hides`: the manifest masks secrets.
-fn doomed(action: &Action, opened: &[Opened], sha256: Option<&str>, content: Option<&[u8]>, hides: bool) -> Option<Failure> {
+/// long to be shown. `hides`: the manifest masks secrets. `leaks`: a copy of the one at the other would show programs what masks hide.
+fn doomed(
+    action: &Action,
+    opened: &[Opened],
+    sha256: Option<&str>,
+    content: Option<&[u8]>,
+    hides: bool,
+    leaks: impl Fn(&Opened, &Opened) -> bool,
+) -> Option<Failure> {
     let (first, second) = (opened.first()?, opened.get(1));
     let kind = first.fact.kind;
     match action {
         Action::WriteFile(write) => {
+            if let Err(failure) = reachable(first) {
+                return Some(failure);
+            }
             if let Some(expected) = write.expected_sha256.as_deref() {
                 let names = content.filter(|_| hides).map(secrets_in_any_encoding).unwrap_or_default();
                 if !names.is_empty() {
@@ -74,7 +130,15 @@ fn doomed(action: &Action, opened: &[Opened], sha256: Option<&str>, content: Opt
             }
             masks_in_the_way(write, content.filter(|_| hides)?, &first.target)
         }
-        Action::MoveFile(_) => is_replacing(first, second?).err(),
+        Action::MoveFile(_) => second.and_then(|second| is_replacing(first, second).and_then(|_| reachable(second)).err()),
+        Action::CopyFile(_) => {
+            let to = second?;
+            if let Err(failure) = copyable(first, to) {
+                return Some(failure);
+            }
+            let names = content.filter(|_| hides && leaks(first, to)).map(secrets_in_any_encoding).unwrap_or_default();
+            (!names.is_empty()).then(|| leaking(first, to, &names))
+        }
         Action::DeleteFile(_) if kind == Kind::Absent => Some(missing(&first.target)),
         Action::DeleteFile(delete) if kind == Kind::Directory && !delete.recursive => (!is_empty(first)).then(|| not_empty(&first.target)),
         _ => None,

@@ -86,13 +86,14 @@ impl Roots {
                 Whole::TooLarge => return Err(too_large(&opened.target, terms.max_file_size)),
             }
         };
+        let facts = window.whole.then(|| self.known.facts(&window.bytes));
         let mut reading = Reading {
             target: opened.target.clone(),
             content: Content::Text(String::new()),
             size: if window.whole { window.bytes.len() as u64 } else { seen.size },
             modified_ns: seen.identity.mtime_ns,
-            sha256: window.whole.then(|| self.known.digest(&window.bytes)),
-            lines: window.whole.then(|| count_lines(&window.bytes)),
+            lines: facts.as_ref().map(|facts| facts.lines),
+            sha256: facts.map(|facts| facts.sha256),
             first: action.offset,
             shown: 0,
             next: None,

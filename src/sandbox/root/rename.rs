@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, flock, fsync, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
+use super::above::Above;
 use super::below::{Below, usage, wipe};
 use super::carry::Ends;
 use super::fault::{changed, fault, missing};
@@ -30,12 +31,14 @@ pub struct Moved {
     pub to: Target,
     /// Whether a file was replaced.
     pub replaced: bool,
+    /// The folders that were made for its new place, the topmost first.
+    pub folders: Vec<Target>,
 }
 
 impl Roots {
     /// Moves what the permit names. A file in the new place is replaced only where it stood there when the move was judged, and
     /// only if it is still that file; a folder is moved only with the very entries that were judged. What is moved to another root or file
-    /// system is copied there and deleted here.
+    /// system is copied there and deleted here. Missing folders above the new place are made, and go again where nothing is moved.
     ///
     /// # Errors
     /// `not_found`, `already_exists`, `conflict`, `argument_invalid` (a folder into itself), `no_space`, `root_itself`, `cancelled`.
@@ -47,8 +50,9 @@ impl Roots {
         };
         let replaced = is_replacing(&from, &to)?;
         let (old_folder, old_name) = place(&from)?;
-        let (new_folder, new_name) = place(&to)?;
         let (old_root, new_root) = (self.find(&terms.session, &from.target.root)?, self.find(&terms.session, &to.target.root)?);
+        let (to, above) = Above::make(self, &new_root, &to)?;
+        let (new_folder, new_name) = place(&to)?;
         let way = Way { from: &from, to: &to, old_folder, old_name: &old_name, new_folder, new_name: &new_name };
         let (old_guard, new_guard) = (Guard::new(self, &old_root), Guard::new(self, &new_root));
         way.is_unchanged(&old_guard)?;
@@ -56,6 +60,8 @@ impl Roots {
         if is_elsewhere && new_root.quota.is_some() {
             let (bytes, files) = way.amount();
             make_room(&new_root, &to.target, bytes, files)?;
+        } else if to.fact.missing_folders > 0 {
+            make_room(&new_root, &to.target, 0, 0)?;
         }
         self.leftovers.clean(&new_root, &to);
         let renamed = match (is_elsewhere, replaced) {
@@ -80,7 +86,8 @@ impl Roots {
                 let _ = open_folder(folder).and_then(fsync);
             }
         }
-        Ok(Moved { from: from.target.clone(), to: to.target.clone(), replaced })
+        let folders = above.keep(!new_root.scratch);
+        Ok(Moved { from: from.target.clone(), to: to.target.clone(), replaced, folders })
     }
 
     /// Deletes what the permit names, with all below it where it says so, and gives the number of entries deleted. What is

@@ -2,11 +2,12 @@
 
 use rustix::io::Errno;
 
+use super::above::{Above, reachable};
 use super::content::{Whole, digest, read_whole};
 use super::fault::{changed, fault, missing};
 use super::masks::held;
 use super::read::{regular, too_large};
-use super::replace::{Unplaced, put};
+use super::replace::{self, USUAL, Unplaced, put};
 use super::room::make_room;
 use super::roots::Roots;
 use crate::filter::holds_secret_mask;
@@ -29,19 +30,22 @@ pub struct Written {
     pub sha256: Option<String>,
     /// Which object it is now.
     pub identity: Identity,
+    /// The folders that were made for it, the topmost first.
+    pub folders: Vec<Target>,
 }
 
 impl Roots {
-    /// Writes the file the permit names, atomically: old or new content, never half, also when this server or the machine dies.
+    /// Writes the file the permit names, atomically: old or new content, never half, also when this server or the machine dies. Missing folders
+    /// above it are made, and go again where it cannot be written; a kill in between leaves them, empty.
     ///
     /// # Errors
-    /// `not_found` (its folder), `is_a_directory`, `already_exists`, `conflict`, `file_too_large`, `no_space`, `masked_content` (a mask would
+    /// `not_a_directory` (on the way), `is_a_directory`, `already_exists`, `conflict`, `file_too_large`, `no_space`, `masked_content` (a mask would
     /// take the place of a secret, a masked secret would be shown by what is appended to it, or a digest of one would be compared).
     pub fn write(&self, permit: Permit<WriteFile>) -> Result<Written, Failure> {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
         let target = &opened.target;
-        place(&opened)?;
+        reachable(&opened)?;
         let exists = opened.fact.kind != Kind::Absent;
         if exists && action.mode == WriteMode::Create {
             return Err(Failure::new(Code::AlreadyExists, format!("`{target}` exists")).hint("use mode `overwrite`, or another name"));
@@ -71,21 +75,20 @@ impl Roots {
             return Err(failure);
         }
         if action.mode != WriteMode::Append || before.is_empty() {
-            return self.put_judged(&opened, &terms, &action.content);
+            return self.put_judged(&opened, &terms, &action.content, USUAL);
         }
         before.extend_from_slice(&action.content);
-        let mut written = self.put_judged(&opened, &terms, &before)?;
+        let mut written = self.put_judged(&opened, &terms, &before, USUAL)?;
         written.sha256 = written.sha256.filter(|sha256| !hides || self.known.secrets(&before, sha256).is_empty());
         Ok(written)
     }
 
-    /// Puts a whole content at a judged place, for verbs that have spent their permit (`save_to` of a fetch).
+    /// Puts a whole content at a judged place, for verbs that have spent their permit. `mode`: the permission bits of a new file.
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub(in crate::sandbox) fn put_judged(&self, opened: &Opened, terms: &Terms, content: &[u8]) -> Result<Written, Failure> {
+    pub(super) fn put_judged(&self, opened: &Opened, terms: &Terms, content: &[u8], mode: u32) -> Result<Written, Failure> {
         let target = &opened.target;
-        let (folder, name) = place(opened)?;
         let exists = opened.fact.kind != Kind::Absent;
         if exists {
             regular(opened)?;
@@ -95,10 +98,15 @@ impl Roots {
             return Err(too_large(target, terms.max_file_size));
         }
         let root = self.find(&terms.session, &target.root)?;
-        make_room(&root, target, size.saturating_sub(opened.fact.size), u64::from(!exists))?;
-        self.leftovers.clean(&root, opened);
-        let identity = put(folder, &name, &opened.fact, content, !root.scratch).map_err(|why| unplaced(why, target))?;
-        Ok(Written { target: target.clone(), created: !exists, size, sha256: Some(digest(content)), identity })
+        let entries = u64::from(!exists) + opened.fact.missing_folders as u64;
+        make_room(&root, target, size.saturating_sub(opened.fact.size), entries)?;
+        let (opened, above) = Above::make(self, &root, opened)?;
+        let (folder, name) = place(&opened)?;
+        self.leftovers.clean(&root, &opened);
+        let whole = replace::Written { content, mode, durable: !root.scratch };
+        let identity = put(folder, &name, &opened.fact, whole).map_err(|why| unplaced(why, target))?;
+        let folders = above.keep(!root.scratch);
+        Ok(Written { target: target.clone(), created: !exists, size, sha256: Some(digest(content)), identity, folders })
     }
 }
 
@@ -153,7 +161,7 @@ pub(super) fn place(opened: &Opened) -> Result<(&Arc<OwnedFd>, String), Failure>
     };
     match &opened.folder {
         Some(folder) => Ok((folder, name.to_owned())),
-        None => Err(missing(&opened.target).hint("its folder does not exist; use create_directory first")),
+        None => Err(missing(&opened.target)),
     }
 }
 

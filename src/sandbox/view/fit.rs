@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Unshown;
 
-/// How many entries are covered one by one. Each is a mount that takes about 30 microseconds of every call; `bwrap` is given no more.
+/// How many entries are covered one by one. Each is a mount that takes about 30 microseconds of every call.
 const MASKS: usize = 1000;
 /// Bytes of their paths, which travel in one message.
 const BYTES: usize = 48 * 1024;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
 use rustix::io::Errno;
+use tokio_util::sync::CancellationToken;
 
 use super::{Look, Unshown};
 use crate::manifest::Manifest;
@@ -99,11 +100,38 @@ pub(super) fn clock() -> i64 {
     rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse).tv_sec
 }
 
+/// How far a look may go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bound<'b> {
+    /// The most entries of all folders together, which the refusal names.
+    pub(super) most: usize,
+    /// How many of them are left.
+    pub(super) left: usize,
+    /// Ends the look.
+    pub(super) stop: &'b CancellationToken,
+}
+
+/// After so many entries of one folder it is asked whether the look is still wanted.
+const ASK_EVERY: usize = 1024;
+
+#[cfg(test)]
+thread_local! {
+    /// Entries that this thread has read.
+    pub(super) static READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// The entries of an opened folder: those that are kept, where its stamps say that they still hold. `now`: from [`clock`].
 ///
 /// # Errors
-/// [`Unshown::Unreadable`], [`Unshown::NotText`].
-pub(super) fn list(look: &Look, path: &RelPath, folder: &OwnedFd, kept: Option<Arc<Listing>>, now: i64) -> Result<Arc<Listing>, Unshown> {
+/// [`Unshown::TooMany`] at the first entry beyond the bound, [`Unshown::Cancelled`], [`Unshown::Unreadable`], [`Unshown::NotText`].
+pub(super) fn list(
+    look: &Look,
+    path: &RelPath,
+    folder: &OwnedFd,
+    kept: Option<Arc<Listing>>,
+    now: i64,
+    bound: Bound<'_>,
+) -> Result<Arc<Listing>, Unshown> {
     let stamp = Stamp::of(&fstat(folder).map_err(Unshown::Unreadable)?);
     if let Some(kept) = kept.filter(|kept| kept.settled && kept.stamp == stamp) {
         return Ok(kept);
@@ -116,6 +144,14 @@ pub(super) fn list(look: &Look, path: &RelPath, folder: &OwnedFd, kept: Option<A
         let name = entry.file_name();
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
+        }
+        #[cfg(test)]
+        READ.set(READ.get() + 1);
+        if entries.len() >= bound.left {
+            return Err(Unshown::TooMany(bound.most));
+        }
+        if entries.len() % ASK_EVERY == ASK_EVERY - 1 && bound.stop.is_cancelled() {
+            return Err(Unshown::Cancelled);
         }
         let Some(kind) = kind_of(folder, name, entry.file_type())? else { continue };
         let below = path.join(name.to_str().map_err(|_| Unshown::NotText)?);

@@ -5,17 +5,19 @@ mod listing;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, openat, openat2, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
+use super::below::{self, Object};
+use super::jail::Mask;
 use super::root::Hidden;
 use crate::manifest::Manifest;
 use crate::model::RelPath;
-use listing::{Entry, EntryKind, Kept, Listing, clock, list};
+use listing::{Bound, Entry, EntryKind, Kept, Listing, clock, list};
 
 /// Most entries of a root that are looked at; a larger tree is refused rather than half masked.
 pub(super) const MOST: usize = 1_000_000;
@@ -42,10 +44,8 @@ pub(super) enum Unshown {
 /// What of a root is covered before a program starts.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct View {
-    /// Paths below the root; below a masked folder nothing more is listed.
-    pub(super) masked: Vec<String>,
-    /// Which object each of them was: device and inode.
-    pub(super) objects: Vec<Object>,
+    /// What is masked, each with the object that it was; below a masked folder nothing more is listed.
+    pub(super) masked: Vec<Mask>,
     /// Folders that are masked whole only because too much in them would have to be.
     pub(super) left_out: Vec<String>,
 }
@@ -63,40 +63,37 @@ pub(super) struct Look {
 
 /// The listings of roots, kept from one look to the next.
 #[derive(Debug, Default)]
-pub(super) struct Views(Mutex<HashMap<String, Arc<tokio::sync::Mutex<Remembered>>>>);
-
-#[derive(Debug, Default)]
-struct Remembered {
-    kept: Kept,
-}
+pub(super) struct Views(Mutex<HashMap<String, Arc<tokio::sync::Mutex<Kept>>>>);
 
 impl Views {
     /// What of a root is masked now. A root of few entries is looked at here, a larger one on a thread of its own: one look at a time for
-    /// each root, and a look that nobody waits for any more ends.
+    /// each root, and a look whose call has ended ends.
     ///
     /// # Errors
     /// Why the root cannot be shown; the outer one when the thread failed.
     pub(super) async fn look(&self, look: Look) -> Result<Result<View, Unshown>, String> {
-        let remembered = {
+        let kept = {
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Of roots that a later manifest took away nothing is kept.
+            all.retain(|name, _| look.manifest.roots.contains_key(name));
             Arc::clone(all.entry(look.name.clone()).or_default())
         };
-        if let Ok(mut remembered) = remembered.try_lock()
-            && remembered.kept.is_empty()
+        if let Ok(mut kept) = kept.try_lock()
+            && kept.is_empty()
         {
-            match look.now(&mut remembered.kept, FEW, &CancellationToken::new()) {
+            match look.now(&mut kept, FEW, &CancellationToken::new()) {
                 Err(Unshown::TooMany(_)) => {}
                 few => {
                     // What is looked through in a moment needs no memory.
-                    remembered.kept = Kept::default();
+                    *kept = Kept::default();
                     return Ok(few);
                 }
             }
         }
         let cancel = CancellationToken::new();
         let ended = cancel.clone().drop_guard();
-        let mut remembered = remembered.lock_owned().await;
-        let looked = tokio::task::spawn_blocking(move || look.now(&mut remembered.kept, MOST, &cancel)).await;
+        let mut kept = kept.lock_owned().await;
+        let looked = tokio::task::spawn_blocking(move || look.now(&mut kept, MOST, &cancel)).await;
         ended.disarm();
         looked.map_err(|fault| fault.to_string())
     }
@@ -128,13 +125,21 @@ impl Look {
             walked?;
             let (masked, shown) = found.masked(&self.root);
             let (masked, left_out) = fit::fit(masked, &shown, self.roots)?;
-            let objects: Option<Vec<Object>> = masked.iter().map(|path| object_at(&self.root, path)).collect();
             // One that is gone may have another name by now, under which it was not seen.
-            if let Some(objects) = objects {
-                return Ok(View { masked, objects, left_out });
+            if let Some(masked) = masked.into_iter().map(|path| self.mask(path)).collect::<Result<_, Unshown>>()? {
+                return Ok(View { masked, left_out });
             }
         }
         Err(Unshown::Restless)
+    }
+
+    /// The mask over what lies at a path by now; none where nothing does.
+    fn mask(&self, path: String) -> Result<Option<Mask>, Unshown> {
+        match below::look(&self.root, &path) {
+            Ok(facts) => Ok(Some(Mask { path, object: Some(below::object(&facts)) })),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(errno) => Err(Unshown::Unreadable(errno)),
+        }
     }
 }
 
@@ -165,7 +170,8 @@ impl Walk<'_> {
         while let Some(folder) = waiting.pop() {
             let Some(opened) = descend(&self.look.root, &folder)? else { continue };
             let path = folder.to_string();
-            let listing = list(self.look, &folder, &opened, self.old.remove(&path), clock())?;
+            let bound = Bound { most: self.most, left: self.most.saturating_sub(seen), stop: self.stop };
+            let listing = list(self.look, &folder, &opened, self.old.remove(&path), clock(), bound)?;
             seen += listing.entries.len();
             if seen > self.most {
                 return Err(Unshown::TooMany(self.most));
@@ -181,17 +187,17 @@ impl Walk<'_> {
 
     fn entries(&mut self, listing: &Listing, folder: &RelPath, opened: &OwnedFd, waiting: &mut Vec<RelPath>) -> Result<(), Unshown> {
         let hidden = &self.look.hidden;
-        let below = |entry: &Entry| folder.join(&entry.name.to_string_lossy());
+        let path_of = |entry: &Entry| folder.join(&entry.name.to_string_lossy());
         let mut shown = 0;
         for entry in &listing.entries {
             if !entry.is_shown || hidden.is(opened, &entry.name, entry.inode) {
-                self.found.masked.push(below(entry).to_string());
+                self.found.masked.push(path_of(entry).to_string());
                 continue;
             }
             shown += 1;
             match entry.kind {
                 EntryKind::Directory => {
-                    let path = below(entry);
+                    let path = path_of(entry);
                     // Where all is open, only the way to what is the server's own has to be gone.
                     if !self.all_is_open || hidden.is_anywhere() || hidden.is_below(&path) {
                         waiting.push(path);
@@ -199,7 +205,7 @@ impl Walk<'_> {
                 }
                 EntryKind::File if !self.all_is_open => {
                     if let Some((object, names)) = names_of(opened, &entry.name)? {
-                        self.found.linked.entry(object).or_insert((names, Vec::new())).1.push(below(entry).to_string());
+                        self.found.linked.entry(object).or_insert((names, Vec::new())).1.push(path_of(entry).to_string());
                     }
                 }
                 EntryKind::File | EntryKind::Other => {}
@@ -218,10 +224,9 @@ impl Found {
         for (object, (names, paths)) in self.linked {
             // Asked once more: a name that was moved during the walk may have been counted twice.
             let is_whole = names == paths.len() as u64
-                && paths.iter().all(|path| {
-                    let now = statat(root, path.as_str(), AtFlags::SYMLINK_NOFOLLOW);
-                    now.is_ok_and(|facts| (facts.st_dev, facts.st_ino) == object && count(facts.st_nlink) == names)
-                });
+                && paths
+                    .iter()
+                    .all(|path| below::look(root, path).is_ok_and(|now| below::object(&now) == object && count(now.st_nlink) == names));
             if !is_whole {
                 masked.extend(paths);
             }
@@ -230,9 +235,6 @@ impl Found {
         (masked, self.shown)
     }
 }
-
-/// Device and inode.
-type Object = (u64, u64);
 
 /// A number of names, whose type differs between machines.
 fn count(names: impl Into<u64>) -> u64 {
@@ -244,40 +246,26 @@ fn names_of(folder: &OwnedFd, name: &CStr) -> Result<Option<(Object, u64)>, Unsh
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(facts) => {
             let is_linked = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_nlink > 1;
-            Ok(is_linked.then(|| ((facts.st_dev, facts.st_ino), count(facts.st_nlink))))
+            Ok(is_linked.then(|| (below::object(&facts), count(facts.st_nlink))))
         }
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(Unshown::Unreadable(errno)),
     }
 }
 
-/// Which object lies at a path; none where nothing does.
-fn object_at(root: &OwnedFd, path: &str) -> Option<Object> {
-    statat(root, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|facts| (facts.st_dev, facts.st_ino))
-}
-
 /// Opens a folder below the root without following links. Nothing when it has gone meanwhile.
 fn descend(root: &OwnedFd, folder: &RelPath) -> Result<Option<OwnedFd>, Unshown> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    if !folder.is_root() {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match openat2(root, folder.to_string(), flags, Mode::empty(), resolve) {
-            Ok(opened) => return Ok(Some(opened)),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-            // Name by name, where the path is too long for one call, or something was renamed meanwhile.
-            Err(Errno::NAMETOOLONG | Errno::AGAIN) => {}
-            Err(errno) => return Err(Unshown::Unreadable(errno)),
-        }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let opened = if folder.is_root() {
+        openat(root, ".", flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+    } else {
+        below::open(root, &folder.to_string(), flags)
+    };
+    match opened {
+        Ok(opened) => Ok(Some(opened)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(errno) => Err(Unshown::Unreadable(errno)),
     }
-    let mut at = openat(root.as_fd(), ".", flags, Mode::empty()).map_err(Unshown::Unreadable)?;
-    for name in folder.segments() {
-        at = match openat(&at, name.as_str(), flags, Mode::empty()) {
-            Ok(next) => next,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-            Err(errno) => return Err(Unshown::Unreadable(errno)),
-        };
-    }
-    Ok(Some(at))
 }
 
 #[cfg(test)]

@@ -174,6 +174,17 @@ pub(super) fn limits() -> Vec<Row> {
                 Out("ok"),
             ),
         ),
+        with(
+            // Larger than any file that another row leaves in the folder that all of them share.
+            |spec| spec.limits.file_size = 3 << 20,
+            row(
+                "a file over its size in scratch space, which is closed when its write has failed, ends in the file size limit",
+                "with open('/tmp/big', 'wb', buffering=0) as f:\n    while True:\n        f.write(bytes(1 << 20))",
+                Hits(Limit::Fsize),
+                "with open('/tmp/small', 'wb') as f:\n    f.write(bytes(1 << 10))\nprint('ok')",
+                Out("ok"),
+            ),
+        ),
         row(
             "too many small files end in the disk limit",
             "for i in range(200000):\n    open('/tmp/%d' % i, 'w').close()",

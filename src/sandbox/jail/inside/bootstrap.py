@@ -6,6 +6,7 @@ def _toolgate(prelude="", prelude_code=None):
     import gc
     import posix
     import sys
+    import time
 
     def read_all(fd):
         parts = []
@@ -47,6 +48,7 @@ def _toolgate(prelude="", prelude_code=None):
     meta_path = sys.meta_path[:]
     path_hooks = sys.path_hooks[:]
     write = posix.write
+    clock = time.time_ns
 
     def report(kind, payload):
         data = b"%s %d\n%s" % (kind, len(payload), payload)
@@ -207,6 +209,13 @@ def _toolgate(prelude="", prelude_code=None):
                 pass
         print(repr(value))
 
+    def pictures():
+        # A file's time is that of the kernel's last tick.
+        tick = 20_000_000
+        kinds = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+        files = posix.scandir(".")
+        return sum(file.name.lower().endswith(kinds) and file.stat().st_mtime_ns >= began - tick for file in files)
+
     def figures():
         plots = sys.modules.get("matplotlib.pyplot")
         if plots is None:
@@ -215,9 +224,16 @@ def _toolgate(prelude="", prelude_code=None):
         def drawn():
             import io
 
-            for number in plots.get_fignums()[:8]:
+            numbers = plots.get_fignums()
+            # A figure that was drawn and not changed since is not stale. Where the program wrote as many pictures, they come back as files.
+            saved = {number for number in numbers if not plots.figure(number).stale}
+            if len(saved) > pictures():
+                saved.clear()
+            for at, number in enumerate(number for number in numbers if number not in saved):
                 data = io.BytesIO()
-                plots.figure(number).savefig(data, format="png", bbox_inches="tight")
+                # More are not shown: they are counted alone.
+                if at < 8:
+                    plots.figure(number).savefig(data, format="png", bbox_inches="tight")
                 report(b"image", data.getvalue())
             plots.close("all")
 
@@ -238,6 +254,7 @@ def _toolgate(prelude="", prelude_code=None):
     # The prelude that has run, and whether the call has come that its events are reported to.
     prepared = ""
     come = False
+    began = 0
 
     def event(event, detail):
         if come:
@@ -254,9 +271,10 @@ def _toolgate(prelude="", prelude_code=None):
         return own.get("watch")
 
     def begin(path, prelude, code):
-        nonlocal come
+        nonlocal come, began
         sys.path[:] = path.split("\n")
         come = True
+        began = clock()
         if prelude and prelude != prepared:
             import marshal
 

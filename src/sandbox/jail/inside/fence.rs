@@ -1,5 +1,6 @@
 //! Landlock around a program that sees the host's own files: what is not named here cannot be read, written or executed.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -7,10 +8,13 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat};
+use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, openat};
 
+use super::root::NotShown;
 use super::site::Site;
-use crate::sandbox::jail::order::{MOVED, Mask, Order};
+use crate::sandbox::below::{Object, look, object};
+use crate::sandbox::jail::order::{Order, Word};
+use crate::sandbox::jail::spec::Mask;
 
 /// Most entries that are let through one by one around what is denied.
 const MOST_RULES: usize = 8192;
@@ -19,13 +23,22 @@ const MOST_RULES: usize = 8192;
 /// hold signals and abstract sockets as well, and an older one is refused.
 ///
 /// # Errors
-/// The text of what went wrong, with what mends it.
-pub(super) fn restrict(order: &Order, site: &Site, alone: bool) -> Result<(), String> {
+/// The word that refuses the call, with what mends it.
+pub(super) fn restrict(order: &Order, site: &Site, alone: bool) -> Result<(), Word> {
     let level = if alone { CompatLevel::HardRequirement } else { CompatLevel::BestEffort };
-    let rules = Fence::new(level).and_then(|fence| fence.around(order, site)).map_err(|e| format!("{e}; {MEND}"))?;
-    let status = rules.restrict_self().map_err(|e| format!("{e}; {MEND}"))?;
+    let without = |why: String| Word::Unavailable { layer: "filesystem".to_owned(), reason: format!("{why}; {MEND}") };
+    let mut fence = Fence::new(level).map_err(without)?;
+    fence.around_all(order, site).map_err(without)?;
+    for ((root, masked), (_, dir)) in order.roots().zip(&site.roots) {
+        let access = if root.writable { writing() } else { AccessFs::from_read(ABI::V6) };
+        fence.around(dir, masked, access).map_err(|why| match why {
+            NotShown::Moved => why.word(&root.name),
+            NotShown::For(why) => without(why),
+        })?;
+    }
+    let status = fence.rules.restrict_self().map_err(|e| without(e.to_string()))?;
     if status.ruleset == RulesetStatus::NotEnforced {
-        return Err(format!("the kernel has no Landlock; {MEND}"));
+        return Err(without("the kernel has no Landlock".to_owned()));
     }
     Ok(())
 }
@@ -50,7 +63,8 @@ impl Fence {
         Ok(Self { rules, count: 0 })
     }
 
-    fn around(mut self, order: &Order, site: &Site) -> Result<RulesetCreated, String> {
+    /// Lets through what every program sees.
+    fn around_all(&mut self, order: &Order, site: &Site) -> Result<(), String> {
         let (read, write) = (AccessFs::from_read(ABI::V6), writing());
         for need in &order.kind.interpreter.needs {
             self.path(Path::new(need), read)?;
@@ -58,17 +72,16 @@ impl Fence {
         for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"] {
             self.path(Path::new(device), AccessFs::ReadFile | AccessFs::WriteFile)?;
         }
-        self.path(&site.scratch, write)?;
-        for ((root, masked), (_, dir)) in order.roots().zip(&site.roots) {
-            let access = if root.writable { write } else { read };
-            let paths: Vec<&str> = masked.iter().map(|mask| mask.path.as_str()).collect();
-            self.folder(dir, &paths, access)?;
-            // What was moved before the rules were made may have been let through under another name.
-            if let Some(moved) = masked.iter().find(|mask| !is_there(dir, mask)) {
-                return Err(format!("{MOVED} (`{}`)", moved.path));
-            }
-        }
-        Ok(self.rules)
+        self.path(&site.scratch, write)
+    }
+
+    /// Lets a root through but for what is masked in it.
+    fn around(&mut self, dir: &OwnedFd, masked: &[Mask], access: BitFlags<AccessFs>) -> Result<(), NotShown> {
+        let held = Held::below(dir, masked)?;
+        let paths: Vec<&str> = masked.iter().map(|mask| mask.path.as_str()).collect();
+        self.folder(dir, &paths, &held, access)?;
+        // What came into the way meanwhile, and was let through as something else, may lead to what is masked by now.
+        if Held::below(dir, masked)? == held { Ok(()) } else { Err(NotShown::Moved) }
     }
 
     fn path(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), String> {
@@ -88,9 +101,9 @@ impl Fence {
 
     /// Allows a folder but for what is masked below it. A rule cannot take away what one above it gives (landlock(7)), so a folder with
     /// something masked in it is not allowed itself, and cannot be listed: its other entries are, one by one.
-    fn folder(&mut self, dir: &OwnedFd, masked: &[&str], access: BitFlags<AccessFs>) -> Result<(), String> {
+    fn folder(&mut self, dir: &OwnedFd, masked: &[&str], held: &Held, access: BitFlags<AccessFs>) -> Result<(), NotShown> {
         if masked.is_empty() {
-            return self.allow(dir, access);
+            return Ok(self.allow(dir, access)?);
         }
         let listing = openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?;
         for entry in Dir::read_from(&listing).map_err(|e| e.to_string())? {
@@ -100,12 +113,15 @@ impl Fence {
                 continue;
             }
             let Ok(found) = openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else { continue };
-            let kind = FileType::from_raw_mode(fstat(&found).map_err(|e| e.to_string())?.st_mode);
+            let facts = fstat(&found).map_err(|e| e.to_string())?;
+            let kind = FileType::from_raw_mode(facts.st_mode);
             let below: Vec<&str> = masked.iter().filter_map(|path| path.strip_prefix(name)?.strip_prefix('/')).collect();
             match kind {
                 // A link opens nothing: what it leads to has a rule of its own, or none.
                 FileType::Symlink => {}
-                FileType::Directory if !below.is_empty() => self.folder(&found, &below, access)?,
+                FileType::Directory if !below.is_empty() => self.folder(&found, &below, held, access)?,
+                // Under another name by now. A rule is for the object and stays with it.
+                _ if held.0.contains(&object(&facts)) => return Err(NotShown::Moved),
                 _ => self.allow(&found, access)?,
             }
         }
@@ -113,9 +129,27 @@ impl Fence {
     }
 }
 
-/// Whether a masked entry is where it was looked at.
-pub(super) fn is_there(dir: &OwnedFd, mask: &Mask) -> bool {
-    mask.object.is_none() || statat(dir, mask.path.as_str(), AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|facts| mask.is(&facts))
+/// What no rule may be for: masked objects, and the folders that lead to them.
+#[derive(Debug, PartialEq, Eq)]
+struct Held(BTreeSet<Object>);
+
+impl Held {
+    /// Those below a root, where each is where it was looked at.
+    fn below(dir: &OwnedFd, masked: &[Mask]) -> Result<Self, NotShown> {
+        let mut held = BTreeSet::new();
+        for mask in masked {
+            match look(dir, &mask.path) {
+                Ok(facts) if mask.is(&facts) => held.insert(object(&facts)),
+                Err(_) if mask.object.is_none() => continue,
+                _ => return Err(NotShown::Moved),
+            };
+            for (at, _) in mask.path.match_indices('/') {
+                let above = mask.path.get(..at).unwrap_or_default();
+                held.insert(object(&look(dir, above).map_err(|_| NotShown::Moved)?));
+            }
+        }
+        Ok(Self(held))
+    }
 }
 
 fn writing() -> BitFlags<AccessFs> {

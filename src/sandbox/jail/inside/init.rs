@@ -38,8 +38,8 @@ pub(super) fn run(order: &Order, handed: Streams, shown: trees::Shown, built: Bu
         Err(word) => say(&word),
         Ok(Step::Program(code)) => code,
         Ok(Step::Init(child, signals)) => {
-            // The supervisor keeps the time, and says here that the program is to end: what its processes wrote is known to who takes their ends,
-            // and nobody does once init itself is killed (`zap_pid_ns_processes`).
+            // The supervisor keeps the time, and says here that the program is to end: what its processes wrote is known to the process that takes
+            // their ends, and none does once init itself is killed (`zap_pid_ns_processes`).
             let mut clock = Clock { call: inside, wall: FOR_EVER, started: None };
             say(&match attend(order, &Program::Child(child), &signals, watch, Reach::All, Some(&mut clock)) {
                 Ok(end) => Word::Ended(end),
@@ -114,6 +114,9 @@ pub(super) fn note_shared(built: &mut Built) {
     built.memory((!watch::can_look_below()).then_some(unseen));
 }
 
+/// Scratch space as a program sees it.
+const SCRATCH: [&str; 2] = ["/tmp", "/dev/shm"];
+
 /// The watch over a call on its ground.
 pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
     let mut watch = Watch::new(order.kind.limits);
@@ -128,7 +131,8 @@ pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
             watch = watch.over(site.map_or_else(|| place.clone().into(), |site| site.path(order, &place)), most, site.is_none());
         }
     }
-    let places: Vec<String> = ["/tmp".to_owned(), "/dev/shm".to_owned()]
+    let places: Vec<String> = SCRATCH
+        .map(str::to_owned)
         .into_iter()
         .chain(order.kind.roots.iter().filter(|root| root.writable).map(|root| format!("/roots/{}", root.name)))
         .collect();
@@ -136,9 +140,11 @@ pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
         watch = watch.counting();
     }
     let watch = watch.over_disks(match site {
-        Some(site) => Peaks::over(places.iter().map(|place| site.path(order, place)).collect(), Vec::new()),
-        None if order.kind.ground.has_init() => Peaks::over(places.iter().map(PathBuf::from).collect(), Vec::new()),
-        None => Peaks::over(Vec::new(), places),
+        Some(site) => Peaks::over(places.iter().map(|place| site.path(order, place)).collect(), Vec::new(), vec![site.scratch.clone()]),
+        None if order.kind.ground.has_init() => {
+            Peaks::over(places.iter().map(PathBuf::from).collect(), Vec::new(), SCRATCH.map(PathBuf::from).to_vec())
+        }
+        None => Peaks::over(Vec::new(), places, Vec::new()),
     });
     match site {
         Some(site) => watch.below(site.scratch.clone(), order.kind.ground.shares_processes() && site.others > 0),

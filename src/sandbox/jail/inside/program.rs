@@ -136,7 +136,7 @@ fn fenced(order: &Order, site: &Site, built: &mut Built) -> Result<(), Word> {
         return Ok(());
     }
     let alone = order.kind.ground.shares_processes();
-    fence::restrict(order, site, alone).map_err(|reason| Word::Unavailable { layer: "filesystem".to_owned(), reason })?;
+    fence::restrict(order, site, alone)?;
     built.on("landlock");
     built.missing("filesystem", REDUCED_FILES);
     if alone {

@@ -6,9 +6,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "the jail process reads what the kernel shows of its children")]
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, open, openat, statat};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::sandbox::jail::order::Reached;
@@ -17,8 +19,8 @@ use crate::sandbox::jail::order::Reached;
 const ALL_BLOCKED: u64 = 0x7fff_ffff & !(1 << 8) & !(1 << 18);
 /// `SIGCONT`, by which it is let go on.
 const CONTINUE: u64 = 1 << 17;
-/// So many that stand still are looked at in one look; the next one takes the others.
-const AT_ONCE: usize = 32;
+/// When this many descriptors were looked at, the processes that are left wait for the next look.
+const AT_ONCE: u64 = 512;
 /// Less than this is free of a full disk: a write that fits in part is made in part.
 const FULL: u64 = 16 * 1024;
 
@@ -35,25 +37,64 @@ pub(super) struct Peaks {
     disks: Vec<PathBuf>,
     /// The same as a program sees them.
     inside: Vec<String>,
+    /// Folders of scratch space, as this process sees them: of those that only a program sees, all that are no roots. What lies in a root is looked at after the call.
+    scratch: Vec<PathBuf>,
     all: Reached,
     untold: Reached,
+    /// Those that stood still at the last look, and were looked at since they do: at which look, and how many descriptors they had.
+    looked: BTreeMap<u32, (u64, u64)>,
+    looks: u64,
 }
 
 impl Peaks {
-    /// Over folders as this process sees them, and as the program sees them.
-    pub(super) fn over(disks: Vec<PathBuf>, inside: Vec<String>) -> Self {
-        Self { disks, inside, ..Self::default() }
+    /// Over folders as this process sees them, and as the program sees them; and the scratch space among the former.
+    pub(super) fn over(disks: Vec<PathBuf>, inside: Vec<String>, scratch: Vec<PathBuf>) -> Self {
+        Self { disks, inside, scratch, ..Self::default() }
     }
 
-    /// Takes note of what every process shows at a look, and looks closer at those that stand still. What is new since the last time that this
-    /// was asked for comes back where there are such; they go on after [`release`].
-    pub(super) fn note(&mut self, seen: Reached, still: &[u32]) -> Option<Reached> {
+    /// Takes note of what every process shows at a look, and looks closer at those that stand still, in the order of [`Peaks::turns`]. What is new
+    /// since the last time that this was asked for comes back where there are such, and those that were looked at: they go on after [`release`].
+    pub(super) fn note(&mut self, seen: Reached, still: &[u32]) -> Option<(Reached, Vec<u32>)> {
         let full = self.disks.iter().any(|disk| is_full(disk));
         self.add(Reached { full, ..seen });
-        for pid in still.iter().take(AT_ONCE) {
-            self.add(closer(*pid, &self.inside));
+        self.looks += 1;
+        let turns = self.turns(still);
+        if !turns.is_empty() {
+            // A write that failed may have closed its file by now: what it wrote lies there until the program goes on.
+            let file_size = self.scratch.iter().map(|folder| largest(folder)).max().unwrap_or(0);
+            self.add(Reached { file_size, ..Reached::default() });
         }
-        (!still.is_empty()).then(|| std::mem::take(&mut self.untold))
+        for pid in &turns {
+            let found = closer(*pid, &self.inside);
+            self.looked.insert(*pid, (self.looks, found.files));
+            self.add(found);
+        }
+        (!turns.is_empty()).then(|| (std::mem::take(&mut self.untold), turns))
+    }
+
+    /// Which of those that stand still are looked at now: first those that were not since they do, of which one always is. One that keeps standing
+    /// still after it was looked at (a program may block signals for ever) has its turn again after the others, where the budget is not used up.
+    fn turns(&mut self, still: &[u32]) -> Vec<u32> {
+        self.looked.retain(|pid, _| still.contains(pid));
+        let (again, first): (Vec<u32>, Vec<u32>) = still.iter().partition(|pid| self.looked.contains_key(pid));
+        let (mut turns, mut left) = (Vec::new(), AT_ONCE);
+        for pid in first {
+            if left == 0 {
+                return turns;
+            }
+            left = left.saturating_sub(descriptors(pid));
+            turns.push(pid);
+        }
+        let mut again: Vec<(u64, u64, u32)> =
+            again.into_iter().filter_map(|pid| self.looked.get(&pid).map(|(when, files)| (*when, *files, pid))).collect();
+        again.sort_unstable();
+        for (_, files, pid) in again {
+            if files <= left {
+                left -= files;
+                turns.push(pid);
+            }
+        }
+        turns
     }
 
     fn add(&mut self, seen: Reached) {
@@ -66,11 +107,16 @@ impl Peaks {
     }
 }
 
-/// Lets those go on that stood still to be looked at.
-pub(super) fn release(still: &[u32]) {
-    for pid in still.iter().take(AT_ONCE).filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
+/// Lets those go on that stood still and were looked at.
+pub(super) fn release(looked: &[u32]) {
+    for pid in looked.iter().filter_map(|pid| Pid::from_raw(pid.cast_signed())) {
         let _ = kill_process(pid, Signal::CONT);
     }
+}
+
+/// How many descriptors a process has.
+fn descriptors(pid: u32) -> u64 {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |all| all.count() as u64)
 }
 
 /// What one process holds. Nothing where that may not be read.
@@ -82,8 +128,44 @@ fn closer(pid: u32, inside: &[String]) -> Reached {
         reached.file_size = reached.file_size.max(facts.map_or(0, |facts| facts.size()));
     }
     let root = Path::new("/proc").join(pid.to_string()).join("root");
-    reached.full = inside.iter().any(|place| is_full(&root.join(place.trim_start_matches('/'))));
+    let places = inside.iter().map(|place| (place, root.join(place.trim_start_matches('/'))));
+    for (place, folder) in places {
+        reached.full |= is_full(&folder);
+        if !place.starts_with("/roots/") {
+            reached.file_size = reached.file_size.max(largest(&folder));
+        }
+    }
     reached
+}
+
+/// So many entries of scratch space are looked at, in folders of this depth.
+const MOST_ENTRIES: usize = 2000;
+const DEEPEST: usize = 8;
+
+/// The size of the largest file below a folder, as far as that is looked at; no link is followed.
+fn largest(folder: &Path) -> u64 {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(top) = open(folder, flags, Mode::empty()) else { return 0 };
+    let (mut left, mut size, mut waiting) = (MOST_ENTRIES, 0, vec![(top, 0)]);
+    while let Some((at, depth)) = waiting.pop() {
+        for entry in Dir::read_from(&at).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let Some(rest) = left.checked_sub(1) else { return size };
+            left = rest;
+            let Ok(facts) = statat(&at, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            match FileType::from_raw_mode(facts.st_mode) {
+                FileType::RegularFile => size = size.max(facts.st_size.unsigned_abs()),
+                FileType::Directory if depth < DEEPEST => {
+                    waiting.extend(openat(&at, name, flags, Mode::empty()).ok().map(|inner| (inner, depth + 1)));
+                }
+                _ => {}
+            }
+        }
+    }
+    size
 }
 
 /// Whether nothing more can be written on the disk of a folder, or no file be made there.
@@ -119,9 +201,44 @@ mod tests {
         let mut peaks = Peaks::default();
         let tasks = |tasks| Reached { tasks, ..Reached::default() };
         assert_eq!(peaks.note(tasks(5), &[]), None);
-        let told = peaks.note(tasks(3), &[std::process::id()]).unwrap();
+        let (told, looked) = peaks.note(tasks(3), &[std::process::id()]).unwrap();
+        assert_eq!(looked, [std::process::id()]);
         assert!(told.tasks == 5 && told.files > 2 && !told.full, "{told:?}");
-        assert_eq!(peaks.note(tasks(2), &[u32::MAX]), Some(tasks(2)));
+        assert_eq!(peaks.note(tasks(2), &[u32::MAX]), Some((tasks(2), vec![u32::MAX])));
         assert_eq!(peaks.all(), told);
+    }
+
+    #[test]
+    fn the_largest_file_of_scratch_space_is_seen_when_it_is_closed_and_no_link_out_of_it_is() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+        elsewhere.as_file().set_len(1 << 20).unwrap();
+        std::fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        std::fs::write(folder.path().join("a/b/x"), [0; 700]).unwrap();
+        std::fs::write(folder.path().join("y"), [0; 70]).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("link")).unwrap();
+        let mut peaks = Peaks::over(Vec::new(), Vec::new(), vec![folder.path().to_owned()]);
+        assert_eq!((peaks.note(Reached::default(), &[]), peaks.all().file_size), (None, 0), "nothing stands still");
+        assert_eq!(peaks.note(Reached::default(), &[u32::MAX - 1]).unwrap().0.file_size, 700);
+    }
+
+    #[test]
+    fn one_that_keeps_standing_still_takes_no_turn_from_others_and_costs_a_bounded_time() {
+        let mut peaks = Peaks::default();
+        // Numbers that no process has.
+        let [a, b, c, d] = [4, 3, 2, 1].map(|at| u32::MAX - at);
+        let mut looked = |still: &[u32], files: u64| {
+            let turns = peaks.note(Reached::default(), still).map_or(Vec::new(), |(_, looked)| looked);
+            // As if each held so much.
+            peaks.looked.values_mut().for_each(|one| one.1 = files);
+            turns
+        };
+        assert_eq!(looked(&[a, b], AT_ONCE), [a, b]);
+        assert_eq!(looked(&[a, b, c], AT_ONCE), [c, a], "one that has just begun to first");
+        assert_eq!(looked(&[a, b, c], AT_ONCE), [b], "then the one whose turn is longest ago");
+        assert_eq!(looked(&[a, b, c], AT_ONCE + 1), [a]);
+        assert_eq!(looked(&[a, b, c, d], 1), [d], "one that costs more has one turn");
+        // One that went on meanwhile is looked at as if it were new.
+        assert_eq!(looked(&[a, c], AT_ONCE + 1), [c, a]);
+        assert_eq!(looked(&[a, b, c], AT_ONCE), [b]);
     }
 }

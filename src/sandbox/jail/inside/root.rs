@@ -5,7 +5,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, open, openat2, symlinkat};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, open, symlinkat};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change, mount_remount, move_mount,
     open_tree, unmount,
@@ -15,8 +15,10 @@ use super::layers::Built;
 use super::mend;
 use super::raw::{self, Attributes};
 use super::trees::{Shown, Tree};
+use crate::sandbox::below;
 use crate::sandbox::jail::kind::RootOrder;
-use crate::sandbox::jail::order::{MOVED, Mask, Order, Word};
+use crate::sandbox::jail::order::{Order, Word};
+use crate::sandbox::jail::spec::Mask;
 
 /// Builds the root from the trees and makes it `/`. The host's mounts are gone afterwards.
 ///
@@ -58,16 +60,42 @@ pub(super) fn build(order: &Order, shown: Shown, built: &mut Built) -> Result<()
 /// The word that refuses the call.
 pub(super) fn show_roots(order: &Order, roots: &[Tree]) -> Result<(), Word> {
     for (tree, (root, masked)) in roots.iter().zip(order.roots()) {
-        show_root(root, masked, tree.fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
+        show_root(root, masked, tree.fd.as_fd()).map_err(|why| why.word(&root.name))?;
     }
     Ok(())
+}
+
+/// Why a root is not shown.
+#[derive(Debug)]
+pub(super) enum NotShown {
+    /// Something that is masked in it was moved after the look at it.
+    Moved,
+    /// The text says why.
+    For(String),
+}
+
+impl NotShown {
+    /// The word that refuses the call, of the root with this name.
+    pub(super) fn word(self, root: &str) -> Word {
+        let root = root.to_owned();
+        match self {
+            Self::Moved => Word::Moved { root },
+            Self::For(reason) => Word::Root { root, reason },
+        }
+    }
+}
+
+impl From<String> for NotShown {
+    fn from(reason: String) -> Self {
+        Self::For(reason)
+    }
 }
 
 /// Attaches one root, and covers what is denied in it.
 ///
 /// # Errors
 /// The reason why it cannot be shown.
-pub(super) fn show_root(root: &RootOrder, masked: &[Mask], tree: BorrowedFd<'_>) -> Result<(), String> {
+pub(super) fn show_root(root: &RootOrder, masked: &[Mask], tree: BorrowedFd<'_>) -> Result<(), NotShown> {
     place(tree, &format!("roots/{}", root.name))?;
     mask(root, masked)
 }
@@ -166,17 +194,23 @@ fn place_of_masks() -> Result<(), String> {
     open(MASK_FILE, OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map(drop).map_err(|e| e.to_string())
 }
 
-const MASK_FOLDER: &str = ".nothing-folder";
-const MASK_FILE: &str = ".nothing-file";
+/// What is put over a masked folder, below the root of a jail, and over a masked file.
+pub(super) const MASK_FOLDER: &str = ".nothing-folder";
+/// See [`MASK_FOLDER`].
+pub(super) const MASK_FILE: &str = ".nothing-file";
 
-fn mask(root: &RootOrder, masked: &[Mask]) -> Result<(), String> {
+/// Covers what is denied in a root that stands below the current folder.
+///
+/// # Errors
+/// The reason why it cannot be shown.
+pub(super) fn mask(root: &RootOrder, masked: &[Mask]) -> Result<(), NotShown> {
     if masked.is_empty() {
         return Ok(());
     }
     let base = open(format!("roots/{}", root.name), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| e.to_string())?;
     for mask in masked {
         if !cover(&base, mask).map_err(|e| format!("a denied entry cannot be covered ({e})"))? {
-            return Err(MOVED.to_owned());
+            return Err(NotShown::Moved);
         }
     }
     Ok(())
@@ -184,11 +218,10 @@ fn mask(root: &RootOrder, masked: &[Mask]) -> Result<(), String> {
 
 /// Covers one entry; false where another one lies there than was looked at, or none: the one that was may have another name by now.
 fn cover(base: &OwnedFd, mask: &Mask) -> Result<bool, rustix::io::Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let target = match openat2(base, mask.path.as_str(), OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty(), resolve) {
+    let target = match below::open(base, &mask.path, OFlags::PATH) {
         Ok(target) => target,
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::LOOP) if mask.object.is_some() => return Ok(false),
-        // Covered already by a parent, or gone.
+        // Covered already by a parent, or gone; nothing has said what it was.
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => return Ok(true),
         Err(e) => return Err(e),
     };

@@ -213,7 +213,7 @@ fn alone(order: &Order, built: &mut Built, jail: Jail, handed: Handed, groups: &
 /// Shows the roots of a call.
 fn show_roots(order: &Order, mounts: &[OwnedFd]) -> Result<(), Word> {
     for ((root, masked), fd) in order.roots().zip(mounts) {
-        root::show_root(root, masked, fd.as_fd()).map_err(|reason| Word::Root { root: root.name.clone(), reason })?;
+        root::show_root(root, masked, fd.as_fd()).map_err(|why| why.word(&root.name))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::cpu_time::{CpuTime, Id, Ticks};
-use super::crowd::Crowd;
+use super::crowd::{Crowd, Faces};
 use super::fill::Fill;
 use super::reached::{self, Peaks};
 use super::written::{self, Written};
@@ -66,7 +66,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// Tells of every twentieth of a second and of every 64 KiB, and of ever larger steps: what nobody reads between two calls has to find room.
+    /// Tells of every twentieth of a second and of every 64 KiB, and of ever larger steps: between two calls they are read now and then, and have to find room until then.
     fn tell(&mut self, used: Spent) {
         let is_worth = |now: u64, told: u64, least: u64| now >= told.saturating_add((told / 16).max(least));
         let is_more = is_worth(used.cpu_ms, self.told.cpu_ms, 50) || is_worth(used.written, self.told.written, 64 * 1024);
@@ -80,6 +80,8 @@ impl Meter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     ticks: Ticks,
+    /// What of its own time was spent in the kernel.
+    in_kernel: u64,
     start: u64,
     threads: u64,
     pages: u64,
@@ -226,7 +228,7 @@ impl Watch {
     /// # Errors
     /// Where it cannot look: what goes on unseen has no bound any more.
     pub(super) fn look(&mut self) -> std::io::Result<Option<(Limit, String)>> {
-        let (mut threads, mut pages, mut space) = (0_u64, 0_u64, 0_u64);
+        let (mut threads, mut pages, mut space, mut faces) = (0_u64, 0_u64, 0_u64, Faces::default());
         let mut still = Vec::new();
         let mut living: BTreeMap<Id, Ticks> = BTreeMap::new();
         let mut writers = BTreeMap::new();
@@ -245,6 +247,8 @@ impl Watch {
             };
             let Some(process) = parse(&stat) else { continue };
             living.insert((pid, process.start), process.ticks);
+            faces.all.insert((pid, process.start));
+            (faces.used, faces.in_kernel) = (faces.used + process.ticks.own, faces.in_kernel + process.in_kernel);
             if self.written.is_some() {
                 writers.insert((pid, process.start), written::by(pid));
             }
@@ -262,11 +266,14 @@ impl Watch {
             written.note(writers, written::by_the_dead());
         }
         let told = self.peaks.note(Reached { tasks: threads, memory: space, ..Reached::default() }, &still);
-        if let (Some(meter), Some(told)) = (&self.meter, told) {
-            // Said before they go on: the server hears of it before it hears of their end.
-            let _ = order::send_now(meter.to.as_fd(), &Word::Reached(told));
+        if let Some((told, looked)) = told {
+            if let Some(meter) = &self.meter {
+                // Said before they go on: the server hears of it before it hears of their end.
+                let _ = order::send_now(meter.to.as_fd(), &Word::Reached(told));
+            }
+            reached::release(&looked);
         }
-        reached::release(&still);
+        self.crowd.note((threads >= self.limits.processes).then_some(faces));
         Ok(self.passed(threads, pages, &pids))
     }
 
@@ -279,7 +286,6 @@ impl Watch {
 
     fn passed(&mut self, threads: u64, pages: u64, pids: &[(u32, u64)]) -> Option<(Limit, String)> {
         let crowded = self.crowded(threads);
-        self.crowd.note(threads >= self.limits.processes);
         let crowd = self.crowd();
         if crowd.is_some() != self.is_crowd_told
             && let Some(to) = &self.crowd_to
@@ -421,7 +427,7 @@ fn parse(line: &str) -> Option<Process> {
     let ticks = Ticks { own: number(14)? + number(15)?, children: number(16)? + number(17)? };
     // 23: address space; 32: blocked signals.
     let (space, blocked) = (number(23)?, number(32).unwrap_or(0));
-    Some(Process { ticks, start: number(22)?, threads: number(20)?, pages: number(24)?, space, blocked })
+    Some(Process { ticks, in_kernel: number(15)?, start: number(22)?, threads: number(20)?, pages: number(24)?, space, blocked })
 }
 
 /// The process's share of memory; what it shares counts by the number of sharers. `None` where it may not be read.
@@ -456,7 +462,15 @@ mod tests {
         let line = "7 (a) b ) c) S 1 7 7 0 -1 4194560 100 0 0 0 11 22 33 44 20 0 5 0 123 1000000 250 18446744073709551615 0";
         assert_eq!(
             parse(line),
-            Some(Process { ticks: Ticks { own: 33, children: 77 }, start: 123, threads: 5, pages: 250, space: 1_000_000, blocked: 0 })
+            Some(Process {
+                ticks: Ticks { own: 33, children: 77 },
+                in_kernel: 22,
+                start: 123,
+                threads: 5,
+                pages: 250,
+                space: 1_000_000,
+                blocked: 0
+            })
         );
         assert_eq!(parse("7 (a"), None);
     }

@@ -15,9 +15,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use super::layers::Built;
-use super::{fence, group, raw, root};
+use super::{group, raw, root};
 use crate::sandbox::jail::collect::sealed;
-use crate::sandbox::jail::order::{MOVED, Order, Word};
+use crate::sandbox::jail::order::{Order, Word};
 
 /// Namespaces that `bwrap` holds open.
 #[derive(Debug)]
@@ -36,8 +36,6 @@ impl Wrapped {
 
 /// How long `bwrap` may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Denied entries that are covered; each is an argument or two.
-const MOST_MASKS: usize = 1000;
 
 /// Starts `bwrap` at `program`, waits until it has built everything, and joins it. Children of this process are in its namespaces from
 /// then on, as is this process itself but for the numbers of processes.
@@ -52,7 +50,8 @@ pub(super) fn join(order: &Order, roots: &[OwnedFd], program: &str, built: &mut 
     let arguments = arguments(order, roots)?;
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| fault(&e));
     let ((told, tells), (waits, block), (said, says)) = (pipe()?, pipe()?, pipe()?);
-    let files = root::ETC.iter().map(|(_, text)| sealed(&[text.as_bytes()])).collect::<Result<Vec<_>, _>>().map_err(|e| fault(&e))?;
+    let texts = root::ETC.iter().map(|(_, text)| *text).chain([""]);
+    let files = texts.map(|text| sealed(&[text.as_bytes()])).collect::<Result<Vec<_>, _>>().map_err(|e| fault(&e))?;
     let nothing = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|e| fault(&e))?;
     let Some(outer) = raw::fork().map_err(|e| fault(&e))? else {
         let given = [&nothing, &nothing, &says, &tells, &waits].into_iter().chain(&files);
@@ -74,6 +73,7 @@ pub(super) fn join(order: &Order, roots: &[OwnedFd], program: &str, built: &mut 
         return Err(unavailable(if words.is_empty() { &reason } else { words }));
     }
     same_roots(order, roots)?;
+    cover(order)?;
     for name in ["user", "mount", "pid", "net", "ipc", "uts", "cgroup"] {
         built.on(&format!("{name}_namespace"));
     }
@@ -122,7 +122,7 @@ fn become_bwrap<'a>(
     failed
 }
 
-/// What `bwrap` is told. It reports on descriptor 3 and waits on 4; the small files of `/etc` come from 5 on.
+/// What `bwrap` is told. It reports on descriptor 3 and waits on 4; the small files of `/etc` come from 5 on, and then an empty one.
 fn arguments(order: &Order, roots: &[OwnedFd]) -> Result<Vec<String>, Word> {
     let mut all: Vec<String> = FIXED.iter().map(|word| (*word).to_owned()).collect();
     let mut add = |words: &[&str]| all.extend(words.iter().map(|word| (*word).to_owned()));
@@ -141,28 +141,16 @@ fn arguments(order: &Order, roots: &[OwnedFd]) -> Result<Vec<String>, Word> {
     for (number, (path, _)) in (5..).zip(root::ETC) {
         add(&["--ro-bind-data", &number.to_string(), &format!("/{path}")]);
     }
-    for ((root, masked), dir) in order.roots().zip(roots) {
+    for (root, dir) in order.kind.roots.iter().zip(roots) {
         let refused = |reason: String| Word::Root { root: root.name.clone(), reason };
-        if masked.len() > MOST_MASKS {
-            return Err(refused(format!("{} entries are denied in it, more than bwrap is given", masked.len())));
-        }
         let place = std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).map_err(|e| refused(e.to_string()))?;
         let place = place.to_str().ok_or_else(|| refused("its path is no text".to_owned()))?;
         let at = format!("/roots/{}", root.name);
         add(&[if root.writable { "--bind" } else { "--ro-bind" }, place, &at]);
-        for mask in masked {
-            let path = mask.path.as_str();
-            let covered = format!("{at}/{path}");
-            let Ok(found) = openat(dir, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else { continue };
-            match rustix::fs::FileType::from_raw_mode(fstat(&found).map_err(|e| refused(e.to_string()))?.st_mode) {
-                // It cannot be opened: a bind of `bwrap` has no devices.
-                rustix::fs::FileType::RegularFile => add(&["--ro-bind", "/dev/null", &covered]),
-                rustix::fs::FileType::Directory => add(&["--perms", "0000", "--tmpfs", &covered, "--remount-ro", &covered]),
-                rustix::fs::FileType::Symlink => {}
-                _ => return Err(refused("something that is neither file nor folder is denied in it".to_owned())),
-            }
-        }
     }
+    // What is put over denied entries.
+    add(&["--perms", "0000", "--dir", &format!("/{}", root::MASK_FOLDER)]);
+    add(&["--perms", "0000", "--file", &(5 + root::ETC.len()).to_string(), &format!("/{}", root::MASK_FILE)]);
     add(&["--remount-ro", "/dev", "--remount-ro", "/", "--", "/nothing"]);
     Ok(all)
 }
@@ -288,11 +276,14 @@ fn same_roots(order: &Order, roots: &[OwnedFd]) -> Result<(), Word> {
             return Err(refused("it was moved while it was being shown".to_owned()));
         }
     }
-    for ((root, masked), dir) in order.roots().zip(roots) {
-        // `bwrap` covers what has the name when it comes to it: here it is what was looked at, before and after.
-        if masked.iter().any(|mask| !fence::is_there(dir, mask)) {
-            return Err(Word::Root { root: root.name.clone(), reason: MOVED.to_owned() });
-        }
+    Ok(())
+}
+
+/// Covers what is denied. `bwrap` would cover what has its name when it comes to it: here it is the very object that was looked at.
+fn cover(order: &Order) -> Result<(), Word> {
+    rustix::process::chdir("/").map_err(|e| Word::Fault(format!("entering `/`: {e}")))?;
+    for (root, masked) in order.roots() {
+        root::mask(root, masked).map_err(|why| why.word(&root.name))?;
     }
     Ok(())
 }

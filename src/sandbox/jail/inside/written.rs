@@ -9,14 +9,14 @@ use super::raw;
 
 /// Adds up what is seen at each look, in bytes.
 ///
-/// The kernel counts what a process writes with what the children wrote whose end it took (`wait(2)`). Where `SIGCHLD` is ignored, nobody has
+/// The kernel counts what a process writes with what the children wrote whose end it took (`wait(2)`). Where `SIGCHLD` is ignored, no process has
 /// the count of a child any more: what was seen of a process stays counted when it is gone.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     total: u64,
     seen: BTreeMap<Id, u64>,
     reaped: u64,
-    /// What was seen of processes that were gone at the last look, and that nobody had taken over by then: a parent may have been looked at before
+    /// What was seen of processes that were gone at the last look, and that no other process had taken over by then: a parent may have been looked at before
     /// it took the end of its child.
     owed: u64,
 }
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(look(&mut written, &[(2, Some(115)), (4, Some(50))], 0), 165);
         assert_eq!(look(&mut written, &[(2, Some(115))], 0), 165);
         assert_eq!(look(&mut written, &[(2, Some(165))], 0), 165);
-        // An orphan comes to who looks.
+        // An orphan comes to the process that looks.
         assert_eq!(look(&mut written, &[(2, Some(165)), (5, Some(7))], 0), 172);
         assert_eq!(look(&mut written, &[(2, Some(165))], 7), 172);
     }

@@ -2,7 +2,9 @@
 
 mod again;
 mod attacks;
+mod copying;
 mod crash;
+mod folders;
 mod forms;
 mod links;
 mod masking;
@@ -10,6 +12,7 @@ mod moving;
 mod reading;
 mod searching;
 mod sessions;
+mod several;
 mod spelling;
 mod writing;
 
@@ -22,8 +25,8 @@ use super::*;
 use crate::gate::{Permit, Terms};
 use crate::manifest::Symlinks;
 use crate::model::{
-    Access, Bytes, CallPath, Code, CreateDirectory, DeleteFile, Edit, EditFile, Encoding, Failure, Kind, ListDirectory, MoveFile, Opened,
-    PathFact, ReadFile, RelPath, Target, WriteFile, WriteMode,
+    Access, Bytes, CallPath, Code, CopyFile, CreateDirectory, DeleteFile, Edit, EditFile, EditFiles, Encoding, Failure, Kind,
+    ListDirectory, MoveFile, Opened, PathFact, ReadFile, RelPath, Target, WriteFile, WriteMode,
 };
 use crate::policy::paths::Visible;
 
@@ -116,6 +119,15 @@ impl House {
         let access = if dry_run { Access::Read } else { Access::Edit };
         let action = EditFile { path: call_path(path), edits, dry_run };
         self.roots.edit(self.permit(action, vec![self.try_look(path, access)?]))
+    }
+
+    fn fact_sha256(&self, path: &str) -> Option<String> {
+        self.read_base64(path).sha256
+    }
+
+    fn read_base64(&self, path: &str) -> Reading {
+        let action = ReadFile { path: call_path(path), offset: 1, limit: None, encoding: Encoding::Base64, column: 1, line_numbers: false };
+        self.roots.read(self.permit(action, vec![self.look(path, Access::Read)]), &stop()).unwrap()
     }
 
     fn list(&self, path: &str, depth: u32, judge: Judge<'_>) -> Result<Listing, Failure> {

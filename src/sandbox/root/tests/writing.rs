@@ -24,13 +24,13 @@ fn a_file_is_created_replaced_and_lengthened() {
 }
 
 #[test]
-fn folders_and_missing_folders_are_told() {
+fn a_folder_is_no_place_for_a_file_nor_is_a_file_on_the_way() {
     let house = House::new();
     house.put("work/d/x", "");
     assert_eq!(code(house.write("work/d", "x", WriteMode::Overwrite)), Code::IsADirectory);
-    let failure = house.write("work/none/x", "x", WriteMode::Overwrite).unwrap_err().0;
-    assert_eq!((failure.code, failure.hint.unwrap().contains("create_directory")), (Code::NotFound, true));
-    assert_eq!(code(house.write("work/d/x/y", "x", WriteMode::Overwrite)), Code::NotFound);
+    for path in ["work/d/x/y", "work/d/x/y/z"] {
+        assert_eq!(code(house.write(path, "x", WriteMode::Overwrite)), Code::NotADirectory, "{path}");
+    }
     assert_eq!(code(house.write("work", "x", WriteMode::Overwrite)), Code::RootItself);
 }
 

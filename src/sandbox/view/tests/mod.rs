@@ -16,7 +16,11 @@ fn look(manifest: Manifest, roots: &Roots) -> Look {
 }
 
 fn masked(look: &Look) -> Vec<String> {
-    look.now(&mut Kept::default(), MOST, &CancellationToken::new()).unwrap().masked
+    paths(&look.now(&mut Kept::default(), MOST, &CancellationToken::new()).unwrap())
+}
+
+fn paths(view: &View) -> Vec<String> {
+    view.masked.iter().map(|mask| mask.path.clone()).collect()
 }
 
 fn shown(patterns: &str, link: Option<&str>) -> Vec<String> {
@@ -125,7 +129,7 @@ fn a_file_with_several_names_is_seen_where_each_of_them_is() {
     // The other name lies outside of the root, as in a store of packages.
     std::fs::hard_link(tree.at("store.txt"), tree.folder.path().join("elsewhere")).unwrap();
     std::os::unix::fs::symlink("a.env", tree.at("way")).unwrap();
-    assert_eq!(tree.view().masked, ["a.env", "secrets", "store.txt", "sub/also.txt", "sub/harmless.txt"]);
+    assert_eq!(paths(&tree.view()), ["a.env", "secrets", "store.txt", "sub/also.txt", "sub/harmless.txt"]);
 }
 
 #[test]
@@ -142,19 +146,20 @@ fn a_later_look_sees_what_changed_and_reads_the_rest_from_memory() {
     for path in ["src/a.txt", "src/deep/b.txt", "docs/c.txt", "src/d.txt"] {
         tree.write(path);
     }
-    assert_eq!(tree.view().masked, Vec::<String>::new());
+    assert_eq!(paths(&tree.view()), Vec::<String>::new());
     // A denied file comes, in a folder that was listed; a seen one gets a second name that is not; both within a tick of the clock.
     tree.write("src/deep/x.env");
     tree.link("docs/c.txt", "docs/y.env");
     std::fs::rename(tree.at("src/d.txt"), tree.at("src/d.env")).unwrap();
     let view = tree.view();
-    assert_eq!(view.masked, ["docs/c.txt", "docs/y.env", "src/d.env", "src/deep/x.env"]);
-    let object = |path: &str| object_at(&tree.look.root, path).unwrap();
-    assert_eq!(view.objects, view.masked.iter().map(|path| object(path)).collect::<Vec<_>>());
+    assert_eq!(paths(&view), ["docs/c.txt", "docs/y.env", "src/d.env", "src/deep/x.env"]);
+    for mask in &view.masked {
+        assert_eq!(mask.object, rustix::fs::lstat(tree.at(&mask.path)).ok().map(|facts| below::object(&facts)), "{mask:?}");
+    }
     // A second name outside of every listed folder changes nothing but the file.
     std::fs::remove_file(tree.at("docs/y.env")).unwrap();
     std::fs::hard_link(tree.at("src/a.txt"), tree.folder.path().join("elsewhere")).unwrap();
-    assert_eq!(tree.view().masked, ["src/a.txt", "src/d.env", "src/deep/x.env"]);
+    assert_eq!(paths(&tree.view()), ["src/a.txt", "src/d.env", "src/deep/x.env"]);
 }
 
 #[test]
@@ -162,13 +167,15 @@ fn listings_of_folders_that_rest_are_kept_and_those_of_others_are_read_anew() {
     let mut tree = Tree::new("denied_paths = [\"**/*.env\"]");
     tree.write("old/a.txt");
     tree.view();
+    let stop = CancellationToken::new();
+    let bound = Bound { most: MOST, left: MOST, stop: &stop };
     let listings = tree.kept.take(&tree.look.manifest);
     assert_eq!(listings.len(), 2, "{listings:?}");
     // Written a moment ago: a change of the same tick would not show, so neither is trusted.
     for (path, listing) in &listings {
         let at = RelPath::parse(path).unwrap();
         let folder = descend(&tree.look.root, &at).unwrap().unwrap();
-        let list = |kept: &Arc<Listing>, now| list(&tree.look, &at, &folder, Some(Arc::clone(kept)), now).unwrap();
+        let list = |kept: &Arc<Listing>, now| list(&tree.look, &at, &folder, Some(Arc::clone(kept)), now, bound).unwrap();
         let again = list(listing, clock());
         assert!(!Arc::ptr_eq(listing, &again), "{path}");
         // As if it were later: from then on it is, until the folder changes.
@@ -206,10 +213,10 @@ fn sixty_thousand_files_are_looked_through_off_the_loop() {
                 () = tokio::task::yield_now() => turns += 1,
             }
         };
-        assert_eq!(view.unwrap().unwrap().masked, ["d7/x.env"]);
+        assert_eq!(paths(&view.unwrap().unwrap()), ["d7/x.env"]);
         assert!(turns > 10, "the loop stood still: {turns}");
     });
-    assert_eq!(tree.view().masked, ["d7/x.env"]);
+    assert_eq!(paths(&tree.view()), ["d7/x.env"]);
 }
 
 #[test]
@@ -220,4 +227,66 @@ fn a_look_that_nobody_waits_for_ends_and_a_tree_beyond_the_bound_is_refused() {
     assert_eq!(tree.look.now(&mut Kept::default(), 1, &stop), Err(Unshown::TooMany(1)));
     stop.cancel();
     assert_eq!(tree.look.now(&mut Kept::default(), MOST, &stop), Err(Unshown::Cancelled));
+}
+
+#[test]
+fn a_flat_folder_is_read_no_further_than_its_bound_and_no_longer_than_its_call() {
+    let tree = Tree::new("denied_paths = [\"**/*.env\"]");
+    for file in 0..5000 {
+        std::fs::File::create(tree.at(&format!("f{file}.txt"))).unwrap();
+    }
+    let read = |most, stop: &CancellationToken| {
+        listing::READ.set(0);
+        let looked = tree.look.now(&mut Kept::default(), most, stop);
+        (looked.map(drop), listing::READ.get())
+    };
+    let stop = CancellationToken::new();
+    assert_eq!(read(FEW, &stop), (Err(Unshown::TooMany(FEW)), FEW + 1));
+    assert_eq!(read(4999, &stop), (Err(Unshown::TooMany(4999)), 5000));
+    assert_eq!(read(5000, &stop), (Ok(()), 5000));
+    stop.cancel();
+    let (cancelled, count) = read(MOST, &stop);
+    assert!(cancelled == Err(Unshown::Cancelled) && count <= 1024, "{cancelled:?} after {count}");
+}
+
+#[test]
+fn listings_of_roots_that_a_later_manifest_took_away_are_not_kept() {
+    let mut tree = Tree::new("denied_paths = [\"**/*.env\"]");
+    for file in 0..=FEW {
+        tree.write(&format!("f{file}.txt"));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let views = Views::default();
+    let names = || views.0.lock().unwrap().keys().cloned().collect::<Vec<_>>();
+    runtime.block_on(views.look(tree.look.clone())).unwrap().unwrap();
+    assert_eq!(names(), ["r"]);
+    let later = format!("version = 1\n[roots.other]\npath = {:?}\nmode = \"ro\"\nallowed_paths = [\"**\"]", tree.at(""));
+    tree.look.manifest = Arc::new(crate::manifest::parse(&later, &[]).unwrap());
+    tree.look.name = "other".to_owned();
+    runtime.block_on(views.look(tree.look.clone())).unwrap().unwrap();
+    assert_eq!(names(), ["other"]);
+}
+
+#[test]
+fn a_root_in_which_what_is_masked_is_moved_about_all_the_time_is_refused_and_shown_when_it_rests() {
+    let mut tree = Tree::new("denied_paths = [\"**/*.env\"]");
+    for file in 0..12 {
+        tree.write(&format!("{file}.env"));
+    }
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                for (from, to) in [("env", "x.env"), ("x.env", "env")] {
+                    for file in 0..12 {
+                        std::fs::rename(tree.at(&format!("{file}.{from}")), tree.at(&format!("{file}.{to}"))).unwrap();
+                    }
+                }
+            }
+        });
+        let look = || tree.look.now(&mut Kept::default(), MOST, &CancellationToken::new());
+        while look() != Err(Unshown::Restless) {}
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(paths(&tree.view()).len(), 12);
 }

@@ -1,0 +1,56 @@
+//! What is seen of a change before it is asked about.
+
+use crate::model::Failure;
+
+/// What the object looks like now and would look like then, as far as it can be shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Preview {
+    /// Digest of the present content of each target (64 hex digits), where it is a file that can be read.
+    pub contents: Vec<Option<String>>,
+    /// The present content of the first target, where it is text and not too long to be shown.
+    pub before: Option<String>,
+    /// The content after the change, where it is text.
+    pub after: Option<String>,
+    /// The texts of each target, in order, for an action that changes several files; none for one that is too long to be shown.
+    pub files: Vec<Option<Texts>>,
+    /// How the call will fail, where that can be told already.
+    pub doomed: Option<Failure>,
+    /// How many files a wide yes would cover, where they were counted.
+    pub covered: Option<Covered>,
+}
+
+/// How many files a yes for a folder or a root covers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Covered {
+    /// In the folder of the first target and below.
+    pub folder: Counted,
+    /// In its root.
+    pub root: Counted,
+}
+
+/// A number of files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Those that were found.
+    pub files: u64,
+    /// Whether there are more than were looked at.
+    pub is_more: bool,
+}
+
+/// A text before and after a change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// The present content.
+    pub before: String,
+    /// The content after the change.
+    pub after: String,
+}
+
+impl Counted {
+    /// In words, e.g. `12 files now`.
+    pub(super) fn in_words(self) -> String {
+        let more = if self.is_more { "more than " } else { "" };
+        let files = if self.files == 1 { "file" } else { "files" };
+        format!("{more}{} {files} now", self.files)
+    }
+}

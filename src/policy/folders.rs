@@ -1,0 +1,76 @@
+//! Folders that a call makes on its way to a new file: each is judged as `create_directory` would judge it, by its path and by the rules
+//! that the manifest has for that tool.
+
+use super::arguments::fits;
+use super::capability::{Capability, judge_tool};
+use super::paths::judge_text;
+use crate::manifest::Manifest;
+use crate::model::{Access, Code, Facts, Level, Link, PathFact, Refusal, Target};
+
+/// The tool whose rules hold for folders, whichever tool makes them.
+const MAKER: &str = "create_directory";
+
+/// The folders that are made for a target, the topmost first, where links on the way were followed.
+pub fn made(target: &Target, fact: &PathFact) -> Vec<Target> {
+    let path = match &fact.link {
+        Link::Leads(path) => path,
+        Link::None | Link::OnTheWay | Link::Outside => fact.spelling.of(&target.path),
+    };
+    let folders = path.last_folders(fact.missing_folders).into_iter();
+    folders.map(|path| Target { root: target.root.clone(), path }).collect()
+}
+
+/// The level that the manifest gives to the making of folders, where the call makes some.
+pub(super) fn raised(manifest: &Manifest, facts: &Facts) -> Level {
+    let makes = facts.paths.iter().any(|fact| fact.missing_folders > 0);
+    manifest.tools.get(MAKER).filter(|_| makes).and_then(|rules| rules.level).unwrap_or_default()
+}
+
+/// Judges the folders that are made for a target.
+///
+/// # Errors
+/// `not_found` where this caller may make no folders; `path_denied`, `path_not_allowed` for one of them.
+pub(super) fn judge_made(capability: &Capability, target: &Target, fact: &PathFact) -> Result<(), Refusal> {
+    let folders = target.path.last_folders(fact.missing_folders).into_iter();
+    let folders: Vec<Target> = folders.map(|path| Target { root: target.root.clone(), path }).collect();
+    let Some(deepest) = folders.last() else { return Ok(()) };
+    if let Some((why, rule)) = closed(capability, deepest) {
+        return Err(Refusal::new(Code::NotFound, format!("the folder `{deepest}` does not exist, and this call may not make it: {why}"))
+            .rule(rule)
+            .hint("write into a folder that exists"));
+    }
+    for folder in &folders {
+        judge_text(&capability.manifest, &capability.profile, folder, Access::CreateDirectory).map_err(|refusal| {
+            let message = format!("{}, and it would have to be made for `{target}`", refusal.message);
+            Refusal { message, ..refusal }
+        })?;
+    }
+    Ok(())
+}
+
+/// Why this caller may not make a folder, and by which rule. A rule that counts or asks about each call of the tool cannot be kept by a call
+/// of another one.
+fn closed(capability: &Capability, folder: &Target) -> Option<(String, String)> {
+    let (manifest, profile) = (&capability.manifest, &capability.profile);
+    if let Err(refusal) = manifest.profiles.get(profile).map_or(Ok(()), |rules| judge_tool(profile, rules, MAKER)) {
+        return Some((refusal.message, refusal.rule.unwrap_or_default()));
+    }
+    if manifest.approvals.two_persons.iter().any(|name| name == MAKER) {
+        return Some((format!("two persons must agree to `{MAKER}`"), "approvals.two_persons".to_owned()));
+    }
+    let rules = manifest.tools.get(MAKER)?;
+    let of = |key: &str| format!("tools.{MAKER}.{key}");
+    for (limit, key) in [(rules.bounds.rate_per_minute, "rate_limit_per_minute"), (rules.bounds.rate_per_hour, "rate_limit_per_hour")] {
+        if limit.is_some() {
+            return Some((format!("the calls of `{MAKER}` are counted"), of(key)));
+        }
+    }
+    match rules.arguments.get("path") {
+        Some(rule) => {
+            let wanted = fits(rule, &serde_json::Value::from(folder.to_string())).err()?;
+            Some((format!("`path` of `{MAKER}` must be {wanted}"), of("allowed_arguments.path")))
+        }
+        None if rules.only_listed => Some((format!("`path` may not be given to `{MAKER}`"), of("only_listed"))),
+        None => None,
+    }
+}

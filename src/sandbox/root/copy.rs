@@ -1,0 +1,65 @@
+//! `copy`: the bytes of one judged file at another judged place.
+
+use super::content::{Whole, digest, read_whole};
+use super::fault::{changed, fault};
+use super::masks::held;
+use super::read::{regular, too_large};
+use super::roots::Roots;
+use super::seen::Seen;
+use super::write::Written;
+use crate::gate::Permit;
+use crate::model::{Code, CopyFile, Failure, Opened, Target};
+use crate::policy::readers::shows_more;
+
+impl Roots {
+    /// Copies the file the permit names, atomically, as `write` does. A new file has the permission bits of its source, less what the umask takes
+    /// and never set-user-ID; one that is replaced keeps its own. Gives the source and what was written.
+    ///
+    /// # Errors
+    /// `not_found`, `is_a_directory`, `already_exists` (a file onto itself), `conflict`, `file_too_large`, `no_space`, `masked_content` (the file
+    /// holds masked secrets, and programs that do not see it would see the copy).
+    pub fn copy(&self, permit: Permit<CopyFile>) -> Result<(Target, Written), Failure> {
+        let (_, opened, terms) = permit.spend();
+        let [from, to] = opened.as_slice() else { return Err(Failure::new(Code::Internal, "the permit holds no two objects")) };
+        copyable(from, to)?;
+        let file = regular(from)?;
+        let read = |errno| fault(errno, &from.target, "read");
+        let bytes = match read_whole(file, from.fact.size, terms.max_file_size).map_err(read)? {
+            Whole::Bytes(bytes) => bytes,
+            Whole::TooLarge => return Err(too_large(&from.target, terms.max_file_size)),
+        };
+        let seen = Seen::of(file).map_err(read)?;
+        if !seen.is_as_judged(&from.fact) {
+            return Err(changed(&from.target));
+        }
+        let manifest = &terms.manifest;
+        let names = if manifest.filters.hides_secrets() { self.known.names(&bytes, &digest(&bytes)) } else { Vec::new() };
+        if !names.is_empty() && shows_more(manifest, &from.target.root, &to.target.root) {
+            return Err(leaking(from, to, &names));
+        }
+        let mut written = self.put_judged(to, &terms, &bytes, seen.mode & 0o777)?;
+        // The digest of a content that is known but for a short secret would tell the secret.
+        written.sha256 = written.sha256.filter(|_| names.is_empty());
+        Ok((from.target.clone(), written))
+    }
+}
+
+/// Whether the first can be copied to the second, by what was judged.
+pub(super) fn copyable(from: &Opened, to: &Opened) -> Result<(), Failure> {
+    regular(from)?;
+    if from.fact.identity.map(|id| (id.device, id.inode)) == to.fact.identity.map(|id| (id.device, id.inode)) {
+        return Err(Failure::new(Code::AlreadyExists, format!("`{}` and `{}` are the same", from.target, to.target)));
+    }
+    super::above::reachable(to)
+}
+
+/// A copy that programs would read past the masks.
+pub(super) fn leaking(from: &Opened, to: &Opened, names: &[&'static str]) -> Failure {
+    let held = held(names);
+    let why = format!(
+        "`{}` holds masked secrets ({held}), and programs see `{}` as it is; the copy would show them what the masks hide",
+        from.target, to.target.root
+    );
+    let hint = "copy it into its own root, or write a file without the secrets";
+    Failure(Failure::new(Code::MaskedContent, why).hint(hint).0.rule("filters.secrets"))
+}
