@@ -108,7 +108,7 @@ impl Run<'_> {
             }
             let part = self.one(piece, Bytes(left)).await;
             left = left.saturating_sub(part.size() as u64);
-            over = self.ends_all(&part);
+            over = ends_all(&part);
             shown.push(part);
         }
         shown
@@ -155,26 +155,26 @@ impl Run<'_> {
         };
         Part { name: piece.name, call, shown }
     }
+}
 
-    /// Why no part after this one would fare better.
-    fn ends_all(&self, part: &Part) -> Option<String> {
-        let Shown::Refusal(refusal) = &part.shown else { return None };
-        let of_all = match refusal.code {
-            Code::RateLimited => !refusal.rule.as_deref().is_some_and(|rule| rule.starts_with("network.")),
-            Code::Killed
-            | Code::AuditUnavailable
-            | Code::PolicyInvalid
-            | Code::NoProfile
-            | Code::Suspended
-            | Code::Quota
-            | Code::ToolDenied
-            | Code::ToolNotAllowed
-            | Code::PermissionMissing
-            | Code::Cancelled => true,
-            _ => false,
-        };
-        of_all.then(|| format!("`{}` was refused for a reason that holds for it as well", part.name))
-    }
+/// Why no part after this one would fare better.
+fn ends_all(part: &Part) -> Option<String> {
+    let Shown::Refusal(refusal) = &part.shown else { return None };
+    let of_all = match refusal.code {
+        Code::RateLimited => !refusal.rule.as_deref().is_some_and(|rule| rule.starts_with("network.")),
+        Code::Killed
+        | Code::AuditUnavailable
+        | Code::PolicyInvalid
+        | Code::NoProfile
+        | Code::Suspended
+        | Code::Quota
+        | Code::ToolDenied
+        | Code::ToolNotAllowed
+        | Code::PermissionMissing
+        | Code::Cancelled => true,
+        _ => false,
+    };
+    of_all.then(|| format!("`{}` was refused for a reason that holds for it as well", part.name))
 }
 
 /// Bytes of an answer that must be left for a further part.

@@ -12,7 +12,8 @@ struct Notebook {
 
 #[derive(Deserialize)]
 struct Cell {
-    cell_type: String,
+    #[serde(rename = "cell_type")]
+    kind: String,
     #[serde(default)]
     source: Text,
     #[serde(default)]
@@ -23,7 +24,8 @@ struct Cell {
 
 #[derive(Deserialize)]
 struct Output {
-    output_type: String,
+    #[serde(rename = "output_type")]
+    kind: String,
     #[serde(default)]
     text: Text,
     #[serde(default)]
@@ -65,7 +67,7 @@ pub(super) fn cells(bytes: &[u8]) -> Option<String> {
     let mut out = String::new();
     for (number, cell) in (1..).zip(notebook.cells) {
         let run = cell.execution_count.map(|count| format!(", run {count}")).unwrap_or_default();
-        let _ = writeln!(out, "[cell {number}: {}{run}]", one_line(&cell.cell_type));
+        let _ = writeln!(out, "[cell {number}: {}{run}]", one_line(&cell.kind));
         put(&mut out, &cell.source.joined());
         for output in cell.outputs {
             write_output(&mut out, output);
@@ -76,8 +78,8 @@ pub(super) fn cells(bytes: &[u8]) -> Option<String> {
 }
 
 fn write_output(out: &mut String, output: Output) {
-    let Output { output_type, text, data, ename, evalue, traceback } = output;
-    if output_type == "error" {
+    let Output { kind, text, data, ename, evalue, traceback } = output;
+    if kind == "error" {
         out.push_str("[error]\n");
         let told = if traceback.is_empty() { format!("{ename}: {evalue}") } else { traceback.join("\n") };
         return put(out, &told);
