@@ -22,6 +22,8 @@ pub struct ToolSpec {
     pub arguments: &'static [Argument],
     /// The arguments that have names inside them.
     pub inside: &'static [(&'static str, Inside)],
+    /// Older tools that do a part of what this one does: where a manifest restricts one of those and says nothing of this one, this one is closed.
+    pub alike: &'static [&'static str],
 }
 
 /// The names inside an argument: of the fields of an object, of the parameters of an address.

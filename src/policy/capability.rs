@@ -72,6 +72,7 @@ pub fn admit(
     let rules = manifest.tools.get(spec.name);
     count(manifest, name, profile, spec, rules, state)?;
     judge_tool(name, profile, spec.name)?;
+    judge_alike(manifest, name, profile, spec)?;
     judge_flags(name, profile.permissions, spec, spec.flags)?;
     let least = |own: fn(&Bounds) -> Option<Bytes>, base: Bytes| {
         [own(&profile.bounds), rules.and_then(|rules| own(&rules.bounds))].into_iter().flatten().fold(base, Bytes::min)
@@ -192,6 +193,30 @@ pub(super) fn judge_tool(name: &str, profile: &Profile, tool: &str) -> Result<()
     Ok(())
 }
 
+/// Line 5, for a tool that does what older tools do. A manifest that was written before this tool restricts what it does by the names of those.
+fn judge_alike(manifest: &Manifest, name: &str, profile: &Profile, spec: &ToolSpec) -> Result<(), Refusal> {
+    let two_persons = |tool: &str| manifest.approvals.two_persons.iter().any(|named| named == tool);
+    for other in spec.alike {
+        if let Some((index, pattern)) = profile.denied_tools.iter().enumerate().find(|(_, pattern)| pattern.matches(other)) {
+            let why = format!("`{}` does what `{other}` does, which is denied by `{}`", spec.name, pattern.as_str());
+            return Err(Refusal::new(Code::ToolDenied, why)
+                .rule(format!("profiles.{name}.denied_tools[{index}]"))
+                .hint("use another tool; this one stays denied"));
+        }
+        let rule = if manifest.tools.contains_key(*other) && !manifest.tools.contains_key(spec.name) {
+            format!("tools.{other}")
+        } else if two_persons(other) && !two_persons(spec.name) {
+            "approvals.two_persons".to_owned()
+        } else {
+            continue;
+        };
+        return Err(Refusal::new(Code::ToolNotAllowed, format!("`{}` does what `{other}` does, which is restricted", spec.name))
+            .rule(rule)
+            .hint(format!("use `{other}`; the operator opens this one by `[tools.{}]`", spec.name)));
+    }
+    Ok(())
+}
+
 /// Line 6.
 pub(super) fn judge_flags(name: &str, held: Flags, spec: &ToolSpec, needed: Flags) -> Result<(), Refusal> {
     let missing: Vec<&str> = needed.missing_from(held).map(Flag::as_str).collect();
@@ -206,7 +231,9 @@ pub(super) fn judge_flags(name: &str, held: Flags, spec: &ToolSpec, needed: Flag
 /// Whether a profile could ever use a tool: what it can never use is not listed.
 pub fn could_use(manifest: &Manifest, profile: &str, spec: &ToolSpec) -> bool {
     manifest.profiles.get(profile).is_some_and(|rules| {
-        judge_tool(profile, rules, spec.name).is_ok() && judge_flags(profile, rules.permissions, spec, spec.flags).is_ok()
+        judge_tool(profile, rules, spec.name).is_ok()
+            && judge_alike(manifest, profile, rules, spec).is_ok()
+            && judge_flags(profile, rules.permissions, spec, spec.flags).is_ok()
     }) && has_object(manifest, profile, spec.flags)
 }
 
@@ -290,5 +317,21 @@ mod tests {
         assert_eq!(listed("[network]\nallowed_domains = [\"example.com\"]"), ["fetch", "fetch_many", "run_python"]);
         let open = "[roots.r]\npath = \"session\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[network]\nany_public = true";
         assert_eq!(listed(open).len(), crate::tools::specs().len());
+    }
+
+    #[test]
+    fn a_tool_that_does_what_a_restricted_one_does_is_closed_until_the_manifest_speaks_of_it() {
+        let with = |rules: &str, profile: &str| {
+            let root = "[roots.r]\npath = \"session\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n";
+            let open = listed(&format!("{profile}\n{root}{rules}"));
+            (open.contains(&"edit_files"), open.contains(&"copy_file"))
+        };
+        assert_eq!(with("", ""), (true, true));
+        assert_eq!(with("[tools.edit_file]\nlevel = 3", ""), (false, true));
+        assert_eq!(with("[tools.edit_file]\nlevel = 3\n[tools.edit_files]\nlevel = 3", ""), (true, true));
+        assert_eq!(with("[tools.write_file]\nallowed_arguments = { path = { glob = \"r/a/**\" } }", ""), (true, false));
+        assert_eq!(with("[approvals]\ntwo_persons = [\"edit_file\"]", ""), (false, true));
+        assert_eq!(with("", "denied_tools = [\"edit_file\"]"), (false, true));
+        assert_eq!(with("", "denied_tools = [\"read_file\"]"), (true, false));
     }
 }

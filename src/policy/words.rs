@@ -181,7 +181,7 @@ mod tests {
     fn the_words_say_what_is_open_and_nothing_of_the_machine() {
         let mut manifest = Manifest::builtin();
         manifest.python.allowed_imports = vec!["math".to_owned()];
-        let spec = ToolSpec { name: "run_python", flags: Flags::of(&[Flag::ExecuteCode]), arguments: &[], inside: &[] };
+        let spec = ToolSpec { name: "run_python", flags: Flags::of(&[Flag::ExecuteCode]), arguments: &[], inside: &[], alike: &[] };
         let text = in_words(&manifest, Some("standard"), &[&spec]);
         for part in ["`run_python`", "`work/…`: read and write", "imports: `math`", "asks every time", "network: none"] {
             assert!(text.contains(part), "{part} in {text}");

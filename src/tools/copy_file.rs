@@ -23,6 +23,7 @@ static SPEC: ToolSpec = ToolSpec {
     flags: Flags::of(&[Flag::ReadFile, Flag::WriteFile]),
     arguments: &[Argument { name: "from", default: None }, Argument { name: "to", default: None }],
     inside: &[],
+    alike: &["read_file", "write_file"],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

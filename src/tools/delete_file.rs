@@ -23,6 +23,7 @@ static SPEC: ToolSpec = ToolSpec {
     flags: Flags::of(&[Flag::WriteFile]),
     arguments: &[Argument { name: "path", default: None }, Argument { name: "recursive", default: Some("false") }],
     inside: &[],
+    alike: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -27,6 +27,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "dry_run", default: Some("false") },
     ],
     inside: &[("edits", Inside::Names(&["old_text", "new_text", "replace_all"]))],
+    alike: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -25,6 +25,7 @@ static SPEC: ToolSpec = ToolSpec {
     flags: Flags::of(&[Flag::ReadFile, Flag::WriteFile]),
     arguments: &[Argument { name: "edits", default: None }, Argument { name: "dry_run", default: Some("false") }],
     inside: &[("edits", Inside::Names(&["path", "old_text", "new_text", "replace_all"]))],
+    alike: &["edit_file"],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -36,6 +36,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "links", default: Some("\"inline\"") },
     ],
     inside: &[("url", Inside::Free), ("headers", Inside::Free)],
+    alike: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -35,6 +35,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "ignored", default: Some("false") },
     ],
     inside: &[],
+    alike: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

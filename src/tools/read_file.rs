@@ -34,6 +34,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "encoding", default: Some("\"utf-8\"") },
     ],
     inside: &[],
+    alike: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

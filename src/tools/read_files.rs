@@ -26,6 +26,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "line_numbers", default: Some("false") },
     ],
     inside: &[],
+    alike: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -31,6 +31,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "fresh", default: Some("false") },
     ],
     inside: &[],
+    alike: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
@@ -248,9 +249,6 @@ fn text(outcome: &Outcome) -> String {
     {
         let _ = writeln!(text, "[the program left with exit code {code}]");
     }
-    if let (Status::Ok | Status::Exception, Some(why)) = (outcome.status, &outcome.evidence) {
-        let _ = write!(text, "\n[{}]", escape_line(why));
-    }
     for contact in outcome.network.iter().filter(|contact| contact.verdict != Code::Ok).take(TOLD) {
         let _ = write!(text, "\n[network: {}:{} {}, {} time(s)]", contact.host, contact.port, contact.verdict, contact.count);
     }
@@ -263,6 +261,9 @@ fn text(outcome: &Outcome) -> String {
     }
     if outcome.unshown > 0 {
         let _ = write!(text, "\n[{} picture(s) not shown: too many, too large, or no pictures by their content]", outcome.unshown);
+    }
+    if let (Status::Ok | Status::Exception, Some(why)) = (outcome.status, &outcome.evidence) {
+        let _ = write!(text, "\n[{}]", escape_line(why));
     }
     if text.is_empty() {
         text.push_str("[no output]");

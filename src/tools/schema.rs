@@ -233,7 +233,13 @@ mod tests {
 
     #[test]
     fn a_schema_of_options_choices_and_structs_becomes_plain() {
-        let spec = ToolSpec { name: "t", flags: Flags::NONE, arguments: &[Argument { name: "count", default: Some("3") }], inside: &[] };
+        let spec = ToolSpec {
+            name: "t",
+            flags: Flags::NONE,
+            arguments: &[Argument { name: "count", default: Some("3") }],
+            inside: &[],
+            alike: &[],
+        };
         let schema = input::<Args>(&spec);
         assert_eq!(
             Value::Object(schema.clone()),

@@ -34,6 +34,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "max_results", default: Some("100") },
     ],
     inside: &[],
+    alike: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));

@@ -31,6 +31,7 @@ static SPEC: ToolSpec = ToolSpec {
         Argument { name: "expected_sha256", default: None },
     ],
     inside: &[],
+    alike: &[],
 };
 
 static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
