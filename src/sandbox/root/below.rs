@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::fs::{AtFlags, Dir, Mode, fchmod, renameat, unlinkat};
 use rustix::io::Errno;
@@ -132,48 +132,27 @@ fn open_up(folder: BorrowedFd<'_>, room: usize) -> Result<(Vec<(OsString, Seen)>
 
 /// Deletes everything below a folder, following no link, until that moment. What cannot be deleted stays. Gives the number of entries deleted.
 pub(super) fn wipe(folder: impl AsFd, until: Option<Instant>) -> u64 {
-    Wiping { until, gently: false, since: Instant::now(), deleted: 0 }.all(folder.as_fd())
+    let folder = folder.as_fd();
+    let mut wiping = Wiping { until, deleted: 0 };
+    // Folders that lie too deep are lifted to the top, one level of depth at a time, so that each pass holds few descriptors.
+    for _ in 0..MOST_PASSES {
+        let before = wiping.deleted;
+        if !wipe_pass(folder, folder, 0, &mut wiping) && wiping.deleted == before || wiping.is_over() {
+            break;
+        }
+    }
+    wiping.deleted
 }
 
-/// The same to the end, with pauses: every entry is work for the disk's journal, whose turn others wait for, and for the processor.
-pub(super) fn wipe_gently(folder: impl AsFd) {
-    Wiping { until: None, gently: true, since: Instant::now(), deleted: 0 }.all(folder.as_fd());
-}
-
-/// How something is wiped, and how far that is.
+/// Until when something is wiped, and how far that is.
 struct Wiping {
     until: Option<Instant>,
-    gently: bool,
-    /// When the last pause was over.
-    since: Instant,
     deleted: u64,
 }
 
 impl Wiping {
-    fn all(mut self, folder: BorrowedFd<'_>) -> u64 {
-        // Folders that lie too deep are lifted to the top, one level of depth at a time, so that each pass holds few descriptors.
-        for _ in 0..MOST_PASSES {
-            let before = self.deleted;
-            if !wipe_pass(folder, folder, 0, &mut self) && self.deleted == before || self.is_over() {
-                break;
-            }
-        }
-        self.deleted
-    }
-
     fn is_over(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
-    }
-
-    /// Takes note of an entry that is gone.
-    fn deleted(&mut self) {
-        self.deleted += 1;
-        let worked = self.since.elapsed();
-        if self.gently && worked >= WORK {
-            // No lock is held here.
-            std::thread::sleep(worked.saturating_mul(REST).min(LONGEST_REST));
-            self.since = Instant::now();
-        }
     }
 }
 
@@ -197,16 +176,11 @@ fn wipe_pass(top: BorrowedFd<'_>, folder: BorrowedFd<'_>, depth: usize, wiping: 
             again |= wipe_pass(top, inner.as_fd(), depth + 1, wiping);
         }
         if unlinkat(folder, name.as_os_str(), if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() }).is_ok() {
-            wiping.deleted();
+            wiping.deleted += 1;
         }
     }
     again
 }
-
-/// So long is wiped at a time where that is done gently, and so many times as long is paused, but no longer than this.
-const WORK: Duration = Duration::from_millis(4);
-const REST: u32 = 4;
-const LONGEST_REST: Duration = Duration::from_millis(200);
 
 /// A file system rounds up, and sets room aside for a file that grows.
 const ROUNDED: u64 = 1024 * 1024;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Dir, FlockOperation, Mode, OFlags, fchmod, flock, mkdirat, open, openat, renameat};
 use rustix::io::Errno;
 
-use super::below::{wipe, wipe_gently};
+use super::below::wipe;
 use super::resolve::{Resolver, open_folder};
 use super::room::Looks;
 use super::roots::Root;
@@ -150,7 +150,9 @@ impl SessionFolders {
         let wiping = std::thread::Builder::new().name("wipe".to_owned()).spawn(move || {
             // Everything else comes first (nice(2); a thread has its own).
             let _ = rustix::process::nice(LOW_PRIORITY);
-            wipe_all(&gone, &wipes, |gone| wipe_gently(gone));
+            wipe_all(&gone, &wipes, |gone| {
+                wipe(gone, None);
+            });
         });
         if let Err(error) = wiping {
             self.wipes.store(false, Ordering::Release);

@@ -148,23 +148,3 @@ fn folders_of_any_depth_and_number_hold_up_neither_a_start_nor_the_end_of_a_sess
     assert!(took < begun.elapsed() / 2 || took < std::time::Duration::from_millis(200), "{took:?} of {:?}", begun.elapsed());
     drop(opened);
 }
-
-#[test]
-fn what_is_wiped_in_the_background_leaves_most_of_the_time_to_others_and_is_wiped_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let deep = (0..200).fold(folder.path().to_owned(), |at, _| at.join("d"));
-    std::fs::create_dir_all(&deep).unwrap();
-    for at in 0..2000 {
-        std::fs::write(deep.join(at.to_string()), "").unwrap();
-    }
-    let opened = rustix::fs::open(folder.path(), rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty()).unwrap();
-    let worked = || {
-        let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        std::time::Duration::new(used.tv_sec.unsigned_abs(), u32::try_from(used.tv_nsec).unwrap())
-    };
-    let (begun, before) = (std::time::Instant::now(), worked());
-    super::super::below::wipe_gently(&opened);
-    let (took, worked) = (begun.elapsed(), worked().saturating_sub(before));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    assert!(took >= worked * 2, "{took:?} of which {worked:?} were worked");
-}
