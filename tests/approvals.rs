@@ -308,12 +308,12 @@ async fn twins(site: &Site, decisions: &[&str]) -> ([String; 2], usize) {
 #[tokio::test]
 async fn the_twin_of_a_call_is_allowed_by_the_yes_that_lasts_and_by_no_other() {
     let both = |one: &str, two: &str| [one.to_owned(), two.to_owned()];
-    assert_eq!(twins(&Site::new(""), &["session"]).await, (both("done", "done"), 1));
-    assert_eq!(twins(&Site::new(""), &["once"]).await, (both("done", "approval_replayed"), 1));
-    assert_eq!(twins(&Site::new(""), &["deny"]).await, (both("approval_refused", "approval_refused"), 1));
+    assert_eq!(Box::pin(twins(&Site::new(""), &["session"])).await, (both("done", "done"), 1));
+    assert_eq!(Box::pin(twins(&Site::new(""), &["once"])).await, (both("done", "approval_replayed"), 1));
+    assert_eq!(Box::pin(twins(&Site::new(""), &["deny"])).await, (both("approval_refused", "approval_refused"), 1));
     // Where every call is asked about a yes lasts for nothing: the twin is asked itself.
     let site = Site::new("[approvals]\nlevel_2 = \"every\"\n");
-    assert_eq!(twins(&site, &["session", "deny"]).await, (both("done", "approval_refused"), 2));
+    assert_eq!(Box::pin(twins(&site, &["session", "deny"])).await, (both("done", "approval_refused"), 2));
     assert_eq!(site.text(), "new\n");
 }
 

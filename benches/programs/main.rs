@@ -86,7 +86,9 @@ fn first_programs(house: &House, servers: usize, plain: &dyn Fn() -> Duration) {
             let mut server = Server::start(house);
             server.list();
             std::thread::sleep(pause);
-            all.iter_mut().for_each(|times| times.push(server.timed("pass")));
+            for times in &mut all {
+                times.push(server.timed("pass"));
+            }
             drop(server);
             base.push(plain());
         }
@@ -100,7 +102,9 @@ fn first_programs(house: &House, servers: usize, plain: &dyn Fn() -> Duration) {
     let mut server = Server::start(house);
     server.list();
     println!("{:<44} {}", "toolgate, memory after `initialize`", server.own_memory());
-    (1..1000).for_each(|_| drop(server.timed("pass")));
+    for _ in 1..1000 {
+        let _ = server.timed("pass");
+    }
     let mut times: Vec<Duration> = (0..9).map(|_| server.timed("pass")).collect();
     let mut base: Vec<Duration> = (0..9).map(|_| plain()).collect();
     times.sort_unstable();

@@ -39,6 +39,7 @@ mod several;
 mod strays;
 mod struck;
 mod suggest;
+mod trust;
 mod untrusted;
 mod views;
 mod waiting;

@@ -453,27 +453,3 @@ fn a_server_that_may_open_few_files_runs_programs_within_that() {
     let answer: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
     assert_eq!(answer["stdout"], "(100, 100)\n", "{answer}{}", String::from_utf8_lossy(&told.stderr));
 }
-
-#[test]
-fn a_program_that_still_holds_what_left_its_scratch_changes_it_no_more() {
-    let home = open_home("");
-    let mut server = Server::greeted(&home, "2025-11-25");
-    let begun = server.call(
-        "run_python",
-        &json!({"session": "new", "code": "import os\nos.mkdir('/roots/work/d')\nf = open('/roots/work/a.txt', 'w+')\ng = open('/roots/work/d/b.txt', 'w+')\n\
-                for file in (f, g):\n    file.write('judged')\n    file.flush()\nd = os.open('/roots/work/d', os.O_RDONLY)"}),
-    );
-    assert!(went_well(&begun), "{begun}");
-    for (from, to) in [("work/a.txt", "project/a.txt"), ("work/d", "project/d")] {
-        let moved = server.call("move_file", &json!({"from": from, "to": to}));
-        assert!(went_well(&moved), "{moved}");
-    }
-    let later = server.call(
-        "run_python",
-        &json!({"session": facts(&begun)["session"], "code": "for file in (f, g):\n    file.seek(0)\n    file.write('unasked')\n    file.flush()\n\
-                try:\n    os.close(os.open('c.txt', os.O_CREAT | os.O_WRONLY, dir_fd=d))\nexcept OSError:\n    print('gone')"}),
-    );
-    assert_eq!(facts(&later)["stdout"], "gone\n", "{later}");
-    assert_eq!((home.read("project/a.txt").as_str(), home.read("project/d/b.txt").as_str()), ("judged", "judged"));
-    assert!(!home.path("project/d/c.txt").exists());
-}

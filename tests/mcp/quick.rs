@@ -26,10 +26,10 @@ fn counted() -> Home {
     let own = Path::new(program).parent().unwrap().display();
     std::fs::write(home.path("env/pyvenv.cfg"), format!("home = {own}\ninclude-system-site-packages = false\nversion = {version}\n"))
         .unwrap();
-    let count = format!("import os; open({:?}, 'a').write(f'{{os.getpid()}}\\n')\n", home.path("starts"));
+    let count = format!("import os; open('{}', 'a').write(f'{{os.getpid()}}\\n')\n", home.path("starts").display());
     std::fs::write(site.join("count.pth"), count).unwrap();
     let python = home.path("env/bin/python");
-    let text = home.read("tools.toml").replace("[python]\n", &format!("[python]\ninterpreter = {python:?}\n"));
+    let text = home.read("tools.toml").replace("[python]\n", &format!("[python]\ninterpreter = \"{}\"\n", python.display()));
     std::fs::write(home.manifest(), text).unwrap();
     home
 }

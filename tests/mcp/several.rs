@@ -26,7 +26,7 @@ fn codes(answer: &Value) -> Vec<String> {
 /// All texts of an answer, one after the other.
 fn shown(answer: &Value) -> String {
     let blocks = answer["result"]["content"].as_array().unwrap_or_else(|| panic!("{answer}"));
-    blocks.iter().filter_map(|block| block["text"].as_str()).map(|text| format!("{text}\n")).collect()
+    blocks.iter().filter_map(|block| block["text"].as_str()).flat_map(|text| [text, "\n"]).collect()
 }
 
 fn changed(home: &Home, from: &str, to: &str) {

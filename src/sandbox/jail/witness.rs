@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_dropped_when_anything_it_was_taken_from_is_another() {
-        let changes: [(&str, fn(&World)); 9] = [
+        type Change = (&'static str, fn(&World));
+        let changes: [Change; 9] = [
             ("replaced", |world| {
                 std::fs::write(world.base.join("new"), "an interpreter").unwrap();
                 std::fs::rename(world.base.join("new"), world.base.join("python3.11")).unwrap();

@@ -110,7 +110,7 @@ struct Copy<'a> {
     name: Option<String>,
     inner: OwnedFd,
     /// Says to other servers that this one is at work.
-    _lock: OwnedFd,
+    lock: OwnedFd,
 }
 
 impl<'a> Copy<'a> {
@@ -120,8 +120,8 @@ impl<'a> Copy<'a> {
         let inner = step(folder, name.as_str())?;
         let lock = open_folder(&inner)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        let copy = Self { folder, name: Some(name), inner, _lock: lock };
-        fchmod(&copy._lock, folder_mode(like)?)?;
+        let copy = Self { folder, name: Some(name), inner, lock };
+        fchmod(&copy.lock, folder_mode(like)?)?;
         Ok(copy)
     }
 
