@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(with("", ""), (true, true));
         assert_eq!(with("[tools.edit_file]\nlevel = 3", ""), (false, true));
         assert_eq!(with("[tools.edit_file]\nlevel = 3\n[tools.edit_files]\nlevel = 3", ""), (true, true));
-        assert_eq!(with("[tools.write_file]\nallowed_arguments = { path = { glob = \"r/a/**\" } }", ""), (true, false));
+        assert_eq!(with("[tools.write_file]\nallowed_arguments = { mode = [\"create\"] }", ""), (true, false));
         assert_eq!(with("[approvals]\ntwo_persons = [\"edit_file\"]", ""), (false, true));
         assert_eq!(with("", "denied_tools = [\"edit_file\"]"), (false, true));
         assert_eq!(with("", "denied_tools = [\"read_file\"]"), (true, false));
