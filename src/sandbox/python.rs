@@ -408,6 +408,7 @@ pub(super) fn failed(fault: &NoRun) -> Failure {
         NoRun::Unavailable { .. } => Code::SandboxUnavailable,
         NoRun::Root { .. } | NoRun::Moved { .. } => Code::RootNotEnforceable,
         NoRun::Session { .. } => Code::SessionUnknown,
+        NoRun::Stopped => Code::Cancelled,
         NoRun::Fault(why) => {
             tracing::error!(why, "the jail failed");
             return Failure::new(Code::Internal, "the sandbox failed; the server's log knows more");

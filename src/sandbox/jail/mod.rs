@@ -66,15 +66,14 @@ impl Jail {
     ///
     /// # Errors
     /// [`NoRun::Unavailable`] when there is no interpreter or no backend; a backend that was named is never replaced by a weaker one;
-    /// [`NoRun::Fault`] when it was stopped.
+    /// [`NoRun::Stopped`] when it was stopped.
     pub async fn new(settings: Settings, stop: &CancellationToken) -> Result<Self, NoRun> {
-        let stopped = || NoRun::fault("looking for a jail", "the server is stopping");
         if let Some(reason) = settings.unready {
             return Err(NoRun::Unavailable { layer: "packages".to_owned(), reason });
         }
         let interpreter = tokio::select! {
             biased;
-            () = stop.cancelled() => return Err(stopped()),
+            () = stop.cancelled() => return Err(NoRun::Stopped),
             found = Interpreter::find(&settings.interpreter, settings.state.as_ref()) => Arc::new(found?),
         };
         let mut reasons = Vec::new();
@@ -92,7 +91,7 @@ impl Jail {
                     if let Some(best) = best {
                         best.close().await;
                     }
-                    return Err(stopped());
+                    return Err(NoRun::Stopped);
                 }
                 probe = backend.probe() => probe,
             };

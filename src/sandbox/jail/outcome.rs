@@ -176,6 +176,9 @@ pub enum NoRun {
         /// What became of it, and what to do.
         reason: String,
     },
+    /// The server is ending (`cancelled`).
+    #[error("the server is stopping")]
+    Stopped,
     /// Our own fault, for the log (`internal`).
     #[error("the jail failed: {0}")]
     Fault(String),
