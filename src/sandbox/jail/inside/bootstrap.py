@@ -226,7 +226,7 @@ def _toolgate(prelude="", prelude_code=None):
 
             numbers = plots.get_fignums()
             # A figure that was drawn and not changed since is not stale. Where the program wrote as many pictures, they come back as files.
-            saved = {number for number in numbers if not plots.figure(number).stale}
+            saved = {number for number in numbers if not getattr(plots.figure(number), "stale", True)}
             if len(saved) > pictures():
                 saved.clear()
             for at, number in enumerate(number for number in numbers if number not in saved):
