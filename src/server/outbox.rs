@@ -2,12 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rmcp::model::{ContentBlock, JsonRpcMessage, ServerJsonRpcMessage, ServerResult};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::calls::{Batch, Calls, Way};
 use super::escape::escape;
@@ -50,7 +51,7 @@ pub(super) struct OutboxState {
     pub(super) queued: AtomicUsize,
     /// Requests taken and neither answered nor cancelled.
     pub(super) calls: Calls,
-    pub(super) broken: AtomicBool,
+    pub(super) broken: CancellationToken,
     pub(super) drained: Notify,
 }
 
@@ -190,7 +191,7 @@ async fn write_lines(mut lines: mpsc::UnboundedReceiver<Line>, mut writer: impl 
         state.drained.notify_waiters();
         if let Err(fault) = written {
             tracing::info!(%fault, "the output is closed");
-            state.broken.store(true, Ordering::Release);
+            state.broken.cancel();
             state.drained.notify_waiters();
             return;
         }

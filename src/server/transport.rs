@@ -140,7 +140,7 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
         let state = Arc::clone(&self.out.state);
         loop {
             let drained = state.drained.notified();
-            if state.broken.load(Ordering::Acquire) {
+            if state.broken.is_cancelled() {
                 return false;
             }
             if state.queued.load(Ordering::Acquire) <= self.bounds.queue {
@@ -216,8 +216,15 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
             if let Some(message) = self.waiting.pop_front() {
                 return Some(message);
             }
-            let more = self.room().await && self.next_line().await && !self.out.state.broken.load(Ordering::Acquire);
-            if !more && (self.line.is_empty() || self.out.state.broken.load(Ordering::Acquire)) {
+            let broken = self.out.state.broken.clone();
+            // A client that reads no answers any more may keep the input open.
+            let more = self.room().await
+                && tokio::select! {
+                    biased;
+                    () = broken.cancelled() => false,
+                    more = self.next_line() => more,
+                };
+            if !more && (self.line.is_empty() || broken.is_cancelled()) {
                 self.ended.cancel();
                 return None;
             }
@@ -273,6 +280,19 @@ mod tests {
         // Passed on under a number of its own.
         assert_eq!(seen, [r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#]);
         assert!(answers.starts_with(r#"{"error":{"code":-32600"#) && answers.contains(r#""id":5"#), "{answers}");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_closed_the_output_alone_ends_the_wire() {
+        let (mut far, reader) = tokio::io::duplex(1 << 10);
+        let (answers, writer) = tokio::io::duplex(1 << 10);
+        drop(answers);
+        let mut wire = Wire::new(reader, writer, Bounds::default(), CancellationToken::new());
+        // Its answer cannot be written; the input stays open.
+        far.write_all(b"not json\n").await.unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(20), wire.receive()).await;
+        assert!(ended.unwrap().is_none());
+        drop(far);
     }
 
     #[tokio::test]
