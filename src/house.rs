@@ -1,7 +1,7 @@
 //! Floor 6: what every call of one server shares, built once by the command line and handed down.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -33,8 +33,6 @@ pub struct House {
     prepared: tokio::sync::Mutex<BTreeSet<String>>,
     /// What is done beside the calls.
     background: Mutex<JoinSet<()>>,
-    /// Done when the first client has connected.
-    started: Once,
 }
 
 /// A whole content under a manifest: both digests in hex.
@@ -64,7 +62,6 @@ impl House {
             reload: Reload::default(),
             prepared: tokio::sync::Mutex::default(),
             background: Mutex::default(),
-            started: Once::new(),
         }
     }
 
@@ -161,9 +158,8 @@ impl House {
         }
     }
 
-    /// A client has connected: the start is over, and what it alone needed is given back.
+    /// A client has connected.
     pub fn connected(self: &Arc<Self>, profile: Option<&str>) {
-        self.started.call_once(|| drop(tokio::task::spawn_blocking(crate::sandbox::heap::release_program)));
         self.prepare(profile, Prepare::Connected);
     }
 
