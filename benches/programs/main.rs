@@ -74,7 +74,7 @@ fn main() {
     }
 }
 
-/// The first programs of servers whose list of tools was read, by their number. The very first server of a state folder has nothing remembered.
+/// Times of the first, second and tenth program of fresh servers, each after `tools/list`. The first server of a state folder has no remembered facts.
 fn first_programs(house: &House, servers: usize, plain: &dyn Fn() -> Duration) {
     let mut server = Server::start(house);
     server.list();

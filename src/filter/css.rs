@@ -84,7 +84,7 @@ fn until(text: &str, ends: impl Fn(char) -> bool, last: char) -> usize {
     text.len()
 }
 
-/// Whether a text ends with the name of the function whose content is no sign of the sheet, even without quotes.
+/// Whether a text ends with `url`: what stands in its parentheses is an address, with or without quotes.
 fn is_address(before: &str) -> bool {
     let start = before.len().saturating_sub(3);
     before.as_bytes().get(start..).is_some_and(|name| name.eq_ignore_ascii_case(b"url"))

@@ -103,7 +103,7 @@ impl Filtered {
         Ok(Self(Parts { blocks, structured, meta, is_error, code, bytes_written, bytes_sent, notes, untrusted }))
     }
 
-    /// An answer whose parts were filtered before.
+    /// An answer made of parts that the filters have been over.
     pub(super) const fn of_parts(parts: Parts) -> Self {
         Self(parts)
     }

@@ -14,8 +14,7 @@ pub(super) fn holds(prelude: &str) -> bool {
     prelude.starts_with("@layer") || condition.is_some_and(|condition| !condition.starts_with("not"))
 }
 
-/// Whether a list of media queries is for the screen of a computer: one whose window is at least 1024 pixels wide, or less than 4096. A query that is
-/// not known is for none.
+/// Whether one of a list of media queries holds on a screen, taken to be 1024 to 4095 pixels wide. An unknown query does not hold.
 pub(super) fn is_for_screen(queries: &str) -> bool {
     let queries = queries.to_ascii_lowercase();
     queries.trim().is_empty() || queries.split(',').any(is_query_for_screen)

@@ -25,7 +25,7 @@ pub(super) const MOST_ABOVE: usize = 64;
 /// Bytes of an id and of classes that selectors see.
 const LONGEST: usize = 8 * 1024;
 
-/// Elements whose declarations are remembered, and bytes of the id and the classes of each.
+/// Bounds of the cache of declarations: elements, and bytes of the id and the classes of one element.
 const MOST_KNOWN: usize = 4096;
 const MOST_NAMES: usize = 256;
 

@@ -1,11 +1,12 @@
 //! What the file tools' answers have in common.
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::gate::Permit;
 use crate::model::{CallPath, Code, Kind, Refusal, Target, ToolSpec};
 use crate::sandbox::root::Stop;
-use crate::tool::Stage;
+use crate::tool::{Piece, Stage};
 
 /// Above this many bytes work is kept off the threads that answer others.
 pub(super) const LARGE: u64 = 256 * 1024;
@@ -27,6 +28,15 @@ pub(super) fn stop<A>(stage: &Stage, permit: &Permit<A>) -> Stop {
 /// The first path the permit is for, as answers speak of it.
 pub(super) fn first_target<A>(permit: &Permit<A>) -> String {
     permit.opened().first().map(|opened| opened.target.to_string()).unwrap_or_default()
+}
+
+/// The parts of a call of many: one for each value of `argument`, with the arguments that all of them share.
+pub(super) fn pieces(argument: &str, values: Vec<String>, shared: &[(&str, Option<Value>)]) -> Vec<Piece> {
+    let piece = |value: String| {
+        let shared = shared.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
+        Piece { arguments: shared.chain([(argument.to_owned(), Value::from(value.as_str()))]).collect(), name: value }
+    };
+    values.into_iter().map(piece).collect()
 }
 
 /// A time in RFC 3339, to the second.

@@ -77,10 +77,5 @@ impl Tool for FetchMany {
 
 fn split(arguments: Map<String, Value>) -> Result<Vec<Piece>, Refusal> {
     let Args { urls, format, max_length } = schema::parse(&INPUT, arguments)?;
-    let shared = [("format", format.map(|format| json!(format))), ("max_length", max_length.map(Value::from))];
-    let piece = |url: String| {
-        let shared = shared.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
-        Piece { arguments: shared.chain([("url".to_owned(), json!(url))]).collect(), name: url }
-    };
-    Ok(urls.into_iter().map(piece).collect())
+    Ok(super::answer::pieces("url", urls, &[("format", format.map(|format| json!(format))), ("max_length", max_length.map(Value::from))]))
 }

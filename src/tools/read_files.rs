@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::schema;
 use crate::gate::Permit;
@@ -76,10 +76,5 @@ impl Tool for ReadFiles {
 
 fn split(arguments: Map<String, Value>) -> Result<Vec<Piece>, Refusal> {
     let Args { paths, limit, line_numbers } = schema::parse(&INPUT, arguments)?;
-    let shared = [("limit", limit.map(Value::from)), ("line_numbers", line_numbers.map(Value::from))];
-    let piece = |path: String| {
-        let shared = shared.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
-        Piece { arguments: shared.chain([("path".to_owned(), json!(path))]).collect(), name: path }
-    };
-    Ok(paths.into_iter().map(piece).collect())
+    Ok(super::answer::pieces("path", paths, &[("limit", limit.map(Value::from)), ("line_numbers", line_numbers.map(Value::from))]))
 }

@@ -12,7 +12,7 @@ use super::queue::Answered;
 pub struct Lineage {
     /// The operators that vouched for this one, and in turn those that vouched for them.
     vouched: BTreeSet<String>,
-    /// The names whose single secret is enough for this enrolment, its own included. Empty for an operator enrolled by a version that kept no
+    /// The operators of which any one secret is enough to prove this enrolment, this operator among them. Empty for an operator enrolled by a version that kept no
     /// lineage.
     alone: BTreeSet<String>,
 }

@@ -25,7 +25,7 @@ pub(super) struct Recorded {
     pub(super) arguments: Map<String, Value>,
     /// Why it was refused; none: it was made.
     pub(super) refused: Option<String>,
-    /// The arguments whose text is not in the log, only its digest, and whose text the verdict may depend on. Where there are some, the call is not judged
+    /// The arguments that the log has as a digest alone and on which the verdict may depend. Where there are some, the call is not judged
     /// again.
     pub(super) lost: Vec<String>,
     /// The modules that a refused program imported and the manifest of then did not list.

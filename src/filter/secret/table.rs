@@ -191,7 +191,7 @@ fn row(rest: &str, offset: usize, sign: char) -> Result<Row, usize> {
     Ok((fields, rest.len()))
 }
 
-/// The line that `rest` begins with as a row whose quotes are letters.
+/// The first line of `rest` as a row in which a quote is an ordinary character.
 fn line(rest: &str, offset: usize, sign: char) -> Row {
     let length = rest.find('\n').map_or(rest.len(), |end| end + 1);
     let mut begin = 0;
