@@ -117,6 +117,15 @@ pub(crate) enum Word {
     Forked(i32),
 }
 
+/// What the server says to the jail of a session. A half that is closed says that it is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Pace {
+    /// A call is over: every process of it stands still until the next.
+    Stand,
+    /// A call begins.
+    Go,
+}
+
 /// How the program ended, as the jail saw it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct End {
