@@ -234,6 +234,12 @@ impl Room {
         let mut spec = JailSpec::new(action.code);
         let is_lacking = self.lacking_wall(rules).await.is_some();
         spec.prelude = Some(self.hook(manifest, is_lacking));
+        // The walls that `imports` needs are required below; where it acts as `strict`, nothing of a root is imported.
+        spec.imports_from_roots = match rules.check {
+            Check::Strict => false,
+            Check::Imports => !is_lacking,
+            Check::Off => true,
+        };
         spec.stdin = action.stdin.into_bytes();
         let (roots, views) = self.seen(terms).await?;
         spec.roots = roots;

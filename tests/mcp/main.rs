@@ -21,6 +21,7 @@ mod guarded;
 #[path = "../home/mod.rs"]
 mod home;
 mod hostile;
+mod imports;
 mod limits;
 mod listing;
 mod meant;

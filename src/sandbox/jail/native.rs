@@ -268,7 +268,8 @@ const MOST_MASKS: usize = 4096;
 /// # Errors
 /// [`NoRun::Fault`].
 pub(super) fn program_file(native: &Native, spec: &JailSpec) -> Result<OwnedFd, NoRun> {
-    let path = native.interpreter.module_path.join("\n");
+    let path: Vec<String> = native.interpreter.module_path.iter().cloned().chain(spec.module_folders()).collect();
+    let path = path.join("\n");
     let prelude = spec.prelude.as_deref().unwrap_or_default();
     // A waiting interpreter has compiled it.
     let code =

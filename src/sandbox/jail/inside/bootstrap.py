@@ -47,6 +47,7 @@ def _toolgate(prelude="", prelude_code=None):
     import_module = builtins.__import__
     meta_path = sys.meta_path[:]
     path_hooks = sys.path_hooks[:]
+    module_path = []
     write = posix.write
     clock = time.time_ns
 
@@ -56,15 +57,17 @@ def _toolgate(prelude="", prelude_code=None):
             data = data[write(4, data) :]
 
     def with_own_imports(action):
-        # What the prelude or the program did to imports must not keep the traceback from being shown, and holds again afterwards.
-        kept = builtins.__import__, sys.meta_path[:], sys.path_hooks[:]
+        # What the prelude or the program did to imports must not keep the traceback from being shown, and holds again afterwards. Nothing is
+        # looked for in a root meanwhile: no module of one runs for it.
+        kept = builtins.__import__, sys.meta_path[:], sys.path_hooks[:], sys.path[:]
         builtins.__import__ = import_module
         sys.meta_path[:] = meta_path
         sys.path_hooks[:] = path_hooks
+        sys.path[:] = module_path
         try:
             action()
         finally:
-            builtins.__import__, sys.meta_path[:], sys.path_hooks[:] = kept
+            builtins.__import__, sys.meta_path[:], sys.path_hooks[:], sys.path[:] = kept
 
     import _signal
 
@@ -149,6 +152,18 @@ def _toolgate(prelude="", prelude_code=None):
             error = error.__cause__ or error.__context__
         return "raise"
 
+    def without_the_prelude(error):
+        # The import hook stands between an `import` and the module: its lines are none of the program's.
+        for _ in range(8):
+            at = getattr(error, "__traceback__", None)
+            while at is not None:
+                below = at.tb_next
+                while below is not None and below.tb_frame.f_code.co_filename == "<prelude>":
+                    below = below.tb_next
+                at.tb_next = below
+                at = below
+            error = getattr(error, "__cause__", None) or getattr(error, "__context__", None)
+
     def failed(error, source):
         def text(ask):
             # An exception is the program's own: any of its methods may raise, and its number may be too long to be said.
@@ -178,6 +193,7 @@ def _toolgate(prelude="", prelude_code=None):
         while trace is not None and trace.tb_frame.f_code.co_filename == "<string>":
             trace = trace.tb_next
         error = error.with_traceback(trace)
+        without_the_prelude(error)
 
         def shown():
             import linecache
@@ -187,7 +203,13 @@ def _toolgate(prelude="", prelude_code=None):
             # characters that `splitlines` knows end no line of a program.
             lines = [line + "\n" for line in source.split("\n")]
             linecache.cache["<program>"] = (len(source), None, lines, "<program>")
-            traceback.print_exception(type(error), error, trace)
+            text = "".join(traceback.format_exception(type(error), error, trace))
+            # Where an interpreter lies on the machine may tell whose it is: `site-packages/…` says as much. What is the system's own is the same
+            # everywhere.
+            for folder in sorted(module_path, key=len, reverse=True):
+                if not folder.startswith(("/usr/", "/opt/")):
+                    text = text.replace(folder + "/", folder.rpartition("/")[2] + "/")
+            print(text, end="", file=sys.stderr)
 
         try:
             with_own_imports(shown)
@@ -273,6 +295,7 @@ def _toolgate(prelude="", prelude_code=None):
     def begin(path, prelude, code):
         nonlocal come, began
         sys.path[:] = path.split("\n")
+        module_path[:] = [folder for folder in sys.path if not folder.startswith("/roots/")]
         come = True
         began = clock()
         if prelude and prelude != prepared:
