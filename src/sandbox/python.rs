@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::egress::{Egress, Gateway, LogScribe, Scribe};
+use super::fonts::Fonts;
 use super::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use super::pool::UnderWay;
 use super::printed::listener;
@@ -34,6 +35,7 @@ pub(super) struct Room {
     hook: Mutex<Option<(Arc<Manifest>, Arc<str>)>>,
     under_way: UnderWay,
     views: Views,
+    fonts: Fonts,
     /// Where a caller waits for its turn to have a large root looked through.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -49,6 +51,7 @@ impl Room {
             hook: Mutex::default(),
             under_way: UnderWay::default(),
             views: Views::default(),
+            fonts: Fonts::default(),
             turns: Mutex::default(),
         }
     }
@@ -67,6 +70,7 @@ impl Room {
             spec = self.spec(action, &terms) => spec?,
             () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
         };
+        spec.fonts = self.fonts.of(jail, &spec, self.settings.state.as_ref(), &stage.cancel).await;
         let gateway = self.network(&terms);
         spec.network = gateway.clone().map(|gateway| gateway as Arc<dyn Network>);
         let written: Vec<String> = spec.writable().map(|root| root.name.clone()).collect();

@@ -160,6 +160,8 @@ pub struct JailSpec {
     pub roots: Vec<JailRoot>,
     /// Whether it finds modules in its roots, after all other places: at the top of each root and in its folder `src`.
     pub imports_from_roots: bool,
+    /// Matplotlib's list of fonts: the name of its file on the first line, then its content. It is laid into the program's scratch space.
+    pub fonts: Option<Arc<str>>,
     /// How much it may use.
     pub limits: Limits,
     /// Added to an otherwise scrubbed environment.
@@ -217,6 +219,7 @@ impl JailSpec {
             stdin: Vec::new(),
             roots: Vec::new(),
             imports_from_roots: false,
+            fonts: None,
             limits: Limits::default(),
             env: BTreeMap::new(),
             require: vec![Layer::Filesystem, Layer::Network, Layer::Processes, Layer::Syscalls],

@@ -21,16 +21,43 @@ def _toolgate(prelude="", prelude_code=None):
         return b"".join(parts)
 
     def read_program(fd=3):
-        # Four numbers on the first line, then the module path, the prelude, the prelude compiled (it may be missing) and the program,
-        # each that many bytes long.
+        # Five numbers on the first line, then the module path, the prelude, the prelude compiled and the list of fonts (these may be missing),
+        # and the program, each that many bytes long.
         head, _, body = read_all(fd).partition(b"\n")
         parts = []
         at = 0
         for size in head.split():
             parts.append(body[at : at + int(size)])
             at += int(size)
-        path, prelude, code, source = parts
+        path, prelude, code, fonts, source = parts
+        fonts and lay_out(fonts)
         return path.decode("utf-8", "surrogatepass"), prelude.decode("utf-8", "surrogatepass"), code, source.decode("utf-8", "surrogatepass")
+
+    def lay_out(fonts):
+        # Matplotlib makes a list of fonts where there is none, which takes longer than most programs.
+        nonlocal laid_out
+        if laid_out or "matplotlib.font_manager" in sys.modules:
+            return
+        laid_out = True
+
+        class Finder:
+            @staticmethod
+            def find_spec(name, path=None, target=None):
+                if name == "matplotlib.font_manager" and Finder in sys.meta_path:
+                    sys.meta_path.remove(Finder)
+                    file, _, list_of_fonts = fonts.partition(b"\n")
+                    place = posix.environ.get(b"MPLCONFIGDIR", b"/tmp") + b"/" + file
+                    try:
+                        fd = posix.open(place, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)
+                        while list_of_fonts:
+                            list_of_fonts = list_of_fonts[posix.write(fd, list_of_fonts) :]
+                        posix.close(fd)
+                    except OSError:
+                        # It is there, or there is no room for it.
+                        pass
+                return None
+
+        sys.meta_path.insert(0, Finder)
 
     sys.argv[:] = ["<program>"]
 
@@ -48,6 +75,7 @@ def _toolgate(prelude="", prelude_code=None):
     meta_path = sys.meta_path[:]
     path_hooks = sys.path_hooks[:]
     module_path = []
+    laid_out = False
     write = posix.write
     clock = time.time_ns
 
@@ -372,8 +400,8 @@ def _toolgate(prelude="", prelude_code=None):
         nonlocal come
         path = "\n".join(sys.path)
         told = path, prepared, b""
-        parts = path.encode("utf-8", "surrogatepass"), prepared.encode("utf-8", "surrogatepass"), b"", b"1"
-        text = b"%d %d %d %d\n" % tuple(len(part) for part in parts) + b"".join(parts)
+        parts = path.encode("utf-8", "surrogatepass"), prepared.encode("utf-8", "surrogatepass"), b"", b"", b"1"
+        text = b"%d %d %d %d %d\n" % tuple(len(part) for part in parts) + b"".join(parts)
         fd = None
         try:
             fd = posix.open("/tmp", posix.O_RDWR | posix.O_TMPFILE | posix.O_CLOEXEC, 0o600)
