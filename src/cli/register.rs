@@ -78,7 +78,7 @@ pub(super) fn install(
         let question =
             format!("There is no manifest here or above. Write a first tools.toml in {here}, which opens that folder? yes/no [no]");
         if init::yes_or_no(&mut std::io::stdin().lock(), out, &question)? == Some(YesNo::Yes) {
-            write_first(None, init::Given::default(), true, false, out)?;
+            write_first(None, init::Given::default(), true, false, false, out)?;
         }
     }
     let (server, words) = server(client, manifest, &places)?;

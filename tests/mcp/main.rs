@@ -26,6 +26,7 @@ mod limits;
 mod listing;
 mod meant;
 mod messages;
+mod objects;
 mod operator;
 mod packages;
 mod pretenders;

@@ -186,6 +186,10 @@ fn packages_are_installed_by_their_digests_and_a_lock_that_does_not_fit_is_told(
     let (code, said) = sync(&home, &registry, &["--locked"]);
     assert_eq!(code, Some(1), "{said}");
 
+    let (code, said) = sync(&home, &registry, &["--locked", "--json"]);
+    let told: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &told["installed"], &told["why"]), (Some(1), &json!(false), &json!("there is none")), "{told}");
+
     let (code, said) = sync(&home, &registry, &[]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("installing 1 package(s): apples …"), "each stage is told before it begins: {said}");
@@ -211,6 +215,14 @@ fn packages_are_installed_by_their_digests_and_a_lock_that_does_not_fit_is_told(
     std::fs::write(home.manifest(), text).unwrap();
     let (code, said) = sync(&home, &registry, &["--locked"]);
     assert!(code == Some(0) && said.contains("already"), "{said}");
+    let told = |(code, said): (Option<i32>, String)| (code, serde_json::from_str::<Value>(&said).unwrap());
+    let (code, there) = told(sync(&home, &registry, &["--json"]));
+    assert_eq!((code, &there["installed"], &there["packages"]), (Some(0), &json!(false), &json!([{"name": "apples", "version": "1.0"}])));
+    assert_eq!(there["lock"], json!(home.manifest().with_extension("lock")));
+    std::fs::remove_file(home.path("tools.lock")).unwrap();
+    let (code, made) = told(sync(&home, &registry, &["--json"]));
+    assert_eq!((code, &made["installed"], &made["lock_written"]), (Some(0), &json!(true), &json!(true)), "{made}");
+    assert_eq!((&made["packages"], &made["installer"]), (&there["packages"], &json!("pip")), "{made}");
 
     // The same name and version with other bytes: what stands in the lock is not what would be installed.
     let (before, digest) = lock.split_once("sha256:").unwrap();
