@@ -145,7 +145,7 @@ fn dispatch(command: Command, quiet: bool, out: &mut dyn Write) -> Result<End, F
         Command::Demo => demo::run(out).map(|()| End::Done).map_err(Fault::from),
         Command::Init { dir, folder, network, python, client, additions, yes, force, json } => {
             let given = init::Given { folder, network, python, client, additions };
-            write_first(dir.as_deref(), given, yes, force, json, out)
+            write_first(dir.as_deref(), given, Manner { yes, force, json }, out)
         }
         Command::Lint { input, imports, manifest } => run_lint(&input, imports.as_deref(), manifest, out),
         Command::Audit { manifest, command } => audit(&setup::state_of(manifest.as_deref())?, command, out),
@@ -245,22 +245,25 @@ pub(super) fn watched(choice: &ManifestChoice, found: setup::Found, adjust: watc
 /// One thread for the wire and one for a call that takes long.
 const WORKERS: usize = 2;
 
+/// How `toolgate init` goes about it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Manner {
+    /// Nothing is asked.
+    pub(super) yes: bool,
+    /// An existing manifest is replaced.
+    pub(super) force: bool,
+    /// What was written is told as JSON, and nothing is asked.
+    pub(super) json: bool,
+}
+
 /// `toolgate init`
-#[expect(clippy::fn_params_excessive_bools, reason = "the three switches of the command, named where they are read")]
-pub(super) fn write_first(
-    dir: Option<&Path>,
-    given: init::Given,
-    yes: bool,
-    force: bool,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<End, Fault> {
-    let answers = if yes || json { given.or_default() } else { given.or_asked(&mut io::stdin().lock(), out)? };
+pub(super) fn write_first(dir: Option<&Path>, given: init::Given, manner: Manner, out: &mut dyn Write) -> Result<End, Fault> {
+    let answers = if manner.yes || manner.json { given.or_default() } else { given.or_asked(&mut io::stdin().lock(), out)? };
     let memory = match answers.python {
         YesNo::Yes => tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(init::MemoryLayer::of_this_machine()),
         YesNo::No => init::MemoryLayer::Required,
     };
-    let file = init::write(dir.unwrap_or(Path::new(".")), &answers, memory, force)?;
+    let file = init::write(dir.unwrap_or(Path::new(".")), &answers, memory, manner.force)?;
     trust::keep(&file, &super::text_file::read(&file)?)?;
     let snippet = answers.client.map(|client| {
         let places = install::Places { project: file.parent().unwrap_or(Path::new("/")).to_owned(), ..install::Places::of_user()? };
@@ -268,7 +271,7 @@ pub(super) fn write_first(
         Ok::<_, Fault>((client, install::snippet(client, &server)))
     });
     let snippet = snippet.transpose()?;
-    if json {
+    if manner.json {
         let report = serde_json::json!({
             "manifest": file, "trusted": true, "requires_memory": memory == init::MemoryLayer::Required,
             "snippet": snippet.as_ref().map(|(_, text)| text), "note": snippet.as_ref().and_then(|(client, _)| install::note(*client)),

@@ -83,7 +83,7 @@ impl World {
             let prefix = format!("{at}/");
             let mut names = self.keys_below(&at).filter_map(|key| key.strip_prefix(&prefix));
             visible(manifest, root, folder, true) != Visible::No
-                && names.any(|name| name.ends_with(".py") && !name.contains('/') && is_file(root, &folder.join(name)))
+                && names.any(|name| name.strip_suffix(".py").is_some() && !name.contains('/') && is_file(root, &folder.join(name)))
         };
         let roots = python_roots(manifest, profile);
         let is_module = |name: &String| {

@@ -94,7 +94,9 @@ fn is_list(text: &str) -> bool {
     let is_plain =
         |name: &str| name.starts_with("fontlist-v") && name.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'-'));
     text.split_once('\n').is_some_and(|(name, list)| {
-        is_plain(name) && name.ends_with(".json") && serde_json::from_str::<serde_json::Value>(list).is_ok_and(|list| list.is_object())
+        is_plain(name)
+            && name.strip_suffix(".json").is_some()
+            && serde_json::from_str::<serde_json::Value>(list).is_ok_and(|list| list.is_object())
     })
 }
 

@@ -66,7 +66,7 @@ impl Place<'_> {
     fn has_source(&self, folder: &RelPath) -> bool {
         let Ok(opened) = below::open(&self.root.folder, &folder.to_string(), OFlags::RDONLY | OFlags::DIRECTORY) else { return false };
         let Ok(entries) = Dir::read_from(&opened) else { return false };
-        let is_source = |name: &str| name.ends_with(".py") && self.shows(&folder.join(name), FileType::RegularFile);
+        let is_source = |name: &str| name.strip_suffix(".py").is_some() && self.shows(&folder.join(name), FileType::RegularFile);
         entries.flatten().take(MOST).any(|entry| entry.file_name().to_str().is_ok_and(is_source))
     }
 }
