@@ -128,8 +128,10 @@ async fn walk(
     entry.takes(&action)?;
 
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
-    if matches!(action, Action::RunPython(_)) {
+    if let Action::RunPython(run) = &action {
         capability.lacking = house.sandbox().lacking_wall(door.manifest()).await;
+        let wanted = policy::program::modules_to_look_for(&door.manifest().python, capability.lacking.as_deref(), &run.code);
+        capability.modules = house.sandbox().roots.modules(&call.caller.session, door.manifest(), &capability.profile, wanted);
     }
     let mut screened = capability.screen(&action)?;
     let action = screened.as_judged(action);

@@ -2,6 +2,7 @@
 
 mod below;
 pub mod egress;
+mod fonts;
 pub mod heap;
 pub mod jail;
 mod pool;

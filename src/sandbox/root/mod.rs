@@ -20,6 +20,7 @@ mod leftovers;
 mod list;
 mod look;
 mod masks;
+mod modules;
 mod near;
 mod notebook;
 mod passages;
