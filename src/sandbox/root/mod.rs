@@ -16,6 +16,7 @@ mod fault;
 mod folder;
 mod ignored;
 mod known;
+mod leaks;
 mod leftovers;
 mod list;
 mod look;
