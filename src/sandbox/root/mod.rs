@@ -30,6 +30,7 @@ mod protect;
 mod read;
 mod rename;
 mod replace;
+mod repository;
 mod resolve;
 mod room;
 mod roots;
