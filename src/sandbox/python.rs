@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::egress::{Egress, Gateway, LogScribe, Scribe};
@@ -30,12 +30,22 @@ pub(super) struct Room {
     jail: OnceCell<Jail>,
     /// Ends the search for it.
     searching: Mutex<CancellationToken>,
+    /// What jails are got ready for while it is looked for.
+    coming: watch::Sender<Option<Arc<JailSpec>>>,
     /// What runs before the programs of a manifest, the one of the last call.
-    hook: Mutex<Option<(Arc<Manifest>, Arc<str>)>>,
+    hook: Mutex<Option<Hook>>,
     under_way: UnderWay,
     views: Views,
     /// Where a caller waits for its turn to have a large root looked through.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// What runs before the programs of a manifest, in a jail that lacks a wall or lacks none.
+#[derive(Debug)]
+struct Hook {
+    manifest: Arc<Manifest>,
+    is_lacking: bool,
+    text: Arc<str>,
 }
 
 impl Room {
@@ -46,6 +56,7 @@ impl Room {
             egress,
             jail: OnceCell::new(),
             searching: Mutex::default(),
+            coming: watch::Sender::new(None),
             hook: Mutex::default(),
             under_way: UnderWay::default(),
             views: Views::default(),
@@ -64,7 +75,7 @@ impl Room {
         };
         let (mut spec, views) = tokio::select! {
             biased;
-            spec = self.spec(action, &terms) => spec?,
+            spec = async { self.spec(action, &terms, self.lacking_wall(&terms.manifest.python).await.is_some()).await } => spec?,
             () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
         };
         let gateway = self.network(&terms);
@@ -97,8 +108,8 @@ impl Room {
 
     /// The jail. The first that asks for it looks for it, and all others wait for that.
     async fn jail(&self) -> Result<&Jail, NoRun> {
-        let stop = self.searching().clone();
-        self.jail.get_or_try_init(|| Jail::new(self.settings.clone(), &stop)).await
+        let (stop, coming) = (self.searching().clone(), self.coming.subscribe());
+        self.jail.get_or_try_init(|| Jail::find(self.settings.clone(), &stop, &coming)).await
     }
 
     fn searching(&self) -> std::sync::MutexGuard<'_, CancellationToken> {
@@ -192,10 +203,20 @@ impl Room {
         });
         let nothing = RunPython { code: "pass".to_owned(), session: None, stdin: String::new(), timeout_s: None, fresh: false };
         let prepared = async {
-            let jail = self.jail().await.map_err(|fault| failed(&fault))?;
-            let (mut spec, _) = self.spec(nothing, &terms).await?;
-            spec.network = self.network(&terms).map(|gateway| gateway as Arc<dyn Network>);
-            jail.prepare(&spec).await.map_err(|fault| failed(&fault))
+            let spec = async |is_lacking| -> Result<JailSpec, Failure> {
+                let (mut spec, _) = self.spec(nothing.clone(), &terms, is_lacking).await?;
+                spec.network = self.network(&terms).map(|gateway| gateway as Arc<dyn Network>);
+                Ok(spec)
+            };
+            let mut expected = Arc::new(spec(false).await?);
+            self.coming.send_replace(Some(Arc::clone(&expected)));
+            let jail = self.jail().await.map_err(|fault| failed(&fault));
+            self.coming.send_replace(None);
+            let jail = jail?;
+            if self.lacking_wall(&terms.manifest.python).await.is_some() {
+                expected = Arc::new(spec(true).await?);
+            }
+            jail.prepare(&expected).await.map_err(|fault| failed(&fault))
         };
         // The first program says itself what is wrong.
         let _ = prepared.await.map_err(|failure: Failure| tracing::info!(why = %failure.0.message, "no interpreter could be got ready"));
@@ -227,12 +248,12 @@ impl Room {
         }
     }
 
-    async fn spec(&self, action: RunPython, terms: &Terms) -> Result<(JailSpec, Vec<View>), Failure> {
+    /// What a call asks of the jail; `is_lacking`: a wall is not there, see [`Room::lacking_wall`].
+    async fn spec(&self, action: RunPython, terms: &Terms, is_lacking: bool) -> Result<(JailSpec, Vec<View>), Failure> {
         let manifest = &terms.manifest;
         let rules = &manifest.python;
         let wall = action.timeout_s.map_or(rules.timeout, |asked| rules.timeout.min(Duration::from_secs(asked)));
         let mut spec = JailSpec::new(action.code);
-        let is_lacking = self.lacking_wall(rules).await.is_some();
         spec.prelude = Some(self.hook(manifest, is_lacking));
         spec.stdin = action.stdin.into_bytes();
         let (roots, views) = self.seen(terms).await?;
@@ -266,17 +287,17 @@ impl Room {
         Ok((spec, views))
     }
 
-    /// What runs before a program; written once for a manifest. What the jail lacks does not change while it is there.
+    /// What runs before a program; written once for a manifest and what its jail lacks.
     fn hook(&self, manifest: &Arc<Manifest>, is_lacking: bool) -> Arc<str> {
         let mut last = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, hook)) = last.as_ref().filter(|(of, _)| Arc::ptr_eq(of, manifest)) {
-            return Arc::clone(hook);
+        if let Some(last) = last.as_ref().filter(|last| Arc::ptr_eq(&last.manifest, manifest) && last.is_lacking == is_lacking) {
+            return Arc::clone(&last.text);
         }
         let python = &manifest.python;
         let rules = if is_lacking { program::rules_without_a_wall(python) } else { program::rules(python) };
-        let hook: Arc<str> = crate::python::import_hook(&rules).into();
-        *last = Some((Arc::clone(manifest), Arc::clone(&hook)));
-        hook
+        let text: Arc<str> = crate::python::import_hook(&rules).into();
+        *last = Some(Hook { manifest: Arc::clone(manifest), is_lacking, text: Arc::clone(&text) });
+        text
     }
 
     /// The roots as the program sees them, and what is masked in each. Exactly the roots the level was judged for: those the profile has,

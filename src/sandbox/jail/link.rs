@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "here our own program is started as the jail process")]
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -17,13 +17,38 @@ use tokio::sync::Mutex;
 use super::inside::JAIL_ARGUMENT;
 use super::order::{self, Order};
 use super::outcome::NoRun;
+use super::spec::Settings;
 use super::tally::{self, Pooled};
 
 /// The way to the spawner.
 #[derive(Debug)]
 pub(super) struct Link {
     helper: PathBuf,
+    early: Early,
     running: Mutex<Option<Arc<Running>>>,
+}
+
+/// A spawner that was started before there is anything to do for it: it starts while the interpreter is looked for. The first way to a spawner that
+/// needs one takes it.
+#[derive(Debug, Clone, Default)]
+pub struct Early(Arc<std::sync::Mutex<Option<Running>>>);
+
+impl Early {
+    /// Starts one, in a runtime. Where that fails, the one that is started when it is needed says why.
+    pub(super) fn start(helper: &Path) -> Self {
+        Self(Arc::new(std::sync::Mutex::new(Running::start(helper).ok())))
+    }
+
+    /// Ends it, where nothing has taken it, and waits until it is gone.
+    pub(super) async fn end(&self) {
+        if let Some(running) = self.take() {
+            running.end().await;
+        }
+    }
+
+    fn take(&self) -> Option<Running> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// A spawner. It ends when nobody holds it any more: closing the socket ends it, and it ends and clears away what it started.
@@ -41,6 +66,37 @@ struct Running {
 }
 
 impl Running {
+    fn start(helper: &Path) -> Result<Self, NoRun> {
+        let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
+        let mut command = Command::new(helper);
+        command.arg(JAIL_ARGUMENT).env_clear().current_dir("/");
+        // It has nothing to print: its standard output is the file of its tally.
+        let tally = tally::file().map_err(|e| NoRun::fault("making a file", e))?;
+        let copy = tally.try_clone().map_err(|e| NoRun::fault("making a file", e))?;
+        command.stdin(Stdio::from(theirs)).stdout(Stdio::from(copy)).stderr(Stdio::null());
+        let child = command.spawn().map_err(|e| NoRun::fault("starting the spawner", e))?;
+        rustix::io::ioctl_fionbio(&ours, true).map_err(|e| NoRun::fault("talking to the spawner", e))?;
+        Ok(Self {
+            socket: ours,
+            child: Mutex::new(child),
+            tally,
+            sent: AtomicU64::new(0),
+            progress: std::sync::Mutex::new((0, Instant::now())),
+            hung: AtomicBool::new(false),
+        })
+    }
+
+    /// Has it end with all it started, and waits until it is gone. Calls that are still under way may hold it; their end is heard by their inits.
+    async fn end(&self) {
+        const PATIENCE: Duration = Duration::from_millis(500);
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        let mut child = self.child.lock().await;
+        if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
+            tracing::warn!("the spawner did not end in time, and is killed");
+            let _ = child.kill().await;
+        }
+    }
+
     /// Whether orders lie there that it does not take.
     fn takes_nothing(&self) -> bool {
         let (taken, now) = (tally::taken(&self.tally), Instant::now());
@@ -101,9 +157,9 @@ impl Sent {
 }
 
 impl Link {
-    /// A way to a spawner that is not running yet.
-    pub(super) fn new(helper: PathBuf) -> Self {
-        Self { helper, running: Mutex::new(None) }
+    /// A way to a spawner, which is the one that was started early or will be started with the first order.
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self { helper: settings.helper.clone(), early: settings.early.clone(), running: Mutex::new(None) }
     }
 
     /// Hands one order over; a spawner that is gone, or takes nothing any more, is started anew, once. Nothing is lost where this is given up.
@@ -120,7 +176,11 @@ impl Link {
                     if let Some(old) = old {
                         old.is_hung();
                     }
-                    Arc::clone(running.insert(Arc::new(self.start()?)))
+                    let started = match self.early.take() {
+                        Some(early) => early,
+                        None => Running::start(&self.helper)?,
+                    };
+                    Arc::clone(running.insert(Arc::new(started)))
                 }
             };
             match tokio::time::timeout(HUNG, link.hand_over(order, fds)).await {
@@ -156,35 +216,11 @@ impl Link {
 
     /// Ends the spawner with all it started and waits until it is gone: nothing of it outlives the server.
     pub(super) async fn close(&self) {
-        const PATIENCE: Duration = Duration::from_millis(500);
-        let Some(running) = self.running.lock().await.take() else { return };
-        // Calls that are still under way may hold it; their end is heard by their inits.
-        let _ = rustix::net::shutdown(&running.socket, rustix::net::Shutdown::Both);
-        let mut child = running.child.lock().await;
-        if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
-            tracing::warn!("the spawner did not end in time, and is killed");
-            let _ = child.kill().await;
+        let running = self.running.lock().await.take();
+        if let Some(running) = running {
+            running.end().await;
         }
-    }
-
-    fn start(&self) -> Result<Running, NoRun> {
-        let (ours, theirs) = order::channel().map_err(|e| NoRun::fault("making a channel", e))?;
-        let mut command = Command::new(&self.helper);
-        command.arg(JAIL_ARGUMENT).env_clear().current_dir("/");
-        // It has nothing to print: its standard output is the file of its tally.
-        let tally = tally::file().map_err(|e| NoRun::fault("making a file", e))?;
-        let copy = tally.try_clone().map_err(|e| NoRun::fault("making a file", e))?;
-        command.stdin(Stdio::from(theirs)).stdout(Stdio::from(copy)).stderr(Stdio::null());
-        let child = command.spawn().map_err(|e| NoRun::fault("starting the spawner", e))?;
-        rustix::io::ioctl_fionbio(&ours, true).map_err(|e| NoRun::fault("talking to the spawner", e))?;
-        Ok(Running {
-            socket: ours,
-            child: Mutex::new(child),
-            tally,
-            sent: AtomicU64::new(0),
-            progress: std::sync::Mutex::new((0, Instant::now())),
-            hung: AtomicBool::new(false),
-        })
+        self.early.end().await;
     }
 }
 

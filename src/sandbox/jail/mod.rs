@@ -40,7 +40,9 @@ mod words;
 
 use std::sync::Arc;
 
+use link::Early;
 use ranking::Ranking;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use backend::{BACKENDS, Backend, Chunk, Listed, Probe, Progress, Stream};
@@ -51,6 +53,29 @@ pub(in crate::sandbox) use inside::{close_from, close_inherited, fork_alone, giv
 pub use interpreter::Interpreter;
 pub use outcome::{Isolation, LeftFile, Limit, NoRun, Outcome, Picture, Status, Usage};
 pub use spec::{DOORWAY_PORT, JailRoot, JailSpec, Layer, Layers, Limits, Mask, Network, Session, SessionBounds, Settings};
+
+/// The kind of calls that come next, as far as it is known while the jail is looked for.
+pub(in crate::sandbox) type Coming = watch::Receiver<Option<Arc<JailSpec>>>;
+
+/// Tries a backend, and has it get jails ready for what is coming.
+async fn probed(backend: &dyn Backend, mut coming: Coming) -> Probe {
+    coming.mark_changed();
+    let preparing = async {
+        while coming.changed().await.is_ok() {
+            let spec = coming.borrow_and_update().clone();
+            if let Some(spec) = spec {
+                // The call itself says what is wrong.
+                let _ = backend.prepare(&spec).await;
+            }
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        biased;
+        probe = backend.probe() => probe,
+        never = preparing => never,
+    }
+}
 
 /// The jail of a server: one interpreter, one backend, chosen once.
 #[derive(Debug, Clone)]
@@ -68,17 +93,31 @@ impl Jail {
     /// [`NoRun::Unavailable`] when there is no interpreter or no backend; a backend that was named is never replaced by a weaker one;
     /// [`NoRun::Stopped`] when it was stopped.
     pub async fn new(settings: Settings, stop: &CancellationToken) -> Result<Self, NoRun> {
+        Self::find(settings, stop, &watch::Sender::new(None).subscribe()).await
+    }
+
+    /// The same, where jails are got ready for `coming` while a backend is tried. No program runs in them before the backend has run one.
+    pub(in crate::sandbox) async fn find(settings: Settings, stop: &CancellationToken, coming: &Coming) -> Result<Self, NoRun> {
         if let Some(reason) = settings.unready {
             return Err(NoRun::Unavailable { layer: "packages".to_owned(), reason });
         }
-        let interpreter = tokio::select! {
+        let settings = Settings { early: Early::start(&settings.helper), ..settings };
+        let state = settings.state.as_ref();
+        let found = tokio::select! {
             biased;
-            () = stop.cancelled() => return Err(NoRun::Stopped),
-            found = Interpreter::find(&settings.interpreter, settings.state.as_ref()) => Arc::new(found?),
+            () = stop.cancelled() => Err(NoRun::Stopped),
+            (found, known) = futures::future::join(Interpreter::find(&settings.interpreter, state), Ranking::recall(state)) =>
+                found.map(|found| (Arc::new(found), known)),
+        };
+        let (interpreter, known) = match found {
+            Ok(found) => found,
+            Err(no_run) => {
+                settings.early.end().await;
+                return Err(no_run);
+            }
         };
         let mut reasons = Vec::new();
         let mut best: Option<Self> = None;
-        let known = Ranking::recall(settings.state.as_ref()).await;
         let mut ranking = known.clone();
         let mut wanted: Vec<&Listed> = BACKENDS.iter().filter(|listed| listed.is_wanted(&settings.backend)).collect();
         wanted.sort_by_key(|listed| known.place(listed.name));
@@ -93,7 +132,7 @@ impl Jail {
                     }
                     return Err(NoRun::Stopped);
                 }
-                probe = backend.probe() => probe,
+                probe = probed(&*backend, coming.clone()) => probe,
             };
             let is_enough = probe.is_best() || known.settles(listed.name, &probe, wanted.iter().map(|other| other.name));
             ranking.note(listed.name, &probe);
@@ -167,5 +206,78 @@ impl Jail {
     /// What the backend can hold here.
     pub fn probe(&self) -> &Probe {
         &self.probe
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures::future::BoxFuture;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// A backend whose trial ends when it is told what is coming.
+    #[derive(Debug, Default)]
+    struct Tried {
+        prepared: Mutex<Vec<String>>,
+        told: Notify,
+    }
+
+    impl Backend for Tried {
+        fn name(&self) -> &'static str {
+            "tried"
+        }
+
+        fn probe(&self) -> BoxFuture<'_, Probe> {
+            Box::pin(async {
+                self.told.notified().await;
+                Probe { usable: true, layers: Layers::new(), why_not: None }
+            })
+        }
+
+        fn prepare<'a>(&'a self, spec: &'a JailSpec) -> BoxFuture<'a, Result<(), NoRun>> {
+            self.prepared.lock().unwrap().push(spec.program.clone());
+            self.told.notify_one();
+            Box::pin(std::future::ready(Ok(())))
+        }
+
+        fn run<'a>(&'a self, _: &'a JailSpec, _: &'a CancellationToken, _: Progress) -> BoxFuture<'a, Result<Outcome, NoRun>> {
+            Box::pin(std::future::ready(Err(NoRun::Stopped)))
+        }
+
+        fn close(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_backend_gets_ready_for_what_is_coming_while_it_is_tried() {
+        for is_known_before in [true, false] {
+            let (backend, said) = (Tried::default(), watch::Sender::new(None));
+            let coming = said.subscribe();
+            if is_known_before {
+                said.send_replace(Some(Arc::new(JailSpec::new("pass"))));
+            }
+            let trial = probed(&backend, coming);
+            let telling = async {
+                tokio::task::yield_now().await;
+                if !is_known_before {
+                    said.send_replace(Some(Arc::new(JailSpec::new("pass"))));
+                }
+            };
+            let (probe, ()) = futures::future::join(trial, telling).await;
+            assert!(probe.usable);
+            assert_eq!(*backend.prepared.lock().unwrap(), ["pass"], "known before: {is_known_before}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_trial_ends_also_where_nothing_is_coming() {
+        let backend = Tried::default();
+        backend.told.notify_one();
+        let silent = watch::Sender::new(None).subscribe();
+        assert!(probed(&backend, silent).await.usable);
     }
 }

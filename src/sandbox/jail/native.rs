@@ -50,7 +50,7 @@ impl Native {
             name,
             grounds,
             proven: OnceLock::new(),
-            spawner: Link::new(settings.helper.clone()),
+            spawner: Link::new(settings),
             code: OnceLock::new(),
             preludes: Preludes::default(),
             kinds: kind::Made::default(),

@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::link::Early;
 use crate::audit::StateDir;
 use crate::model::Bytes;
 
@@ -263,6 +264,8 @@ pub struct Settings {
     pub sessions: SessionBounds,
     /// Where what was found out about the interpreter is remembered for the next server; nowhere where it is missing.
     pub state: Option<Arc<StateDir>>,
+    /// A spawner that is running already, where there is one.
+    pub early: Early,
 }
 
 impl Default for Settings {
@@ -275,6 +278,7 @@ impl Default for Settings {
             helper: PathBuf::from("/proc/self/exe"),
             sessions: SessionBounds::default(),
             state: None,
+            early: Early::default(),
         }
     }
 }
