@@ -183,7 +183,7 @@ pub(crate) fn note_begun(folder: &Folder) {
 /// # Errors
 /// `Fault::Folder`.
 pub(crate) fn is_lost(folder: &Folder) -> Result<bool, Fault> {
-    let holds_records = |name: &String| name.ends_with(".jsonl") && folder.length(Place::Audit, name) > 0;
+    let holds_records = |name: &String| name.strip_suffix(".jsonl").is_some() && folder.length(Place::Audit, name) > 0;
     Ok(folder.exists(Place::Keys, BEGUN) && ids(folder)?.is_empty() && !folder.names(Place::Audit)?.iter().any(holds_records))
 }
 

@@ -49,7 +49,7 @@ pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Li
     let limit = |limit, evidence: String| Verdict { status: Status::Limit, limit: Some(limit), evidence: Some(evidence) };
     // A program that starts processes without end uses up its time as well: what it did wins over what ended it. Where nothing shows that it wanted
     // more, its time is the limit, and the bound that it stood at is told beside it.
-    let limited = |hit, evidence: String| match &end.crowd {
+    let limited = |hit, evidence: String| match end.crowd.as_deref() {
         Some(Full { seen, wants_more: true }) if matches!(hit, Limit::Wall | Limit::Cpu) => {
             limit(Limit::Pids, format!("{seen}; {evidence}"))
         }
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_program_that_stood_at_its_bound_of_processes_hit_that_whatever_time_was_over_then() {
-        let full = |wants_more| Full { seen: "16 processes".into(), wants_more };
+        let full = |wants_more| Box::new(Full { seen: "16 processes".into(), wants_more });
         let end = |hit| End { stopped: Some((hit, "late".to_owned())), crowd: Some(full(true)), ..End::default() };
         for hit in [Limit::Wall, Limit::Cpu] {
             let verdict = judge(&end(hit), None, &Report::default(), &Limits::default());

@@ -200,12 +200,12 @@ impl Watch {
     }
 
     /// What shows that the program stood at its bound of processes.
-    pub(super) fn crowd(&self) -> Option<Full> {
+    pub(super) fn crowd(&self) -> Option<Box<Full>> {
         let most = self.limits.processes;
         self.crowd.stands().map(|(full, count, wants_more)| {
             let seen =
                 format!("{most} processes and threads, as many as there may be, at {full} of its last {count} looks").into_boxed_str();
-            Full { seen, wants_more }
+            Box::new(Full { seen, wants_more })
         })
     }
 
