@@ -288,3 +288,39 @@ fn a_question_about_a_file_that_runs_later_says_what_runs_it() {
     let diff = told(&["policy", "diff", "tools.toml", "silent.toml"]);
     assert!(diff.contains("looser:\n  files.runs_later: no longer holds for programs\n"), "{diff}");
 }
+
+#[test]
+fn what_git_obeys_in_a_bare_repository_runs_later_whatever_its_folder_is_named() {
+    let home = sources(Policy::default(), "");
+    let folder = |path: &str| std::fs::create_dir_all(home.path(path)).unwrap();
+    for repository in ["project/store", "scratch/bare"] {
+        for part in ["objects/pack", "refs/heads", "hooks"] {
+            folder(&format!("{repository}/{part}"));
+        }
+        std::fs::write(home.path(&format!("{repository}/HEAD")), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(home.path(&format!("{repository}/config")), "[core]\n\tbare = true\n").unwrap();
+    }
+    // Folders that lack one part.
+    for part in ["project/half/objects", "project/half/refs", "project/half/hooks", "project/web/hooks"] {
+        folder(part);
+    }
+    let mut server = Server::start(&home);
+    let move_to = |from: &str, to: &str| call("move_file", &json!({"from": from, "to": to}));
+    for params in [
+        write("project/store/config", "[core]\n\tfsmonitor = ./x\n"),
+        write("project/store/hooks/post-receive", "#!/bin/sh\n"),
+        move_to("project/lib/b.txt", "project/store/hooks/pre-push"),
+        // The last part makes it one.
+        write("project/half/HEAD", "ref: refs/heads/main\n"),
+        move_to("scratch/bare", "project/bare"),
+    ] {
+        let said = make(&mut server, STATELESS, &params, "deny");
+        let message = said.message();
+        assert!(message.contains(" by git") && message.contains("run later") && message.contains("\nLevel 3.\n"), "{params}: {message}");
+    }
+    // What is no part of a repository is asked about as any other file, and so are branches and objects of one.
+    for path in ["project/web/hooks/use.ts", "project/web/config.json", "project/half/hooks/x", "project/store/refs/heads/new"] {
+        assert!(make(&mut server, STATELESS, &write(path, "x\n"), "deny").is_done_unasked(), "{path}");
+    }
+    server.close();
+}

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::doorway::Doorway;
 use super::link::{HUNG, Sent};
-use super::order::{self, End, Pace, Reached, Spent, Word};
+use super::order::{self, End, Full, Pace, Reached, Spent, Word};
 use super::outcome::NoRun;
 use super::spec::{Layers, Network};
 use super::ticket::Ticket;
@@ -37,7 +37,7 @@ pub(super) struct Words {
     /// Words that came while something else was listened for.
     held: VecDeque<(Word, Vec<OwnedFd>)>,
     /// That the program stands at its bound of processes, as it was said last.
-    crowd: Option<Box<str>>,
+    crowd: Option<Box<Full>>,
 }
 
 impl Words {
@@ -73,7 +73,7 @@ impl Words {
     }
 
     /// What shows that the program stands at its bound of processes, as it was said last: it is said again only when that changes.
-    pub(super) fn crowd(&self) -> Option<Box<str>> {
+    pub(super) fn crowd(&self) -> Option<Box<Full>> {
         self.crowd.clone()
     }
 
