@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use toolgate::sandbox::jail::{JailRoot, JailSpec, Outcome, Session, SessionBounds, Status};
+use toolgate::sandbox::jail::{JailRoot, JailSpec, Outcome, Session, Status};
 
 use super::harness::{World, open};
 
