@@ -9,6 +9,8 @@ mod files;
 mod forms;
 mod named_key;
 mod placed;
+#[cfg(test)]
+pub(super) mod samples;
 mod signed_url;
 mod strength;
 mod table;
