@@ -38,7 +38,8 @@ fn runs(text: &str, finding: Finding) -> Vec<Finding> {
         let run = value.get(from..at).unwrap_or_default();
         // `\u0041`, `\x41`: letters of a key that are written as escapes.
         let escaped = from > 0 && value.get(..from).is_some_and(|before| before.ends_with('\\')) && is_code(run);
-        let mut hide = |at: usize, run: &str| out.push(Finding { start: finding.start + at, end: finding.start + at + run.len(), ..finding });
+        let mut hide =
+            |at: usize, run: &str| out.push(Finding { start: finding.start + at, end: finding.start + at + run.len(), ..finding });
         if !run.is_empty() && (escaped || hides(run)) {
             hide(from, run);
         } else if signs == Signs::Acting {

@@ -7,6 +7,8 @@ mod edge;
 mod escaped;
 mod files;
 mod forms;
+mod kept;
+mod literal;
 mod named_key;
 mod placed;
 #[cfg(test)]
@@ -43,7 +45,8 @@ static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         .chain([SIGNED, BOT])
         .chain(files::starts())
         .chain(assigned::names())
-        .chain(forms::starts());
+        .chain(forms::starts())
+        .chain(kept::starts());
     AhoCorasick::builder().match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA)).ascii_case_insensitive(true).build(starts).ok()
 });
 
@@ -72,11 +75,16 @@ fn written(text: &str, out: &mut Vec<Finding>) {
     let files_from = armours_to + 2;
     let names_from = files_from + files::starts().count();
     let forms_from = names_from + assigned::names().count();
+    let kept_from = forms_from + forms::starts().count();
     for hit in automaton.find_overlapping_iter(text) {
         let number = hit.pattern().as_usize();
         let exactly = |start: &str| text.get(hit.range()) == Some(start);
         if (files_from..names_from).contains(&number) {
             files::findings(text, number - files_from, hit.start(), hit.end(), &mut objects, out);
+            continue;
+        }
+        if let Some(place) = number.checked_sub(kept_from) {
+            kept::findings(text, place, hit.start(), hit.end(), out);
             continue;
         }
         if let Some(form) = number.checked_sub(forms_from) {
@@ -150,7 +158,12 @@ fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize, runs:
     let last = runs.end(text, token.alphabet, end);
     let body = text.get(end..last)?;
     let joined = bytes.get(last).is_some_and(u8::is_ascii_alphanumeric);
-    if body.len() < token.least || joined || !url && !edge::begins(text, token, start, body) || !fits_form(token, body) {
+    if body.len() < token.least
+        || joined
+        || edge::inside_base64(bytes, token, start)
+        || !url && !edge::begins(text, token, start, body)
+        || !fits_form(token, body)
+    {
         return None;
     }
     // A key is drawn at random: a word, a name or one letter repeated is not. Hexadecimal has at most 4 bits.
@@ -436,6 +449,10 @@ pub(super) mod tests {
             "https://ann@git.example/a",
             "private_key = Ed25519PrivateKey.generate()",
             "private_key = Ed25519PrivateKey.generate",
+            "private_key: Ed25519PrivateKey,",
+            "def f(private_key: X25519PrivateKey) -> bytes:",
+            "    private_key: PKCS7PrivateKeyTypes,",
+            "\"AWS::IAM::AccessKey\": \"62d91b17309e76c8\",",
             "monkey=q7WxTnc2V8bRy4HsJ5mm",
             "cachekey=q7WxTnc2V8bRy4HsJ5mm",
             "{ sort_key: q7WxTnc2V8bRy4HsJ5mm, a: 1 }",

@@ -30,5 +30,10 @@ pub(in crate::filter) const SECRETS: &[&str] = &[
     "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AA\n\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\nMIIEvQIBADANBgkqhkiG9w0BAQEF\n-----END RSA PRIVATE KEY-----\n",
     "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: 1\n\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
     "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: a\nP2/56wAAAi4AAAA3AAAAgQCm7Zt4Lw8Rn1Yc6Vd3Mq7WxTnc2V8bRy4HsJ5mm\n---- END SSH2 ENCRYPTED PRIVATE KEY ----",
+    "{\"kty\":\"oct\",\"k\":\"bg1d2B21FSF9x1gLyLua9yOqAN9eFIHygFgzQgFUBZG\"}",
+    "dsn = \"root:q7WxTnc2V8@tcp(db:3306)/app\"",
+    "INSERT INTO users (name,password) VALUES ('bob','q7WxTnc2V8bR');",
+    "auth=('admin', 'q7WxTnc2V8bR')",
+    "app.secret_key = b\"q7WxTnc2V8bRy4HsJ5mm\"",
     "Private-Lines: 2\nAAAAgQCm7Zt4Lw8Rn1Yc6Vd3Mq7WxTnc2V8bRy4HsJ5mm\nAAAAgQCm7Zt4Lw8Rn1Yc6Vd3Mq7WxTnc2V8bRy4HsJ5mm\nPrivate-MAC: 8d3f1b6c",
 ];
