@@ -333,11 +333,12 @@ mod tests {
         })
     }
 
-
     #[test]
     fn a_program_with_a_secret_says_that_it_is_masked_and_hides_nothing_that_acts() {
         let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
-        let code = format!("x = \"\"\"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: \"\"\"; import os; y = \"\"\"\n\n{line}\n-----END RSA PRIVATE KEY-----\"\"\"");
+        let code = format!(
+            "x = \"\"\"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: \"\"\"; import os; y = \"\"\"\n\n{line}\n-----END RSA PRIVATE KEY-----\"\"\""
+        );
         let action = |code: &str| {
             let code = code.to_owned();
             Action::RunPython(RunPython { code, session: None, stdin: String::new(), timeout_s: None, fresh: false })

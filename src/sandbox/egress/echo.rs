@@ -129,8 +129,17 @@ fn decoded(bytes: &[u8], sign: char, at: usize, spread: Spread) -> Option<(char,
 
 /// A reference of HTML after its `&`, and its length in characters.
 fn reference(text: &str) -> Option<(char, usize)> {
-    const NAMED: &[(&str, char)] =
-        &[("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\''), ("nbsp", ' '), ("shy", '\u{ad}'), ("zwnj", '\u{200c}'), ("zwj", '\u{200d}')];
+    const NAMED: &[(&str, char)] = &[
+        ("amp", '&'),
+        ("lt", '<'),
+        ("gt", '>'),
+        ("quot", '"'),
+        ("apos", '\''),
+        ("nbsp", ' '),
+        ("shy", '\u{ad}'),
+        ("zwnj", '\u{200c}'),
+        ("zwj", '\u{200d}'),
+    ];
     let Some(number_at) = text.strip_prefix('#') else {
         let (name, character) = NAMED.iter().find(|(name, _)| text.starts_with(name))?;
         return Some((*character, name.len() + usize::from(text.get(name.len()..)?.starts_with(';'))));

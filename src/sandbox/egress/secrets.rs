@@ -28,7 +28,12 @@ impl Sent {
     ///
     /// # Errors
     /// `fetch_failed` for a secret without a value on this machine.
-    pub(super) fn fill(&mut self, rules: &NetworkRules, headers: &[(String, String)], url: &HttpUrl) -> Result<Vec<(String, String)>, Failure> {
+    pub(super) fn fill(
+        &mut self,
+        rules: &NetworkRules,
+        headers: &[(String, String)],
+        url: &HttpUrl,
+    ) -> Result<Vec<(String, String)>, Failure> {
         let mut filled = Vec::with_capacity(headers.len());
         'headers: for (name, value) in headers {
             if !names_secret(value) {
@@ -182,7 +187,9 @@ mod tests {
             let shown = sent.mask_text(&STANDARD.encode(format!("{before}{value}|")));
             assert!(shown.contains("[secret gh]") && shown.len() < 36, "{before}: {shown}");
         }
-        for echo in ["kP9sVx2LmQ7w<b>T4vRnB3yHz8J</b>", "k&#80;9sVx2LmQ7w T4vRnB3yHz8J", "6b5039735678324c6d51377754347652 6e42337948 7a384a"] {
+        for echo in
+            ["kP9sVx2LmQ7w<b>T4vRnB3yHz8J</b>", "k&#80;9sVx2LmQ7w T4vRnB3yHz8J", "6b5039735678324c6d51377754347652 6e42337948 7a384a"]
+        {
             let shown = String::from_utf8(sent.mask(echo.as_bytes().to_vec())).unwrap();
             assert_eq!(shown.contains("[secret gh]"), !echo.starts_with('6'), "{shown}");
             assert_eq!(sent.is_in(echo), !echo.starts_with('6'));
