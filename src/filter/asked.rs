@@ -27,11 +27,13 @@ pub fn masked_for_person(text: &str) -> (Cow<'_, str>, bool) {
 fn runs(text: &str, finding: Finding) -> Vec<Finding> {
     let value = text.get(finding.start..finding.end).unwrap_or_default();
     let signs: Signs = value.chars().map(Signs::of).max().unwrap_or(Signs::None);
-    let (holds, hides): (fn(char) -> bool, fn(&str) -> bool) = match signs {
-        Signs::None => return vec![finding],
-        Signs::Beside => (is_of_keys, |run| run.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())),
-        Signs::Acting => (is_of_base64, is_drawn),
-    };
+    if signs == Signs::None {
+        return vec![finding];
+    }
+    let acts = signs == Signs::Acting;
+    let holds = |character: char| if acts { is_of_base64(character) } else { is_of_keys(character) };
+    let is_word = |run: &str| !run.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+    let hides = |run: &str| if acts { is_drawn(run) } else { !is_word(run) };
     let mut out = Vec::new();
     let mut from = 0;
     for (at, sign) in value.char_indices().filter(|(_, character)| !holds(*character)).chain([(value.len(), '\0')]) {
@@ -42,7 +44,7 @@ fn runs(text: &str, finding: Finding) -> Vec<Finding> {
             |at: usize, run: &str| out.push(Finding { start: finding.start + at, end: finding.start + at + run.len(), ..finding });
         if !run.is_empty() && (escaped || hides(run)) {
             hide(from, run);
-        } else if signs == Signs::Acting {
+        } else if acts {
             // A path shows its own words; what was drawn stands between its slashes.
             let mut place = from;
             for part in run.split('/') {

@@ -12,6 +12,9 @@ pub(super) struct Plain {
 impl Plain {
     /// `None`: the text has none of them.
     pub(super) fn of(source: &str) -> Option<Self> {
+        if source.is_ascii() && !source.contains(ESCAPE) {
+            return None;
+        }
         let mut plain = Self { text: String::new(), shifts: Vec::new() };
         let mut from = 0;
         let disguised = source.match_indices(|c: char| c == '\\' || disguise(c) != Disguise::None);
@@ -75,7 +78,6 @@ enum Disguise {
 
 fn disguise(character: char) -> Disguise {
     match character {
-        '\0'..='\u{7f}' => Disguise::None,
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(character) - 0xfee0).map_or(Disguise::None, Disguise::Wide),
         '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{34f}' | '\u{180e}' => Disguise::Nothing,
         _ => Disguise::None,

@@ -1,4 +1,4 @@
-//! Secrets that stand where a program keeps them: rows of a statement, keys in JSON, jars of cookies, log-ins of composer, kaggle and FileZilla,
+//! Secrets that stand where a program keeps them: rows of a statement, keys in JSON, jars of cookies, log-ins of `Composer`, `Kaggle` and `FileZilla`,
 //! `WordPress` keys, addresses of Go's drivers, pairs of a name and a password.
 //!
 //! # Source
@@ -220,11 +220,10 @@ fn rows(text: &str, at: usize, out: &mut Vec<Finding>) {
                 None => (None, field.get(field.find([',', ')', '\'', ';']).unwrap_or(field.len())..).unwrap_or_default()),
             };
             crate::filter::work::read(fields.len() - left.len());
-            if let Some(value) = value.filter(|value| secret.get(column) == Some(&true) && value.len() >= 6 && is_drawn(value)) {
-                if !is_stand_in(super::head(value)) && !value.contains(' ') {
-                    let from = value.as_ptr() as usize - text.as_ptr() as usize;
-                    out.push(found("credential", from, from + value.len(), 0.8));
-                }
+            let is_one = |value: &&str| secret.get(column) == Some(&true) && value.len() >= 6 && is_drawn(value) && !value.contains(' ');
+            if let Some(value) = value.filter(is_one).filter(|value| !is_stand_in(super::head(value))) {
+                let from = value.as_ptr() as usize - text.as_ptr() as usize;
+                out.push(found("credential", from, from + value.len(), 0.8));
             }
             let left = left.trim_start();
             if let Some(next) = left.strip_prefix(',') {

@@ -16,7 +16,8 @@ pub(super) fn value(text: &str, start: usize, end: usize) -> Option<(usize, bool
         .or_else(|| argument(before, text.get(start..end)?, rest))
         .or_else(|| property(before, rest))
         .or_else(|| output(rest))
-        .or_else(|| word(before, rest));
+        .or_else(|| word(before, rest))
+        .or_else(|| marked(before, rest));
     skip.map(|(skip, quoted)| (end + skip, quoted))
 }
 
@@ -95,6 +96,26 @@ fn word(before: &str, rest: &str) -> Option<(usize, bool)> {
     (quoted || !called).then_some((gone(rest, inside.unwrap_or(value)), quoted))
 }
 
+/// `**name:** …`, `**name**: …`, a description `name`, `: …`, and `name` with the value as code behind it: how Markdown lists them.
+fn marked(before: &str, rest: &str) -> Option<(usize, bool)> {
+    const MARKS: [char; 2] = ['*', '_'];
+    let line = before.rsplit('\n').next()?;
+    let opens = line.len() <= 32 && line.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '*' | '_' | '>' | '\t'));
+    let after = rest.trim_start_matches(MARKS);
+    let value = if let Some(below) = after.strip_prefix("\n: ").or_else(|| after.strip_prefix("\n\n: ")) {
+        below
+    } else if let Some(sign) = after.strip_prefix([':', '=']) {
+        let value = sign.trim_start_matches(MARKS);
+        (after.len() < rest.len() || value.len() < sign.len()).then_some(value)?
+    } else {
+        let code = after.strip_prefix(" `")?;
+        return (opens && code.contains('`')).then_some((gone(rest, code), true));
+    };
+    let value = value.trim_start_matches(' ');
+    let inside = value.strip_prefix('`');
+    opens.then_some((gone(rest, inside.unwrap_or(value)), inside.is_some()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::found_in;
@@ -135,6 +156,10 @@ mod tests {
             ("NEXTAUTH_SECRET=", "\n"),
             ("NEXT_AUTH_SECRET=", "\n"),
             ("fernet_key = ", "\n"),
+            ("**Password:** ", "\n"),
+            ("- **Password**: `", "`\n"),
+            ("Password\n: ", "\n"),
+            ("- Admin password `", "`\n"),
         ] {
             assert_eq!(found_in(&format!("{before}{VALUE}{after}")), [("credential", VALUE)], "{before}");
         }
@@ -170,6 +195,10 @@ mod tests {
             "the_path=q7WxTnc2V8bRy4HsJ5mm",
             "a_pattern = \"q7WxTnc2V8bRy4HsJ5mm\"",
             "local tokens = [[index1]]",
+            "**Token:** a word such as `and2`",
+            "The argument `a1` and the password `b2c3d4e5` of the parser are names",
+            "**password** string2 required",
+            "token\n: the next lexeme1",
             "tokens = ((\"a1b2c3d4e5f6g7h8\"))",
         ] {
             assert_eq!(found_in(text), [], "{text}");

@@ -2,6 +2,7 @@
 
 mod armour;
 mod assigned;
+mod columns;
 mod command;
 mod edge;
 mod escaped;
@@ -70,6 +71,7 @@ fn written(text: &str, out: &mut Vec<Finding>) {
     let mut reach = assigned::Reach::default();
     let mut runs = Runs::default();
     let mut tables = table::Tables::default();
+    let mut columns = columns::Columns::default();
     let mut objects = Vec::new();
     let armours_to = TOKENS.len() + armour::STARTS.len();
     let files_from = armours_to + 2;
@@ -93,6 +95,7 @@ fn written(text: &str, out: &mut Vec<Finding>) {
         }
         if let Some(name) = number.checked_sub(names_from) {
             tables.findings(text, hit.start(), hit.end(), out);
+            columns.findings(text, hit.start(), hit.end(), out);
             if reach.takes(hit.start()) {
                 out.extend(assigned::finding(text, name, hit.start(), hit.end(), &mut reach));
             }

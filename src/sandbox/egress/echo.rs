@@ -114,7 +114,7 @@ fn decoded(bytes: &[u8], sign: char, at: usize, spread: Spread) -> Option<(char,
     {
         written.push((character, after));
         next = after;
-        if !character.is_ascii_alphanumeric() && !(written.len() == 1 && matches!(character, '#' | '{')) && character != '{' {
+        if !character.is_ascii_alphanumeric() && character != '{' && (character != '#' || written.len() > 1) {
             break;
         }
     }

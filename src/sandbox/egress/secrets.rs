@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "here the values of secrets are read, from where the manifest says")]
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -126,7 +126,11 @@ impl Sent {
             let json = value.replace('\\', "\\\\").replace('"', "\\\"").replace('/', "\\/");
             let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
             let base64 = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD].map(|engine| engine.encode(value));
-            let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let hex = value.bytes().fold(String::new(), |mut hex, byte| {
+                // Writing to a String cannot fail.
+                let _ = write!(hex, "{byte:02x}");
+                hex
+            });
             let upper = hex.to_ascii_uppercase();
             for form in [value.clone(), encoded, percent, json, html, hex, upper].into_iter().chain(base64).chain(within_base64(value)) {
                 if !forms.iter().any(|(known, _)| *known == form) {
@@ -150,7 +154,7 @@ fn within_base64(value: &str) -> Vec<String> {
     const LEAST: usize = 12;
     let forms = [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD].into_iter().flat_map(|engine| {
         (0..3).map(move |before| {
-            let whole = engine.encode([&[0; 2][..before.min(2)], value.as_bytes()].concat());
+            let whole = engine.encode([vec![0; before].as_slice(), value.as_bytes()].concat());
             let (first, last) = ((before * 8).div_ceil(6), (before + value.len()) * 8 / 6);
             whole.get(first..last).unwrap_or_default().to_owned()
         })
