@@ -269,7 +269,7 @@ mod tests {
                 text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect(),
             ] {
                 let shown = masked(&wide, VALUE, "[secret gh]").unwrap();
-                assert!(shown.len() < wide.len() && shown.len() % 2 == 0, "{text}");
+                assert!(shown.len() < wide.len() && shown.len().is_multiple_of(2), "{text}");
                 assert_eq!(masked(&shown, VALUE, "[secret gh]"), None);
             }
         }
