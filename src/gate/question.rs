@@ -189,6 +189,12 @@ fn named(opened: &Opened) -> String {
 
 fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Changes, preview: &Preview, mask: Mask) {
     let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), named);
+    let mut hides = false;
+    let mut masked = |text: &str| {
+        let (shown, hid) = masked(text, mask);
+        hides |= hid;
+        shown.into_owned()
+    };
     match action {
         Action::CopyFile(_) if opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
         Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) if changes.one().is_none() => {
@@ -197,23 +203,25 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
         Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::CopyFile(_) => changes.write(text, name),
         Action::DeleteFile(_) => {
             if let Some(before) = &preview.before {
-                excerpt(text, "It begins with", &masked(before, mask).0, 5);
+                excerpt(text, "It begins with", &masked(before), 5);
             }
         }
-        Action::Fetch(Fetch { headers, body, .. }) => {
+        Action::Fetch(Fetch { url, headers, body, .. }) => {
+            // It stands in the first line.
+            let _ = masked(url);
             for (name, value) in headers {
                 // Some secrets are known by the name before them alone.
                 let line = format!("{name}: {value}");
-                let _ = write!(text, "\n  {}", shown(&masked(&line, mask).0));
+                let _ = write!(text, "\n  {}", shown(&masked(&line)));
             }
             if let Some(body) = body {
-                excerpt(text, "The body", &masked(body, mask).0, LINES);
+                excerpt(text, "The body", &masked(body), LINES);
             }
         }
         Action::RunPython(RunPython { code, stdin, session, timeout_s, fresh }) => {
-            excerpt(text, "The program", &masked(code, mask).0, LINES);
+            excerpt(text, "The program", &masked(code), LINES);
             if !stdin.is_empty() {
-                excerpt(text, "Its input", &masked(stdin, mask).0, 5);
+                excerpt(text, "Its input", &masked(stdin), 5);
             }
             match session.as_deref() {
                 Some("new") => text.push_str("\nIn a new interpreter session, which stays open."),
@@ -235,6 +243,9 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
         | Action::FileInfo(_)
         | Action::CreateDirectory(_)
         | Action::MoveFile(_) => {}
+    }
+    if hides {
+        text.push_str("\nSecrets are masked here, and used as they are.");
     }
 }
 
@@ -320,6 +331,23 @@ mod tests {
             mode: WriteMode::Overwrite,
             expected_sha256: None,
         })
+    }
+
+    #[test]
+    fn a_program_with_a_secret_says_that_it_is_masked_and_hides_nothing_that_acts() {
+        let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+        let code = format!(
+            "x = \"\"\"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: \"\"\"; import os; y = \"\"\"\n\n{line}\n-----END RSA PRIVATE KEY-----\"\"\""
+        );
+        let action = |code: &str| {
+            let code = code.to_owned();
+            Action::RunPython(RunPython { code, session: None, stdin: String::new(), timeout_s: None, fresh: false })
+        };
+        let shown = |code: &str| text(&action(code), &[], &Preview::default(), Level::Change, 0, None, Treatment::Mask);
+        let question = shown(&code);
+        assert!(question.contains("import os; y") && !question.contains("MIIE"), "{question}");
+        assert!(question.ends_with("Secrets are masked here, and used as they are."), "{question}");
+        assert!(!shown("print(1)").contains("masked"));
     }
 
     fn lines(count: usize, word: &str, end: &str) -> String {
