@@ -107,7 +107,8 @@ impl Sandbox {
     async fn contents(&self, action: &Action, opened: &[Opened], manifest: &Arc<Manifest>, timeout: Duration) -> Preview {
         let cancel = CancellationToken::new();
         let stop = |timeout| root::Stop::new(cancel.clone(), timeout);
-        if opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL {
+        let is_folder = opened.iter().any(|opened| !opened.fact.below.is_empty());
+        if !is_folder && opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL {
             // One that has become large since is not read here.
             return root::preview::preview(action, opened, &stop(Duration::ZERO), manifest);
         }

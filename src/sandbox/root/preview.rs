@@ -3,6 +3,7 @@
 use rustix::fs::Dir;
 
 use super::above::reachable;
+use super::arriving::arriving;
 use super::content::{Whole, digest, digest_whole, read_whole};
 use super::copy::{copyable, leaking};
 use super::edit::{apply, apply_to};
@@ -54,9 +55,11 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Sto
     let (first, second) = (shown.next().flatten(), shown.next().flatten());
     let leaks = |from: &Opened, to: &Opened| shows_more(manifest, &from.target.root, &to.target.root);
     let mut doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref(), hides, leaks);
-    if let Action::CopyFile(_) = action {
+    if let Action::CopyFile(_) | Action::MoveFile(_) = action {
         let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-        return Preview { contents, before: text(second), after: text(first), doomed, ..Preview::default() };
+        let (arriving, digests) = arriving(manifest, opened, stop);
+        contents.extend(digests);
+        return Preview { contents, before: text(second), after: text(first), arriving, doomed, ..Preview::default() };
     }
     let text = first.and_then(|bytes| String::from_utf8(bytes).ok());
     let after = match action {
