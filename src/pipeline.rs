@@ -136,6 +136,10 @@ async fn walk(
     let (definition, definitions) = (house.definition(tool), house.definitions(tool));
     let (mut opened, mut facts) = look(house, door, &call.caller.session, &action, &screened).await?;
     screened.take_spelling(&facts);
+    if let (Action::CopyFile(_), Some(from)) = (&action, facts.paths.first()) {
+        // Known from here on: other calls may use the rest of the budget, also while a person is asked.
+        capability.write_left = Some(reservation.keep(Bytes(from.size)));
+    }
     let mut granted = loop {
         let (opened_now, facts_now) = (&opened, &facts);
         // A question that was put already says how many files a wide yes covers.
