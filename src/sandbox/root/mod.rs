@@ -15,6 +15,7 @@ mod edit;
 mod encoding;
 mod fault;
 mod folder;
+mod form;
 mod ignored;
 mod known;
 mod leftovers;
