@@ -153,3 +153,23 @@ fn a_copy_that_waits_for_a_person_holds_no_more_of_the_budget_than_it_needs() {
     assert!(went_well(&copied) && home.read("project/src/apples.csv") == home.read("project/notes.txt"), "{copied}");
     home.verify();
 }
+
+#[test]
+fn a_file_too_long_to_be_read_in_the_time_of_a_call_is_renamed_and_deleted() {
+    let home = sources(Policy { approvals: "level_2 = \"every\"", ..Policy::default() }, "");
+    let text = home.read("tools.toml") + "[tools.delete_file]\ntimeout = \"1s\"\n[tools.move_file]\ntimeout = \"1s\"\n";
+    std::fs::write(home.manifest(), text).unwrap();
+    // It takes no room; reading it whole takes minutes.
+    std::fs::File::create(home.path("project/long.bin")).unwrap().set_len(200 << 30).unwrap();
+    std::fs::write(home.path("project/other.bin"), "x").unwrap();
+    let mut server = start(&home, "2025-11-25");
+    // Where another program would run it, it must be known what that is.
+    let runs = make(&mut server, "2025-11-25", &move_file("project/long.bin", "project/conftest.py"), "once");
+    assert!(runs.question.is_none() && code(&runs.answer) == "timeout", "{}", runs.answer);
+    let moved = make(&mut server, "2025-11-25", &move_file("project/long.bin", "project/other.bin"), "once");
+    assert!(moved.question.is_some() && went_well(&moved.answer), "{}", moved.answer);
+    let deleted = make(&mut server, "2025-11-25", &call("delete_file", &json!({"path": "project/other.bin"})), "once");
+    assert!(deleted.question.is_some() && went_well(&deleted.answer), "{}", deleted.answer);
+    assert!(!home.path("project/other.bin").exists());
+    home.verify();
+}

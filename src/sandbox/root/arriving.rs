@@ -19,8 +19,7 @@ pub(super) fn arriving(manifest: &Manifest, opened: &[Opened], stop: &Stop) -> (
     let [from, to] = opened else { return (Vec::new(), Vec::new()) };
     let runs = |path: &RelPath| pattern_of(manifest, &to.target.root, path).is_some();
     if from.fact.kind != Kind::Directory {
-        let is_arriving = runs(&to.target.path) || runs(to.path());
-        let one = is_arriving.then(|| Arriving { target: to.target.clone(), text: None });
+        let one = is_arriving(manifest, to).then(|| Arriving { target: to.target.clone(), text: None });
         return (one.into_iter().collect(), Vec::new());
     }
     let below = from.fact.below.iter().filter(|entry| entry.kind == Kind::File && !entry.protected);
@@ -39,6 +38,11 @@ pub(super) fn arriving(manifest: &Manifest, opened: &[Opened], stop: &Stop) -> (
         files.push(Arriving { target: Target { root: to.target.root.clone(), path }, text });
     }
     (files, digests)
+}
+
+/// Whether a file at this place runs later.
+pub(super) fn is_arriving(manifest: &Manifest, to: &Opened) -> bool {
+    [&to.target.path, to.path()].into_iter().any(|path| pattern_of(manifest, &to.target.root, path).is_some())
 }
 
 /// The content of an entry below a held folder, where it is the one that was judged.

@@ -3,7 +3,7 @@
 use rustix::fs::Dir;
 
 use super::above::reachable;
-use super::arriving::arriving;
+use super::arriving::{arriving, is_arriving};
 use super::content::{Whole, digest, digest_whole, read_whole};
 use super::copy::{copyable, leaking};
 use super::edit::{apply, apply_to};
@@ -39,6 +39,11 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Sto
                 contents.push(Some(content.sha256));
             }
             Ok(None) => {
+                shown.push(None);
+                contents.push(None);
+            }
+            // What is only renamed or removed is bound by which object it is, and when it changed last.
+            Err(failure) if failure.0.code == Code::Timeout && is_by_name_alone(action, opened, manifest) => {
                 shown.push(None);
                 contents.push(None);
             }
@@ -159,6 +164,13 @@ struct Content {
     sha256: String,
     /// All of it, where it is not too long to be shown.
     shown: Option<Vec<u8>>,
+}
+
+/// Whether the action takes or gives a name of one root and does nothing with the content, which then runs for no other program.
+fn is_by_name_alone(action: &Action, opened: &[Opened], manifest: &Manifest) -> bool {
+    let is_renamed =
+        matches!((action, opened), (Action::MoveFile(_), [from, to]) if from.target.root == to.target.root && !is_arriving(manifest, to));
+    is_renamed || matches!(action, Action::DeleteFile(_))
 }
 
 /// The present content of a file; none for what is no file or may not be read.
