@@ -128,8 +128,10 @@ async fn walk(
     entry.takes(&action)?;
 
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
-    if matches!(action, Action::RunPython(_)) {
+    if let Action::RunPython(run) = &action {
         capability.lacking = house.sandbox().lacking_wall(door.manifest()).await;
+        let wanted = policy::program::modules_to_look_for(&door.manifest().python, capability.lacking.as_deref(), &run.code);
+        capability.modules = house.sandbox().roots.modules(&call.caller.session, door.manifest(), &capability.profile, wanted);
     }
     let mut screened = capability.screen(&action)?;
     let action = screened.as_judged(action);
@@ -187,6 +189,10 @@ async fn walk(
     let carried = granted.decision.carried.clone();
     door.contacts(&call.caller.session, screened.url.as_ref());
     let sent = Arc::clone(&granted.permit.terms().sent);
+    let session = &call.caller.session;
+    let below = facts.paths.first().map_or(&[] as &[_], |fact| &fact.below);
+    let places = Places { named: &screened.targets, led: screened.led(&facts), below };
+    door.brings(session, &action, &places);
     reservation.begin();
     let output = match execute(house, door, tool, &capability, granted, stage).await {
         Ok(output) => output,
@@ -217,8 +223,6 @@ async fn walk(
     let status = if output.is_error { Status::Error } else { Status::Success };
     let content = house.content_of(door, &output);
     let known = content.as_ref().map_or(Known::No, |content| house.is_known(content));
-    let session = &call.caller.session;
-    let places = Places { named: &screened.targets, led: screened.led(&facts) };
     let strange = door.strange(session, &action, &places, &capability.profile, &output);
     door.keeps(session, &action, &places, &output, &strange);
     let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known, strange)?;

@@ -170,6 +170,23 @@ pub(crate) fn ids(folder: &Folder) -> Result<Vec<String>, Fault> {
         .collect())
 }
 
+/// Keeps in mind that a record of a log was on disk here. It stands beside the keys, where nothing of a log is removed for its age. What hinders
+/// this is tried again by the next process.
+pub(crate) fn note_begun(folder: &Folder) {
+    if !folder.exists(Place::Keys, BEGUN) {
+        let _ = folder.make(Place::Keys, BEGUN);
+    }
+}
+
+/// Whether a log was here of which nothing is left, neither file nor head. The newest file of a log is never removed for its age, and one without a
+/// record is no log.
+/// # Errors
+/// `Fault::Folder`.
+pub(crate) fn is_lost(folder: &Folder) -> Result<bool, Fault> {
+    let holds_records = |name: &String| name.strip_suffix(".jsonl").is_some() && folder.length(Place::Audit, name) > 0;
+    Ok(folder.exists(Place::Keys, BEGUN) && ids(folder)?.is_empty() && !folder.names(Place::Audit)?.iter().any(holds_records))
+}
+
 fn read(folder: &Folder) -> Result<Keys, Fault> {
     let fault = || Fault::Key { name: KEYS };
     let text = text(folder.read(Place::Keys, KEYS)?).map_err(|_| fault())?;
@@ -189,6 +206,9 @@ fn text(file: std::fs::File) -> std::io::Result<String> {
 
 /// The file of the keys.
 pub(crate) const KEYS: &str = "audit.keys";
+
+/// Tells that there was a log.
+const BEGUN: &str = "audit.begun";
 
 /// Of a file with records and without a head. Nothing that the file says of its version is signed, so which of the two it was cannot be told.
 pub(crate) const GONE: &str = "it has no signed head: the head was taken away, or an older version, which signed the first one after ten seconds, \

@@ -8,8 +8,8 @@ use super::commit::Job;
 use super::fault::Fault;
 use super::folder::Place;
 use super::medium::Medium;
-use super::retain;
 use super::shared::{LOOK_AGAIN, Shared};
+use super::{heads, retain};
 
 /// Works until the log closes.
 pub(crate) fn run(shared: &Shared) {
@@ -78,6 +78,7 @@ impl<'a> Keeper<'a> {
         medium.sync().map_err(|source| Fault::Sync { source })?;
         if !self.named {
             self.shared.folder.sync(Place::Audit)?;
+            heads::note_begun(&self.shared.folder);
         }
         self.shared.commit.reached(end.last.seq);
         self.named = true;

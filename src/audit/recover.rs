@@ -32,6 +32,8 @@ pub(crate) struct Found {
     pub(crate) links: Value,
     /// The ones whose chain is broken; they are left as they are.
     pub(crate) broken: Vec<Value>,
+    /// A log was here before, and nothing of it is left.
+    pub(crate) is_lost: bool,
     /// Calls under way in chains that cannot be continued.
     pub(crate) lost: UnderWay,
 }
@@ -41,7 +43,7 @@ pub(crate) struct Found {
 /// `Fault::Folder`, and whatever a record of the recovery cannot be written for.
 pub(crate) fn all(folder: &Folder, keys: &LazyKeys, clock: &Clock) -> Result<Found, Fault> {
     let names: BTreeSet<String> = folder.names(Place::Audit)?.into_iter().collect();
-    let mut found = Found::default();
+    let mut found = Found { is_lost: heads::is_lost(folder)?, ..Found::default() };
     let mut living = BTreeSet::new();
     for id in names.iter().filter_map(|name| name.strip_suffix(".live")) {
         match one(folder, keys, clock, id, &mut found) {

@@ -43,6 +43,9 @@ impl Shared {
             if !found.broken.is_empty() {
                 extra.insert("broken".to_owned(), Value::Array(found.broken));
             }
+            if found.is_lost {
+                extra.insert(EARLIER.to_owned(), json!("missing"));
+            }
             writer.chain.note(now, &Record { extra, ..Record::new(Event::LogOpened) })?;
             for body in found.lost.unknown() {
                 writer.chain.put((self.clock)(), &body)?;
@@ -113,7 +116,9 @@ impl Shared {
                 // What was taken of it is free again.
                 let _ = spare::take(&self.folder, spare::LAST);
             }
-            self.sign_off(&writer.chain.id, end, writer.chain.size, None)
+            self.sign_off(&writer.chain.id, end, writer.chain.size, None)?;
+            super::heads::note_begun(&self.folder);
+            Ok(())
         });
         // Whoever still waits for the disk is told.
         end.and_then(|end| end).inspect_err(|fault| self.commit.fail(fault))
@@ -124,6 +129,9 @@ impl Shared {
 fn opened(id: &str) -> Map<String, Value> {
     [("file".to_owned(), json!(id))].into_iter().collect()
 }
+
+/// In the first record of a chain: what became of the log that was here before.
+pub(super) const EARLIER: &str = "earlier";
 
 /// What the first records of a file may need on top of the reserve.
 const FIRST_ROOM: usize = 64 * 1024;

@@ -14,6 +14,7 @@ use super::hex;
 use super::record::Event;
 use super::scan::{Lines, Rest, scan};
 use super::segment;
+use super::turn::EARLIER;
 
 /// What `verify` found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -209,12 +210,12 @@ impl<'a> Check<'a> {
         {
             contradicted = Some(head.seq);
         }
-        let (mut event, mut named, mut follows) = (None::<Box<str>>, None, Vec::new());
+        let (mut event, mut named, mut follows, mut tells_of_loss) = (None::<Box<str>>, None, Vec::new(), false);
         let before = self.before(id);
         let expired = &mut self.expired;
         let scanned = scan(&file, before, |sealed, line| {
             if named.is_none() {
-                named = Some(names_itself(line, id));
+                (named, tells_of_loss) = (Some(names_itself(line, id)), tells_of_a_loss(line));
                 follows = sealed.prev.to_vec();
             }
             // A number below the file's own names a record that is not there: no such claim may keep later ones from being checked.
@@ -246,6 +247,8 @@ impl<'a> Check<'a> {
         let cut = || said.keys().next_back().is_some_and(|seq| *seq > scanned.last.seq);
         report.broken = if named == Some(false) {
             broken(scanned.first.unwrap_or(1), "the file was renamed or exchanged: its first record names another")
+        } else if tells_of_loss {
+            broken(scanned.first.unwrap_or(1), LOST)
         } else if let Some(seq) = contradicted {
             broken(seq, "it is not the record that a signed head or another chain names")
         } else if let Some(why) = wrong(scanned.rest, live && locked, live) {
@@ -318,6 +321,8 @@ impl<'a> Check<'a> {
     }
 }
 
+const LOST: &str = "a new chain begins here, and the log before it is missing with its heads: both were removed between two starts; where that was meant, \
+    put the state folder away whole, keys and all";
 const UNSIGNED: &str = "the file has ended, and no signed head vouches for its last record";
 const UNSIGNED_YET: &str =
     "its process died, or had no room on the disk, before it signed the last record; the next start puts it in order";
@@ -337,6 +342,11 @@ fn wrong(rest: Rest, locked: bool, live: bool) -> Option<&'static str> {
 
 fn names_itself(line: &[u8], id: &str) -> bool {
     serde_json::from_slice::<Map<String, Value>>(line).is_ok_and(|record| record.get("file").and_then(Value::as_str) == Some(id))
+}
+
+/// Whether the first record of a file says that the log before it is missing.
+fn tells_of_a_loss(line: &[u8]) -> bool {
+    serde_json::from_slice::<Map<String, Value>>(line).is_ok_and(|record| record.contains_key(EARLIER))
 }
 
 fn read_expired(expired: &mut BTreeMap<String, String>, line: &[u8]) {

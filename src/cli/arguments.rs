@@ -180,6 +180,9 @@ pub enum Command {
         /// Replace an existing tools.toml.
         #[arg(long)]
         force: bool,
+        /// Print what was written as JSON; asks nothing, as `--yes`.
+        #[arg(long)]
+        json: bool,
     },
     /// Validate a manifest: every fault at once; runs its test cases. Refuses whatever `serve` would, in the same words.
     Check {

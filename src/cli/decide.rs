@@ -1,6 +1,7 @@
 //! One call from manifest to verdict, with a look at a world in the middle: what `explain`, `simulate` and the manifest's own tests share.
 //! The steps are the judge's, in the order in which the pipeline goes them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -45,6 +46,18 @@ impl Decided {
         let is_unread = matches!(self.verdict.code, Code::PathMalformed | Code::UrlMalformed | Code::SyntaxError);
         self.capability.is_none() || (!is_unread && (self.action.is_some() || self.verdict.rule.is_some()))
     }
+}
+
+/// The modules of roots that the program of a call may import, for [`State::modules`]; none of a call without a program. `look`: which of these
+/// names are modules of a root that the programs of a profile see.
+pub fn modules(call: &Call<'_>, manifest: &Manifest, look: impl FnOnce(&str, BTreeSet<String>) -> BTreeSet<String>) -> BTreeSet<String> {
+    let (Some(code), Some(profile)) = (call.arguments.get("code").and_then(Value::as_str), call.caller.profile.as_deref()) else {
+        return BTreeSet::new();
+    };
+    if call.tool != "run_python" {
+        return BTreeSet::new();
+    }
+    look(profile, policy::program::modules_to_look_for(&manifest.python, None, code))
 }
 
 /// Judges a call. `look` sees the world without changing it.

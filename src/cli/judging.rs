@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::arguments::ManifestChoice;
-use super::decide::Call;
+use super::decide::{Call, modules};
 use super::run::{End, Fault, reader};
 use super::{check, explain, setup, simulate, watch};
 use crate::audit::{Answer, StateDir};
@@ -144,7 +144,8 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
     let call = Call { caller: operator(profile), tool, arguments, malformed: None };
     let killed = StateDir::is_stopped(&setup::state_path(&found.manifest, found.file.as_deref())?);
     let manifest = Arc::new(found.manifest);
-    let state = State { killed, channels: Channels { client: true, operator: true }, ..State::default() };
+    let modules = modules(&call, &manifest, |profile, names| roots.modules("explain", &manifest, profile, names));
+    let state = State { killed, channels: Channels { client: true, operator: true }, modules, ..State::default() };
     let explanation = explain::explain(tools::all(), &manifest, &call, &state, &|action, screened| {
         look(&roots, &manifest, action, screened, Names::Resolved)
     });

@@ -13,7 +13,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::environment::{self, FOLDER, STAMP};
 use super::run::{End, Fault};
@@ -33,8 +33,17 @@ pub(super) enum Reach {
     Upgrade,
 }
 
-/// Brings lock and environment up to the manifest.
-pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<End, Fault> {
+/// Brings lock and environment up to the manifest, and prints what came of it as one object: `packages` with name and version, `installed` (whether
+/// anything was), and as far as it came there `lock`, `lock_written`, `installer`, and `why` where the lock does not fit.
+pub(super) fn sync_as_json(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<End, Fault> {
+    let mut report = Map::from_iter([("packages".to_owned(), json!([])), ("installed".to_owned(), json!(false))]);
+    let end = sync(found, reach, &mut io::sink(), &mut report)?;
+    writeln!(out, "{}", Value::Object(report))?;
+    Ok(end)
+}
+
+/// Brings lock and environment up to the manifest. `report`: gets what [`sync_as_json`] prints.
+pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write, report: &mut Map<String, Value>) -> Result<End, Fault> {
     let file = found.file.as_deref().ok_or_else(|| Fault::Use("there is no manifest, so no packages are asked for".to_owned()))?;
     let packages = &found.manifest.python.packages;
     if packages.is_empty() {
@@ -49,6 +58,9 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
     stage(out, &format!("asking {} what it is", base.display()))?;
     let told = ask(&base, &state)?;
     let lock_path = environment::lock_path(file);
+    let mut tell = |name: &str, value: Value| drop(report.insert(name.to_owned(), value));
+    tell("lock", json!(lock_path));
+    let list = |lock: &Lock| lock.pinned.iter().map(|Pinned { name, version, .. }| json!({"name": name, "version": version})).collect();
     let written = match (environment::read_lock(&lock_path), reach) {
         (Ok(lock), _) => lock,
         (Err(_), Reach::Upgrade) => None,
@@ -58,6 +70,7 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
     if reach == Reach::Locked
         && let Some(why) = fitting.clone().unwrap_or_else(|| Err("there is none".to_owned())).err()
     {
+        tell("why", json!(why));
         writeln!(out, "the lock `{}` does not fit: {why}", lock_path.display())?;
         return Ok(End::Negative);
     }
@@ -65,6 +78,7 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
     if let Some(lock) = kept.as_ref() {
         let place = environment::place(state.path(), lock, &base);
         if fs::read_to_string(place.join(STAMP)).is_ok_and(|text| text == lock.text()) {
+            tell("packages", list(lock));
             writeln!(out, "{} package(s) are there already, as the lock says", lock.pinned.len())?;
             return Ok(End::Done);
         }
@@ -105,6 +119,10 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write) -> Result<E
         let beside = lock_path.with_extension(format!("lock.{}", std::process::id()));
         fs::write(&beside, lock.text()).and_then(|()| fs::rename(&beside, &lock_path))?;
         writeln!(out, "wrote {}", lock_path.display())?;
+    }
+    tell("packages", list(&lock));
+    for (name, value) in [("installed", json!(true)), ("installer", json!(installer.name())), ("lock_written", json!(kept.is_none()))] {
+        tell(name, value);
     }
     for Pinned { name, version, .. } in &lock.pinned {
         writeln!(out, "  {name} {version}")?;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::arguments::{ClientName, YesNo};
 use super::lookup;
-use super::run::{End, Fault, write_first};
+use super::run::{End, Fault, Manner, write_first};
 use super::{init, install, setup, trust};
 
 /// The command line that a client starts the server with, and the notes that `install` and `init` print beside it.
@@ -78,7 +78,7 @@ pub(super) fn install(
         let question =
             format!("There is no manifest here or above. Write a first tools.toml in {here}, which opens that folder? yes/no [no]");
         if init::yes_or_no(&mut std::io::stdin().lock(), out, &question)? == Some(YesNo::Yes) {
-            write_first(None, init::Given::default(), true, false, out)?;
+            write_first(None, init::Given::default(), Manner { yes: true, ..Manner::default() }, out)?;
         }
     }
     let (server, words) = server(client, manifest, &places)?;

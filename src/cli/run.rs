@@ -110,7 +110,8 @@ struct Output {
 /// Whether a command puts a question to the person at the terminal, which must be read.
 fn asks(command: &Command) -> bool {
     match command {
-        Command::Init { yes, .. } | Command::Trust { yes, .. } | Command::Policy { command: PolicyCommand::Apply { yes, .. } } => !yes,
+        Command::Init { yes, json, .. } => !yes && !json,
+        Command::Trust { yes, .. } | Command::Policy { command: PolicyCommand::Apply { yes, .. } } => !yes,
         Command::Approvals { .. } => true,
         _ => false,
     }
@@ -142,9 +143,9 @@ fn dispatch(command: Command, quiet: bool, out: &mut dyn Write) -> Result<End, F
     match command {
         Command::Serve { choice, http, log_format } => serve(&choice, &http, LogFormat::asked(log_format).map_err(Fault::Use)?, quiet),
         Command::Demo => demo::run(out).map(|()| End::Done).map_err(Fault::from),
-        Command::Init { dir, folder, network, python, client, additions, yes, force } => {
+        Command::Init { dir, folder, network, python, client, additions, yes, force, json } => {
             let given = init::Given { folder, network, python, client, additions };
-            write_first(dir.as_deref(), given, yes, force, out)
+            write_first(dir.as_deref(), given, Manner { yes, force, json }, out)
         }
         Command::Lint { input, imports, manifest } => run_lint(&input, imports.as_deref(), manifest, out),
         Command::Audit { manifest, command } => audit(&setup::state_of(manifest.as_deref())?, command, out),
@@ -189,14 +190,14 @@ fn dispatch(command: Command, quiet: bool, out: &mut dyn Write) -> Result<End, F
         Command::Policy { command } => super::policy::run(command, out),
         Command::Simulate { cases } => judging::simulate(&cases, out),
         Command::Python { file, choice, json } => judging::python(&file, &choice, json, out),
-        Command::Packages { command: PackagesCommand::Sync { manifest, locked, upgrade } } => {
+        Command::Packages { command: PackagesCommand::Sync { manifest, locked, upgrade, json } } => {
             let found = setup::find_trusted(&ManifestChoice { manifest, profile: None, roots: Vec::new() })?;
             let reach = match (locked, upgrade) {
                 (true, _) => packages::Reach::Locked,
                 (_, true) => packages::Reach::Upgrade,
                 _ => packages::Reach::Ordinary,
             };
-            packages::sync(&found, reach, out)
+            if json { packages::sync_as_json(&found, reach, out) } else { packages::sync(&found, reach, out, &mut serde_json::Map::new()) }
         }
         Command::Scan { input, manifest } => run_scan(&input, manifest, out),
         Command::Extract { input } => run_extract(&input, out),
@@ -244,15 +245,40 @@ pub(super) fn watched(choice: &ManifestChoice, found: setup::Found, adjust: watc
 /// One thread for the wire and one for a call that takes long.
 const WORKERS: usize = 2;
 
+/// How `toolgate init` goes about it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Manner {
+    /// Nothing is asked.
+    pub(super) yes: bool,
+    /// An existing manifest is replaced.
+    pub(super) force: bool,
+    /// What was written is told as JSON, and nothing is asked.
+    pub(super) json: bool,
+}
+
 /// `toolgate init`
-pub(super) fn write_first(dir: Option<&Path>, given: init::Given, yes: bool, force: bool, out: &mut dyn Write) -> Result<End, Fault> {
-    let answers = if yes { given.or_default() } else { given.or_asked(&mut io::stdin().lock(), out)? };
+pub(super) fn write_first(dir: Option<&Path>, given: init::Given, manner: Manner, out: &mut dyn Write) -> Result<End, Fault> {
+    let answers = if manner.yes || manner.json { given.or_default() } else { given.or_asked(&mut io::stdin().lock(), out)? };
     let memory = match answers.python {
         YesNo::Yes => tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(init::MemoryLayer::of_this_machine()),
         YesNo::No => init::MemoryLayer::Required,
     };
-    let file = init::write(dir.unwrap_or(Path::new(".")), &answers, memory, force)?;
+    let file = init::write(dir.unwrap_or(Path::new(".")), &answers, memory, manner.force)?;
     trust::keep(&file, &super::text_file::read(&file)?)?;
+    let snippet = answers.client.map(|client| {
+        let places = install::Places { project: file.parent().unwrap_or(Path::new("/")).to_owned(), ..install::Places::of_user()? };
+        let (server, _) = register::server(client, Some(&file), &places)?;
+        Ok::<_, Fault>((client, install::snippet(client, &server)))
+    });
+    let snippet = snippet.transpose()?;
+    if manner.json {
+        let report = serde_json::json!({
+            "manifest": file, "trusted": true, "requires_memory": memory == init::MemoryLayer::Required,
+            "snippet": snippet.as_ref().map(|(_, text)| text), "note": snippet.as_ref().and_then(|(client, _)| install::note(*client)),
+        });
+        writeln!(out, "{report}")?;
+        return Ok(End::Done);
+    }
     writeln!(out, "wrote {}", file.display())?;
     if memory == init::MemoryLayer::LeftOut {
         writeln!(
@@ -260,10 +286,8 @@ pub(super) fn write_first(dir: Option<&Path>, given: init::Given, yes: bool, for
             "`[python] require` leaves out `memory`, which this machine holds in part only: `toolgate doctor` says why and how to mend it"
         )?;
     }
-    if let Some(client) = answers.client {
-        let places = install::Places { project: file.parent().unwrap_or(Path::new("/")).to_owned(), ..install::Places::of_user()? };
-        let (server, _) = register::server(client, Some(&file), &places)?;
-        writeln!(out, "\nRegister it (or: toolgate install … --write):\n\n{}", install::snippet(client, &server))?;
+    if let Some((client, text)) = snippet {
+        writeln!(out, "\nRegister it (or: toolgate install … --write):\n\n{text}")?;
         writeln!(out, "{}", install::note(client).unwrap_or_default())?;
     }
     writeln!(out, "check it: toolgate check {}", file.display())?;

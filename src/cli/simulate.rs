@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::decide::{Call, Decided, decide};
+use super::decide::{Call, Decided, decide, modules};
 use super::strict_json;
 use super::world::World;
 use super::world_state;
@@ -118,6 +118,8 @@ pub fn decide_request(
     let world = World::read(state, manifest);
     let judged_in: State = world_state::read(state, request, &caller, &tool);
     let call = Call { caller, tool: &tool, arguments, malformed };
+    let modules = modules(&call, manifest, |profile, names| world.modules(manifest, profile, names));
+    let judged_in = State { modules, ..judged_in };
     let mut decided = decide(tools, manifest, &call, &judged_in, &|action, screened| Ok(world.look(manifest, action, screened)));
     // In a described world an entry alone vouches for a spelling that is not plain, whatever else would be said of the path.
     let unknown = {

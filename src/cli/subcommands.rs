@@ -20,6 +20,9 @@ pub enum PackagesCommand {
         /// Write a new lock with the newest versions that the manifest lets in.
         #[arg(long)]
         upgrade: bool,
+        /// Print what was installed as JSON, and no stages.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -47,6 +50,9 @@ pub enum PolicyCommand {
         /// Do not ask.
         #[arg(long, short)]
         yes: bool,
+        /// Print what changed, and whether it is in force, as JSON; needs `--yes`, for it asks nothing.
+        #[arg(long, requires = "yes")]
+        json: bool,
     },
     /// Propose lines from the log: what was refused and could be allowed, and what is open and was never used.
     Suggest {

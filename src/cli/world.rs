@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use crate::manifest::{Manifest, Symlinks};
 use crate::model::name::{self, Found};
 use crate::model::{Access, Action, CallPath, Entry, Facts, Host, HttpUrl, Kind, Link, PathFact, RelPath, Spelling, Target};
-use crate::policy::Screened;
-use crate::policy::paths::place;
+use crate::policy::paths::{Visible, place, visible};
+use crate::policy::{Screened, python_roots};
 
 /// A file system, names and redirects, as the `state` of a case has them.
 #[derive(Debug, Default)]
@@ -70,6 +70,29 @@ impl World {
         let paths = screened.targets.iter().zip(&touches).map(|(target, touch)| self.path(manifest, target, touch.access)).collect();
         let Some(url) = &screened.url else { return Facts { paths, ..Facts::default() } };
         Facts { paths, addresses: self.resolve(url), redirects: self.hops(url, manifest.network.max_redirects) }
+    }
+
+    /// Those of `names` that are modules of a root which the programs of a profile see, as the sandbox finds them.
+    pub fn modules(&self, manifest: &Manifest, profile: &str, names: BTreeSet<String>) -> BTreeSet<String> {
+        let is_file = |root: &str, path: &RelPath| {
+            let at = format!("{}/{path}", base_of(manifest, root));
+            visible(manifest, root, path, false) != Visible::No && matches!(self.things.get(&at), Some(Thing::File | Thing::HardLink))
+        };
+        let has_source = |root: &str, folder: &RelPath| {
+            let at = format!("{}/{folder}", base_of(manifest, root));
+            let prefix = format!("{at}/");
+            let mut names = self.keys_below(&at).filter_map(|key| key.strip_prefix(&prefix));
+            visible(manifest, root, folder, true) != Visible::No
+                && names.any(|name| name.strip_suffix(".py").is_some() && !name.contains('/') && is_file(root, &folder.join(name)))
+        };
+        let roots = python_roots(manifest, profile);
+        let is_module = |name: &String| {
+            let places = roots.iter().flat_map(|(root, _)| [(*root, RelPath::ROOT), (*root, RelPath::ROOT.join("src"))]);
+            places
+                .into_iter()
+                .any(|(root, folder)| is_file(root, &folder.join(&format!("{name}.py"))) || has_source(root, &folder.join(name)))
+        };
+        names.into_iter().filter(is_module).collect()
     }
 
     fn path(&self, manifest: &Manifest, target: &Target, access: Access) -> PathFact {

@@ -1,5 +1,6 @@
 //! The `state` of a case as the judge's state: counts, grants, answers, reviewers, switches.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -42,6 +43,7 @@ pub fn read(state: &Map<String, Value>, request: &Map<String, Value>, caller: &C
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect(),
+        modules: BTreeSet::new(),
     }
 }
 

@@ -103,13 +103,17 @@ pub fn last_frame(bytes: &[u8]) -> Option<usize> {
 /// The names of the secrets that a content shows to a reader that decodes it, as UTF-8, UTF-16 or UTF-32, with a mark or without.
 pub fn secrets_in_any_encoding(content: &[u8]) -> Vec<&'static str> {
     let mut names: Vec<_> = secrets_in(content).iter().map(|secret| secret.name).collect();
-    // What a secret is made of is ASCII, which has a zero byte in each wide character.
-    if content.contains(&0) {
-        for text in wide(content) {
-            names.extend(secrets_in(text.as_bytes()).iter().map(|secret| secret.name));
-        }
-    }
+    names.extend(secrets_in_wide(content));
     names
+}
+
+/// The names of the secrets that a content shows to a reader that decodes it as UTF-16 or UTF-32, with a mark or without.
+pub fn secrets_in_wide(content: &[u8]) -> Vec<&'static str> {
+    // What a secret is made of is ASCII, which has a zero byte in each wide character.
+    if !content.contains(&0) {
+        return Vec::new();
+    }
+    wide(content).iter().flat_map(|text| secrets_in(text.as_bytes())).map(|secret| secret.name).collect()
 }
 
 /// The content with a mask in the place of each secret, and where each mask stands. A mask fills every line of its secret, so lines keep

@@ -60,16 +60,11 @@ impl Marks {
         self.changed |= place.root.is_empty();
     }
 
-    /// What was moved is strange where it is now. `root` is the folder of the new root.
-    pub(super) fn rename(&mut self, from: &Target, to: &Target, root: &Target) {
-        let whole = self.is_strange(from);
-        let below: Vec<Target> = self.files.iter().filter(|file| is_below(file, from)).cloned().collect();
-        let moved = |file: &Target| Some(Target { root: to.root.clone(), path: file.path.rebased(&from.path, &to.path)? });
-        let moved: Vec<Target> = below.iter().filter_map(moved).chain(whole.then(|| to.clone())).collect();
-        self.remove(from);
-        for place in &moved {
-            self.add(place, root);
-        }
+    /// What is marked at a place and below it, by the paths from there: the place itself is the root.
+    pub(super) fn from(&self, place: &Target) -> Vec<RelPath> {
+        let whole = self.is_strange(place).then_some(RelPath::ROOT);
+        let below = self.files.iter().filter(|file| is_below(file, place));
+        whole.into_iter().chain(below.filter_map(|file| file.path.rebased(&place.path, &RelPath::ROOT))).collect()
     }
 
     /// What is gone, with all below it, says nothing any more.
@@ -121,9 +116,11 @@ mod tests {
             assert!(!marks.is_strange(&shared(other)), "{other}");
         }
         assert!(!marks.is_strange(&own("home/site/pages/a.html")) && !marks.holds_in(&shared("home/project")));
-        marks.rename(&shared("home/site/pages"), &shared("home/project/kept"), &shared("home/project"));
-        assert!(marks.is_strange(&shared("home/project/kept/a.html")) && !marks.holds_in(&shared("home/site")));
-        marks.remove(&shared("home/project/kept"));
+        let path = |text| RelPath::parse(text).unwrap();
+        assert_eq!(marks.from(&shared("home/site/pages")), [path("a.html")]);
+        assert_eq!(marks.from(&shared("home/site/pages/a.html")), [RelPath::ROOT, RelPath::ROOT]);
+        assert_eq!(marks.from(&shared("home/project")), [] as [RelPath; 0]);
+        marks.remove(&shared("home/site/pages"));
         assert!(!marks.holds_in(&shared("home")));
     }
 

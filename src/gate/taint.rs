@@ -1,7 +1,7 @@
 //! What each session has taken in from outside, and what of it lies in files: patterns cannot see a bare request hidden in data, but what
 //! may follow from it can be held.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::door::{Door, lock};
@@ -9,11 +9,13 @@ use super::marks::Marks;
 use super::settle::Case;
 use crate::filter::{Filtered, Strange};
 use crate::manifest::Mode;
-use crate::model::{Action, Field, HttpUrl, Level, Output, RelPath, Target};
+use crate::model::{Action, Entry, Field, HttpUrl, Level, Output, RelPath, Target};
 use crate::policy::{self, python_network, python_roots};
 
 /// Hosts that are remembered of one session; a further one counts as never contacted, which asks more and never less.
 const MAX_HOSTS: usize = 1024;
+/// Files below a moved folder that are marked one by one; with more of them the folder is.
+const MAX_BELOW: usize = 256;
 /// Living interpreters that are remembered to hold what came from outside; with more of them, all count as such.
 const MAX_HANDLES: usize = 1024;
 
@@ -52,11 +54,18 @@ pub struct Places<'a> {
     pub named: &'a [Target],
     /// As links lead to them, where they are followed.
     pub led: Vec<Target>,
+    /// What lay below the first of them before the call, where all of it goes along.
+    pub below: &'a [Entry],
 }
 
 impl Places<'_> {
     fn all(&self) -> impl Iterator<Item = &Target> {
         self.named.iter().chain(&self.led)
+    }
+
+    /// The names of one touch: as the call names it, and where links lead to.
+    fn of(&self, touch: usize) -> impl Iterator<Item = &Target> {
+        self.named.get(touch).into_iter().chain(self.led.get(touch))
     }
 }
 
@@ -131,8 +140,41 @@ impl Door {
         Strange { file, program }
     }
 
-    /// Keeps in mind what a call left behind: pages that were saved and where such files were moved, what programs made of them, and
-    /// interpreters that hold them.
+    /// Marks what a move or a copy is about to make of files from outside. This comes before the call acts: whatever ends it half-way, what it wrote
+    /// is marked.
+    pub fn brings(&self, session: &str, action: &Action, places: &Places<'_>) {
+        if !matches!(action, Action::MoveFile(_) | Action::CopyFile(_)) {
+            return;
+        }
+        let mut taint = lock(&self.shared.taint);
+        self.with_marks(&mut taint, |marks| {
+            let mut strange: BTreeSet<RelPath> =
+                places.of(0).flat_map(|from| self.strange_from(session, marks, from, places.below)).collect();
+            if strange.contains(&RelPath::ROOT) || strange.len() > MAX_BELOW {
+                strange = BTreeSet::from([RelPath::ROOT]);
+            }
+            for (to, rest) in places.of(1).flat_map(|to| strange.iter().map(move |rest| (to, rest))) {
+                let Some(path) = rest.rebased(&RelPath::ROOT, &to.path) else { continue };
+                let new = Target { root: to.root.clone(), path };
+                if !self.manifest.is_untrusted(&new) {
+                    marks.add(&self.place(session, &new), &self.folder(session, &to.root));
+                }
+            }
+        });
+    }
+
+    /// What of a place and of what lies below it is from outside, by the paths from there.
+    fn strange_from(&self, session: &str, marks: &Marks, from: &Target, below: &[Entry]) -> Vec<RelPath> {
+        let whole = self.manifest.is_untrusted(from).then_some(RelPath::ROOT);
+        let named = below.iter().filter_map(|entry| {
+            let target = Target { root: from.root.clone(), path: entry.path.clone() };
+            let rest = entry.path.rebased(&from.path, &RelPath::ROOT)?;
+            self.manifest.is_untrusted(&target).then_some(rest)
+        });
+        marks.from(&self.place(session, from)).into_iter().chain(whole).chain(named).collect()
+    }
+
+    /// Keeps in mind what a call left behind: pages that were saved, what programs made of files from outside, and interpreters that hold them.
     pub fn keeps(&self, session: &str, action: &Action, places: &Places<'_>, output: &Output, strange: &Strange) {
         let mut taint = lock(&self.shared.taint);
         let place = |target: &Target| self.place(session, target);
@@ -146,25 +188,8 @@ impl Door {
                     self.with_marks(&mut taint, |marks| places.all().for_each(|target| marks.add(&place(target), &folder(target))));
                 }
             }
-            (Action::MoveFile(_), [from, to]) => {
-                // What a link led to has the new name now.
-                let led_from = places.led.first().filter(|led| *led != from);
-                self.with_marks(&mut taint, |marks| {
-                    marks.rename(&place(from), &place(to), &folder(to));
-                    if led_from.is_some_and(|led| self.manifest.is_untrusted(led) || marks.is_strange(&place(led))) {
-                        marks.add(&place(to), &folder(to));
-                    }
-                });
-            }
-            (Action::CopyFile(_), [from, to]) => {
-                let copies = [Some(to), places.led.get(1)];
-                self.with_marks(&mut taint, |marks| {
-                    let is_strange = |target: &Target| self.manifest.is_untrusted(target) || marks.is_strange(&place(target));
-                    if is_strange(from) || places.led.first().is_some_and(is_strange) {
-                        copies.into_iter().flatten().for_each(|copy| marks.add(&place(copy), &folder(copy)));
-                    }
-                });
-            }
+            // What it brought is marked already; in its old place there is nothing any more.
+            (Action::MoveFile(_), _) => self.with_marks(&mut taint, |marks| places.of(0).for_each(|from| marks.remove(&place(from)))),
             (Action::DeleteFile(_), [gone]) => self.with_marks(&mut taint, |marks| marks.remove(&place(gone))),
             (Action::RunPython(run), _) => {
                 let made = if strange.program { paths_of(output) } else { Vec::new() };

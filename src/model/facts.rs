@@ -96,6 +96,9 @@ pub struct PathFact {
     pub link: Link,
     /// How many folders above it are missing, where the access makes them; 0 where none is, or a file stands on the way.
     pub missing_folders: usize,
+    /// In a bare repository, or one that a change here makes: the path that stands for this one in an ordinary repository, as `.git/config`. Only of
+    /// what git obeys there, and only where the access changes something.
+    pub obeyed_as: Option<RelPath>,
     /// Size in bytes; 0 when absent.
     pub size: u64,
     /// Number of names of the file (`st_nlink`); 0 when absent.
@@ -117,6 +120,7 @@ impl PathFact {
         spelling: Spelling::AsWritten,
         link: Link::None,
         missing_folders: 0,
+        obeyed_as: None,
         size: 0,
         names: 0,
         identity: None,

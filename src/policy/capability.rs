@@ -1,5 +1,6 @@
 //! Lines 1 to 6: who calls what, under which limits. What comes out is the caller's capability for this one call.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub struct Capability {
     pub cpu: Duration,
     /// The wall that this machine does not hold, in words: `check = "imports"` then acts as `strict`. None: nothing is known to be missing.
     pub lacking: Option<String>,
+    /// Of the modules that the call's program imports and no list allows, those that are modules of a root it sees; each a plain name.
+    pub modules: BTreeSet<String>,
 }
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -91,6 +94,7 @@ pub fn admit(
         timeout: times.into_iter().flatten().fold(manifest.limits.timeout, Duration::min),
         cpu: manifest.python.cpu,
         lacking: None,
+        modules: state.modules.clone(),
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::capability::{Capability, python_roots};
 use super::screen::Screened;
 use crate::manifest::{FoldedPath, LaterPattern, Manifest, RootMode};
-use crate::model::{Access, Action, Facts, Link, PathFact, RelPath, Target};
+use crate::model::{Access, Action, Entry, Facts, Link, PathFact, RelPath, Target};
 
 /// One file or folder that a call changes and that another program runs or obeys later.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +39,8 @@ pub fn pattern_of<'m>(manifest: &'m Manifest, root: &str, path: &RelPath) -> Opt
 /// and, where a folder is moved or deleted, each entry below it under its old and its new name.
 pub fn runs_later(manifest: &Manifest, action: &Action, screened: &Screened, facts: &Facts) -> Vec<Later> {
     let mut known = HashSet::new();
-    let changed = changed(manifest, action, screened, facts).into_iter().filter_map(|(root, path)| {
-        let later = pattern_of(manifest, root, &path)?;
+    let changed = changed(manifest, action, screened, facts).into_iter().filter_map(|Changed { root, path, obeyed_as }| {
+        let later = pattern_of(manifest, root, obeyed_as.as_ref().unwrap_or(&path))?;
         known.insert((root, path.clone())).then(|| Later {
             target: Target { root: root.to_owned(), path },
             by: later.by().to_owned(),
@@ -52,11 +52,27 @@ pub fn runs_later(manifest: &Manifest, action: &Action, screened: &Screened, fac
 
 /// Whether the action changes anything that runs later.
 pub fn is_run_later(manifest: &Manifest, action: &Action, screened: &Screened, facts: &Facts) -> bool {
-    changed(manifest, action, screened, facts).iter().any(|(root, path)| pattern_of(manifest, root, path).is_some())
+    changed(manifest, action, screened, facts)
+        .iter()
+        .any(|Changed { root, path, obeyed_as }| pattern_of(manifest, root, obeyed_as.as_ref().unwrap_or(path)).is_some())
+}
+
+/// A path of a root that an action changes.
+struct Changed<'a> {
+    root: &'a str,
+    path: RelPath,
+    /// The path by which it is judged, where that is another: what lies in a bare repository is obeyed as what lies below `.git`.
+    obeyed_as: Option<RelPath>,
+}
+
+impl<'a> Changed<'a> {
+    const fn new(root: &'a str, path: RelPath) -> Self {
+        Self { root, path, obeyed_as: None }
+    }
 }
 
 /// The roots and paths that the action changes, under every name that counts; none where the manifest's set is empty.
-fn changed<'a>(manifest: &Manifest, action: &Action, screened: &'a Screened, facts: &Facts) -> Vec<(&'a str, RelPath)> {
+fn changed<'a>(manifest: &Manifest, action: &Action, screened: &'a Screened, facts: &Facts) -> Vec<Changed<'a>> {
     let mut found = Vec::new();
     if manifest.files.runs_later.is_empty() {
         return found;
@@ -67,14 +83,43 @@ fn changed<'a>(manifest: &Manifest, action: &Action, screened: &'a Screened, fac
     for ((touch, target), fact) in all().filter(|((touch, _), _)| touch.access.writes()) {
         let root = target.root.as_str();
         let last = resolved(target, fact);
-        found.extend([&target.path, fact.spelling.of(&target.path), &last].map(|path| (root, path.clone())));
+        found.extend([&target.path, fact.spelling.of(&target.path), &last].map(|path| Changed::new(root, path.clone())));
+        if fact.obeyed_as.is_some() {
+            found.push(Changed { obeyed_as: fact.obeyed_as.clone(), ..Changed::new(root, last.clone()) });
+        }
         let moved = to.as_ref().filter(|_| touch.access == Access::MoveFrom);
         for entry in &fact.below {
-            found.push((root, entry.path.clone()));
-            found.extend(moved.and_then(|(to, new)| Some((to.root.as_str(), entry.path.rebased(&last, new)?))));
+            found.push(Changed::new(root, entry.path.clone()));
+            found.extend(moved.and_then(|(to, new)| Some(Changed::new(&to.root, entry.path.rebased(&last, new)?))));
+        }
+        for (path, obeyed_as) in in_repositories(&fact.below) {
+            let there = moved.and_then(|(to, new)| Some((to, path.rebased(&last, new)?, obeyed_as.rebased(&last, new)?)));
+            found.extend(there.map(|(to, path, obeyed_as)| Changed { obeyed_as: Some(obeyed_as), ..Changed::new(&to.root, path) }));
+            found.push(Changed { obeyed_as: Some(obeyed_as), ..Changed::new(root, path) });
         }
     }
     found
+}
+
+/// What is obeyed of the bare repositories among entries, each with the path that stands for it in an ordinary one.
+fn in_repositories(below: &[Entry]) -> Vec<(RelPath, RelPath)> {
+    let heads = below.iter().filter(|entry| entry.path.segments().last().is_some_and(|name| name == "HEAD"));
+    let mut folders = heads.filter_map(|head| head.path.split_last().map(|(folder, _)| folder)).peekable();
+    if folders.peek().is_none() {
+        return Vec::new();
+    }
+    let there: HashSet<&RelPath> = below.iter().map(|entry| &entry.path).collect();
+    let is_repository = |folder: &RelPath| ["objects", "refs"].iter().all(|name| there.contains(&folder.join(name)));
+    let repositories: HashSet<RelPath> = folders.filter(is_repository).collect();
+    let inside = |entry: &Entry| {
+        let repository = entry.path.ancestors().find(|folder| repositories.contains(folder))?;
+        let part = entry.path.segments().get(repository.segments().len())?;
+        if !part.starts_with("config") && !["hooks", "info"].contains(&part.as_str()) {
+            return None;
+        }
+        Some((entry.path.clone(), entry.path.rebased(&repository, &repository.join(".git"))?))
+    };
+    below.iter().filter(|_| !repositories.is_empty()).filter_map(inside).collect()
 }
 
 /// Where a target is in the entries' own spelling, once links were followed.

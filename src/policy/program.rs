@@ -45,6 +45,7 @@ pub fn rules(python: &Python) -> Rules {
         } else {
             Imports::Listed(python.allowed_imports.iter().chain(&python.installed).cloned().collect())
         },
+        modules: (python.check == manifest::Check::Imports && !python.roots.is_empty()).then(BTreeSet::new),
         allowed_calls: names(&python.allowed_calls),
         allowed_attributes: names(&python.allowed_attributes),
         ..Rules::default()
@@ -54,16 +55,34 @@ pub fn rules(python: &Python) -> Rules {
 /// The same where a wall is not proven: `imports` is `strict`.
 pub fn rules_without_a_wall(python: &Python) -> Rules {
     let rules = rules(python);
-    Rules { check: if rules.check == Check::Imports { Check::Strict } else { rules.check }, ..rules }
+    Rules { check: if rules.check == Check::Imports { Check::Strict } else { rules.check }, modules: None, ..rules }
+}
+
+/// The modules that may be looked for in roots for one program.
+const MOST_MODULES: usize = 64;
+
+/// The top-level modules that a program imports and the manifest does not allow, where modules of roots may be imported: which of them are modules
+/// of a root is to be looked for, and is a fact for [`check`]. At most 64; each is a plain name.
+pub fn modules_to_look_for(python: &Python, lacking: Option<&str>, code: &str) -> BTreeSet<String> {
+    let rules = rules(python);
+    if lacking.is_some() || rules.modules.is_none() {
+        return BTreeSet::new();
+    }
+    let is_plain = |name: &String| name.chars().all(|c| c == '_' || c.is_alphanumeric()) && !rules.allows_import(name);
+    python::imported_from_outside(code, MOST_MODULES).into_iter().filter(is_plain).collect()
 }
 
 /// Checks a program. `lacking`: the wall that this machine does not hold, in words, where `imports` has to act as `strict`. `has_input`: the call
-/// gives standard input, so that `input` reads what is there and waits for nothing.
+/// gives standard input, so that `input` reads what is there and waits for nothing. `modules`: those of [`modules_to_look_for`] that are modules of
+/// a root which the program sees.
 ///
 /// # Errors
 /// `import_not_allowed`, `code_forbidden`, `syntax_error`: the first finding's code, and all findings in the message; each missing module once.
-pub fn check(python: &Python, lacking: Option<&str>, code: &str, has_input: bool) -> Result<Program, Refusal> {
+pub fn check(python: &Python, lacking: Option<&str>, code: &str, has_input: bool, modules: &BTreeSet<String>) -> Result<Program, Refusal> {
     let mut rules = if lacking.is_some() { rules_without_a_wall(python) } else { rules(python) };
+    if let Some(known) = &mut rules.modules {
+        known.clone_from(modules);
+    }
     if has_input {
         rules.allowed_calls.insert("input".to_owned());
     }
@@ -126,7 +145,7 @@ mod tests {
     #[test]
     fn all_findings_are_told_at_once_and_what_passes_is_what_runs() {
         let python = Python { allowed_imports: vec!["math".to_owned()], ..Python::default() };
-        let refusal = check(&python, None, "import os\nimport math\nimport socket\nimport os\n", false).unwrap_err();
+        let refusal = check(&python, None, "import os\nimport math\nimport socket\nimport os\n", false, &BTreeSet::new()).unwrap_err();
         assert_eq!(refusal.code, Code::ImportNotAllowed);
         assert!(refusal.message.contains("line 1") && refusal.message.contains("line 3"), "{refusal}");
         assert!(refusal.message.contains("\n    | import socket\n"), "{refusal}");
@@ -137,7 +156,7 @@ mod tests {
             missing_imports(&python, "import os.path\nfrom numpy import linalg\nimport os.path, math\nimport numpy.fft\n"),
             ["os.path", "numpy"]
         );
-        let program = check(&python, None, "import math\r\nprint(math.pi)\r\n", false).unwrap();
+        let program = check(&python, None, "import math\r\nprint(math.pi)\r\n", false, &BTreeSet::new()).unwrap();
         assert_eq!(program.source, "import math\nprint(math.pi)\n");
     }
 
@@ -145,32 +164,32 @@ mod tests {
     fn input_is_read_where_the_call_gives_some() {
         let python = Python::default();
         let code = "name = input()\nprint(name)\n";
-        assert!(check(&python, None, code, true).is_ok());
-        let refusal = check(&python, None, code, false).unwrap_err();
+        assert!(check(&python, None, code, true, &BTreeSet::new()).is_ok());
+        let refusal = check(&python, None, code, false, &BTreeSet::new()).unwrap_err();
         assert!(refusal.code == Code::CodeForbidden && refusal.message.contains("give `stdin` with the call"), "{refusal}");
         // Nothing else is opened by it.
-        assert!(check(&python, None, "eval(input())\n", true).is_err());
-        assert!(check(&python, None, "import fileinput\nfileinput.input('/etc/passwd')\n", true).is_err());
+        assert!(check(&python, None, "eval(input())\n", true, &BTreeSet::new()).is_err());
+        assert!(check(&python, None, "import fileinput\nfileinput.input('/etc/passwd')\n", true, &BTreeSet::new()).is_err());
     }
 
     #[test]
     fn without_a_proven_wall_imports_is_strict_and_a_missing_key_is_strict_anyway() {
         let python = Python { check: manifest::Check::Imports, ..Python::default() };
         let code = "print(eval('1'))";
-        assert!(check(&python, None, code, false).is_ok());
-        let refusal = check(&python, Some("`network` is off"), code, false).unwrap_err();
+        assert!(check(&python, None, code, false, &BTreeSet::new()).is_ok());
+        let refusal = check(&python, Some("`network` is off"), code, false, &BTreeSet::new()).unwrap_err();
         assert_eq!(refusal.code, Code::CodeForbidden);
         assert!(refusal.message.contains("acts as `strict`") && refusal.message.contains("`network` is off"), "{refusal}");
-        assert_eq!(check(&Python::default(), None, code, false).unwrap_err().code, Code::CodeForbidden);
+        assert_eq!(check(&Python::default(), None, code, false, &BTreeSet::new()).unwrap_err().code, Code::CodeForbidden);
         let off = Python { check: manifest::Check::Off, ..Python::default() };
-        assert!(check(&off, Some("`network` is off"), code, false).is_ok(), "what the operator turned off stays off");
+        assert!(check(&off, Some("`network` is off"), code, false, &BTreeSet::new()).is_ok(), "what the operator turned off stays off");
     }
 
     #[test]
     fn what_an_installed_package_brings_may_be_imported_with_its_public_modules() {
         let python = Python { installed: vec!["apples".to_owned()], ..Python::default() };
-        assert!(check(&python, None, "import apples.trees\nprint(apples.trees.count())", false).is_ok());
-        let refusal = check(&python, None, "import apples._core, pears, os", false).unwrap_err();
+        assert!(check(&python, None, "import apples.trees\nprint(apples.trees.count())", false, &BTreeSet::new()).is_ok());
+        let refusal = check(&python, None, "import apples._core, pears, os", false, &BTreeSet::new()).unwrap_err();
         assert_eq!(*refusal.imports, ["apples", "pears", "os"]);
     }
 }

@@ -105,10 +105,28 @@ pub fn parts<'g>(action: &Action, grant: &'g str) -> Vec<&'g str> {
     if matches!(action, Action::EditFiles(_)) { grant.split('\n').collect() } else { vec![grant] }
 }
 
+/// Whether the same call can have an effect a second time. What it took away or made is then no more what it was asked about, so a lasting yes
+/// would cover nothing.
+const fn can_come_again(action: &Action) -> bool {
+    match action {
+        Action::MoveFile(_) | Action::DeleteFile(_) | Action::CreateDirectory(_) => false,
+        Action::ReadFile(_)
+        | Action::WriteFile(_)
+        | Action::EditFile(_)
+        | Action::EditFiles(_)
+        | Action::ListDirectory(_)
+        | Action::SearchFiles(_)
+        | Action::FileInfo(_)
+        | Action::CopyFile(_)
+        | Action::Fetch(_)
+        | Action::RunPython(_) => true,
+    }
+}
+
 /// The scopes that a question about this call offers, the narrowest first. What cannot last is offered once alone.
 pub fn offered(capability: &Capability, action: &Action, level: Level, grant: Option<&str>) -> Vec<Scope> {
     let mut scopes = vec![Scope::Once];
-    if grant.is_none() || !lasts(level) || mode(capability, level) != Mode::First {
+    if grant.is_none() || !lasts(level) || mode(capability, level) != Mode::First || !can_come_again(action) {
         return scopes;
     }
     scopes.push(Scope::Session);

@@ -77,7 +77,8 @@ impl Capability {
             Action::RunPython(run) => {
                 judge_time(&self.manifest.python, run.timeout_s)?;
                 let has_input = !run.stdin.is_empty();
-                screened.program = Some(program::check(&self.manifest.python, self.lacking.as_deref(), &run.code, has_input)?);
+                let checked = program::check(&self.manifest.python, self.lacking.as_deref(), &run.code, has_input, &self.modules);
+                screened.program = Some(checked?);
             }
             Action::ReadFile(_)
             | Action::WriteFile(_)

@@ -1,6 +1,6 @@
 //! What is known besides the manifest, the call and the facts, as plain values: the gate fills it, `simulate` invents it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::scope::Scope;
@@ -43,6 +43,8 @@ pub struct State {
     pub untrusted: bool,
     /// Hosts the session has contacted.
     pub contacted: Vec<String>,
+    /// The modules of roots that the call's program may import: see [`Capability::modules`](super::Capability::modules).
+    pub modules: BTreeSet<String>,
 }
 
 /// Amounts of the hourly budgets.

@@ -136,6 +136,10 @@ fn python(text: &mut String, manifest: &Manifest, profile: &str, reaches: bool) 
         if roots.is_empty() { "none".to_owned() } else { roots.join(", ") },
         rules.scratch
     );
+    if rules.check == Check::Imports && !roots.is_empty() {
+        text.push_str("- and modules of these folders, unless a refusal says that `imports` acts as `strict`: `NAME.py`, or a folder `NAME` with `.py` files, ");
+        text.push_str("at the top or in `src`; they import what the program may import\n");
+    }
     text.push_str(if reaches {
         "- network: the hosts above, through the HTTP proxy that `http_proxy` and `https_proxy` name; no other way, no DNS, no UDP\n"
     } else {

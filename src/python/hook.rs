@@ -18,7 +18,8 @@ use super::tables;
 /// ```
 ///
 /// The program gets builtins of its own: its imports pass the allowlist, and in strict mode `eval`, `exec` and their kin are absent.
-/// Modules keep the real builtins, so that what an allowed module imports, also lazily, works as ever, and tracebacks print.
+/// Modules keep the real builtins, so that what an allowed module imports, also lazily, works as ever, and tracebacks print. Modules of roots have
+/// the builtins of the program: what they import passes the allowlist as well.
 /// `record(event, detail)` is called for at most [`EVENTS`] audit events that an ordinary program never causes; it runs inside the
 /// event, so it should only append. An audit hook cannot be removed again: in a process that runs several programs, pass `record` once.
 ///
@@ -40,6 +41,7 @@ pub fn import_hook(rules: &Rules) -> String {
         .replace("@REFUSED@", &list(&refused))
         .replace("@SHOWN@", &quoted(&rules.shown_imports()))
         .replace("@WATCHED@", &list(WATCHED))
+        .replace("@ROOTS@", if !judged || rules.imports_from_roots() { "True" } else { "False" })
         .replace("@EVENTS@", &EVENTS.to_string())
 }
 

@@ -23,6 +23,8 @@ pub use rules::{Check, Imports, Rules, Version, VersionFault};
 pub use source::MAX_SOURCE;
 pub(crate) use tables::is_standard_module;
 
+use std::collections::BTreeSet;
+
 use ruff_python_ast::{Mod, PySourceType, PythonVersion};
 use ruff_python_parser::{ParseOptions, parse_unchecked};
 
@@ -50,6 +52,32 @@ pub fn check_bytes(bytes: &[u8], rules: &Rules) -> Report {
         Ok(depth) => stacker::maybe_grow((depth + 16) * LEVEL, DEEP_STACK, || judged(&source, rules)),
     };
     report::finish(source, raw)
+}
+
+/// The top-level names of the modules that a program imports, by a statement or by a call with a constant name; at most `most`. Empty where the
+/// program cannot be read. `__future__` and the standard library are left out.
+pub fn imported_from_outside(source: &str, most: usize) -> BTreeSet<String> {
+    let Ok(source) = source::normalise(source.as_bytes()) else { return BTreeSet::new() };
+    let Ok(depth) = nesting::measure(&source) else { return BTreeSet::new() };
+    stacker::maybe_grow((depth + 16) * LEVEL, DEEP_STACK, || {
+        let parsed = parse_unchecked(&source, ParseOptions::from(PySourceType::Python));
+        // After an error the tree is a guess.
+        let Mod::Module(module) = parsed.syntax() else { return BTreeSet::new() };
+        if !parsed.errors().is_empty() {
+            return BTreeSet::new();
+        }
+        let program = walk::module(&module.body, source.len());
+        let names = program.imported().map(|name| name.split('.').next().unwrap_or_default());
+        let outside = names.filter(|name| !name.is_empty() && !tables::is_standard_module(name));
+        let mut found = BTreeSet::new();
+        for name in outside {
+            if found.len() == most {
+                break;
+            }
+            found.insert(name.to_owned());
+        }
+        found
+    })
 }
 
 /// Stack that one level of the tree may take while it is parsed, walked and dropped, in bytes. Generous: a level is a few frames, also

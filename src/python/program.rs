@@ -1,6 +1,6 @@
 //! What one walk over the tree collects, so that the rules read lists and never recurse.
 
-use ruff_python_ast::{ExprAttribute, ExprCall, Pattern, PatternKeyword, StmtClassDef, StmtFunctionDef, StmtImport, StmtImportFrom};
+use ruff_python_ast::{Expr, ExprAttribute, ExprCall, Pattern, PatternKeyword, StmtClassDef, StmtFunctionDef, StmtImport, StmtImportFrom};
 
 use super::scope::{ScopeId, Scopes};
 
@@ -150,7 +150,28 @@ pub(super) struct Program<'a> {
     pub(super) crowded: bool,
 }
 
-impl Program<'_> {
+impl<'a> Program<'a> {
+    /// The dotted names of the modules it imports: by statements, and by calls that give a constant name. The names that a `from` takes are left out.
+    pub(super) fn imported(&self) -> impl Iterator<Item = &'a str> {
+        let statements = self.imports.iter().flat_map(|(statement, _)| match statement {
+            ImportStatement::Import(node) => node.names.iter().map(|alias| alias.name.as_str()).collect(),
+            ImportStatement::From(node) if node.level == 0 => node.module.iter().map(ruff_python_ast::Identifier::as_str).collect(),
+            ImportStatement::From(_) => Vec::new(),
+        });
+        let calls = self.calls.iter().filter_map(|call| {
+            let name = match &*call.node.func {
+                Expr::Name(name) => name.id.as_str(),
+                Expr::Attribute(attribute) => attribute.attr.as_str(),
+                _ => return None,
+            };
+            match call.node.arguments.args.first() {
+                Some(Expr::StringLiteral(text)) if matches!(name, "__import__" | "import_module") => Some(text.value.to_str()),
+                _ => None,
+            }
+        });
+        statements.chain(calls)
+    }
+
     /// `size` is the length of the source in bytes.
     pub(super) fn new(size: usize) -> Self {
         Self {

@@ -78,6 +78,9 @@ pub struct Rules {
     pub check: Check,
     /// The import allowlist.
     pub imports: Imports,
+    /// The top-level modules of the roots that a program sees, as far as they were looked for; they may be imported with all that is below them.
+    /// None: modules of roots may not be imported at all. A module of the standard library is never one of these.
+    pub modules: Option<BTreeSet<String>>,
     /// Names of calls the manifest opens, e.g. `input`, `getattr`, `typing.get_type_hints`.
     pub allowed_calls: BTreeSet<String>,
     /// Names of attributes the manifest opens, e.g. `__dict__`.
@@ -98,7 +101,7 @@ impl Rules {
             Imports::All => return true,
             Imports::Listed(listed) => listed,
         };
-        if listed.contains(module) {
+        if listed.contains(module) || self.is_of_a_root(module) {
             return true;
         }
         if tables::implied_parent(module).is_some_and(|parent| listed.contains(parent)) {
@@ -118,6 +121,17 @@ impl Rules {
         false
     }
 
+    /// Whether `module`, a dotted name, is a module of a root or below one. Under `strict` none is.
+    pub fn is_of_a_root(&self, module: &str) -> bool {
+        let top = module.split('.').next().unwrap_or(module);
+        self.imports_from_roots() && !tables::is_standard_module(top) && self.modules.as_ref().is_some_and(|modules| modules.contains(top))
+    }
+
+    /// Whether modules of roots may be imported.
+    pub(super) fn imports_from_roots(&self) -> bool {
+        self.check != Check::Strict && self.modules.is_some()
+    }
+
     /// Whether some allowed module lies below `module`, so that it may be named on the way there.
     pub(super) fn leads_to_import(&self, module: &str) -> bool {
         match &self.imports {
@@ -129,14 +143,15 @@ impl Rules {
     /// The allowlist as a message shows it, cut to a line.
     pub(super) fn shown_imports(&self) -> String {
         let Imports::Listed(listed) = &self.imports else { return "all".to_owned() };
+        let of_roots = if self.imports_from_roots() { OF_ROOTS } else { "" };
         if listed.is_empty() {
-            return "none".to_owned();
+            return format!("none{of_roots}");
         }
         let mut shown = listed.iter().take(40).map(String::as_str).collect::<Vec<_>>().join(", ");
         if listed.len() > 40 {
             shown.push_str(", …");
         }
-        shown
+        shown + of_roots
     }
 
     pub(super) fn allows_call(&self, name: &str) -> bool {
@@ -147,6 +162,9 @@ impl Rules {
         !self.allowed_attributes.is_empty() && self.allowed_attributes.contains(name)
     }
 }
+
+/// What stands behind the allowlist where modules of roots may be imported.
+const OF_ROOTS: &str = "; and modules of your roots: `NAME.py`, or a folder `NAME` with `.py` files, at the top of a root or in its `src`";
 
 impl Imports {
     /// The modules as a list; `*` anywhere in it stands for all.
@@ -168,6 +186,22 @@ mod tests {
         for refused in ["json.scanner", "collections.os", "xml.sax", "re", "", "."] {
             assert!(!rules.allows_import(refused), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_module_of_a_root_opens_all_below_it_but_never_under_strict_and_never_in_place_of_the_standard_library() {
+        let modules = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+        let rules = Rules { check: Check::Imports, modules: modules(&["harvest", "json", "ctypes"]), ..Rules::default() };
+        for allowed in ["harvest", "harvest.trees", "harvest._private.os"] {
+            assert!(rules.allows_import(allowed), "{allowed}");
+        }
+        for refused in ["harvester", "json", "ctypes", "ctypes.util", "", "."] {
+            assert!(!rules.allows_import(refused), "{refused}");
+        }
+        assert!(rules.shown_imports().contains("modules of your roots"));
+        let strict = Rules { check: Check::Strict, ..rules.clone() };
+        assert!(!strict.allows_import("harvest") && strict.shown_imports() == "none");
+        assert!(!Rules { modules: None, ..rules }.allows_import("harvest"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod below;
 pub mod egress;
+mod fonts;
 pub mod heap;
 pub mod jail;
 mod pool;
@@ -107,15 +108,16 @@ impl Sandbox {
     async fn contents(&self, action: &Action, opened: &[Opened], manifest: &Arc<Manifest>, timeout: Duration) -> Preview {
         let cancel = CancellationToken::new();
         let stop = |timeout| root::Stop::new(cancel.clone(), timeout);
-        let is_folder = opened.iter().any(|opened| !opened.fact.below.is_empty());
-        if !is_folder && opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL {
+        let is_small = opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL;
+        if is_small && opened.iter().all(|opened| opened.fact.below.is_empty()) {
             // One that has become large since is not read here.
-            return root::preview::preview(action, opened, &stop(Duration::ZERO), manifest);
+            return root::preview::preview(&self.roots, action, opened, &stop(Duration::ZERO), manifest);
         }
         let (action, opened, stop, manifest) = (action.clone(), opened.to_vec(), stop(timeout), Arc::clone(manifest));
+        let roots = Arc::clone(&self.roots);
         // Ended with the call, where that ends first.
         let _ended = cancel.drop_guard();
-        let looked = tokio::task::spawn_blocking(move || root::preview::preview(&action, &opened, &stop, &manifest)).await;
+        let looked = tokio::task::spawn_blocking(move || root::preview::preview(&roots, &action, &opened, &stop, &manifest)).await;
         looked.unwrap_or_else(|fault| {
             tracing::error!(%fault, "a preview could not be made");
             Preview { doomed: Some(Failure::new(Code::Internal, "the content could not be looked at")), ..Preview::default() }

@@ -9,6 +9,7 @@ use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::egress::{Egress, Gateway, LogScribe, Scribe};
+use super::fonts::Fonts;
 use super::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use super::pool::UnderWay;
 use super::printed::listener;
@@ -36,6 +37,7 @@ pub(super) struct Room {
     hook: Mutex<Option<Hook>>,
     under_way: UnderWay,
     views: Views,
+    fonts: Fonts,
     /// Where a caller waits for its turn to have a large root looked through.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -60,6 +62,7 @@ impl Room {
             hook: Mutex::default(),
             under_way: UnderWay::default(),
             views: Views::default(),
+            fonts: Fonts::default(),
             turns: Mutex::default(),
         }
     }
@@ -78,6 +81,7 @@ impl Room {
             spec = async { self.spec(action, &terms, self.lacking_wall(&terms.manifest.python).await.is_some()).await } => spec?,
             () = stage.cancel.cancelled() => return Err(Failure::new(Code::Cancelled, "the call was cancelled")),
         };
+        spec.fonts = self.fonts.of(jail, &spec, self.settings.state.as_ref(), &stage.cancel).await;
         let gateway = self.network(&terms);
         spec.network = gateway.clone().map(|gateway| gateway as Arc<dyn Network>);
         let written: Vec<String> = spec.writable().map(|root| root.name.clone()).collect();
@@ -256,6 +260,12 @@ impl Room {
         let wall = action.timeout_s.map_or(rules.timeout, |asked| rules.timeout.min(Duration::from_secs(asked)));
         let mut spec = JailSpec::new(action.code);
         spec.prelude = Some(self.hook(manifest, is_lacking));
+        // The walls that `imports` needs are required below; where it acts as `strict`, nothing of a root is imported.
+        spec.imports_from_roots = match rules.check {
+            Check::Strict => false,
+            Check::Imports => !is_lacking,
+            Check::Off => true,
+        };
         spec.stdin = action.stdin.into_bytes();
         let (roots, views) = self.seen(terms).await?;
         spec.roots = roots;

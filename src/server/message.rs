@@ -76,6 +76,10 @@ fn null() -> String {
 pub(super) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
     let duplicate = match strict::inspect(text) {
         Some(Oddity::Unreadable(why)) => return Err(Fault::unreadable(text, &why)),
+        Some(Oddity::DuplicateHead(key)) => {
+            unambiguous(text, &key)?;
+            Some(key)
+        }
         Some(Oddity::DuplicateKey(key)) => Some(key),
         None => None,
     };
@@ -120,6 +124,13 @@ pub(super) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
 /// the answer to a question is a no.
 fn ambiguous(id: &RequestId, key: &str) -> ClientJsonRpcMessage {
     JsonRpcMessage::error(ErrorData::invalid_params(twice(key), None), Some(id.clone()))
+}
+
+/// A request or notification is one thing with one id. An answer that is ambiguous is a no: see [`ambiguous`].
+/// # Errors  What a request is answered with; its id is not known.
+fn unambiguous(text: &[u8], key: &str) -> Result<(), Fault> {
+    let fields = serde_json::from_slice::<BTreeMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
+    if fields.contains_key("method") { Err(Fault::invalid(None, twice(key))) } else { Ok(()) }
 }
 
 fn twice(key: &str) -> String {
@@ -193,9 +204,13 @@ fn shown_id(id: &RawValue) -> String {
 
 /// A version of the handshake is agreed on with `initialize`; a request alone cannot choose it (2026-07-28, basic/versioning).
 fn check_version(version: Option<&ProtocolVersion>, id: &RequestId) -> Result<(), Fault> {
-    let Some(version) = version.filter(|version| version.has_initialize()) else { return Ok(()) };
+    let Some(version) = version.filter(|version| version.has_initialize() || version.as_str().is_empty()) else { return Ok(()) };
     let known: Vec<&ProtocolVersion> = ProtocolVersion::KNOWN_VERSIONS.iter().filter(|known| !known.has_initialize()).collect();
-    let why = format!("the version `{version}` begins with `initialize`; `_meta` cannot name it");
+    let why = if version.as_str().is_empty() {
+        "the version in `_meta` is empty".to_owned()
+    } else {
+        format!("the version `{version}` begins with `initialize`; `_meta` cannot name it")
+    };
     let data = Some(json!({"supported": known, "requested": version}));
     Err(Fault { id: json!(id).to_string(), code: -32022, why, data })
 }
@@ -246,6 +261,10 @@ pub(super) fn head(text: &[u8], is_modern: bool) -> Result<Head, Fault> {
     }
     let malformed = match strict::inspect(text) {
         Some(Oddity::Unreadable(why)) => return Err(Fault::unreadable(text, &why)),
+        Some(Oddity::DuplicateHead(key)) => {
+            unambiguous(text, &key)?;
+            Some(Malformed(twice(&key)))
+        }
         Some(Oddity::DuplicateKey(key)) => Some(Malformed(twice(&key))),
         None => None,
     };

@@ -11,24 +11,38 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess
 pub(super) enum Oddity {
     /// A name occurs twice in one object; parsers disagree which value counts (RFC 8259 section 4).
     DuplicateKey(String),
+    /// The same of a name that says what the message is and whose answer it gets: `id`, `method` or `jsonrpc`.
+    DuplicateHead(String),
     /// No JSON: syntax, a lone surrogate, or nested deeper than 128 levels.
     Unreadable(String),
 }
 
 /// Reads the whole text once and reports the first oddity.
 pub(super) fn inspect(text: &[u8]) -> Option<Oddity> {
-    let mut duplicate = None;
+    let mut twice = Twice::default();
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let outcome = Walk { duplicate: &mut duplicate }.deserialize(&mut reader).and_then(|()| reader.end());
-    match (duplicate, outcome) {
-        (Some(key), _) => Some(Oddity::DuplicateKey(key)),
-        (None, Err(fault)) => Some(Oddity::Unreadable(fault.to_string())),
-        (None, Ok(())) => None,
+    let outcome = Walk { twice: &mut twice, is_top: true }.deserialize(&mut reader).and_then(|()| reader.end());
+    match (twice, outcome) {
+        (Twice { head: Some(key), .. }, _) => Some(Oddity::DuplicateHead(key)),
+        (Twice { any: Some(key), .. }, _) => Some(Oddity::DuplicateKey(key)),
+        (_, Err(fault)) => Some(Oddity::Unreadable(fault.to_string())),
+        (_, Ok(())) => None,
     }
 }
 
+/// The first names that occur twice: of the message itself, and of any object.
+#[derive(Default)]
+struct Twice {
+    head: Option<String>,
+    any: Option<String>,
+}
+
+/// Names of the message itself that may not be ambiguous.
+const HEAD: [&str; 3] = ["id", "method", "jsonrpc"];
+
 struct Walk<'a> {
-    duplicate: &'a mut Option<String>,
+    twice: &'a mut Twice,
+    is_top: bool,
 }
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
@@ -86,17 +100,24 @@ impl<'de> Visitor<'de> for Walk<'_> {
         Ok(())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(Walk { duplicate: &mut *self.duplicate })?.is_some() {}
+        while items.next_element_seed(Walk { twice: &mut *self.twice, is_top: false })?.is_some() {}
         Ok(())
     }
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         let mut seen = Seen::default();
         while let Some(Key(key)) = entries.next_key::<Key<'de>>()? {
-            if self.duplicate.is_none() && seen.contains(&key) {
-                *self.duplicate = Some(key.chars().take(80).collect());
+            let may_be_news = self.twice.any.is_none() || self.is_top && self.twice.head.is_none();
+            if may_be_news && seen.contains(&key) {
+                let shown = || Some(key.chars().take(80).collect());
+                if self.twice.any.is_none() {
+                    self.twice.any = shown();
+                }
+                if self.is_top && HEAD.contains(&&*key) {
+                    self.twice.head = shown();
+                }
             }
             seen.insert(key);
-            entries.next_value_seed(Walk { duplicate: &mut *self.duplicate })?;
+            entries.next_value_seed(Walk { twice: &mut *self.twice, is_top: false })?;
         }
         Ok(())
     }
@@ -163,6 +184,8 @@ mod tests {
         assert_eq!(inspect(br#"{"a":1,"b":{"path":1,"path":2}}"#), Some(Oddity::DuplicateKey("path".into())));
         assert_eq!(inspect(br#"[{"a":1},{"a":2},{"\u0061":1,"a":2}]"#), Some(Oddity::DuplicateKey("a".into())));
         assert_eq!(inspect(br#"{"a":{"a":{"a":[1.5,null,true,-1,"x"]}}}"#), None);
+        assert_eq!(inspect(br#"{"params":{"a":1,"a":2},"id":1,"\u0069d":2}"#), Some(Oddity::DuplicateHead("id".into())));
+        assert_eq!(inspect(br#"{"params":{"id":1,"id":2},"id":1}"#), Some(Oddity::DuplicateKey("id".into())));
     }
 
     #[test]

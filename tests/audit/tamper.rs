@@ -167,12 +167,37 @@ fn a_log_whose_files_are_gone_is_broken_as_long_as_anything_tells_of_it() {
     assert_eq!(broken(state), Some(1), "the heads tell of it, without keys too");
     fs::create_dir(state.join("keys")).unwrap();
     fs::write(state.join("keys/audit.keys"), keys).unwrap();
+    fs::write(state.join("keys/audit.begun"), "").unwrap();
     empty(state.join("heads"));
     assert_eq!(broken(state), Some(1), "the keys tell of it");
     fs::create_dir(state.join("audit")).unwrap();
     assert_eq!(broken(state), Some(1), "the keys tell of it, whatever folders are laid beside them");
     fs::remove_dir_all(state.join("heads")).unwrap();
     assert_eq!(broken(state), Some(1));
+    // A start does not hide it, nor do those after it.
+    for _ in 0..2 {
+        open(state).close().unwrap();
+        assert_eq!(broken(state), Some(1), "the next log tells of it");
+    }
+    fs::remove_dir_all(state.join("audit")).unwrap();
+    fs::remove_dir_all(state.join("heads")).unwrap();
+    open(state).close().unwrap();
+    assert_eq!(broken(state), Some(1), "a second removal is told as well");
+    // Beside it, one that died before its first record was on disk has lost nothing, and what is put away whole begins anew.
+    for folder in ["audit", "heads", "keys"] {
+        fs::remove_dir_all(state.join(folder)).unwrap();
+    }
+    open(state).close().unwrap();
+    assert_eq!(broken(state), None);
+    let (young, _) = closed();
+    let young = young.path();
+    empty(young.join("audit"));
+    empty(young.join("heads"));
+    fs::remove_file(young.join("keys/audit.begun")).unwrap();
+    fs::write(young.join("audit/20260101T000000Z-00000000.000001.jsonl"), "").unwrap();
+    fs::write(young.join("audit/20260101T000000Z-00000000.000001.live"), "").unwrap();
+    open(young).close().unwrap();
+    assert_eq!(broken(young), None);
     // Where nothing tells of a log, there was none.
     let bare = scratch();
     assert_eq!(verify(bare.path(), None), Err(Fault::Absent));

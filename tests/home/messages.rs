@@ -13,6 +13,9 @@ pub(crate) fn no_requests() -> Vec<(&'static str, Value, i64)> {
         ("\"text\"", Value::Null, -32600),
         ("null", Value::Null, -32600),
         ("{}", Value::Null, -32600),
+        // Whose answer it would be, or what it asks for, differs between two readers.
+        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, Value::Null, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#, Value::Null, -32600),
         (r#"{"jsonrpc":"2.0","id":63,"method":"initialize","params":{"protocolVersion":7}}"#, json!(63), -32602),
     ]
 }

@@ -67,6 +67,24 @@ fn a_request_alone_cannot_choose_a_version_of_the_handshake() {
         let told = answer.message();
         assert_eq!((answer.status, &told["error"]["code"]), (400, &json!(-32022)), "{answer:?}");
         assert_eq!(told["error"]["data"]["supported"], json!([MODERN]));
+        // Nor is an empty one a version.
+        let empty = body.to_string().replace("2025-11-25", "");
+        let answer = caller.post(headers, &empty);
+        assert_eq!((answer.status, &answer.message()["error"]["code"]), (400, &json!(-32022)), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_client_that_takes_anything_is_answered_and_one_that_refuses_a_type_is_not() {
+    let home = Home::new(Policy::default());
+    let server = HttpServer::start(&home);
+    let body = hello("2025-11-25").to_string();
+    for (accept, status) in
+        [("*/*", 200), ("application/*, text/*;q=0.1", 200), ("application/json", 406), ("*/*, text/event-stream;q=0", 406)]
+    {
+        let headers = [("content-type", "application/json"), ("accept", accept)];
+        let answer = crate::wire::request(&server.address, "POST", "/mcp", &headers, body.as_bytes());
+        assert_eq!(answer.status, status, "{accept}: {answer:?}");
     }
 }
 

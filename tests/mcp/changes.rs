@@ -135,7 +135,15 @@ fn a_copy_is_asked_about_by_what_it_replaces_and_shows_no_program_what_is_masked
     for to in ["work/conf.ini", "scratch/conf.ini"] {
         let leak = make(&mut server, era, &copy("project/conf.ini", to), "once");
         assert_eq!((code(&leak.answer), leak.question.is_none()), ("masked_content", true), "{}", leak.answer);
+        let moved = call("move_file", &json!({"from": "project/conf.ini", "to": to}));
+        let leak = make(&mut server, era, &moved, "once");
+        assert_eq!((code(&leak.answer), leak.question.is_none()), ("masked_content", true), "{}", leak.answer);
     }
+    std::fs::create_dir(home.path("project/kept")).unwrap();
+    std::fs::copy(home.path("project/conf.ini"), home.path("project/kept/conf.ini")).unwrap();
+    let leak = make(&mut server, era, &call("move_file", &json!({"from": "project/kept", "to": "work/kept"})), "once");
+    assert_eq!((code(&leak.answer), leak.question.is_none()), ("masked_content", true), "{}", leak.answer);
+    assert!(home.path("project/kept/conf.ini").exists());
     assert!(make(&mut server, era, &copy("project/conf.ini", "project/conf2.ini"), "deny").is_done_unasked());
     let read = make(&mut server, era, &call("read_file", &json!({"path": "project/conf2.ini"})), "deny");
     assert!(!read.answer.to_string().contains("AKIA") && read.answer.to_string().contains("[SECRET:"), "{}", read.answer);

@@ -176,7 +176,12 @@ fn check_refuses_what_a_server_would_refuse_and_says_where() {
     };
     assert_eq!(check().0, Some(0));
     assert!(!home.state().exists(), "a check makes nothing");
-    std::fs::write(home.path("keys.json"), "{\"keys\": []}").unwrap();
+    std::fs::write(home.path("keys.json"), crate::guarded::KEYS).unwrap();
+    std::fs::write(home.path("none.json"), "{\"keys\": []}").unwrap();
+    std::fs::write(home.path("shared.json"), "{\"keys\": [{\"kty\": \"oct\", \"k\": \"AAAA\", \"alg\": \"HS256\"}]}").unwrap();
+    let token = |name: &str, at: u8| {
+        format!("[[clients.token]]\nname = \"{name}\"\nsha256 = \"{}\"\nprofile = \"all\"\n", format!("{at:02x}").repeat(32))
+    };
     let oauth = |jwks: &str| {
         format!("[[clients.oauth]]\nissuer = \"https://id.example\"\naudience = \"a\"\njwks = \"{jwks}\"\nprofile = \"all\"\n")
     };
@@ -194,6 +199,9 @@ fn check_refuses_what_a_server_would_refuse_and_says_where() {
         python(&format!("interpreter = \"{}\"", python_path.trim())),
         python("backend = \"auto\""),
         test("{ path = \"project/secrets/key.txt\" }"),
+        test("{ path = \"porject/secrets/key.txt\" }") + "reason = \"path_outside_roots\"\n",
+        test("{ path = \"/etc/passwd\" }"),
+        also(&(token("jos\u{e9}", 1) + &token("jose", 2))),
         test("{ paht = \"project/secrets/key.txt\" }") + "reason = \"unknown_argument\"\n",
     ] {
         std::fs::write(&file, &ordinary).unwrap();
@@ -201,6 +209,12 @@ fn check_refuses_what_a_server_would_refuse_and_says_where() {
     }
     for (broken, line) in [
         (also(&oauth("missing.json")), "jwks = \"missing.json\""),
+        (also(&oauth("none.json")), "jwks = \"none.json\""),
+        (also(&oauth("shared.json")), "jwks = \"shared.json\""),
+        (also(&oauth("keys.json")) + "claims = {}\n", "claims = {}"),
+        // Composed and decomposed: drawn alike, and one in no record.
+        (also(&(token("jos\u{e9}", 1) + &token("jose\u{301}", 2))), "name = \"jose\u{301}\""),
+        (test("{ path = \"porject/secrets/key.txt\" }"), "args = { path = \"porject"),
         (also(&oauth("project")), "jwks = \"project\""),
         (good.replace("\"session\"", "\"no-such-folder\"").replace("quota", "# quota"), "path = \"no-such-folder\""),
         (python("interpreter = \"/no/such/python\""), "interpreter = \"/no/such/python\""),

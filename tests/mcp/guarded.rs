@@ -170,7 +170,7 @@ fn keys_and_reviewers_beside_the_manifest_cannot_be_changed_by_a_call() {
 }
 
 /// A public key for verifying, of no use to sign with.
-const KEYS: &str = r#"{"keys": [{"kty": "EC", "crv": "P-256", "kid": "a", "alg": "ES256",
+pub(crate) const KEYS: &str = r#"{"keys": [{"kty": "EC", "crv": "P-256", "kid": "a", "alg": "ES256",
 "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
 
 #[test]

@@ -21,10 +21,12 @@ mod guarded;
 #[path = "../home/mod.rs"]
 mod home;
 mod hostile;
+mod imports;
 mod limits;
 mod listing;
 mod meant;
 mod messages;
+mod objects;
 mod operator;
 mod packages;
 mod pretenders;

@@ -63,7 +63,7 @@ fn a_request_alone_cannot_choose_a_version_of_the_handshake() {
     let home = home();
     let mut server = Server::start(&home);
     let read = json!({"name": "read_file", "arguments": {"path": "project/notes.txt"}});
-    for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
+    for version in ["", "2024-11-05", "2025-06-18", "2025-11-25"] {
         for (method, params) in [("tools/call", &read), ("tools/list", &json!({})), ("server/discover", &json!({}))] {
             let answer = server.request(method, &with_meta(params, version));
             assert_eq!(answer["error"]["code"], -32022, "{answer}");

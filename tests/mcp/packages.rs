@@ -55,6 +55,36 @@ fn numpy_and_pandas_calculate_and_a_frame_is_shown_as_in_a_notebook() {
 }
 
 #[test]
+fn programs_find_the_list_of_fonts_made_and_none_changes_what_another_one_finds() {
+    let Some((home, mut server)) = with_packages() else { return };
+    let spoil = "import os, matplotlib.font_manager\nname, = [name for name in os.listdir('/tmp') if name.startswith('fontlist')]\n\
+                 open('/tmp/' + name, 'w').write('{}')";
+    let second = "import os, sys, matplotlib.font_manager\nname, = [name for name in os.listdir('/tmp') if name.startswith('fontlist')]\nfont = matplotlib.font_manager.findfont('DejaVu Sans')\n\
+                  text = open('/tmp/' + name).read()\nprint(len(text) > 1000, os.path.basename(font))\nimport hashlib\nprint(hashlib.sha256(text.encode()).hexdigest())";
+    run(&mut server, spoil);
+    let kept = |home: &Home| -> Vec<PathBuf> {
+        let found = Command::new("find").arg(home.state()).args(["-name", "fonts-*"]).output().unwrap();
+        String::from_utf8_lossy(&found.stdout).lines().map(PathBuf::from).collect()
+    };
+    let before: Vec<Vec<u8>> = kept(&home).iter().map(|path| std::fs::read(path).unwrap()).collect();
+    assert_eq!(before.len(), 1, "it is made once, and remembered");
+    let (found, _) = run(&mut server, second);
+    let (told, digest) = found.split_once('\n').unwrap();
+    assert_eq!(told, "True DejaVuSans.ttf");
+    assert_eq!(run(&mut server, second).0.lines().nth(1), Some(digest.trim()), "each finds the same");
+    let session = server.call("run_python", &json!({"code": "x = 1", "session": "new"}));
+    let handle = session["result"]["structuredContent"]["session"].as_str().unwrap();
+    let later = server.call("run_python", &json!({"code": second, "session": handle}));
+    assert!(later["result"]["structuredContent"]["stdout"].as_str().unwrap().contains(digest.trim()), "{later}");
+    drop(server);
+    // A later server makes no other one, and a program that speaks of no drawing has nothing in its scratch space.
+    let mut server = Server::greeted(&home, "2025-11-25");
+    assert!(run(&mut server, second).0.contains(digest.trim()));
+    assert_eq!(run(&mut server, "import os\nprint(os.listdir('/tmp'))").0, "[]\n");
+    assert_eq!(kept(&home).iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>(), before);
+}
+
+#[test]
 fn numpys_random_numbers_differ_between_calls_of_one_waiting_interpreter() {
     let python = repository().join("tests/clients/.venv-jail/bin/python");
     if !python.exists() {
@@ -163,6 +193,10 @@ fn packages_are_installed_by_their_digests_and_a_lock_that_does_not_fit_is_told(
     let (code, said) = sync(&home, &registry, &["--locked"]);
     assert_eq!(code, Some(1), "{said}");
 
+    let (code, said) = sync(&home, &registry, &["--locked", "--json"]);
+    let told: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &told["installed"], &told["why"]), (Some(1), &json!(false), &json!("there is none")), "{told}");
+
     let (code, said) = sync(&home, &registry, &[]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("installing 1 package(s): apples …"), "each stage is told before it begins: {said}");
@@ -188,6 +222,14 @@ fn packages_are_installed_by_their_digests_and_a_lock_that_does_not_fit_is_told(
     std::fs::write(home.manifest(), text).unwrap();
     let (code, said) = sync(&home, &registry, &["--locked"]);
     assert!(code == Some(0) && said.contains("already"), "{said}");
+    let told = |(code, said): (Option<i32>, String)| (code, serde_json::from_str::<Value>(&said).unwrap());
+    let (code, there) = told(sync(&home, &registry, &["--json"]));
+    assert_eq!((code, &there["installed"], &there["packages"]), (Some(0), &json!(false), &json!([{"name": "apples", "version": "1.0"}])));
+    assert_eq!(there["lock"], json!(home.manifest().with_extension("lock")));
+    std::fs::remove_file(home.path("tools.lock")).unwrap();
+    let (code, made) = told(sync(&home, &registry, &["--json"]));
+    assert_eq!((code, &made["installed"], &made["lock_written"]), (Some(0), &json!(true), &json!(true)), "{made}");
+    assert_eq!((&made["packages"], &made["installer"]), (&there["packages"], &json!("pip")), "{made}");
 
     // The same name and version with other bytes: what stands in the lock is not what would be installed.
     let (before, digest) = lock.split_once("sha256:").unwrap();

@@ -174,7 +174,7 @@ fn a_scope_that_was_not_offered_is_no_yes() {
             (call("delete_file", &json!({"path": "project/notes.txt"})), "session", 2),
             (call("delete_file", &json!({"path": "project/notes.txt"})), "session_root", 2),
             (write("project/.vscode/tasks.json", "{}"), "session_folder", 2),
-            (call("move_file", &json!({"from": "project/notes.txt", "to": "project/n.txt"})), "session_root", 3),
+            (call("move_file", &json!({"from": "project/notes.txt", "to": "project/n.txt"})), "session_root", 2),
         ] {
             let said = make(&mut server, era, &params, scope);
             assert_eq!(said.values().len(), offered, "{era}: {params}");
@@ -185,6 +185,28 @@ fn a_scope_that_was_not_offered_is_no_yes() {
         assert!(home.read("project/notes.txt").starts_with("first line"));
         let said = make(&mut server, era, &write("project/notes.txt", "x\n"), "once");
         assert!(went_well(&said.answer), "an honest answer: {}", said.answer);
+        server.close();
+    }
+}
+
+#[test]
+fn a_move_that_cannot_be_made_again_is_offered_once_alone_and_a_copy_for_the_session() {
+    for era in ERAS {
+        let home = sources(Policy { approvals: "level_1 = \"first\"", ..Policy::default() }, "");
+        let mut server = start(&home, era);
+        // A client that answers with a wider word than was offered, as an old one may: a yes to this one call.
+        let moved = make(&mut server, era, &call("move_file", &json!({"from": "project/notes.txt", "to": "project/n.txt"})), "session");
+        assert_eq!(moved.values(), ["deny", "once"], "{era}");
+        assert!(went_well(&moved.answer), "{era}: {}", moved.answer);
+        let made = make(&mut server, era, &call("create_directory", &json!({"path": "project/new"})), "once");
+        assert_eq!((made.values(), went_well(&made.answer)), (vec!["deny".to_owned(), "once".to_owned()], true), "{era}");
+        let copied = make(&mut server, era, &call("copy_file", &json!({"from": "project/n.txt", "to": "project/copy.txt"})), "once");
+        assert_eq!((copied.values().len(), went_well(&copied.answer)), (3, true), "{era}: {}", copied.answer);
+        // The source is back, and the same call is asked about again.
+        std::fs::write(home.path("project/notes.txt"), "another\n").unwrap();
+        std::fs::remove_file(home.path("project/n.txt")).unwrap();
+        let again = make(&mut server, era, &call("move_file", &json!({"from": "project/notes.txt", "to": "project/n.txt"})), "deny");
+        assert!(again.question.is_some() && code(&again.answer) == "approval_refused", "{era}: {}", again.answer);
         server.close();
     }
 }
@@ -265,4 +287,40 @@ fn a_question_about_a_file_that_runs_later_says_what_runs_it() {
     std::fs::write(home.path("silent.toml"), old.replace("runs_later = [\"defaults\"]\n", "")).unwrap();
     let diff = told(&["policy", "diff", "tools.toml", "silent.toml"]);
     assert!(diff.contains("looser:\n  files.runs_later: no longer holds for programs\n"), "{diff}");
+}
+
+#[test]
+fn what_git_obeys_in_a_bare_repository_runs_later_whatever_its_folder_is_named() {
+    let home = sources(Policy::default(), "");
+    let folder = |path: &str| std::fs::create_dir_all(home.path(path)).unwrap();
+    for repository in ["project/store", "scratch/bare"] {
+        for part in ["objects/pack", "refs/heads", "hooks"] {
+            folder(&format!("{repository}/{part}"));
+        }
+        std::fs::write(home.path(&format!("{repository}/HEAD")), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(home.path(&format!("{repository}/config")), "[core]\n\tbare = true\n").unwrap();
+    }
+    // Folders that lack one part.
+    for part in ["project/half/objects", "project/half/refs", "project/half/hooks", "project/web/hooks"] {
+        folder(part);
+    }
+    let mut server = Server::start(&home);
+    let move_to = |from: &str, to: &str| call("move_file", &json!({"from": from, "to": to}));
+    for params in [
+        write("project/store/config", "[core]\n\tfsmonitor = ./x\n"),
+        write("project/store/hooks/post-receive", "#!/bin/sh\n"),
+        move_to("project/lib/b.txt", "project/store/hooks/pre-push"),
+        // The last part makes it one.
+        write("project/half/HEAD", "ref: refs/heads/main\n"),
+        move_to("scratch/bare", "project/bare"),
+    ] {
+        let said = make(&mut server, STATELESS, &params, "deny");
+        let message = said.message();
+        assert!(message.contains(" by git") && message.contains("run later") && message.contains("\nLevel 3.\n"), "{params}: {message}");
+    }
+    // What is no part of a repository is asked about as any other file, and so are branches and objects of one.
+    for path in ["project/web/hooks/use.ts", "project/web/config.json", "project/half/hooks/x", "project/store/refs/heads/new"] {
+        assert!(make(&mut server, STATELESS, &write(path, "x\n"), "deny").is_done_unasked(), "{path}");
+    }
+    server.close();
 }

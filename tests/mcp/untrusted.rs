@@ -312,3 +312,50 @@ fn what_a_link_leads_to_is_a_strangers_where_the_manifest_says_so() {
         assert_eq!(marked(&answer), is_strange, "{path}: {answer}");
     }
 }
+
+#[test]
+fn files_of_others_stay_so_where_they_are_moved_or_copied_to() {
+    let home = Home::new(Policy { approvals: "after_untrusted = \"raise\"\nlevel_2 = \"none\"\nlevel_3 = \"none\"", ..Policy::default() });
+    let text = home.read("tools.toml").replacen("denied_paths = [", "untrusted_paths = [\"inbox/**\", \"**/*.eml\"]\ndenied_paths = [", 1);
+    std::fs::write(home.manifest(), text.replace("[files]\n", "[files]\nsymlinks = \"inside\"\n")).unwrap();
+    for path in ["inbox/1.txt", "inbox/2.txt", "inbox/sub/3.txt", "mixed/deep/4.eml", "mixed/own.txt", "real/own.txt"] {
+        let path = home.path("project").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "words\n").unwrap();
+    }
+    std::os::unix::fs::symlink("real", home.path("project/link")).unwrap();
+    std::os::unix::fs::symlink("inbox", home.path("project/post")).unwrap();
+    let mut server = Server::start(&home);
+    for (tool, from, to) in [
+        ("move_file", "project/inbox/1.txt", "project/moved.txt"),
+        ("copy_file", "project/inbox/2.txt", "scratch/copied.txt"),
+        // To where a link leads, and from where one leads.
+        ("move_file", "project/inbox/2.txt", "project/link/linked.txt"),
+        ("move_file", "project/post/sub", "scratch/sub"),
+        // Of a folder the files that are others', by their own names.
+        ("move_file", "project/mixed", "scratch/mixed"),
+        ("move_file", "scratch/mixed/deep/4.eml", "scratch/4.txt"),
+        ("move_file", "scratch/4.txt", "project/5.txt"),
+        ("move_file", "project/real/own.txt", "scratch/own.txt"),
+    ] {
+        let done = call(&mut server, tool, &json!({"from": from, "to": to}));
+        assert!(went_well(&done), "{from}: {done}");
+    }
+    server.close();
+    for (path, is_strange) in [
+        ("project/moved.txt", true),
+        ("scratch/copied.txt", true),
+        ("project/link/linked.txt", true),
+        ("project/real/linked.txt", true),
+        ("scratch/sub/3.txt", true),
+        ("project/5.txt", true),
+        ("scratch/mixed/own.txt", false),
+        ("scratch/own.txt", false),
+    ] {
+        let mut server = Server::start(&home);
+        let answer = call(&mut server, "read_file", &json!({ "path": path }));
+        assert!(went_well(&answer), "{path}: {answer}");
+        assert_eq!(marked(&answer), is_strange, "{path}: {answer}");
+        server.close();
+    }
+}

@@ -271,3 +271,32 @@ fn a_tree_of_packages_that_are_linked_from_elsewhere_is_left_out_whole_and_the_r
     let text = refused["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("PermissionError") && text.contains("left out whole") && text.contains("`/roots/project/node_modules"), "{text}");
 }
+
+#[test]
+fn a_denied_file_that_appears_between_two_calls_is_read_by_no_thread_of_a_session() {
+    let home = home("");
+    let mut server = Server::greeted(&home, "2025-11-25");
+    // A process of the session waits for the file; it leaves what it finds where the tools can read it.
+    let wait = "import os\nif os.fork() == 0:\n    while True:\n        try:\n            found = open('/roots/project/late/.env').read()\n        \
+                except OSError:\n            continue\n        open('/roots/work/stolen', 'w').write(found)\n        os._exit(0)\nx = 41";
+    let begun = server.call("run_python", &json!({"code": wait, "session": "new"}));
+    assert!(went_well(&begun), "{begun}");
+    let handle = &begun["result"]["structuredContent"]["session"];
+    std::fs::create_dir(home.path("project/late")).unwrap();
+    std::fs::write(home.path("project/late/.env"), "TOKEN=swordfish\n").unwrap();
+    // It would find the file within a millisecond.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let stolen = server.call("read_file", &json!({"path": "work/stolen"}));
+    assert_eq!(stolen["result"]["structuredContent"]["code"], "not_found", "{stolen}");
+    let next = server.call("run_python", &json!({"code": "print(x)", "session": handle}));
+    assert_eq!(next["result"]["structuredContent"]["code"], "session_unknown", "{next}");
+    let stolen = server.call("read_file", &json!({"path": "work/stolen"}));
+    assert_eq!(stolen["result"]["structuredContent"]["code"], "not_found", "{stolen}");
+    // Where nothing denied has appeared, a session goes on.
+    let begun = server.call("run_python", &json!({"code": "x = 41", "session": "new"}));
+    let handle = &begun["result"]["structuredContent"]["session"];
+    std::fs::write(home.path("project/late/open.txt"), "open").unwrap();
+    let code = "print(x + 1, open('/roots/project/late/open.txt').read())";
+    let next = server.call("run_python", &json!({"code": code, "session": handle}));
+    assert_eq!(next["result"]["structuredContent"]["stdout"], "42 open\n", "{next}");
+}

@@ -37,6 +37,9 @@ pub enum ApprovalsCommand {
         /// How far the yes goes, of what the question offers.
         #[arg(long, value_enum)]
         scope: Option<Scope>,
+        /// Print what came of it as JSON; the question stands on standard error.
+        #[arg(long)]
+        json: bool,
     },
     /// Deny it. Needs no secret.
     Deny {
@@ -48,6 +51,9 @@ pub enum ApprovalsCommand {
         /// Why; kept in the log.
         #[arg(long)]
         reason: Option<String>,
+        /// Print what came of it as JSON; the question stands on standard error.
+        #[arg(long)]
+        json: bool,
     },
     /// Show questions as they come and go, on the desktop too where notify-send(1) is, and answer them by a letter.
     Watch {

@@ -49,16 +49,16 @@ pub fn run(state: &Path, command: ApprovalsCommand, out: &mut dyn Write) -> Resu
     match command {
         ApprovalsCommand::List { json } => list(&mut Server::reach(&folder)?, json, out),
         ApprovalsCommand::Show { id, json } => show(&mut Server::reach(&folder)?, &id, json, out),
-        ApprovalsCommand::Allow { id, who, reason, session, scope } => {
+        ApprovalsCommand::Allow { id, who, reason, session, scope, json } => {
             let say = match scope {
                 Some(scope) => scope.as_str(),
                 None if session => "session",
                 None => "once",
             };
-            answer(&mut Server::reach(&folder)?, &id, say, who.as_deref(), reason.as_deref(), out)
+            answer(&mut Server::reach(&folder)?, &id, say, (who.as_deref(), reason.as_deref()), json, out)
         }
-        ApprovalsCommand::Deny { id, who, reason } => {
-            answer(&mut Server::reach(&folder)?, &id, "deny", who.as_deref(), reason.as_deref(), out)
+        ApprovalsCommand::Deny { id, who, reason, json } => {
+            answer(&mut Server::reach(&folder)?, &id, "deny", (who.as_deref(), reason.as_deref()), json, out)
         }
         ApprovalsCommand::Watch { json, who } => watch::run(&folder, json, who.as_deref(), out),
         ApprovalsCommand::Secret { command } => secrets::run(&folder, command, out),
@@ -148,14 +148,35 @@ fn print(question: &Value, out: &mut dyn Write) -> Result<(), Failed> {
     Ok(())
 }
 
-fn answer(server: &mut Server, id: &str, say: &str, who: Option<&str>, reason: Option<&str>, out: &mut dyn Write) -> Result<bool, Failed> {
+/// Shows a question and answers it. `who` and why: as they were given.
+fn answer(
+    server: &mut Server,
+    id: &str,
+    say: &str,
+    (who, reason): (Option<&str>, Option<&str>),
+    as_json: bool,
+    out: &mut dyn Write,
+) -> Result<bool, Failed> {
     let question = server.question(id)?;
-    print(&question, out)?;
-    writeln!(out)?;
-    out.flush()?;
+    let mut aside = io::stderr();
+    let shown: &mut dyn Write = if as_json { &mut aside } else { out };
+    print(&question, shown)?;
+    writeln!(shown)?;
+    shown.flush()?;
     // The one who allows has read what stands above; what they prove themselves with is never an argument, for others can read those.
     let secret = if say == "deny" { None } else { secret("passphrase or code: ")? };
-    send(server, &question, say, &Proof { who, secret: secret.as_deref(), reason }, out)
+    let proof = Proof { who, secret: secret.as_deref(), reason };
+    if !as_json {
+        return send(server, &question, say, &proof, out);
+    }
+    let mut said = sent(server, &question, say, &proof)?;
+    let is_done = said.get("ok") == Some(&Value::Bool(true));
+    if let Some(fields) = said.as_object_mut() {
+        fields.insert("id".to_owned(), json!(text(&question, "id")));
+        fields.retain(|_, value| !value.is_null());
+    }
+    writeln!(out, "{said}")?;
+    Ok(is_done)
 }
 
 /// Who answers, what they prove it with, and why they answer so.
@@ -165,8 +186,8 @@ struct Proof<'a> {
     reason: Option<&'a str>,
 }
 
-/// Sends an answer to a question that was shown, and says what came of it; `false`: it was refused.
-fn send(server: &mut Server, question: &Value, say: &str, proof: &Proof<'_>, out: &mut dyn Write) -> Result<bool, Failed> {
+/// Sends an answer to a question that was shown. Gives what the server says: `ok`, and with it `operator`, `decision`, `lacking` and `note`, else `why`.
+fn sent(server: &mut Server, question: &Value, say: &str, proof: &Proof<'_>) -> Result<Value, Failed> {
     let Proof { who, secret, reason } = proof;
     let mut request = json!({"do": "answer", "id": text(question, "id"), "say": say, "binding": text(question, "binding")});
     for (name, value) in [("operator", who), ("secret", secret), ("reason", reason)] {
@@ -174,7 +195,12 @@ fn send(server: &mut Server, question: &Value, say: &str, proof: &Proof<'_>, out
             fields.insert(name.to_owned(), json!(value));
         }
     }
-    let said = server.ask(&request)?;
+    server.ask(&request)
+}
+
+/// Sends an answer to a question that was shown, and says what came of it; `false`: it was refused.
+fn send(server: &mut Server, question: &Value, say: &str, proof: &Proof<'_>, out: &mut dyn Write) -> Result<bool, Failed> {
+    let said = sent(server, question, say, proof)?;
     if said.get("ok") != Some(&Value::Bool(true)) {
         writeln!(out, "refused: {}", plain(text(&said, "why")))?;
         return Ok(false);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
 use super::arguments::{ManifestChoice, PolicyCommand};
@@ -29,7 +29,13 @@ pub(super) fn run(command: PolicyCommand, out: &mut dyn Write) -> Result<End, Fa
     match command {
         PolicyCommand::Diff { old: Some(old), new: Some(new), json, .. } => two(&old, &new, json, out),
         PolicyCommand::Diff { old, manifest, json, .. } => waiting(old.or(manifest).as_deref(), json, out),
-        PolicyCommand::Apply { which, yes } => apply(which.path(), yes, out),
+        PolicyCommand::Apply { which, json: true, .. } => {
+            let mut report = Map::new();
+            let end = apply(which.path(), Form::Json(&mut report), out)?;
+            writeln!(out, "{}", Value::Object(report))?;
+            Ok(end)
+        }
+        PolicyCommand::Apply { which, yes, .. } => apply(which.path(), Form::Text { yes }, out),
         PolicyCommand::Suggest { manifest, calls, denied, tighten } => {
             suggest::suggest(manifest.as_deref(), calls, suggest::Wanted { denied, tighten }, out)
         }
@@ -53,7 +59,14 @@ fn two(old: &Path, new: &Path, as_json: bool, out: &mut dyn Write) -> Result<End
     let base = new.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("/")).to_string_lossy().into_owned();
     old.manifest.resolve_roots(&base).map_err(|faults| setup::Unbuilt::Manifest { file: old.file.clone().unwrap_or_default(), faults })?;
     let state = setup::state_path(&new.manifest, new.file.as_deref())?;
-    let looser = if as_json { as_object(&mut old, &mut new, &state, out)? } else { show(&mut old, &mut new, &state, out)? };
+    let looser = if as_json {
+        let report = as_object(&mut old, &mut new, &state)?;
+        let is_looser = report.get("looser").and_then(Value::as_array).is_some_and(|lines| !lines.is_empty());
+        writeln!(out, "{}", Value::Object(report))?;
+        is_looser
+    } else {
+        show(&mut old, &mut new, &state, out)?
+    };
     Ok(if looser { End::Negative } else { End::Done })
 }
 
@@ -71,7 +84,7 @@ fn waiting(file: Option<&Path>, as_json: bool, out: &mut dyn Write) -> Result<En
     };
     let mut old = before(&told)?;
     if as_json {
-        as_object(&mut old, &mut new, &state, out)?;
+        writeln!(out, "{}", Value::Object(as_object(&mut old, &mut new, &state)?))?;
         return Ok(End::Negative);
     }
     show(&mut old, &mut new, &state, out)?;
@@ -130,25 +143,35 @@ fn show(old: &mut Found, new: &mut Found, state: &Path, out: &mut dyn Write) -> 
     Ok(!looser.is_empty())
 }
 
-/// What a change means, as scripts read it. Whether anything is looser.
-fn as_object(old: &mut Found, new: &mut Found, state: &Path, out: &mut dyn Write) -> Result<bool, Fault> {
+/// What a change means, as scripts read it.
+fn as_object(old: &mut Found, new: &mut Found, state: &Path) -> Result<Map<String, Value>, Fault> {
     let looser = old.manifest.loosened_by(&new.manifest);
     let tighter = new.manifest.loosened_by(&old.manifest);
     let changed = replay::changed(old, new, state, REPLAYED)?;
     let lines = |lines: &mut dyn Iterator<Item = String>| lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>();
-    let answer = json!({
-        "looser": looser, "tighter": tighter, "judged": changed.judged, "differ": changed.count(),
-        "changes": lines(&mut changed.lines()), "not_judged": lines(&mut changed.not_judged())
-    });
-    writeln!(out, "{answer}")?;
-    Ok(!looser.is_empty())
+    Ok(Map::from_iter([
+        ("looser".to_owned(), json!(looser)),
+        ("tighter".to_owned(), json!(tighter)),
+        ("judged".to_owned(), json!(changed.judged)),
+        ("differ".to_owned(), json!(changed.count())),
+        ("changes".to_owned(), json!(lines(&mut changed.lines()))),
+        ("not_judged".to_owned(), json!(lines(&mut changed.not_judged()))),
+    ]))
 }
 
 /// Lines of a difference that are shown.
 const MOST_LINES: usize = 60;
 
+/// How `apply` tells what it does.
+enum Form<'r> {
+    /// In words, and by a question where `yes` is not set.
+    Text { yes: bool },
+    /// As members of an object; nothing is asked.
+    Json(&'r mut Map<String, Value>),
+}
+
 /// `toolgate policy apply`
-fn apply(file: Option<&Path>, yes: bool, out: &mut dyn Write) -> Result<End, Fault> {
+fn apply(file: Option<&Path>, mut form: Form<'_>, out: &mut dyn Write) -> Result<End, Fault> {
     let path = setup::manifest_path(file)?.ok_or_else(|| Fault::Use("there is no manifest; the built-in one never changes".to_owned()))?;
     let mark = Mark::of(&path);
     let mut new = setup::find(&choice(Some(&path), &[]))?;
@@ -161,7 +184,14 @@ fn apply(file: Option<&Path>, yes: bool, out: &mut dyn Write) -> Result<End, Fau
     let waits = |told: &[Told]| told.iter().any(|told| told.sha256 == digest);
     // A server that nobody calls looks once a second.
     let found = until(|| Some(told(&new, &state)).filter(|told| told.is_empty() || waits(told)));
+    if let Form::Json(report) = &mut form {
+        report.extend([("manifest".to_owned(), json!(path)), ("sha256".to_owned(), json!(digest))]);
+    }
     let Some(first) = found.iter().flatten().find(|told| told.sha256 == digest) else {
+        if let Form::Json(report) = form {
+            report.extend(["waits", "applied", "in_force"].map(|name| (name.to_owned(), json!(false))));
+            return Ok(End::Done);
+        }
         writeln!(
             out,
             "nothing waits: no running server has a looser {} before it; a start takes the file as it is, where it is named or trusted",
@@ -169,8 +199,14 @@ fn apply(file: Option<&Path>, yes: bool, out: &mut dyn Write) -> Result<End, Fau
         )?;
         return Ok(End::Done);
     };
-    show(&mut before(first)?, &mut new, &state, out)?;
-    if !yes {
+    match &mut form {
+        Form::Json(report) => {
+            report.insert("waits".to_owned(), json!(true));
+            report.extend(as_object(&mut before(first)?, &mut new, &state)?);
+        }
+        Form::Text { .. } => drop(show(&mut before(first)?, &mut new, &state, out)?),
+    }
+    if let Form::Text { yes: false } = form {
         write!(out, "\nput it in force? [y/N] ")?;
         out.flush()?;
         let mut answer = String::new();
@@ -188,9 +224,12 @@ fn apply(file: Option<&Path>, yes: bool, out: &mut dyn Write) -> Result<End, Fau
     // The operator has seen it: a later start may serve by it as well.
     trust::keep(&canonical, &new.text)?;
     let left = until(|| Some(told(&new, &state)).filter(|told| !waits(told)));
-    match left {
-        Some(_) => writeln!(out, "in force")?,
-        None => writeln!(out, "applied; a server that has not taken it yet does so with its next call")?,
+    match (form, left) {
+        (Form::Json(report), left) => {
+            report.extend([("applied".to_owned(), json!(true)), ("in_force".to_owned(), json!(left.is_some()))]);
+        }
+        (Form::Text { .. }, Some(_)) => writeln!(out, "in force")?,
+        (Form::Text { .. }, None) => writeln!(out, "applied; a server that has not taken it yet does so with its next call")?,
     }
     Ok(End::Done)
 }

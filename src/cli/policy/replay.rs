@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::super::decide::{Call, Decided, decide};
+use super::super::decide::{Call, Decided, decide, modules};
 use super::super::judging::{Names, look};
 use super::super::run::Fault;
 use super::super::setup::Found;
@@ -133,7 +133,9 @@ pub(super) fn judged(manifest: &std::sync::Arc<Manifest>, roots: Option<&Roots>,
         channel: Channel::During,
     };
     let call = Call { caller, tool: &call.tool, arguments: call.arguments.clone(), malformed: None };
-    let state = State { channels: Channels { client: true, operator: true }, ..State::default() };
+    let modules =
+        modules(&call, manifest, |profile, names| roots.map(|roots| roots.modules("replay", manifest, profile, names)).unwrap_or_default());
+    let state = State { channels: Channels { client: true, operator: true }, modules, ..State::default() };
     decide(tools::all(), manifest, &call, &state, &|action, screened| match roots {
         Some(roots) => look(roots, manifest, action, screened, Names::ByText),
         // Where the roots cannot be opened any more, their files are not there.

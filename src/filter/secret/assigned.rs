@@ -241,6 +241,7 @@ fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mu
     let judged = |place: Option<(usize, bool)>, reach: &mut Reach| assigned(text, name.clone(), place?, promise, reach);
     judged(placed::value(text, name_start, end), reach)
         .or_else(|| judged(after_sign(text, end), reach))
+        .or_else(|| judged(in_block(text, name_start, end), reach))
         .or_else(|| judged(after_other_sign(text, name_start, end), reach))
 }
 
@@ -323,6 +324,19 @@ fn after_other_sign(text: &str, name_start: usize, end: usize) -> Option<(usize,
     let value = rest.strip_prefix(quote)?.strip_prefix(',')?.trim_start_matches(' ').strip_prefix(quote)?;
     let marked = before.strip_suffix(quote)?.ends_with('(') && classes(head(value.split(quote).next()?)) >= 3;
     marked.then(|| (text.len() - value.len(), true))
+}
+
+/// The first line of a block of YAML: `name: |` or `name: >-`, and the text further in on the next line.
+fn in_block(text: &str, name_start: usize, end: usize) -> Option<(usize, bool)> {
+    let rest = text.get(end..)?;
+    let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest).strip_prefix(':')?.trim_start_matches(' ').strip_prefix(['|', '>'])?;
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ' ' | '\r')).strip_prefix('\n')?;
+    let line = text.get(..name_start)?.rsplit('\n').next()?;
+    let value = rest.trim_start_matches(' ');
+    let is_further_in = rest.len() - value.len() > line.len() - line.trim_start_matches([' ', '-']).len();
+    // A sentence is no secret: the line holds one word.
+    let is_one_word = value.lines().next().is_some_and(|line| !line.is_empty() && !line.trim_end().contains(' '));
+    (is_further_in && is_one_word).then(|| (text.len() - value.len(), false))
 }
 
 /// Whether a name is that of a parameter in the address of a database: what follows is a value, and no program text.
@@ -415,4 +429,39 @@ fn value_at(text: &str, start: usize, signs: bool) -> Option<(usize, usize)> {
     let value = rest.get(..length)?;
     let value = if opened.is_none() { value.trim_end_matches(['.', ':', '?', ')', ']', '}']) } else { value };
     (!value.is_empty()).then_some((start, start + value.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::found_in;
+
+    #[test]
+    fn the_block_of_a_yaml_key_is_its_value_and_sentences_are_none() {
+        for (text, secret) in [
+            ("db:\n  password: |\n    tG4#xw8Kd!Zq1nPy\n  port: 1\n", "tG4#xw8Kd!Zq1nPy"),
+            ("password: >-\n  tG4#xw8Kd!Zq1nPy", "tG4#xw8Kd!Zq1nPy"),
+            ("- api_key: |2-\r\n    q7WxTnc2V8bRy4HsJ5\r\n", "q7WxTnc2V8bRy4HsJ5"),
+            ("\"secret\": |+\n    q7WxTnc2V8bRy4HsJ5\n", "q7WxTnc2V8bRy4HsJ5"),
+        ] {
+            assert_eq!(found_in(text), [("credential", secret)], "{text}");
+        }
+        for text in [
+            "password: |\n  Enter your new password4 here\n",
+            "  password: |\nhunter2!x9\n",
+            "token: string | null\n  q7WxTnc2V8bRy4HsJ5\n",
+        ] {
+            assert_eq!(found_in(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_uuid_is_a_secret_under_a_name_of_one_and_an_id_under_others() {
+        const UUID: &str = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
+        for name in ["API_KEY=", "api_key: ", "x-api-key: ", "HEROKU_API_KEY=", "auth_token = "] {
+            assert_eq!(found_in(&format!("{name}{UUID}")), [("credential", UUID)], "{name}");
+        }
+        for name in ["id: ", "primary_key = ", "request=", "serviceKey: "] {
+            assert_eq!(found_in(&format!("{name}{UUID}")), [], "{name}");
+        }
+    }
 }

@@ -44,7 +44,8 @@ impl Reader<'_, '_> {
             if name.chars().any(name::is_hidden) {
                 self.fault(&format!("{at}.name"), "the name holds characters that are not shown; records could not tell it from another");
             }
-            if !name.is_empty() && !names.insert(name.clone()) {
+            // Two that are drawn alike are one for whoever reads the records.
+            if !name.is_empty() && !names.insert(name::nfc(&name).into_owned()) {
                 self.fault(&format!("{at}.name"), format!("two tokens are named `{name}`; records could not tell them apart"));
             }
             let key = format!("{at}.sha256");
@@ -67,6 +68,12 @@ impl Reader<'_, '_> {
         let mut rules = Vec::<OAuth>::new();
         for (index, rule) in written.into_iter().enumerate() {
             let at = format!("clients.oauth[{index}]");
+            if rule.claims.as_ref().is_some_and(BTreeMap::is_empty) {
+                self.fault(
+                    &format!("{at}.claims"),
+                    "it names no claim, so every token of the issuer would fit; name claims, or leave the key out",
+                );
+            }
             let claims = rule.claims.unwrap_or_default().into_iter().map(|(name, claim)| match claim {
                 raw::Claim::One(value) => (name, vec![value]),
                 raw::Claim::All(values) => (name, values),
@@ -252,7 +259,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    pub(super) fn tests(&mut self, written: Vec<raw::Test>, profiles: &Profiles) -> Vec<Test> {
+    pub(super) fn tests(&mut self, written: Vec<raw::Test>, profiles: &Profiles, roots: &BTreeMap<String, Root>) -> Vec<Test> {
         let mut tests = Vec::new();
         for (index, test) in written.into_iter().enumerate() {
             let at = format!("test[{index}]");
@@ -264,6 +271,9 @@ impl Reader<'_, '_> {
             if !tool.is_empty() && self.spec(&tool).is_none() {
                 let known = self.tool_names();
                 self.unknown(&key, "tool", &tool, known);
+            }
+            if test.reason.as_deref() != Some(Code::PathOutsideRoots.as_str()) {
+                self.roots_of_paths(&format!("{at}.call.args"), call.args.as_ref(), roots);
             }
             if test.expect.is_none() && !self.ledger.spans.holds(&format!("{at}.expect")) {
                 self.fault(&format!("{at}.expect"), "`expect` is missing; write `allow`, `ask` or `deny`");
@@ -289,7 +299,29 @@ impl Reader<'_, '_> {
         }
         tests
     }
+
+    /// A test whose path is in a root that is nearly one of the manifest's is refused for another reason than it was written for.
+    fn roots_of_paths(&mut self, at: &str, args: Option<&serde_json::Map<String, Value>>, roots: &BTreeMap<String, Root>) {
+        for name in PATHS {
+            let value = args.and_then(|args| args.get(name));
+            let listed = value.and_then(Value::as_array).into_iter().flatten();
+            for path in value.into_iter().chain(listed).filter_map(Value::as_str) {
+                let root = path.split('/').next().unwrap_or_default();
+                let near = crate::model::nearest(root, roots.keys().map(String::as_str));
+                if !root.is_empty() && !roots.contains_key(root) && near.is_some() {
+                    let what = format!(
+                        "`{}` is no root of this manifest; where that is meant, write `reason = \"path_outside_roots\"`",
+                        root.escape_debug()
+                    );
+                    self.ledger.fault_near(&format!("{at}.{name}"), what, near);
+                }
+            }
+        }
+    }
 }
+
+/// The arguments that hold paths.
+const PATHS: [&str; 5] = ["path", "paths", "from", "to", "save_to"];
 
 pub(super) fn remember(written: raw::Remember) -> Remember {
     match written {

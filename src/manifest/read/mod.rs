@@ -85,7 +85,7 @@ impl Reader<'_, '_> {
         let profiles = self.profiles(written.profiles.unwrap_or_default(), &roots);
         let python = self.python(written.python.unwrap_or_default(), &roots, &files);
         let clients = self.clients(written.clients.unwrap_or_default(), &profiles);
-        let tests = self.tests(written.test.unwrap_or_default(), &profiles);
+        let tests = self.tests(written.test.unwrap_or_default(), &profiles, &roots);
         let manifest = Manifest {
             clients,
             http: self.http(written.http.unwrap_or_default()),

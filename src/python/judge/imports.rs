@@ -85,7 +85,7 @@ impl<'a> Judge<'_, 'a> {
     }
 
     fn star(&mut self, module: &str, start: usize, end: usize) {
-        if !tables::knows_module(module) && self.rules.imports != Imports::All {
+        if !tables::knows_module(module) && self.rules.imports != Imports::All && !self.rules.is_of_a_root(module) {
             let problem = Problem::new(
                 "import.star",
                 format!("it is not known which names `{module}` exports"),
@@ -98,7 +98,12 @@ impl<'a> Judge<'_, 'a> {
     /// Why `module.name` must not be taken, for an allowed module.
     pub(super) fn member_problem(&self, module: &str, name: &str) -> Option<Problem> {
         let full = format!("{module}.{name}");
-        if self.rules.imports == Imports::All || self.rules.allows_attribute(&full) || self.rules.allows_call(&full) {
+        // What a module of a root holds, it has imported under the same rules.
+        if self.rules.imports == Imports::All
+            || self.rules.is_of_a_root(module)
+            || self.rules.allows_attribute(&full)
+            || self.rules.allows_call(&full)
+        {
             return None;
         }
         let message = if tables::knows_module(module) {

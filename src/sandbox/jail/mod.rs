@@ -1,5 +1,6 @@
 //! Where untrusted Python runs: one fresh process tree per call, behind walls that the machine has proven to hold.
 
+mod arrears;
 mod attempt;
 mod backend;
 mod bounds;
@@ -8,7 +9,6 @@ mod charge;
 mod collect;
 mod commands;
 mod doorway;
-mod ended;
 mod ending;
 mod ground;
 mod harvest;

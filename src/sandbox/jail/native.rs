@@ -263,18 +263,20 @@ const MASKS: usize = 96 * 1024;
 /// Mounts are scarce (`fs.mount-max` is 100 000) and each costs about 30 microseconds per call.
 const MOST_MASKS: usize = 4096;
 
-/// What the bootstrap reads: four lengths, then the module path, the prelude, the prelude compiled where it was, and the program.
+/// What the bootstrap reads: five lengths, then the module path, the prelude, the prelude compiled where it was, the list of fonts, and the program.
 ///
 /// # Errors
 /// [`NoRun::Fault`].
 pub(super) fn program_file(native: &Native, spec: &JailSpec) -> Result<OwnedFd, NoRun> {
-    let path = native.interpreter.module_path.join("\n");
+    let path: Vec<String> = native.interpreter.module_path.iter().cloned().chain(spec.module_folders()).collect();
+    let path = path.join("\n");
     let prelude = spec.prelude.as_deref().unwrap_or_default();
     // A waiting interpreter has compiled it.
     let code =
         if spec.fresh || native.ground() != Ground::Whole { native.preludes.get(&native.interpreter, prelude) } else { Arc::default() };
-    let head = format!("{} {} {} {}\n", path.len(), prelude.len(), code.len(), spec.program.len());
-    sealed(&[head.as_bytes(), path.as_bytes(), prelude.as_bytes(), &code, spec.program.as_bytes()])
+    let fonts = spec.fonts.as_deref().unwrap_or_default();
+    let head = format!("{} {} {} {} {}\n", path.len(), prelude.len(), code.len(), fonts.len(), spec.program.len());
+    sealed(&[head.as_bytes(), path.as_bytes(), prelude.as_bytes(), &code, fonts.as_bytes(), spec.program.as_bytes()])
 }
 
 /// The whole environment of the program: nothing of the server's.

@@ -103,7 +103,7 @@ pub(crate) enum Word {
     /// So far the processes of a session have come since this was said last.
     Reached(Reached),
     /// Whether the program stands at its bound of processes by now, and what shows it; said when that changes, for a jail that cannot say it at the end.
-    Crowd(Option<Box<str>>),
+    Crowd(Option<Box<Full>>),
     /// Every process of the program is dead.
     Ended(End),
     /// The same, of a program whose start was not told.
@@ -115,6 +115,15 @@ pub(crate) enum Word {
     Seated,
     /// The interpreter forked a program that has this number (0: it could not).
     Forked(i32),
+}
+
+/// What the server says to the jail of a session. A half that is closed says that it is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Pace {
+    /// A call is over: every process of it stands still until the next.
+    Stand,
+    /// A call begins.
+    Go,
 }
 
 /// How the program ended, as the jail saw it.
@@ -134,7 +143,16 @@ pub(crate) struct End {
     pub(crate) reached: Box<Reached>,
     /// That it had as many processes as it may have, look after look until it ended, where that was so.
     #[serde(default)]
-    pub(crate) crowd: Option<Box<str>>,
+    pub(crate) crowd: Option<Box<Full>>,
+}
+
+/// What shows that a program had as many processes and threads as it may have, look after look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Full {
+    /// It in words.
+    pub(crate) seen: Box<str>,
+    /// Whether there were signs that it wanted more.
+    pub(crate) wants_more: bool,
 }
 
 impl End {

@@ -11,14 +11,14 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::arrears::Arrears;
 use super::attempt::TRIES;
 use super::backend::{Backend, Chunk, Progress, Stream};
 use super::collect::sealed;
-use super::ended::{Arrears, Ended};
 use super::ending::Ending;
 use super::harvest::Seen;
 use super::native::{Native, program_file};
-use super::order::{self, End, Spent};
+use super::order::{self, End, Pace, Spent};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::report::{self, Reading, Report};
 use super::spec::{JailSpec, Layers, Limits, Session, SessionBounds};
@@ -33,7 +33,6 @@ use super::{harvest, link};
 pub(super) struct Sessions {
     bounds: SessionBounds,
     live: Mutex<HashMap<String, Arc<Live>>>,
-    ended: Mutex<Ended>,
     arrears: Arc<Arrears>,
     this: Weak<Self>,
 }
@@ -75,10 +74,8 @@ struct State {
     layers: Layers,
     /// What its calls have told of.
     charged: Spent,
-    /// How much processor time the session may use from the end of its last call on, until it is ended.
-    rest: Duration,
-    /// Why it was ended between two calls.
-    over: Option<String>,
+    /// Whether its processes stand still, as they do between its calls.
+    stands: bool,
     /// What was seen of its roots last: what is written in them between two calls is charged to the later one.
     seen: Option<Seen>,
 }
@@ -87,7 +84,7 @@ struct State {
 const OWNERS: usize = 8;
 /// A session may use this many times the processor time of one call before it ends.
 const CALLS_OF_PROCESSOR_TIME: u32 = 20;
-/// How often it is looked what sessions use between their calls.
+/// How often it is looked at least whether a session that is in use still is.
 const LOOK: Duration = Duration::from_millis(500);
 /// The table of sessions holds each of them, and so does the look at it.
 const HOLDERS: usize = 2;
@@ -99,13 +96,7 @@ const GRACE: Duration = Duration::from_millis(25);
 impl Sessions {
     /// No sessions yet.
     pub(super) fn new(bounds: SessionBounds) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
-            bounds,
-            live: Mutex::default(),
-            ended: Mutex::default(),
-            arrears: Arc::default(),
-            this: this.clone(),
-        })
+        Arc::new_cyclic(|this| Self { bounds, live: Mutex::default(), arrears: Arc::default(), this: this.clone() })
     }
 
     /// Ends every session.
@@ -121,10 +112,6 @@ impl Sessions {
     /// What is still to be charged to a caller for sessions that are over; it is not told again.
     pub(super) fn take_arrears(&self, owner: &str) -> Spent {
         self.arrears.all().remove(owner).unwrap_or_default()
-    }
-
-    fn ended(&self) -> std::sync::MutexGuard<'_, Ended> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn live(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Live>>> {
@@ -169,14 +156,7 @@ impl Sessions {
                 }
             };
             let made = match state.as_mut() {
-                Some(State { over: Some(why), .. }) => {
-                    return Err(gone(&handle, why));
-                }
-                Some(state) => {
-                    let made = one(native, state, spec, cancel, progress.as_ref()).await;
-                    state.rest = spec.limits.cpu.min(spec.cpu_left.saturating_sub(used_by(&made)));
-                    made
-                }
+                Some(state) => one(native, state, spec, cancel, progress.as_ref()).await,
                 None => Ok(Made::Unbegun(None)),
             };
             *live.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
@@ -209,7 +189,7 @@ impl Sessions {
     fn known(&self, native: &Native, handle: &str, spec: &JailSpec) -> Result<Arc<Live>, NoRun> {
         let found = self.live().get(handle).filter(|live| live.owner == spec.owner).cloned();
         let Some(live) = found else {
-            return Err(gone(handle, &self.ended().why(handle, &spec.owner).unwrap_or_else(|| "is not known or has ended".to_owned())));
+            return Err(gone(handle, "is not known or has ended"));
         };
         // A mask covers the object it was put over: a new one, or one that was put in its place, would be open to the program.
         if live.masked != masked(spec) {
@@ -224,27 +204,19 @@ impl Sessions {
         Ok(live)
     }
 
-    /// Ends a session that went on using the processor after its last call, or that no call has used for so long; else how long it may be until
-    /// the next look. None where it is over.
+    /// Ends a session that no call has used for so long; else how long it may be until the next look. None where it is over.
     fn look_at(&self, handle: &str, idle: Duration) -> Option<Duration> {
         let live = self.live().get(handle).cloned()?;
         // A call that runs is use; its length is bounded by its own time.
-        let Ok(mut state) = live.state.try_lock() else { return Some(LOOK) };
-        // Calls in other sessions do not wait for what this one has said.
-        let overuse = state.as_mut().and_then(State::overuse);
+        let is_used = live.state.try_lock().is_err();
         let mut all = self.live();
-        if let Some(why) = overuse {
-            self.ended().note(handle, &live.owner, why);
-            all.remove(handle);
-            return None;
-        }
         let left = idle.saturating_sub(live.last_used.lock().unwrap_or_else(PoisonError::into_inner).elapsed());
         // Any other holder is a call that waits for its turn.
-        if left.is_zero() && Arc::strong_count(&live) <= HOLDERS {
+        if left.is_zero() && !is_used && Arc::strong_count(&live) <= HOLDERS {
             all.remove(handle);
             return None;
         }
-        Some(left.clamp(Duration::from_millis(100), LOOK))
+        Some(left.max(LOOK))
     }
 
     /// Why this caller may have no further session.
@@ -280,8 +252,7 @@ impl Sessions {
             talk,
             layers: Layers::new(),
             charged: Spent::default(),
-            rest: spec.limits.cpu,
-            over: None,
+            stands: false,
             seen: None,
         }));
         let live = Arc::new(Live {
@@ -324,30 +295,7 @@ async fn expire(sessions: Weak<Sessions>, handle: String, idle: Duration) {
     }
 }
 
-/// The processor time of a call that was made.
-fn used_by(made: &Result<Made, NoRun>) -> Duration {
-    match made {
-        Ok(Made::Over(outcome, _)) => Duration::from_millis(outcome.usage.cpu_ms),
-        _ => Duration::ZERO,
-    }
-}
-
 impl State {
-    /// Why the session is to be ended now: it goes on between two calls, and uses more than it may.
-    fn overuse(&mut self) -> Option<String> {
-        let used = self.words.used_by_now().cpu_ms.saturating_sub(self.charged.cpu_ms);
-        let most = self.rest.as_millis();
-        if u128::from(used) <= most {
-            return None;
-        }
-        let why = format!(
-            "has ended: it went on after its last call and used {used} ms of processor time, and {most} ms are allowed there (`[python] cpu`, \
-             and what is left of `cpu_per_hour`)"
-        );
-        self.over = Some(why.clone());
-        Some(why)
-    }
-
     /// The processor time of a call in milliseconds: what its interpreter said of the call, or the jail at the end of the session's whole life; and
     /// what the jail told meanwhile, which no program has a say in.
     fn charge(&mut self, said: u64, alive: bool) -> u64 {
@@ -375,6 +323,10 @@ async fn one(
     progress: Option<&mpsc::Sender<Chunk>>,
 ) -> Result<Made, NoRun> {
     let (began, before) = (Instant::now(), harvest::Before::look(spec.writable(), state.seen.take()));
+    if std::mem::take(&mut state.stands) {
+        // A jail that is gone has said why, which is heard below.
+        let _ = state.words.pace(Pace::Go);
+    }
     state.words.doorway().open_again(spec.network.clone());
     let (pipes, ends) = Pipes::new()?;
     let [printed, complained, mut said] = pipes.receivers()?;
@@ -420,7 +372,9 @@ async fn one(
         }
     });
     let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let alive = ended.is_none();
+    // Between two calls nothing was allowed, looked at or charged: nothing of the session runs then.
+    state.stands = ended.is_none() && state.words.pace(Pace::Stand);
+    let alive = state.stands;
     if alive && state.layers.is_empty() {
         state.words.catch_up().await?;
     }

@@ -159,6 +159,10 @@ pub struct JailSpec {
     pub stdin: Vec<u8>,
     /// The folders it sees.
     pub roots: Vec<JailRoot>,
+    /// Whether it finds modules in its roots, after all other places: at the top of each root and in its folder `src`.
+    pub imports_from_roots: bool,
+    /// Matplotlib's list of fonts: the name of its file on the first line, then its content. It is laid into the program's scratch space.
+    pub fonts: Option<Arc<str>>,
     /// How much it may use.
     pub limits: Limits,
     /// Added to an otherwise scrubbed environment.
@@ -215,6 +219,8 @@ impl JailSpec {
             prelude: None,
             stdin: Vec::new(),
             roots: Vec::new(),
+            imports_from_roots: false,
+            fonts: None,
             limits: Limits::default(),
             env: BTreeMap::new(),
             require: vec![Layer::Filesystem, Layer::Network, Layer::Processes, Layer::Syscalls],
@@ -237,6 +243,12 @@ impl JailSpec {
     /// The roots the program may write to.
     pub fn writable(&self) -> impl Iterator<Item = &JailRoot> {
         self.roots.iter().filter(|root| root.writable)
+    }
+
+    /// Where modules of its roots are, in the order of the roots; none where it does not look there.
+    pub(super) fn module_folders(&self) -> impl Iterator<Item = String> {
+        let roots = self.roots.iter().filter(|_| self.imports_from_roots);
+        roots.flat_map(|root| [format!("/roots/{}", root.name), format!("/roots/{}/src", root.name)])
     }
 
     /// Where the program starts.

@@ -1,7 +1,7 @@
 //! Says how a program ended, from what is known for certain down to what its exception tells.
 
 use super::bounds::Bounds;
-use super::order::{End, Reached};
+use super::order::{End, Full, Reached};
 use super::outcome::{Limit, Status};
 use super::report::{Origin, Raised, Report};
 use super::spec::Limits;
@@ -47,9 +47,15 @@ pub(super) const UNHELD: &str = "how the program ended is not known: its jail wa
 /// Judges an end.
 pub(super) fn judge(end: &End, stop: Option<&Stop>, report: &Report, limits: &Limits) -> Verdict {
     let limit = |limit, evidence: String| Verdict { status: Status::Limit, limit: Some(limit), evidence: Some(evidence) };
-    // A program that starts processes without end uses up its time as well: what it did wins over what ended it.
-    let limited = |hit, evidence: String| match &end.crowd {
-        Some(crowd) if matches!(hit, Limit::Wall | Limit::Cpu) => limit(Limit::Pids, format!("{crowd}; {evidence}")),
+    // A program that starts processes without end uses up its time as well: what it did wins over what ended it. Where nothing shows that it wanted
+    // more, its time is the limit, and the bound that it stood at is told beside it.
+    let limited = |hit, evidence: String| match end.crowd.as_deref() {
+        Some(Full { seen, wants_more: true }) if matches!(hit, Limit::Wall | Limit::Cpu) => {
+            limit(Limit::Pids, format!("{seen}; {evidence}"))
+        }
+        Some(Full { seen, wants_more: false }) if matches!(hit, Limit::Wall | Limit::Cpu) => {
+            limit(hit, format!("{evidence}; it had {seen} (limit `pids`): further ones could not be started"))
+        }
         _ => limit(hit, evidence),
     };
     let plain = |status, evidence| Verdict { status, limit: None, evidence };
@@ -140,6 +146,10 @@ fn by_exception(raised: &Raised, reached: &Reached, bounds: &Bounds) -> Claim {
     let is_crowded = reached.tasks >= processes.most;
     match raised.errno {
         _ if raised.class == "RuntimeError" && !is_start => Claim::None,
+        // The stack of a thread is address space as well: a start that finds no room for it fails with the same number.
+        Some(EAGAIN) | None if is_start && !is_crowded && is_near(reached.memory, memory.most) => {
+            Claim::Seen(Limit::Memory, format!("no room for a further process or thread under a bound of {memory} bytes, of which {} were in use", reached.memory))
+        }
         Some(EAGAIN) if !is_start && !is_crowded => Claim::None,
         None if !is_start => Claim::None,
         Some(EAGAIN) | None => judged(
@@ -216,12 +226,17 @@ mod tests {
 
     #[test]
     fn a_program_that_stood_at_its_bound_of_processes_hit_that_whatever_time_was_over_then() {
-        let end = |hit| End { stopped: Some((hit, "late".to_owned())), crowd: Some("crowded".into()), ..End::default() };
+        let full = |wants_more| Box::new(Full { seen: "16 processes".into(), wants_more });
+        let end = |hit| End { stopped: Some((hit, "late".to_owned())), crowd: Some(full(true)), ..End::default() };
         for hit in [Limit::Wall, Limit::Cpu] {
             let verdict = judge(&end(hit), None, &Report::default(), &Limits::default());
-            assert_eq!((verdict.limit, verdict.evidence.as_deref()), (Some(Limit::Pids), Some("crowded; late")));
+            assert_eq!((verdict.limit, verdict.evidence.as_deref()), (Some(Limit::Pids), Some("16 processes; late")));
         }
         assert_eq!(judged(&end(Limit::Memory), None, None), (Status::Limit, Some(Limit::Memory)));
+        // One that may only have worked there for as long as it could is told of both.
+        let verdict = judge(&End { crowd: Some(full(false)), ..end(Limit::Wall) }, None, &Report::default(), &Limits::default());
+        let told = "late; it had 16 processes (limit `pids`): further ones could not be started";
+        assert_eq!((verdict.limit, verdict.evidence.as_deref()), (Some(Limit::Wall), Some(told)));
         let wall = Stop::Wall(std::time::Duration::ZERO);
         assert_eq!(judged(&End { stopped: None, ..end(Limit::Wall) }, Some(&wall), None), (Status::Limit, Some(Limit::Pids)));
         assert_eq!(judged(&End { stopped: None, exit: Some(0), ..end(Limit::Wall) }, None, None), (Status::Ok, None));
@@ -255,6 +270,10 @@ mod tests {
         }
         assert_eq!(judged_from(Origin::Start, &full, None, Some(("BlockingIOError", Some(11)))), (Status::Limit, Some(Limit::Pids)));
         assert_eq!(judged_from(Origin::Start, &nothing, None, Some(("BlockingIOError", Some(11)))), (Status::Exception, None));
+        let reached = Reached { memory: Limits::default().memory, ..Reached::default() };
+        let no_room = End { reached: Box::new(reached), ..nothing.clone() };
+        assert_eq!(judged(&no_room, None, Some(("RuntimeError", None))), (Status::Limit, Some(Limit::Memory)));
+        assert_eq!(judged_from(Origin::Raise, &no_room, None, Some(("RuntimeError", None))), (Status::Exception, None));
         assert_eq!(judged(&End { exit: Some(0), ..full.clone() }, None, Some(("MemoryError", None))), (Status::Ok, None));
         assert_eq!(judged(&End { signal: Some(11), ..End::default() }, None, None), (Status::Killed, None));
     }

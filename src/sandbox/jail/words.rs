@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::doorway::Doorway;
 use super::link::{HUNG, Sent};
-use super::order::{self, End, Reached, Spent, Word};
+use super::order::{self, End, Full, Pace, Reached, Spent, Word};
 use super::outcome::NoRun;
 use super::spec::{Layers, Network};
 use super::ticket::Ticket;
@@ -37,7 +37,7 @@ pub(super) struct Words {
     /// Words that came while something else was listened for.
     held: VecDeque<(Word, Vec<OwnedFd>)>,
     /// That the program stands at its bound of processes, as it was said last.
-    crowd: Option<Box<str>>,
+    crowd: Option<Box<Full>>,
 }
 
 impl Words {
@@ -73,7 +73,7 @@ impl Words {
     }
 
     /// What shows that the program stands at its bound of processes, as it was said last: it is said again only when that changes.
-    pub(super) fn crowd(&self) -> Option<Box<str>> {
+    pub(super) fn crowd(&self) -> Option<Box<Full>> {
         self.crowd.clone()
     }
 
@@ -97,6 +97,11 @@ impl Words {
             }
         }
         self.used
+    }
+
+    /// Has every process of a session stand still, or go on. False where its jail cannot be told: it is to be ended then.
+    pub(super) fn pace(&self, pace: Pace) -> bool {
+        order::send_now(self.socket.as_fd(), &pace).is_ok()
     }
 
     /// How far the processes of a session have come towards their bounds, as it was heard since this was asked for last.

@@ -2,14 +2,13 @@
 
 use super::content::{Whole, digest, read_whole};
 use super::fault::{changed, fault};
-use super::masks::held;
+use super::leaks::Leak;
 use super::read::{regular, too_large};
 use super::roots::Roots;
 use super::seen::Seen;
 use super::write::Written;
 use crate::gate::Permit;
 use crate::model::{Code, CopyFile, Failure, Opened, Target};
-use crate::policy::readers::shows_more;
 
 impl Roots {
     /// Copies the file the permit names, atomically, as `write` does. A new file has the permission bits of its source, less what the umask takes
@@ -34,8 +33,8 @@ impl Roots {
         }
         let manifest = &terms.manifest;
         let names = if manifest.filters.hides_secrets() { self.known.names(&bytes, &digest(&bytes)) } else { Vec::new() };
-        if !names.is_empty() && shows_more(manifest, &from.target.root, &to.target.root) {
-            return Err(leaking(from, to, &names));
+        if let Some(leak) = Leak::between(manifest, from, to, &self.known) {
+            leak.of_names(&names)?;
         }
         let mut written = self.put_judged(to, &terms, &bytes, seen.mode & 0o777)?;
         // The digest of a content that is known but for a short secret would tell the secret.
@@ -51,15 +50,4 @@ pub(super) fn copyable(from: &Opened, to: &Opened) -> Result<(), Failure> {
         return Err(Failure::new(Code::AlreadyExists, format!("`{}` and `{}` are the same", from.target, to.target)));
     }
     super::above::reachable(to)
-}
-
-/// A copy that programs would read past the masks.
-pub(super) fn leaking(from: &Opened, to: &Opened, names: &[&'static str]) -> Failure {
-    let held = held(names);
-    let why = format!(
-        "`{}` holds masked secrets ({held}), and programs see `{}` as it is; the copy would show them what the masks hide",
-        from.target, to.target.root
-    );
-    let hint = "copy it into its own root, or write a file without the secrets";
-    Failure(Failure::new(Code::MaskedContent, why).hint(hint).0.rule("filters.secrets"))
 }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::below::Below;
 use super::fault::fault;
 use super::protect::{Nearness, Objects, nearness};
+use super::repository::obeyed_as;
 use super::resolve::{Led, follow, open_file, open_folder, step};
 use super::roots::{Root, Roots};
 use super::seen::Seen;
@@ -74,7 +75,8 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
     let Some(seen) = held.seen else {
         let protected = guard.holds_place(&path, by_name) || guard.holds_way(&path, held.mount);
         let missing_folders = if access.makes_folders() && held.folder.is_none() { missing_folders(root, &path) } else { 0 };
-        return Ok(opened(PathFact { spelling, link, missing_folders, protected, ..PathFact::ABSENT }, Some(held)));
+        let obeyed_as = if access.writes() { obeyed_as(root, &path) } else { None };
+        return Ok(opened(PathFact { spelling, link, missing_folders, obeyed_as, protected, ..PathFact::ABSENT }, Some(held)));
     };
     let mut fact = PathFact {
         link,
@@ -82,6 +84,7 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
         size: seen.size,
         names: seen.names,
         identity: Some(seen.identity),
+        obeyed_as: if access.writes() { obeyed_as(root, &path) } else { None },
         protected: guard.holds(&path, &seen) || guard.holds_place(&path, by_name) || guard.holds_way(&path, held.mount),
         ..PathFact::of(seen.kind)
     };

@@ -5,12 +5,14 @@ use rustix::fs::Dir;
 use super::above::reachable;
 use super::arriving::{arriving, is_arriving};
 use super::content::{Whole, digest, digest_whole, read_whole};
-use super::copy::{copyable, leaking};
+use super::copy::copyable;
 use super::edit::{apply, apply_to};
 use super::fault::missing;
+use super::leaks::Leak;
 use super::read::regular;
 use super::rename::{is_replacing, not_empty};
 use super::resolve::{open_file, open_folder};
+use super::roots::Roots;
 use super::several::several;
 use super::stop::Stop;
 use super::write::{masks_in_the_way, no_digest, unexpected};
@@ -18,14 +20,13 @@ use crate::filter::masked::secrets_in_any_encoding;
 use crate::gate::{Preview, Texts};
 use crate::manifest::Manifest;
 use crate::model::{Action, Bytes, Code, Edit, EditFiles, Failure, Kind, Opened, WriteMode};
-use crate::policy::readers::shows_more;
 
 /// Contents above this are not shown.
 const SHOWN: Bytes = Bytes::mib(4);
 
 /// The preview of an action on what was opened. Contents are read whole, however long they are; one that cannot be read in time dooms the call,
 /// for nobody could say what was approved.
-pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Stop, manifest: &Manifest) -> Preview {
+pub(in crate::sandbox) fn preview(roots: &Roots, action: &Action, opened: &[Opened], stop: &Stop, manifest: &Manifest) -> Preview {
     let hides = manifest.filters.hides_secrets();
     if let (Action::EditFiles(_), Err(failure)) = (action, several(opened)) {
         return Preview { doomed: Some(failure), ..Preview::default() };
@@ -58,7 +59,7 @@ pub(in crate::sandbox) fn preview(action: &Action, opened: &[Opened], stop: &Sto
         };
     }
     let (first, second) = (shown.next().flatten(), shown.next().flatten());
-    let leaks = |from: &Opened, to: &Opened| shows_more(manifest, &from.target.root, &to.target.root);
+    let leaks = |from: &Opened, to: &Opened| Leak::between(manifest, from, to, &roots.known).and_then(|leak| leak.check(stop).err());
     let mut doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref(), hides, leaks);
     if let Action::CopyFile(_) | Action::MoveFile(_) = action {
         let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -109,14 +110,15 @@ fn numbered(edits: &[Edit]) -> Vec<(usize, &Edit)> {
 }
 
 /// How an action will fail on what was opened: no approval is asked for what cannot be done. `content`: the present one, where it is not too
-/// long to be shown. `hides`: the manifest masks secrets. `leaks`: a copy of the one at the other would show programs what masks hide.
+/// long to be shown. `hides`: the manifest masks secrets. `leaks`: why the first may not come to the second, where programs would read it past the
+/// masks.
 fn doomed(
     action: &Action,
     opened: &[Opened],
     sha256: Option<&str>,
     content: Option<&[u8]>,
     hides: bool,
-    leaks: impl Fn(&Opened, &Opened) -> bool,
+    leaks: impl Fn(&Opened, &Opened) -> Option<Failure>,
 ) -> Option<Failure> {
     let (first, second) = (opened.first()?, opened.get(1));
     let kind = first.fact.kind;
@@ -138,14 +140,13 @@ fn doomed(
             }
             masks_in_the_way(write, content.filter(|_| hides)?, &first.target)
         }
-        Action::MoveFile(_) => second.and_then(|second| is_replacing(first, second).and_then(|_| reachable(second)).err()),
+        Action::MoveFile(_) => {
+            let to = second?;
+            is_replacing(first, to).and_then(|_| reachable(to)).err().or_else(|| leaks(first, to))
+        }
         Action::CopyFile(_) => {
             let to = second?;
-            if let Err(failure) = copyable(first, to) {
-                return Some(failure);
-            }
-            let names = content.filter(|_| hides && leaks(first, to)).map(secrets_in_any_encoding).unwrap_or_default();
-            (!names.is_empty()).then(|| leaking(first, to, &names))
+            copyable(first, to).err().or_else(|| leaks(first, to))
         }
         Action::DeleteFile(_) if kind == Kind::Absent => Some(missing(&first.target)),
         Action::DeleteFile(delete) if kind == Kind::Directory && !delete.recursive => (!is_empty(first)).then(|| not_empty(&first.target)),

@@ -143,6 +143,11 @@ impl Hidden {
         nearness(&self.places, path) == Nearness::Within
     }
 
+    /// Whether it is a protected object.
+    pub(super) fn is_object(&self, object: (u64, u64)) -> bool {
+        self.objects.hold(object)
+    }
+
     /// Whether the entry `name` of `folder` is a protected object, whatever it is called.
     pub(in crate::sandbox) fn is(&self, folder: impl AsFd, name: &CStr, inode: u64) -> bool {
         let is_object = self.objects.ids.iter().any(|(_, known)| *known == inode);

@@ -9,6 +9,7 @@ use super::above::Above;
 use super::below::{Below, usage, wipe};
 use super::carry::Ends;
 use super::fault::{changed, fault, missing};
+use super::leaks::Leak;
 use super::leftovers::temporary_name;
 use super::look::Guard;
 use super::replace::rename_to_new;
@@ -41,7 +42,8 @@ impl Roots {
     /// system is copied there and deleted here. Missing folders above the new place are made, and go again where nothing is moved.
     ///
     /// # Errors
-    /// `not_found`, `already_exists`, `conflict`, `argument_invalid` (a folder into itself), `no_space`, `root_itself`, `cancelled`.
+    /// `not_found`, `already_exists`, `conflict`, `argument_invalid` (a folder into itself), `no_space`, `root_itself`, `cancelled`, `masked_content`
+    /// (it holds masked secrets, and programs that do not see it would see it at its new place), `timeout` (looking for them).
     pub fn rename(&self, permit: Permit<MoveFile>, stop: &Stop) -> Result<Moved, Failure> {
         let (_, opened, terms) = permit.spend();
         let mut opened = opened.into_iter();
@@ -49,6 +51,9 @@ impl Roots {
             return Err(Failure::new(Code::Internal, "the permit holds no two objects"));
         };
         let replaced = is_replacing(&from, &to)?;
+        if let Some(leak) = Leak::between(&terms.manifest, &from, &to, &self.known) {
+            leak.check(stop)?;
+        }
         let (old_folder, old_name) = place(&from)?;
         let (old_root, new_root) = (self.find(&terms.session, &from.target.root)?, self.find(&terms.session, &to.target.root)?);
         let (to, above) = Above::make(self, &new_root, &to)?;

@@ -10,7 +10,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::header::{ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -186,6 +186,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         let caller = self.admit(&manifest, &parts).await?;
         // It has done its work: no part of the stack behind this door, nor a log line of it, can hold it.
         parts.headers.remove(AUTHORIZATION);
+        widen_accept(&mut parts.headers);
         if !matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
             let mut response = refused(StatusCode::METHOD_NOT_ALLOWED, "the endpoint takes GET, POST and DELETE");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
@@ -296,7 +297,63 @@ impl hyper::body::Body for Placed {
     }
 }
 
+/// Names the two types that the protocol wants named, where ranges cover them (RFC 9110, section 12.5.1): `*/*` is what many HTTP libraries send. A
+/// header that is missing, or that refuses one of them (`;q=0`), stays as it is.
+fn widen_accept(headers: &mut HeaderMap) {
+    let written: Vec<String> =
+        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).map(str::to_ascii_lowercase).collect();
+    let ranges: Vec<(&str, bool)> = written
+        .iter()
+        .flat_map(|value| value.split(','))
+        .filter_map(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let name = parts.next()?;
+            let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(1.0, |weight| weight.parse::<f32>().unwrap_or(0.0));
+            Some((name, weight > 0.0))
+        })
+        .collect();
+    let takes = |name: &str, range: &str| {
+        // The most specific range counts.
+        let says = |wanted: &str| ranges.iter().find(|(name, _)| *name == wanted).map(|(_, takes)| *takes);
+        says(name).or_else(|| says(range)).or_else(|| says("*/*")).unwrap_or(false)
+    };
+    if takes("application/json", "application/*") && takes("text/event-stream", "text/*") {
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    }
+}
+
 fn is_json(headers: &HeaderMap) -> bool {
     let essence = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()?.split(';').next());
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_cover_both_types_are_taken_for_both_and_a_refusal_stays_one() {
+        let both = "application/json, text/event-stream";
+        for (written, expected) in [
+            (&["*/*"][..], both),
+            (&["application/*, text/*;q=0.5"], both),
+            (&["application/json", "*/*;q=0.1"], both),
+            (&["text/event-stream, application/json"], both),
+            (&["application/json"], "application/json"),
+            (&["*/*, text/event-stream;q=0"], "*/*, text/event-stream;q=0"),
+            (&["*/*;q=0"], "*/*;q=0"),
+            (&["text/html, application/*"], "text/html, application/*"),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in written {
+                headers.append(ACCEPT, HeaderValue::from_static(value));
+            }
+            widen_accept(&mut headers);
+            let now: Vec<_> = headers.get_all(ACCEPT).iter().map(|value| value.to_str().unwrap()).collect();
+            assert_eq!(now.join(", "), expected, "{written:?}");
+        }
+        let mut none = HeaderMap::new();
+        widen_accept(&mut none);
+        assert!(none.is_empty());
+    }
 }

@@ -129,10 +129,14 @@ struct Loose {
     keys: Vec<serde_json::Value>,
 }
 
-/// Whether a document is a JSON Web Key Set, also one without a key that fits.
+/// Whether a document is a JSON Web Key Set with a key by which a token can be verified.
 /// # Errors  Why not.
 pub fn check(bytes: &[u8]) -> Result<(), String> {
-    read(bytes).map(drop)
+    let keys = read(bytes)?;
+    if keys.iter().any(|key| DecodingKey::from_jwk(key).is_ok()) {
+        return Ok(());
+    }
+    Err("no key in it is a public one that verifies signatures, so every token would be refused".to_owned())
 }
 
 fn read(bytes: &[u8]) -> Result<Vec<Jwk>, String> {

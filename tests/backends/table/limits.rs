@@ -155,6 +155,16 @@ pub(super) fn limits() -> Vec<Row> {
             Out("6"),
         ),
         with(
+            |spec| spec.limits.processes = 400,
+            row(
+                "threads whose stacks find no room end in the memory limit",
+                "import threading, time\nwhile True:\n    threading.Thread(target=time.sleep, args=(30,), daemon=True).start()",
+                Hits(Limit::Memory),
+                "import threading\nfor _ in range(20):\n    threading.Thread(target=int).start()\nprint('ok')",
+                Out("ok"),
+            ),
+        ),
+        with(
             |spec| spec.limits.scratch = 8 << 20,
             row(
                 "a full scratch folder ends in the disk limit",

@@ -12,7 +12,7 @@ use super::cell::oom;
 use super::cgroup::Group;
 use super::site::Site;
 use super::{watch, written};
-use crate::sandbox::jail::order::{self, End, Spent, Word};
+use crate::sandbox::jail::order::{self, End, Pace, Spent, Word};
 use crate::sandbox::jail::outcome::{Limit, Usage};
 use crate::sandbox::jail::ticket::Ticket;
 
@@ -40,11 +40,26 @@ pub(super) fn tell(server: &OwnedFd, word: &Word) -> ExitCode {
 pub(super) struct Rest {
     /// Whether the child leads a process group and is no init: what it leaves comes to this process, and is ended by it.
     pub(super) grouped: bool,
+    /// Whether its program is in namespaces that another program made: a process group does not hold it.
+    pub(super) wrapped: bool,
     /// The scratch folder, where the host lends one.
     pub(super) site: Option<Site>,
 }
 
 impl Rest {
+    /// Has every process of the call stand still or go on: the group with the child that leads it, or the child does it where all is below it.
+    fn pace(&self, child: Pid, inner: &OwnedFd, pace: Pace) {
+        if !self.grouped || self.wrapped {
+            let _ = order::send_now(inner.as_fd(), &pace);
+            return;
+        }
+        let signal = match pace {
+            Pace::Stand => Signal::STOP,
+            Pace::Go => Signal::CONT,
+        };
+        let _ = rustix::process::kill_process_group(child, signal);
+    }
+
     /// Ends and clears away; the child is dead, but still holds its number.
     fn end(&self, child: Pid) {
         if self.grouped {
@@ -127,7 +142,9 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
         if gone {
             break;
         }
-        if from_server {
+        if from_server && let Ok(Some((pace, _))) = order::receive_now::<Pace>(call.channel.as_fd()) {
+            rest.pace(child, inner, pace);
+        } else if from_server {
             // The server wants the end of it, or is dead itself.
             server_open = false;
             ending.get_or_insert_with(end_it);

@@ -21,16 +21,43 @@ def _toolgate(prelude="", prelude_code=None):
         return b"".join(parts)
 
     def read_program(fd=3):
-        # Four numbers on the first line, then the module path, the prelude, the prelude compiled (it may be missing) and the program,
-        # each that many bytes long.
+        # Five numbers on the first line, then the module path, the prelude, the prelude compiled and the list of fonts (these may be missing),
+        # and the program, each that many bytes long.
         head, _, body = read_all(fd).partition(b"\n")
         parts = []
         at = 0
         for size in head.split():
             parts.append(body[at : at + int(size)])
             at += int(size)
-        path, prelude, code, source = parts
+        path, prelude, code, fonts, source = parts
+        fonts and lay_out(fonts)
         return path.decode("utf-8", "surrogatepass"), prelude.decode("utf-8", "surrogatepass"), code, source.decode("utf-8", "surrogatepass")
+
+    def lay_out(fonts):
+        # Matplotlib makes a list of fonts where there is none, which takes longer than most programs.
+        nonlocal laid_out
+        if laid_out or "matplotlib.font_manager" in sys.modules:
+            return
+        laid_out = True
+
+        class Finder:
+            @staticmethod
+            def find_spec(name, path=None, target=None):
+                if name == "matplotlib.font_manager" and Finder in sys.meta_path:
+                    sys.meta_path.remove(Finder)
+                    file, _, list_of_fonts = fonts.partition(b"\n")
+                    place = posix.environ.get(b"MPLCONFIGDIR", b"/tmp") + b"/" + file
+                    try:
+                        fd = posix.open(place, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600)
+                        while list_of_fonts:
+                            list_of_fonts = list_of_fonts[posix.write(fd, list_of_fonts) :]
+                        posix.close(fd)
+                    except OSError:
+                        # It is there, or there is no room for it.
+                        pass
+                return None
+
+        sys.meta_path.insert(0, Finder)
 
     sys.argv[:] = ["<program>"]
 
@@ -47,6 +74,8 @@ def _toolgate(prelude="", prelude_code=None):
     import_module = builtins.__import__
     meta_path = sys.meta_path[:]
     path_hooks = sys.path_hooks[:]
+    module_path = []
+    laid_out = False
     write = posix.write
     clock = time.time_ns
 
@@ -56,15 +85,17 @@ def _toolgate(prelude="", prelude_code=None):
             data = data[write(4, data) :]
 
     def with_own_imports(action):
-        # What the prelude or the program did to imports must not keep the traceback from being shown, and holds again afterwards.
-        kept = builtins.__import__, sys.meta_path[:], sys.path_hooks[:]
+        # What the prelude or the program did to imports must not keep the traceback from being shown, and holds again afterwards. Nothing is
+        # looked for in a root meanwhile: no module of one runs for it.
+        kept = builtins.__import__, sys.meta_path[:], sys.path_hooks[:], sys.path[:]
         builtins.__import__ = import_module
         sys.meta_path[:] = meta_path
         sys.path_hooks[:] = path_hooks
+        sys.path[:] = module_path
         try:
             action()
         finally:
-            builtins.__import__, sys.meta_path[:], sys.path_hooks[:] = kept
+            builtins.__import__, sys.meta_path[:], sys.path_hooks[:], sys.path[:] = kept
 
     import _signal
 
@@ -149,6 +180,18 @@ def _toolgate(prelude="", prelude_code=None):
             error = error.__cause__ or error.__context__
         return "raise"
 
+    def without_the_prelude(error):
+        # The import hook stands between an `import` and the module: its lines are none of the program's.
+        for _ in range(8):
+            at = getattr(error, "__traceback__", None)
+            while at is not None:
+                below = at.tb_next
+                while below is not None and below.tb_frame.f_code.co_filename == "<prelude>":
+                    below = below.tb_next
+                at.tb_next = below
+                at = below
+            error = getattr(error, "__cause__", None) or getattr(error, "__context__", None)
+
     def failed(error, source):
         def text(ask):
             # An exception is the program's own: any of its methods may raise, and its number may be too long to be said.
@@ -178,6 +221,7 @@ def _toolgate(prelude="", prelude_code=None):
         while trace is not None and trace.tb_frame.f_code.co_filename == "<string>":
             trace = trace.tb_next
         error = error.with_traceback(trace)
+        without_the_prelude(error)
 
         def shown():
             import linecache
@@ -187,7 +231,13 @@ def _toolgate(prelude="", prelude_code=None):
             # characters that `splitlines` knows end no line of a program.
             lines = [line + "\n" for line in source.split("\n")]
             linecache.cache["<program>"] = (len(source), None, lines, "<program>")
-            traceback.print_exception(type(error), error, trace)
+            text = "".join(traceback.format_exception(type(error), error, trace))
+            # Where an interpreter lies on the machine may tell whose it is: `site-packages/…` says as much. What is the system's own is the same
+            # everywhere.
+            for folder in sorted(module_path, key=len, reverse=True):
+                if not folder.startswith(("/usr/", "/opt/")):
+                    text = text.replace(folder + "/", folder.rpartition("/")[2] + "/")
+            print(text, end="", file=sys.stderr)
 
         try:
             with_own_imports(shown)
@@ -273,6 +323,7 @@ def _toolgate(prelude="", prelude_code=None):
     def begin(path, prelude, code):
         nonlocal come, began
         sys.path[:] = path.split("\n")
+        module_path[:] = [folder for folder in sys.path if not folder.startswith("/roots/")]
         come = True
         began = clock()
         if prelude and prelude != prepared:
@@ -349,8 +400,8 @@ def _toolgate(prelude="", prelude_code=None):
         nonlocal come
         path = "\n".join(sys.path)
         told = path, prepared, b""
-        parts = path.encode("utf-8", "surrogatepass"), prepared.encode("utf-8", "surrogatepass"), b"", b"1"
-        text = b"%d %d %d %d\n" % tuple(len(part) for part in parts) + b"".join(parts)
+        parts = path.encode("utf-8", "surrogatepass"), prepared.encode("utf-8", "surrogatepass"), b"", b"", b"1"
+        text = b"%d %d %d %d %d\n" % tuple(len(part) for part in parts) + b"".join(parts)
         fd = None
         try:
             fd = posix.open("/tmp", posix.O_RDWR | posix.O_TMPFILE | posix.O_CLOEXEC, 0o600)

@@ -92,12 +92,14 @@ impl Cell {
         self.init
     }
 
-    /// Where something is to be heard: of the jail until it has a call, then of the server.
+    /// Where the jail is heard until it has a call.
     pub(super) fn channel(&self) -> Option<BorrowedFd<'_>> {
-        match &self.charge {
-            Some(charge) => charge.ear(),
-            None => (self.state != State::Taken).then(|| self.channel.as_fd()),
-        }
+        (self.charge.is_none() && self.state != State::Taken).then(|| self.channel.as_fd())
+    }
+
+    /// Where it is heard that the server ends its call.
+    pub(super) fn ear(&self) -> Option<BorrowedFd<'_>> {
+        self.charge.as_ref().and_then(Charge::ear)
     }
 
     /// Ends the jail with everything in it.
@@ -312,9 +314,15 @@ impl Cell {
 pub(super) struct Heard(Vec<RawFd>);
 
 impl Heard {
-    /// Waits until there is something on one of the channels, at most this long, for ever without a bound.
-    pub(super) fn wait<'a>(channels: impl Iterator<Item = BorrowedFd<'a>>, at_most: Option<Duration>) -> Self {
+    /// Waits until there is something on one of the channels, or one of the ears hears that its other end is closed, or no longer writes; at most
+    /// this long, for ever without a bound. What is said to an ear is for the process that has the call.
+    pub(super) fn wait<'a>(
+        channels: impl Iterator<Item = BorrowedFd<'a>>,
+        ears: impl Iterator<Item = BorrowedFd<'a>>,
+        at_most: Option<Duration>,
+    ) -> Self {
         let mut fds: Vec<PollFd<'_>> = channels.map(|channel| PollFd::from_borrowed_fd(channel, PollFlags::IN)).collect();
+        fds.extend(ears.map(|ear| PollFd::from_borrowed_fd(ear, PollFlags::RDHUP)));
         let timeout = at_most.and_then(|left| Timespec::try_from(left).ok());
         if poll(&mut fds, timeout.as_ref()).is_err() {
             return Self::default();

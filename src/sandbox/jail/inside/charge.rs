@@ -33,7 +33,7 @@ pub(super) struct Charge {
     deadline: Instant,
     /// When it has to have begun, until that was looked at.
     begins: Option<Instant>,
-    /// Whether the server may still have something to say, which can only be that the call is to end.
+    /// Whether the server may still say that the call is to end.
     open: bool,
     /// Whether it was ended from here.
     over: bool,
@@ -67,7 +67,7 @@ impl Charge {
         Ok(Self { channel, ticket, wall, late, deadline, begins, open: true, over: false, returned: false, ended: None })
     }
 
-    /// Where the server is heard. Once the program has ended, all that it can say is that it has its answer.
+    /// Where the server is heard to end the call. Once the program has ended, that says only that it has its answer.
     pub(super) fn ear(&self) -> Option<BorrowedFd<'_>> {
         (self.open && self.ended.is_none()).then(|| self.channel.as_fd())
     }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn now(charge: &Charge) -> Heard {
-        Heard::wait(charge.ear().into_iter(), Some(Duration::ZERO))
+        Heard::wait(std::iter::empty(), charge.ear().into_iter(), Some(Duration::ZERO))
     }
 
     fn last_word(server: &OwnedFd) -> Word {

@@ -64,10 +64,10 @@ impl Crowd {
         self.last = full;
     }
 
-    /// At how many of how many looks it was full, where that was at three at least and at three of four, and more were to be started.
-    pub(super) fn stands(&self) -> Option<(u32, u32)> {
+    /// At how many of how many looks it was full, where that was at three at least and at three of four, and whether more were to be started.
+    pub(super) fn stands(&self) -> Option<(u32, u32, bool)> {
         let full = self.looks.count_ones();
-        (full >= 3 && full * 4 >= self.count * 3 && self.wants_more()).then_some((full, self.count))
+        (full >= 3 && full * 4 >= self.count * 3).then_some((full, self.count, self.wants_more()))
     }
 
     fn wants_more(&self) -> bool {
@@ -95,11 +95,11 @@ mod tests {
             crowd.stands()
         };
         assert_eq!((stands(&[]), stands(&[true; 2]), stands(&[false; 40])), (None, None, None));
-        assert_eq!((stands(&[true; 3]), stands(&[true; 50])), (Some((3, 3)), Some((20, 20))));
+        assert_eq!((stands(&[true; 3]), stands(&[true; 50])), (Some((3, 3, true)), Some((20, 20, true))));
         // A crowd of long ago says nothing of the end, and one look that counts while one has just left takes nothing away.
         assert_eq!(stands(&[[true; 20], [false; 20]].concat()), None);
-        assert_eq!(stands(&[[false; 20], [true; 20]].concat()), Some((20, 20)));
-        assert_eq!(stands(&[true, true, false, true, true]), Some((4, 5)));
+        assert_eq!(stands(&[[false; 20], [true; 20]].concat()), Some((20, 20, true)));
+        assert_eq!(stands(&[true, true, false, true, true]), Some((4, 5, true)));
         assert_eq!(stands(&[true, false, true, false, true]), None);
     }
 
@@ -112,13 +112,15 @@ mod tests {
             }
             crowd.stands()
         };
-        assert_eq!((stands(0, 0), stands(5, 0), stands(5, 2)), (None, None, None));
-        assert_eq!(stands(5, 4), Some((20, 20)));
+        for (used, in_kernel) in [(0, 0), (5, 0), (5, 2)] {
+            assert_eq!(stands(used, in_kernel), Some((20, 20, false)), "{in_kernel} of {used}");
+        }
+        assert_eq!(stands(5, 4), Some((20, 20, true)));
         // One worker that is replaced is none either.
         let mut crowd = Crowd::default();
         for first in [0, 0, 0, 1, 1, 1] {
             crowd.note(Some(faces(first..first + 16, 0, 0)));
         }
-        assert_eq!(crowd.stands(), None);
+        assert_eq!(crowd.stands(), Some((6, 6, false)));
     }
 }

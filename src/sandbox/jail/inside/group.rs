@@ -36,7 +36,7 @@ pub(super) fn serve(order: &Order, handed: Handed, own: Option<u32>, group: &Gro
         Ok(made) => made,
         Err(word) => return tell(&call, &word),
     };
-    let rest = Rest { grouped: true, site };
+    let rest = Rest { grouped: true, wrapped: matches!(order.kind.ground, Ground::Wrapped(_)), site };
     let started = rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|e| e.to_string())
         .and_then(|()| order::channel())
@@ -94,7 +94,9 @@ impl Keeper<'_> {
                 // The program may have the same user: it shall not read this process's memory.
                 let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
                 let watch = init::watch(self.order, self.site).telling(kept, self.inside).charging(self.group.cpu_time());
-                let end = init::attend(self.order, &init::Program::Child(child), &signals, watch, Reach::One(child), None);
+                let mut clock = init::Clock { call: self.inside, wall: attend::FOR_EVER, started: None };
+                let (reach, clock) = if wrapped.is_some() { (Reach::Below(child), Some(&mut clock)) } else { (Reach::One(child), None) };
+                let end = init::attend(self.order, &init::Program::Child(child), &signals, watch, reach, clock);
                 // Those that the program left in the namespaces are dead with their init.
                 if let Some(wrapped) = wrapped {
                     wrapped.end();

@@ -18,7 +18,7 @@ use super::site::Site;
 use super::supervisor::Streams;
 use super::watch::{self, Watch};
 use super::{doorway, enter, program, raw, root, trees, walls};
-use crate::sandbox::jail::order::{self, End, Order, Word};
+use crate::sandbox::jail::order::{self, End, Order, Pace, Word};
 use crate::sandbox::jail::outcome::Limit;
 use crate::sandbox::jail::spec::Layers;
 
@@ -192,6 +192,8 @@ pub(super) enum Reach {
     All,
     /// This child; the rest is for the supervisor.
     One(Pid),
+    /// The same, where the children of this process have a process namespace of their own that another program made.
+    Below(Pid),
 }
 
 impl Reach {
@@ -201,10 +203,30 @@ impl Reach {
         Word::Fault(format!("{doing}: {why}; the program was ended, since its limits could not be held"))
     }
 
+    /// Stops every process that it reaches, or has them go on. None of them can refuse that, and one that is being forked gets it as well: a fork
+    /// is begun again where a signal waits.
+    fn pace(self, pace: Pace) {
+        let signal = match pace {
+            Pace::Stand => nix::sys::signal::Signal::SIGSTOP,
+            Pace::Go => nix::sys::signal::Signal::SIGCONT,
+        };
+        match self {
+            Self::All => drop(nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), signal)),
+            // The supervisor stops the whole group.
+            Self::One(_) => {}
+            Self::Below(_) => {
+                if let Ok(None) = raw::fork() {
+                    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), signal);
+                    raw::leave(0);
+                }
+            }
+        }
+    }
+
     fn kill(self) {
         match self {
             Self::All => kill_all(),
-            Self::One(child) => {
+            Self::One(child) | Self::Below(child) => {
                 let _ = rustix::process::kill_process(child, Signal::KILL);
             }
         }
@@ -264,7 +286,8 @@ pub(super) fn attend(
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(reach.give_up("waiting for the program", &e)),
         }
-        let unwanted = fds.get(heard).is_some_and(|fd| !fd.revents().is_empty());
+        let is_told = fds.get(heard).is_some_and(|fd| !fd.revents().is_empty());
+        let unwanted = is_told && clock.as_deref().is_none_or(|clock| !paced(clock.call, reach));
         while let Ok(Some(_)) = signals.read_signal() {}
         let late = deadline.is_some_and(|deadline| Instant::now() >= deadline) && ended.is_none();
         if let Some(clock) = clock.as_deref().filter(|_| late) {
@@ -295,7 +318,7 @@ pub(super) fn attend(
                 end.stopped = Some(hit);
                 ended.get_or_insert_with(Instant::now);
                 reach.kill();
-                if matches!(reach, Reach::One(_)) {
+                if reach != Reach::All {
                     // Others may start processes as long as this one waits: the supervisor ends the whole group at once when this one is gone.
                     end.signal = Some(nix::libc::SIGKILL);
                     break;
@@ -377,6 +400,19 @@ fn by_signal(order: &Order, end: &End, seen: u64) -> Option<(Limit, String)> {
     // The second is that of the hard limit, for a program that ignores the first.
     let sent = matches!(end.signal, Some(nix::libc::SIGXCPU | nix::libc::SIGKILL));
     (sent && is_spent).then(|| (Limit::Cpu, format!("signal {} after {used} ms of processor time", end.signal.unwrap_or_default())))
+}
+
+/// Does what the server says of the pace of a session; false where it says that the program is to end.
+fn paced(call: &OwnedFd, reach: Reach) -> bool {
+    match order::receive_now::<Pace>(call.as_fd()) {
+        Ok(Some((pace, _))) => {
+            reach.pace(pace);
+            true
+        }
+        Ok(None) => false,
+        // Another process has this end as well, and has taken what was there.
+        Err(_) => !closed(call),
+    }
 }
 
 /// Kills every process of the namespace but this one.

@@ -127,6 +127,11 @@ impl Pool {
         zygote.chain(self.cells.iter().filter_map(Cell::channel)).chain(waiting)
     }
 
+    /// Where the server is heard to end a call that a jail has.
+    pub(super) fn ears(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.cells.iter().filter_map(Cell::ear)
+    }
+
     /// When something is to be done without anything being said.
     pub(super) fn due(&self) -> Option<Instant> {
         let starting = self.zygote.iter().filter(|zygote| !zygote.ready).map(|zygote| zygote.since + STARTING);

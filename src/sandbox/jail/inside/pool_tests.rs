@@ -39,7 +39,7 @@ pub(super) fn quiet(cells: i32) -> (Pool, Vec<OwnedFd>) {
 }
 
 pub(super) fn step(pool: &mut Pool) -> Step {
-    let heard = Heard::wait(pool.channels(), Some(Duration::ZERO));
+    let heard = Heard::wait(pool.channels(), pool.ears(), Some(Duration::ZERO));
     pool.hear(&heard);
     pool.step()
 }

@@ -20,7 +20,7 @@ fn waiting(cells: i32, asked: usize) -> (Pool, Vec<OwnedFd>, OwnedFd, Vec<OwnedF
     let (mut pool, others) = quiet(cells);
     let told = with_interpreter(&mut pool);
     // It is heard before the first call comes.
-    pool.hear(&Heard::wait(pool.channels(), Some(Duration::ZERO)));
+    pool.hear(&Heard::wait(pool.channels(), pool.ears(), Some(Duration::ZERO)));
     let servers = (0..asked).map(|_| {
         let (server, handed) = call();
         assert!(pool.call(order(), handed).is_none());
@@ -206,7 +206,7 @@ fn a_call_that_is_given_up_waits_no_more_and_the_next_one_gets_its_jail() {
 #[test]
 fn a_jail_that_is_dead_is_no_jail_for_a_call_that_waits() {
     let (mut pool, mut others, _told, _servers) = waiting(1, 1);
-    let heard = Heard::wait(pool.channels(), Some(Duration::ZERO));
+    let heard = Heard::wait(pool.channels(), pool.ears(), Some(Duration::ZERO));
     pool.hear(&heard);
     assert_eq!(pool.count(State::Empty), 1);
     others.clear();

@@ -272,10 +272,11 @@ impl Spawner {
         let retired = || self.retired.iter().map(Retired::cell);
         let own = self.server.iter().map(AsFd::as_fd).chain([self.signals.as_fd()]);
         let channels = own.chain(self.pools.iter().flat_map(Pool::channels)).chain(retired().filter_map(Cell::channel));
-        let channels = channels.chain(self.alone.iter().filter_map(|alone| alone.charge.as_ref()?.ear()));
+        let cells = self.pools.iter().flat_map(Pool::ears).chain(retired().filter_map(Cell::ear));
+        let ears = cells.chain(self.alone.iter().filter_map(|alone| alone.charge.as_ref()?.ear()));
         let due = self.pools.iter().filter_map(Pool::due).chain(retired().filter_map(Cell::due));
         let due = due.chain(self.alone.iter().filter_map(|alone| alone.charge.as_ref()?.due())).min();
-        Heard::wait(channels, due.map(|due| due.saturating_duration_since(Instant::now()).max(Duration::from_micros(100))))
+        Heard::wait(channels, ears, due.map(|due| due.saturating_duration_since(Instant::now()).max(Duration::from_micros(100))))
     }
 
     fn step(&mut self, index: usize) -> Turn {

@@ -84,7 +84,7 @@ pub(super) fn serve(order: &Order, handed: Handed, own: Option<u32>, group: &Gro
             init::run(order, program, shown, built, &inside, group.cpu_time())
         }
         Ok(Some(child)) => {
-            let rest = Rest { grouped: false, site: shown.site.take() };
+            let rest = Rest { grouped: false, wrapped: false, site: shown.site.take() };
             drop((inside, program, shown));
             attend::attend(&Call { channel: call, ticket, wall: order.asked.wall }, &inner, child, Some(group), &rest)
         }

@@ -14,7 +14,7 @@ use super::fill::Fill;
 use super::reached::{self, Peaks};
 use super::written::{self, Written};
 use super::{cgroup, site, unnamed};
-use crate::sandbox::jail::order::{self, Reached, Spent, Word};
+use crate::sandbox::jail::order::{self, Full, Reached, Spent, Word};
 use crate::sandbox::jail::outcome::Limit;
 use crate::sandbox::jail::spec::Limits;
 
@@ -53,7 +53,7 @@ pub(super) struct Watch {
     crowd: Crowd,
     /// Where it is told whether the program stands at its bound of processes, and what was told last.
     crowd_to: Option<OwnedFd>,
-    is_crowd_told: bool,
+    told: Option<bool>,
     meter: Option<Meter>,
     peaks: Peaks,
 }
@@ -110,7 +110,7 @@ impl Watch {
             looks: 0,
             crowd: Crowd::default(),
             crowd_to: None,
-            is_crowd_told: false,
+            told: None,
             meter: None,
             peaks: Peaks::default(),
         }
@@ -200,10 +200,12 @@ impl Watch {
     }
 
     /// What shows that the program stood at its bound of processes.
-    pub(super) fn crowd(&self) -> Option<Box<str>> {
+    pub(super) fn crowd(&self) -> Option<Box<Full>> {
         let most = self.limits.processes;
-        self.crowd.stands().map(|(full, count)| {
-            format!("{most} processes and threads, as many as there may be, at {full} of its last {count} looks").into_boxed_str()
+        self.crowd.stands().map(|(full, count, wants_more)| {
+            let seen =
+                format!("{most} processes and threads, as many as there may be, at {full} of its last {count} looks").into_boxed_str();
+            Box::new(Full { seen, wants_more })
         })
     }
 
@@ -287,10 +289,11 @@ impl Watch {
     fn passed(&mut self, threads: u64, pages: u64, pids: &[(u32, u64)]) -> Option<(Limit, String)> {
         let crowded = self.crowded(threads);
         let crowd = self.crowd();
-        if crowd.is_some() != self.is_crowd_told
+        let told = crowd.as_ref().map(|crowd| crowd.wants_more);
+        if told != self.told
             && let Some(to) = &self.crowd_to
         {
-            self.is_crowd_told = order::send_now(to.as_fd(), &Word::Crowd(crowd.clone())).map_or(self.is_crowd_told, |()| crowd.is_some());
+            self.told = order::send_now(to.as_fd(), &Word::Crowd(crowd)).map_or(self.told, |()| told);
         }
         let used = self.used_ms;
         let spent = Spent { cpu_ms: used, written: self.written() };

@@ -77,22 +77,23 @@ fn a_copy_is_of_what_was_judged_to_where_it_was_judged() {
     assert!(copy(&house, "work/h", "work/e").is_err() && !house.path("work/e").exists());
 }
 
+/// Programs see `home` and `scratch`, and not `work`. The caller has no programs; those of another profile read the same folder.
+fn masking(specs: &[&'static crate::model::ToolSpec], rest: &str) -> Arc<crate::manifest::Manifest> {
+    let text = format!(
+        "version = 1\n[roots.work]\npath = \"/w\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[roots.home]\npath = \"/h\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[roots.scratch]\n\
+         path = \"session\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[python]\nroots = [\"home\", \"scratch\"]\n[profiles.p]\npermissions = [\"READ_FILE\", \
+         \"WRITE_FILE\"]\nallowed_tools = [\"*\"]\n[profiles.q]\npermissions = [\"FULL\"]\nallowed_tools = [\"*\"]\n{rest}"
+    );
+    Arc::new(crate::manifest::parse(&text, specs).unwrap())
+}
+
 #[test]
 fn a_masked_file_is_not_copied_to_where_programs_would_read_it() {
     let mut house = House::new();
     house.put("work/conf", format!("id = {KEY}\n"));
     house.put("work/plain", "nothing\n");
     house.put("home/seen", format!("id = {KEY}\n"));
-    let manifest = |rest: &str| {
-        let text = format!(
-            "version = 1\n[roots.work]\npath = \"/w\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[roots.home]\npath = \"/h\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[roots.scratch]\n\
-             path = \"session\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[python]\nroots = [\"home\", \"scratch\"]\n[profiles.p]\npermissions = [\"READ_FILE\", \
-             \"WRITE_FILE\"]\nallowed_tools = [\"*\"]\n[profiles.q]\npermissions = [\"FULL\"]\nallowed_tools = [\"*\"]\n{rest}"
-        );
-        Arc::new(crate::manifest::parse(&text, crate::tools::specs()).unwrap())
-    };
-    house.terms.manifest = manifest("");
-    // The caller has no programs; those of another profile read the same folder.
+    house.terms.manifest = masking(crate::tools::specs(), "");
     for to in ["home/copy", "scratch/copy"] {
         let failure = copy(&house, "work/conf", to).unwrap_err().0;
         assert_eq!((failure.code, failure.rule.as_deref()), (Code::MaskedContent, Some("filters.secrets")), "{to}");
@@ -103,6 +104,52 @@ fn a_masked_file_is_not_copied_to_where_programs_would_read_it() {
     assert_eq!(house.text("work/copy"), format!("id = {KEY}\n"));
     copy(&house, "home/seen", "scratch/copy").unwrap();
     assert!(copy(&house, "work/plain", "home/copy").unwrap().sha256.is_some());
-    house.terms.manifest = manifest("[filters]\nsecrets = \"off\"\n");
+    house.terms.manifest = masking(crate::tools::specs(), "[filters]\nsecrets = \"off\"\n");
     copy(&house, "work/conf", "home/copy2").unwrap();
+}
+
+#[test]
+fn a_masked_file_is_not_moved_to_where_programs_would_read_it() {
+    const SIZE: usize = 17 << 20;
+    let mut house = House::new();
+    house.terms.manifest = masking(crate::tools::specs(), "");
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let secret = format!("id = {KEY}\n");
+    let filler = "x y\n".repeat(SIZE / 4);
+    // Larger than what is read whole: on both sides of where a piece ends, and at the end.
+    house.terms.max_file_size = Bytes::mib(1);
+    for at in [(8 << 20) - 12, SIZE - 24] {
+        house.put("work/large", [filler.get(..at).unwrap(), "\n", &secret, filler.get(at..).unwrap()].concat());
+        assert_eq!(code(moved(&house, "work/large", "home/large")), Code::MaskedContent, "{at}");
+    }
+    house.put("work/large", wide(&[filler.get(..(8 << 20) - 12).unwrap(), &secret].concat()));
+    assert_eq!(code(moved(&house, "work/large", "home/large")), Code::MaskedContent);
+    house.put("work/conf", &secret);
+    house.put("work/d/deep/conf", &secret);
+    house.put("work/d/plain", "nothing\n");
+    for (from, to) in [("work/conf", "home/conf.ini"), ("work/conf", "scratch/conf"), ("work/d", "home/d"), ("work/d/deep", "scratch/deep")]
+    {
+        let failure = moved(&house, from, to).unwrap_err().0;
+        assert_eq!((failure.code, failure.rule.as_deref()), (Code::MaskedContent, Some("filters.secrets")), "{from}");
+        assert!(house.path(from).exists() && !house.path(to).exists());
+    }
+    assert_eq!(house.text("work/d/deep/conf"), secret);
+
+    // Within the masks, from what programs see already, and without a secret it is an ordinary move.
+    moved(&house, "work/conf", "work/renamed").unwrap();
+    moved(&house, "work/d", "work/e").unwrap();
+    house.put("home/seen", &secret);
+    moved(&house, "home/seen", "scratch/seen").unwrap();
+    moved(&house, "work/e/plain", "home/plain").unwrap();
+    house.put("work/large", &filler);
+    moved(&house, "work/large", "home/large").unwrap();
+    assert_eq!(house.path("home/large").metadata().unwrap().len(), filler.len() as u64);
+    house.terms.manifest = masking(crate::tools::specs(), "[filters]\nsecrets = \"off\"\n");
+    moved(&house, "work/e", "home/e").unwrap();
+    assert_eq!(house.text("home/e/deep/conf"), secret);
+}
+
+fn moved(house: &House, from: &str, to: &str) -> Result<Moved, Failure> {
+    let opened = vec![house.look(from, Access::MoveFrom), house.look(to, Access::MoveTo)];
+    house.roots.rename(house.permit(MoveFile { from: call_path(from), to: call_path(to) }, opened), &stop())
 }
