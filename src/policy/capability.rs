@@ -155,20 +155,20 @@ fn budgets(manifest: &Manifest, name: &str, own: &Bounds, spec: &ToolSpec, state
     let (used, cost) = (&state.used, &state.cost);
     let rule = |own: bool, key: &str| if own { format!("profiles.{name}.{key}") } else { format!("limits.{key}") };
     // A budget that was overrun holds what would use more of it, and no other tool.
-    let uses = |cost: bool, flag| cost || spec.flags.contains(Flags::of(&[flag]));
+    let is_held = |cost: bool, flag| cost || spec.flags.contains(Flags::of(&[flag]));
     for (used, cost, limit, own, key, flag) in [
         (used.write, cost.write, limits.write_per_hour, own.write_per_hour, "write_per_hour", Flag::WriteFile),
         (used.egress, cost.egress, limits.egress_per_hour, own.egress_per_hour, "egress_per_hour", Flag::NetworkAccess),
     ] {
         let limit_here = own.map_or(limit, |own| own.min(limit));
-        if uses(cost > 0, flag) && used.saturating_add(cost) > limit_here.0 {
+        if is_held(cost > 0, flag) && used.saturating_add(cost) > limit_here.0 {
             let message = format!("the budget of {limit_here} in any hour ({key}) is used up");
             let hint = "use less, or wait; each call that is under way holds what it may still use";
             return Err(Refusal::new(Code::Quota, message).rule(rule(limit_here < limit, key)).hint(hint));
         }
     }
     let cpu = own.cpu_per_hour.map_or(limits.cpu_per_hour, |own| own.min(limits.cpu_per_hour));
-    if uses(!cost.cpu.is_zero(), Flag::ExecuteCode) && used.cpu.saturating_add(cost.cpu) > cpu {
+    if is_held(!cost.cpu.is_zero(), Flag::ExecuteCode) && used.cpu.saturating_add(cost.cpu) > cpu {
         let message = format!("the budget of {} s of processor time in any hour is used up", cpu.as_secs());
         return Err(Refusal::new(Code::Quota, message)
             .rule(rule(cpu < limits.cpu_per_hour, "cpu_per_hour"))

@@ -146,7 +146,7 @@ fn answer(found: Found) -> Output {
     match found.ended {
         Some(Ended::Full) => note.push_str("[cut: there is more; narrow the query, the glob or the folder]\n"),
         Some(Ended::Deep) => {
-            note.push_str("[cut: folders lie deeper than is searched at once; search one of the deepest folders by itself]\n")
+            note.push_str("[cut: folders lie deeper than is searched at once; search one of the deepest folders by itself]\n");
         }
         Some(Ended::Late) => note.push_str("[cut: the time was up; search a folder below or give a glob]\n"),
         None => {}

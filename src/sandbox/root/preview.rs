@@ -33,8 +33,8 @@ pub(in crate::sandbox) fn preview(roots: &Roots, action: &Action, opened: &[Open
     }
     let mut contents = Vec::new();
     let mut shown = Vec::new();
-    for opened in opened {
-        match present(opened, stop) {
+    for one in opened {
+        match present(one, stop) {
             Ok(Some(content)) => {
                 shown.push(content.shown);
                 contents.push(Some(content.sha256));

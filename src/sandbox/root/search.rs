@@ -279,10 +279,7 @@ impl Search<'_> {
             return Ok(());
         }
         let Ok(file) = open_file(&handle, folder, name) else { return Ok(()) };
-        let derived = match by_form(&file, path, seen.size, self.max_file_size) {
-            Ok(derived) => derived,
-            Err(()) => return self.unread(),
-        };
+        let Ok(derived) = by_form(&file, path, seen.size, self.max_file_size) else { return self.unread() };
         if let Some(text) = derived {
             return self.text(&lines, path, &text);
         }
