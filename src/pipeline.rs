@@ -10,7 +10,7 @@ use tracing::Instrument;
 use crate::audit::counts::Counted;
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known};
-use crate::gate::{Admitted, Asker, Case, Door, Granted, Places, Settled};
+use crate::gate::{Admitted, Asker, Case, Door, Granted, Places, Reservation, Settled};
 use crate::house::House;
 use crate::meant;
 use crate::model::{Action, Bytes, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
@@ -137,7 +137,7 @@ async fn walk(
     let action = screened.as_judged(action);
     let (definition, definitions) = (house.definition(tool), house.definitions(tool));
     let (mut opened, mut facts) = look(house, door, &call.caller.session, &action, &screened).await?;
-    screened.take_spelling(&facts);
+    seen(&mut screened, &mut capability, &mut reservation, &action, &facts);
     let mut granted = loop {
         let (opened_now, facts_now) = (&opened, &facts);
         // A question that was put already says how many files a wide yes covers.
@@ -238,6 +238,15 @@ async fn look(house: &House, door: &Door, session: &str, action: &Action, screen
     };
     let facts = Facts { paths: opened.iter().map(|opened| opened.fact.clone()).collect(), addresses, redirects: Vec::new() };
     Ok((opened, facts))
+}
+
+/// Takes over what the look told: how paths are spelled, and how much a copy will write. Other calls may use the rest of the budget from here on,
+/// also while a person is asked.
+fn seen(screened: &mut Screened, capability: &mut Capability, reservation: &mut Reservation, action: &Action, facts: &Facts) {
+    screened.take_spelling(facts);
+    if let (Action::CopyFile(_), Some(from)) = (action, facts.paths.first()) {
+        capability.write_left = Some(reservation.keep(Bytes(from.size)));
+    }
 }
 
 /// A call that was judged by a manifest which no longer holds is not made: a person may have taken a minute to answer.

@@ -216,6 +216,24 @@ fn argument_values_are_compared_whole_and_by_type() {
     for value in [json!(0), json!(51), json!(5.0), json!("5"), json!(true), json!(null), json!(1e30)] {
         assert_eq!(search(&range, json!({"max_results": value})), "deny argument_not_allowed", "{value}");
     }
+    // An absent argument is judged as what is then in force; a number without a bound is outside of every range.
+    assert_eq!(search(&range, none()), "deny argument_not_allowed", "the default is 100");
+    let limit = json!({"tools": {"read_file": {"allowed_arguments": {"limit": {"min": 1, "max": 5}}}}});
+    let read = |args: Value| said(limit.clone(), "read_file", args, none());
+    assert_eq!(read(json!({"path": "data/a"})), "deny argument_not_allowed");
+    assert_eq!(read(json!({"path": "data/a", "limit": 6})), "deny argument_not_allowed");
+    assert_eq!(read(json!({"path": "data/a", "limit": 5})), "allow ok 0");
+    let time = |timeout: &str, most: u64, args: Value| {
+        let range =
+            json!({"python": {"timeout": timeout}, "tools": {"run_python": {"allowed_arguments": {"timeout_s": {"min": 1, "max": most}}}}});
+        let mut all = json!({"code": "1"});
+        merge(&mut all, args);
+        said(range, "run_python", all, none()).contains("argument_not_allowed")
+    };
+    assert!(time("30s", 2, none()) && time("2500ms", 2, none()), "the manifest's time would be in force");
+    assert!(!time("2s", 2, none()) && !time("30s", 2, json!({"timeout_s": 2})) && time("30s", 2, json!({"timeout_s": 3})));
+    let digest = json!({"tools": {"write_file": {"allowed_arguments": {"expected_sha256": {"min_length": 64}}}}});
+    assert_eq!(said(digest, "write_file", json!({"path": "data/a", "content": ""}), none()), "deny argument_not_allowed");
     let length = json!({"tools": {"write_file": {"allowed_arguments": {"content": {"max_length": 3}}}}});
     let write = |content: Value| said(length.clone(), "write_file", json!({"path": "data/a", "content": content}), none());
     assert_eq!(

@@ -21,17 +21,16 @@ pub(super) fn name_files(files: &[&Path]) {
 }
 
 /// Canonical paths, the last names of which may be missing:
-/// - the manifest in force, its lock, every place where the next start would look for a manifest, and the note of which are trusted;
+/// - the manifest in force, every place where the next start would look for a manifest, and the note of which are trusted;
+/// - the lock of each of them, which says what the next sync installs, before there is one and before a manifest names a package;
 /// - the files of its secrets, the keys that tokens are verified with, those of TLS, and the files that reviewers are run from;
 /// - as far as calls may write there: the interpreter, its environment and its library. The server asks the interpreter where it lives, and
 ///   that runs outside the jail.
 pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> {
-    let mut guarded: Vec<PathBuf> = file.map(Path::to_owned).into_iter().collect();
-    if !manifest.python.packages.is_empty() {
-        // The lock says what the next sync installs.
-        guarded.extend(file.map(environment::lock_path));
-    }
-    guarded.extend(manifest_path(None).ok().flatten().and_then(|file| file.canonicalize().ok()));
+    let next = manifest_path(None).ok().flatten().and_then(|file| file.canonicalize().ok());
+    let manifests: Vec<PathBuf> = file.map(Path::to_owned).into_iter().chain(next).collect();
+    let mut guarded: Vec<PathBuf> = manifests.iter().flat_map(|file| name_and_target(&environment::lock_path(file))).collect();
+    guarded.extend(manifests);
     // A manifest that puts its state elsewhere leaves the user's trust where it is.
     guarded.extend(trust::folder().ok().as_deref().and_then(canonical));
     let folder = file.and_then(Path::parent).unwrap_or(Path::new("."));

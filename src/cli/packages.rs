@@ -88,11 +88,21 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write, report: &mu
     let site = Site { folder: folder.join(format!(".building-{}", std::process::id())), state };
     stage(out, "laying out an environment")?;
     let installer = Installer::find(&base, &told, &site)?;
-    let lock = if let Some(lock) = kept.clone() {
-        lock
-    } else {
-        stage(out, &format!("looking up what {} package(s) need, with {}", packages.len(), installer.name()))?;
-        Lock { wanted: packages.clone(), python: told.python, pinned: installer.resolve(packages, &site)? }
+    stage(out, &format!("looking up what {} package(s) need, with {}", packages.len(), installer.name()))?;
+    let found = installer.resolve(packages, kept.as_ref(), &site)?;
+    let lock = match kept.clone() {
+        Some(lock) => {
+            if let Err(why) = holds_exactly(&lock, &found) {
+                let why = format!("the lock `{}` does not fit: {why}", lock_path.display());
+                if reach == Reach::Locked {
+                    writeln!(out, "{why}")?;
+                    return Ok(End::Negative);
+                }
+                return Err(Fault::Use(format!("{why}; look at how the lock came to that, then make a new one with --upgrade")));
+            }
+            lock
+        }
+        None => Lock { wanted: packages.clone(), python: told.python, pinned: found },
     };
     let names: Vec<&str> = lock.pinned.iter().map(|pinned| pinned.name.as_str()).collect();
     stage(out, &format!("installing {} package(s): {}", names.len(), names.join(", ")))?;
@@ -135,6 +145,21 @@ fn stage(out: &mut dyn Write, what: &str) -> io::Result<()> {
 fn fits(lock: &Lock, packages: &[String], python: &str) -> Result<(), String> {
     lock.fits(packages)?;
     if lock.python == python { Ok(()) } else { Err(format!("it was made for {}, and this is {python}", lock.python)) }
+}
+
+/// Whether a lock names what the wanted packages pull in at its versions, and nothing else: what it names beside that would be installed too.
+///
+/// # Errors
+/// A sentence with the first package that differs.
+fn holds_exactly(lock: &Lock, pulled_in: &[Pinned]) -> Result<(), String> {
+    let is_among = |all: &[Pinned], one: &Pinned| all.iter().any(|other| other.name == one.name);
+    if let Some(more) = lock.pinned.iter().find(|pinned| !is_among(pulled_in, pinned)) {
+        return Err(format!("it holds `{}=={}`, which nothing in `[python] packages` pulls in", more.name, more.version));
+    }
+    match pulled_in.iter().find(|pinned| !is_among(&lock.pinned, pinned)) {
+        Some(less) => Err(format!("`{}` is needed, and it does not hold that", less.name)),
+        None => Ok(()),
+    }
 }
 
 /// What an interpreter says of itself.
@@ -228,21 +253,26 @@ impl Installer {
         pip
     }
 
-    /// What the packages and all they need come to, with the digest of each file. Nothing is installed.
-    fn resolve(&self, packages: &[String], site: &Site) -> Result<Vec<Pinned>, Fault> {
+    /// What the packages and all they need come to, with the digest of each file; of what `kept` names, at its versions. Nothing is installed.
+    fn resolve(&self, packages: &[String], kept: Option<&Lock>, site: &Site) -> Result<Vec<Pinned>, Fault> {
+        let bounds = site.folder.join("constraints.txt");
+        let versions = kept.iter().flat_map(|lock| &lock.pinned).map(|Pinned { name, version, .. }| format!("{name}=={version}\n"));
+        fs::write(&bounds, versions.collect::<String>())?;
         let mut pinned = match self {
             Self::Pip(command) => {
                 let arguments = ["install", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", "-"];
-                reported(&run(Self::pip(command, site).args(arguments).args(packages), None, &site.state)?.stdout)?
+                reported(&run(Self::pip(command, site).args(arguments).arg("-c").arg(&bounds).args(packages), None, &site.state)?.stdout)?
             }
             Self::Uv => {
                 let mut uv = Command::new("uv");
                 uv.args(["pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--only-binary", ":all:"]);
-                let answer = run(uv.arg("--python").arg(site.python()).arg("-"), Some(&packages.join("\n")), &site.state)?;
+                let answer =
+                    run(uv.arg("-c").arg(&bounds).arg("--python").arg(site.python()).arg("-"), Some(&packages.join("\n")), &site.state)?;
                 Lock::parse(&String::from_utf8_lossy(&answer.stdout)).map_err(|fault| Fault::Use(format!("uv's answer: {fault}")))?.pinned
             }
         };
         pinned.sort();
+        fs::remove_file(&bounds)?;
         Ok(pinned)
     }
 
@@ -259,11 +289,19 @@ impl Installer {
             }
             Self::Uv => {
                 let mut uv = Command::new("uv");
-                uv.args(["pip", "install", "--quiet", "--link-mode", "copy", "--compile-bytecode", "--python"]).arg(site.python());
+                uv.args(["pip", "install", "--quiet", "--link-mode", "copy", "--python"]).arg(site.python());
                 uv
             }
         };
         run(command.args(rules).arg(&list), None, &site.state)?;
+        if matches!(self, Self::Uv) {
+            // pip compiles in its own process. uv would start the new interpreter with `site`, which runs the `.pth` files of the packages.
+            let compile = ["-I", "-S", "-m", "compileall", "-q"];
+            // A file that cannot be compiled, such as a template, is no fault of the environment.
+            if let Err(fault) = run(Command::new(site.python()).args(compile).arg(site.folder.join("lib")), None, &site.state) {
+                tracing::debug!(%fault, "not every module was compiled");
+            }
+        }
         Ok(fs::remove_file(&list)?)
     }
 }

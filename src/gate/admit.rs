@@ -70,7 +70,7 @@ impl Door {
             // What nobody knows before is held to what was reserved for it.
             capability.cpu = capability.cpu.min(reservation.cpu());
             if reservation.write() > 0 {
-                capability.max_file_size = capability.max_file_size.min(Bytes(reservation.write()));
+                capability.write_left = Some(Bytes(reservation.write()));
             }
         }
         Ok(Admitted { capability, reservation, counted: call_counted })

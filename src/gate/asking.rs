@@ -111,6 +111,9 @@ impl Door {
         let run_later = later::runs_later(&self.manifest, case.action, case.screened, case.facts);
         if !run_later.is_empty() {
             text = question::first(&text, &question::running_later(&run_later));
+            if matches!(case.action, Action::Fetch(_)) {
+                text = question::first(&text, "What will stand there is not known before it is fetched");
+            }
         }
         let reached = if matches!(case.action, Action::RunPython(_)) { later::programs_reach(capability) } else { Vec::new() };
         if !reached.is_empty() {

@@ -42,6 +42,7 @@ impl Changes {
         let one = |after: Option<&str>| Self { each: vec![after.map(|after| between(before, after))], are_named: false };
         match action {
             Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) => one(after),
+            Action::MoveFile(_) => one(after.filter(|_| !preview.arriving.is_empty())),
             Action::EditFiles(_) => {
                 let texts = preview.files.iter();
                 let mut each: Vec<Option<Change>> =
@@ -60,7 +61,6 @@ impl Changes {
             | Action::SearchFiles(_)
             | Action::FileInfo(_)
             | Action::CreateDirectory(_)
-            | Action::MoveFile(_)
             | Action::DeleteFile(_)
             | Action::Fetch(_)
             | Action::RunPython(_) => one(None),

@@ -28,7 +28,7 @@ pub use door::{Door, Gate};
 pub use grants::{GrantKey, Grants, Sight};
 pub use pending::{Bound, Pending, code, hex};
 pub use permit::{Permit, Save, Terms};
-pub use preview::{Counted, Covered, Preview, Texts};
+pub use preview::{Arriving, Counted, Covered, Preview, Texts};
 pub use rates::{Meter, Millis, Reservation};
 pub use reload::{Taken, Waiting};
 pub use review::Reviewers;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::rates;
 use crate::manifest::Manifest;
-use crate::model::{Action, Bytes, CallPath, Code, Failure, Fetch, Opened, WriteFile, WriteMode};
+use crate::model::{Action, Bytes, CallPath, Code, Failure, Fetch, Opened, Target, WriteFile, WriteMode};
+use crate::policy::over_writes;
 
 /// The terms of a yes: the limits in force and the manifest it was given under.
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub struct Terms {
     pub principal: String,
     /// Largest file that is read whole or written: the smallest of `[files]`, the profile and the tool.
     pub max_file_size: Bytes,
+    /// The most that the call may write, where how much that will be was not known when it was admitted.
+    pub write_left: Option<Bytes>,
     /// Longest answer.
     pub max_answer: Bytes,
     /// Longest run time.
@@ -39,6 +42,17 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// Whether so many bytes may be written by this call.
+    ///
+    /// # Errors
+    /// `quota`
+    pub fn may_write(&self, target: &Target, size: Bytes) -> Result<(), Failure> {
+        match self.write_left.filter(|left| size > *left) {
+            None => Ok(()),
+            Some(left) => Err(Failure(over_writes(&self.manifest, &self.profile, target, size, left))),
+        }
+    }
+
     /// Bytes that the caller may send in any hour.
     pub fn upload(&self) -> Bytes {
         rates::upload(&self.manifest, &self.profile)
@@ -120,6 +134,7 @@ impl Terms {
             session: "s".to_owned(),
             principal: "test".to_owned(),
             max_file_size: Bytes::mib(64),
+            write_left: None,
             max_answer: Bytes::mib(64),
             timeout: Duration::from_secs(10),
             cpu: Duration::from_secs(10),

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 use super::change::{Changes, LINES, Mask, masked, shown};
-use super::preview::Preview;
+use super::preview::{Arriving, Preview};
 use crate::model::{Action, EditFiles, Fetch, Kind, Level, Opened, RelPath, RunPython, Target, WriteMode};
 use crate::policy::folders::made;
 use crate::policy::later::Later;
@@ -189,6 +189,7 @@ fn named(opened: &Opened) -> String {
 
 fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Changes, preview: &Preview, mask: Mask) {
     let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), named);
+    let is_folder = opened.first().is_some_and(|from| from.fact.kind == Kind::Directory);
     let mut hides = false;
     let mut masked = |text: &str| {
         let (shown, hid) = masked(text, mask);
@@ -196,11 +197,15 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
         shown.into_owned()
     };
     match action {
-        Action::CopyFile(_) if opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
-        Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) if changes.one().is_none() => {
+        Action::MoveFile(_) if is_folder => arriving(text, &preview.arriving, &mut masked),
+        Action::MoveFile(_) if preview.arriving.is_empty() => {}
+        Action::CopyFile(_) if preview.arriving.is_empty() && opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
+        Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) | Action::MoveFile(_) if changes.one().is_none() => {
             text.push_str("\nThe content is not text and is not shown.");
         }
-        Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::CopyFile(_) => changes.write(text, name),
+        Action::WriteFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::CopyFile(_) | Action::MoveFile(_) => {
+            changes.write(text, name);
+        }
         Action::DeleteFile(_) => {
             if let Some(before) = &preview.before {
                 excerpt(text, "It begins with", &masked(before), 5);
@@ -237,15 +242,30 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
                 let _ = write!(text, "\nFor at most {seconds} s.");
             }
         }
-        Action::ReadFile(_)
-        | Action::ListDirectory(_)
-        | Action::SearchFiles(_)
-        | Action::FileInfo(_)
-        | Action::CreateDirectory(_)
-        | Action::MoveFile(_) => {}
+        Action::ReadFile(_) | Action::ListDirectory(_) | Action::SearchFiles(_) | Action::FileInfo(_) | Action::CreateDirectory(_) => {}
     }
     if hides {
         text.push_str("\nSecrets are masked here, and used as they are.");
+    }
+}
+
+/// The files of a folder that will stand where they run later, each with how it begins.
+fn arriving(text: &mut String, files: &[Arriving], mut masked: impl FnMut(&str) -> String) {
+    const SHOWN: usize = 8;
+    const NAMED: usize = 40;
+    for file in files.iter().take(SHOWN) {
+        match &file.text {
+            Some(content) => excerpt(text, &format!("{} begins with", spelled(&file.target)), &masked(content), LINES / SHOWN),
+            None => {
+                let _ = write!(text, "\n{} is not text, or too long, and is not shown.", spelled(&file.target));
+            }
+        }
+    }
+    for file in files.iter().take(NAMED).skip(SHOWN) {
+        let _ = write!(text, "\n  - {}", spelled(&file.target));
+    }
+    if files.len() > NAMED {
+        let _ = write!(text, "\n  and {} more", files.len() - NAMED);
     }
 }
 

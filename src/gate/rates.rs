@@ -128,6 +128,17 @@ impl Reservation {
         write
     }
 
+    /// Gives back of what may be written all but so much, and says what the call may write now. One byte stays in any case.
+    pub fn keep(&mut self, most: Bytes) -> Bytes {
+        let [write, sent, cpu] = self.reserved;
+        let kept = write.min(most.0.max(1));
+        match self.counts.settle(&self.principal, [write - kept, 0, 0], [0; BUDGETS]) {
+            Ok(()) => self.reserved = [kept, sent, cpu],
+            Err(fault) => tracing::error!(%fault, "what a call does not need could not be given back"),
+        }
+        Bytes(self.write())
+    }
+
     /// Processor time the call may use.
     pub(super) const fn cpu(&self) -> Duration {
         let [_, _, cpu] = self.reserved;

@@ -299,6 +299,7 @@ impl Door {
             session: case.call.caller.session.clone(),
             principal: case.call.caller.principal.clone(),
             max_file_size: capability.max_file_size,
+            write_left: capability.write_left,
             max_answer: capability.max_answer,
             timeout: capability.timeout,
             cpu: capability.cpu,

@@ -100,7 +100,12 @@ impl Door {
     pub fn strange(&self, session: &str, action: &Action, places: &Places<'_>, profile: &str, output: &Output) -> Strange {
         if !matches!(
             action,
-            Action::SearchFiles(_) | Action::ReadFile(_) | Action::EditFile(_) | Action::EditFiles(_) | Action::RunPython(_)
+            Action::SearchFiles(_)
+                | Action::ListDirectory(_)
+                | Action::ReadFile(_)
+                | Action::EditFile(_)
+                | Action::EditFiles(_)
+                | Action::RunPython(_)
         ) {
             return Strange::default();
         }
@@ -108,7 +113,8 @@ impl Door {
         self.with_marks(&mut taint, |_| ());
         let is_strange = |target: &Target| self.manifest.is_untrusted(target) || taint.marks.is_strange(&self.place(session, target));
         let file = match action {
-            Action::SearchFiles(_) => paths_of(output).into_iter().find(|path| {
+            // Names are as good a place for words as lines are.
+            Action::SearchFiles(_) | Action::ListDirectory(_) => paths_of(output).into_iter().find(|path| {
                 // A name that is no path of the house cannot be told from a stranger's.
                 target_of(path).is_none_or(|target| is_strange(&target))
             }),

@@ -7,7 +7,8 @@ use crate::manifest::ArgumentRule;
 use crate::model::{Code, Flag, Flags, Refusal};
 
 impl Capability {
-    /// Judges the arguments by the manifest: known names, listed values, ranges, lengths; for an absent one the value it would take.
+    /// Judges the arguments by the manifest: known names, listed values, ranges, lengths; for an absent one the value that is then in force.
+    /// A number without a bound is outside of every range.
     /// Gives them back with the first listed value in the place of each absent one.
     ///
     /// `malformed`: what the strict reader of the message found that JSON parsers differ on, such as a duplicate key.
@@ -54,22 +55,41 @@ impl Capability {
     }
 
     fn check_one(&self, name: &str, rule: &ArgumentRule, given: Option<&Value>) -> Result<(), Refusal> {
-        let default = || {
-            let text = self.spec.arguments.iter().find(|known| known.name == name)?.default?;
-            serde_json::from_str::<Value>(text).ok()
-        };
         let (value, shown) = match (rule, given) {
             // An absent argument takes the first of the list.
             (ArgumentRule::Listed(_), None) => return Ok(()),
             (_, Some(given)) => (Some(given.clone()), "is"),
-            (_, None) => (default(), "is absent and would be"),
+            (ArgumentRule::Range { .. } | ArgumentRule::Length { .. }, None) => (self.in_force(name, rule), "is absent and would be"),
         };
-        let Some(value) = value else { return Ok(()) };
-        let Err(wanted) = fits(rule, &value) else { return Ok(()) };
-        let text: String = value.to_string().chars().take(60).collect();
-        Err(Refusal::new(Code::ArgumentNotAllowed, format!("`{name}` of `{}` {shown} `{text}`, which is not allowed", self.spec.name))
+        let (wanted, shown) = match value {
+            Some(value) => match fits(rule, &value) {
+                Ok(()) => return Ok(()),
+                Err(wanted) => (wanted, format!("{shown} `{}`", value.to_string().chars().take(60).collect::<String>())),
+            },
+            None => match fits(rule, &Value::Null) {
+                Ok(()) => return Ok(()),
+                Err(wanted) => (wanted, "is absent and would have no bound".to_owned()),
+            },
+        };
+        Err(Refusal::new(Code::ArgumentNotAllowed, format!("`{name}` of `{}` {shown}, which is not allowed", self.spec.name))
             .rule(format!("tools.{}.allowed_arguments.{name}", self.spec.name))
             .hint(format!("give {wanted}")))
+    }
+
+    /// The value that an absent argument comes to; none for a number that then has no bound. A text is empty.
+    fn in_force(&self, name: &str, rule: &ArgumentRule) -> Option<Value> {
+        let written = self.spec.arguments.iter().find(|known| known.name == name).and_then(|known| known.default);
+        match (written, rule, name) {
+            (Some(text), ..) => serde_json::from_str(text).ok(),
+            (None, ArgumentRule::Length { .. }, _) => Some(Value::String(String::new())),
+            // A part of a second counts as a whole one: the program may use it.
+            (None, _, "timeout_s") => {
+                let most = self.manifest.python.timeout;
+                Some(most.as_secs().saturating_add(u64::from(most.subsec_nanos() > 0)).into())
+            }
+            (None, _, "max_length") => Some(self.max_answer.0.into()),
+            (None, ..) => None,
+        }
     }
 
     fn unknown(&self, name: &str) -> Refusal {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::state::State;
 use super::window::window_of;
 use crate::manifest::{Bounds, Manifest, Profile, RootMode, RootUse, ToolRules};
-use crate::model::{Bytes, Caller, Code, Flag, Flags, Refusal, ToolSpec};
+use crate::model::{Bytes, Caller, Code, Flag, Flags, Refusal, Target, ToolSpec};
 
 /// What a caller may do with one tool, under which limits.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct Capability {
     pub spec: &'static ToolSpec,
     /// Largest file that is read whole or written.
     pub max_file_size: Bytes,
+    /// What is left of `write_per_hour` for this call; none where what it writes was known before it was admitted, or where it writes nothing.
+    pub write_left: Option<Bytes>,
     /// Longest answer.
     pub max_answer: Bytes,
     /// Longest run time.
@@ -87,6 +89,7 @@ pub fn admit(
         profile: name.to_owned(),
         spec,
         max_file_size: least(|bounds| bounds.max_file_size, manifest.files.max_file_size),
+        write_left: None,
         max_answer: least(|bounds| bounds.max_answer, manifest.files.max_answer),
         timeout: times.into_iter().flatten().fold(manifest.limits.timeout, Duration::min),
         cpu: manifest.python.cpu,
@@ -144,25 +147,28 @@ fn count(
             return Err(if limit == 0 { refusal.hint("no call is open here") } else { refusal.retry_after(wait) });
         }
     }
-    budgets(manifest, name, own, state)
+    budgets(manifest, name, own, spec, state)
 }
 
-fn budgets(manifest: &Manifest, name: &str, own: &Bounds, state: &State) -> Result<(), Refusal> {
+fn budgets(manifest: &Manifest, name: &str, own: &Bounds, spec: &ToolSpec, state: &State) -> Result<(), Refusal> {
     let limits = &manifest.limits;
     let (used, cost) = (&state.used, &state.cost);
     let rule = |own: bool, key: &str| if own { format!("profiles.{name}.{key}") } else { format!("limits.{key}") };
-    for (used, cost, limit, own, key) in [
-        (used.write, cost.write, limits.write_per_hour, own.write_per_hour, "write_per_hour"),
-        (used.egress, cost.egress, limits.egress_per_hour, own.egress_per_hour, "egress_per_hour"),
+    // A budget that was overrun holds what would use more of it, and no other tool.
+    let is_held = |cost: bool, flag| cost || spec.flags.contains(Flags::of(&[flag]));
+    for (used, cost, limit, own, key, flag) in [
+        (used.write, cost.write, limits.write_per_hour, own.write_per_hour, "write_per_hour", Flag::WriteFile),
+        (used.egress, cost.egress, limits.egress_per_hour, own.egress_per_hour, "egress_per_hour", Flag::NetworkAccess),
     ] {
         let limit_here = own.map_or(limit, |own| own.min(limit));
-        if used.saturating_add(cost) > limit_here.0 {
+        if is_held(cost > 0, flag) && used.saturating_add(cost) > limit_here.0 {
             let message = format!("the budget of {limit_here} in any hour ({key}) is used up");
-            return Err(Refusal::new(Code::Quota, message).rule(rule(limit_here < limit, key)).hint("use less, or wait"));
+            let hint = "use less, or wait; each call that is under way holds what it may still use";
+            return Err(Refusal::new(Code::Quota, message).rule(rule(limit_here < limit, key)).hint(hint));
         }
     }
     let cpu = own.cpu_per_hour.map_or(limits.cpu_per_hour, |own| own.min(limits.cpu_per_hour));
-    if used.cpu.saturating_add(cost.cpu) > cpu {
+    if is_held(!cost.cpu.is_zero(), Flag::ExecuteCode) && used.cpu.saturating_add(cost.cpu) > cpu {
         let message = format!("the budget of {} s of processor time in any hour is used up", cpu.as_secs());
         return Err(Refusal::new(Code::Quota, message)
             .rule(rule(cpu < limits.cpu_per_hour, "cpu_per_hour"))
@@ -289,6 +295,15 @@ pub fn python_roots<'m>(manifest: &'m Manifest, profile: &str) -> Vec<(&'m str, 
 pub fn write_per_hour(manifest: &Manifest, profile: &str) -> crate::model::Bytes {
     let (all, own) = (manifest.limits.write_per_hour, manifest.profiles.get(profile).and_then(|profile| profile.bounds.write_per_hour));
     own.map_or(all, |own| own.min(all))
+}
+
+/// Why a file is not written that is larger than what is left of [`write_per_hour`].
+pub fn over_writes(manifest: &Manifest, profile: &str, target: &Target, size: Bytes, left: Bytes) -> Refusal {
+    let limit = write_per_hour(manifest, profile);
+    let message = format!("`{target}` would take {size}, and {left} are left of the budget of {limit} in any hour (write_per_hour)");
+    Refusal::new(Code::Quota, message)
+        .rule(rule_of_writes(manifest, profile))
+        .hint("write less, or wait; each call that is under way holds what it may still use")
 }
 
 /// The rule from which [`write_per_hour`] is.

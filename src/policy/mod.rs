@@ -25,7 +25,9 @@ pub mod window;
 pub mod words;
 
 pub use approval::{is_caller, lasts, mode, remember};
-pub use capability::{Capability, admit, concurrent_calls, could_use, python_network, python_roots, rule_of_writes, write_per_hour};
+pub use capability::{
+    Capability, admit, concurrent_calls, could_use, over_writes, python_network, python_roots, rule_of_writes, write_per_hour,
+};
 pub use judge::{grant_of, judge};
 pub use program::Program;
 pub use scope::{Scope, folder_of, is_change, kin, offered, parts};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::capability::Capability;
+use super::capability::{Capability, over_writes};
 use super::network::judge_url;
 use super::paths::{judge_text, outside_for, place};
 use super::program::{self, Program};
@@ -98,10 +98,11 @@ impl Capability {
     /// Judges the size of what is read whole or written.
     ///
     /// # Errors
-    /// `file_too_large`, with the rule that holds the least limit.
+    /// `file_too_large`, with the rule that holds the least limit; `quota` where it is more than the call may still write.
     pub fn judge_size(&self, target: &Target, size: Bytes) -> Result<(), Refusal> {
         if size <= self.max_file_size {
-            return Ok(());
+            let left = self.write_left.filter(|left| size > *left);
+            return left.map_or(Ok(()), |left| Err(over_writes(&self.manifest, &self.profile, target, size, left)));
         }
         let of_tool = self.tool_rules().and_then(|rules| rules.bounds.max_file_size);
         let of_profile = self.rules().and_then(|rules| rules.bounds.max_file_size);

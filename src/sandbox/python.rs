@@ -198,6 +198,7 @@ impl Room {
             session: session.clone(),
             principal: String::new(),
             max_file_size: manifest.files.max_file_size,
+            write_left: None,
             max_answer: manifest.files.max_answer,
             timeout: manifest.python.timeout,
             cpu: manifest.python.cpu,
@@ -428,7 +429,7 @@ fn tell_roots(outcome: &mut Outcome, roots: &[(&str, bool)], views: &[View]) {
     if !left_out.is_empty() {
         let more = if left_out.len() > SHOWN { " and others" } else { "" };
         let some: Vec<String> = left_out.into_iter().take(SHOWN).collect();
-        told = format!("{told}; left out whole, because more in them has to be masked than can be: {}{more}", some.join(", "));
+        told = format!("{told}; left out whole, because something in them cannot be masked by itself: {}{more}", some.join(", "));
     }
     let before = outcome.evidence.take().map(|why| format!("{why}; ")).unwrap_or_default();
     outcome.evidence = Some(before + &told);

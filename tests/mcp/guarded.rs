@@ -6,7 +6,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::home::{Home, Policy};
-use crate::server::Server;
+use crate::packages::open_home;
+use crate::server::{Server, hello};
 
 const UNASKED: &str = "level_2 = \"none\"\nlevel_3 = \"none\"";
 
@@ -68,6 +69,67 @@ fn the_interpreter_and_its_library_cannot_be_changed_by_a_call() {
     let _ = home.toolgate(&["doctor", "--manifest", "tools.toml"]).output().unwrap();
     assert!(!mark.exists(), "something ran outside the jail");
     home.verify();
+}
+
+#[test]
+fn no_code_of_an_environments_packages_runs_outside_the_jail() {
+    let home = open_home("interpreter = \"env/bin/python\"");
+    let made = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(home.path("env")).status();
+    assert!(made.is_ok_and(|status| status.success()), "no environment could be made");
+    let site = home.path("env/lib").read_dir().unwrap().next().unwrap().unwrap().path().join("site-packages");
+    let mark = home.path("ran-outside");
+    let line = format!("import os; open({:?}, 'a').write(str(os.getpid()))\n", mark.to_str().unwrap());
+    for name in ["x.pth", "sitecustomize.py", "usercustomize.py"] {
+        std::fs::write(site.join(name), &line).unwrap();
+    }
+    // What a package installs, and what an editable one leads to.
+    std::fs::write(site.join("apples.py"), "def count(): return 29\n").unwrap();
+    std::fs::create_dir_all(home.path("editable")).unwrap();
+    std::fs::write(home.path("editable/figs.py"), "def count(): return 13\n").unwrap();
+    std::fs::write(site.join("editable.pth"), format!("{}\n", home.path("editable").display())).unwrap();
+
+    let mut server = Server::greeted(&home, "2025-11-25");
+    let answer = server.call("run_python", &json!({"code": "import apples, figs\nprint(apples.count() + figs.count())"}));
+    assert_eq!(answer["result"]["structuredContent"]["stdout"], "42\n", "{answer}");
+    drop(server);
+    let manifest = home.manifest();
+    let manifest = manifest.to_str().unwrap();
+    let python = home.path("env/bin/python");
+    std::fs::write(home.path("one.py"), "print(1)\n").unwrap();
+    for arguments in [
+        &["doctor", "--manifest", manifest][..],
+        &["python", "--manifest", manifest, "one.py"],
+        &["explain", "--manifest", manifest],
+        &["check", manifest],
+        &["init", "--interpreter", python.to_str().unwrap(), "other"],
+    ] {
+        let output = home.toolgate(arguments).output().unwrap();
+        assert!(!mark.exists(), "{arguments:?} ran code of the packages: {output:?}");
+    }
+    home.verify();
+}
+
+#[test]
+fn the_lock_of_packages_is_protected_before_there_is_one_and_before_a_package_is_named() {
+    for packages in ["", "packages = [\"six\"]"] {
+        let home = Home::new(Policy { approvals: UNASKED, python: packages, ..Policy::default() });
+        std::fs::rename(home.manifest(), home.path("project/tools.toml")).unwrap();
+        let mut server = Server::of(&home, home.toolgate(&["serve", "--manifest", "project/tools.toml"]));
+        server.request("initialize", &hello("2025-11-25"));
+        server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        for (tool, arguments) in [
+            ("write_file", json!({"path": "project/tools.lock", "content": "six==1.17.0\n"})),
+            ("copy_file", json!({"from": "project/notes.txt", "to": "project/tools.lock"})),
+            ("move_file", json!({"from": "project/notes.txt", "to": "project/tools.lock"})),
+            ("create_directory", json!({"path": "project/tools.lock"})),
+        ] {
+            let answer = server.call(tool, &arguments);
+            assert_eq!(code(&answer), "path_denied", "{packages} {tool}: {answer}");
+        }
+        assert!(!home.path("project/tools.lock").exists());
+        assert_eq!(code(&server.call("write_file", &json!({"path": "project/Cargo.lock", "content": ""}))), "done");
+        home.verify();
+    }
 }
 
 #[test]

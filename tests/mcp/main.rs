@@ -38,6 +38,7 @@ mod review;
 mod scopes;
 mod server;
 mod several;
+mod shown;
 mod strays;
 mod struck;
 mod suggest;

@@ -134,17 +134,19 @@ fn processes_threads_and_tasks_work_with_numpy_in_the_jail() {
     assert_eq!(run(&mut server, tasks).0, "45\n");
 }
 
-/// A registry that is a folder: one wheel, and one package that would have to be built.
+/// A registry that is a folder: three wheels, one of which needs another, and one package that would have to be built.
 fn registry(home: &Home) -> Option<PathBuf> {
     const MAKE: &str = r#"
 import sys, os, zipfile, tarfile, io, importlib.util
 folder = sys.argv[1]
 os.makedirs(folder)
-with zipfile.ZipFile(folder + "/apples-1.0-py3-none-any.whl", "w") as wheel:
-    wheel.writestr("apples.py", "def count(): return 29\n")
-    wheel.writestr("apples-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: apples\nVersion: 1.0\n")
-    wheel.writestr("apples-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-    wheel.writestr("apples-1.0.dist-info/RECORD", "apples.py,,\napples-1.0.dist-info/METADATA,,\napples-1.0.dist-info/WHEEL,,\napples-1.0.dist-info/RECORD,,\n")
+for name, more in [("apples", ""), ("figs", ""), ("jam", "Requires-Dist: figs\n")]:
+    with zipfile.ZipFile(folder + "/%s-1.0-py3-none-any.whl" % name, "w") as wheel:
+        wheel.writestr(name + ".py", "def count(): return 29\n")
+        wheel.writestr(name + "-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: %s\nVersion: 1.0\n%s" % (name, more))
+        wheel.writestr(name + "-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        files = [name + ".py"] + [name + "-1.0.dist-info/" + file for file in ("METADATA", "WHEEL", "RECORD")]
+        wheel.writestr(name + "-1.0.dist-info/RECORD", "".join(file + ",,\n" for file in files))
 setup = b"open(%r, 'w').write('ran')\nfrom setuptools import setup\nsetup(name='pears', version='1.0')\n" % (folder + "/ran")
 with tarfile.open(folder + "/pears-1.0.tar.gz", "w:gz") as archive:
     entry = tarfile.TarInfo("pears-1.0/setup.py")
@@ -167,6 +169,11 @@ fn sync(home: &Home, registry: &Path, arguments: &[&str]) -> (Option<i32>, Strin
     command.args(arguments).env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", registry).env("PIP_CONFIG_FILE", "/dev/null");
     let Output { status, stdout, stderr } = command.output().unwrap();
     (status.code(), format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr)))
+}
+
+fn digest(bytes: &[u8]) -> String {
+    use sha2::Digest as _;
+    sha2::Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn check(home: &Home) -> String {
@@ -234,6 +241,40 @@ fn packages_are_installed_by_their_digests_and_a_lock_that_does_not_fit_is_told(
         std::fs::write(home.path("tools.lock"), format!("{lock}{line}\n")).unwrap();
         assert_eq!(sync(&home, &registry, &[]).0, Some(2), "{line}");
     }
+}
+
+#[test]
+fn a_lock_installs_what_the_manifest_pulls_in_and_nothing_beside_it() {
+    let home = open_home("packages = [\"jam==1.0\"]");
+    let Some(registry) = registry(&home) else { return };
+    let (code, said) = sync(&home, &registry, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let whole = home.read("tools.lock");
+    assert!(whole.contains("figs==1.0") && whole.contains("jam==1.0"), "{whole}");
+    // The lock of another folder, with one package more: all of them are in the registry, by their digests.
+    let wheel = std::fs::read(registry.join("apples-1.0-py3-none-any.whl")).unwrap();
+    let apples = format!("apples==1.0 \\\n    --hash=sha256:{}\n", digest(&wheel));
+    let less: String = {
+        let (head, rest) = whole.split_once("figs==1.0").unwrap();
+        let (_, rest) = rest.split_once('\n').unwrap().1.split_once('\n').unwrap();
+        format!("{head}{rest}")
+    };
+    for (text, named) in [(format!("{whole}{apples}"), "`apples==1.0`"), (less, "`figs`")] {
+        std::fs::write(home.path("tools.lock"), &text).unwrap();
+        for (arguments, expected) in [(&[][..], 2), (&["--locked"], 1)] {
+            let (code, said) = sync(&home, &registry, arguments);
+            assert!(code == Some(expected) && said.contains(named), "{code:?} {said}");
+            assert!(expected == 1 || said.contains("--upgrade"), "{said}");
+        }
+        assert!(check(&home).contains("not built"), "nothing was installed: {}", check(&home));
+        assert_eq!(home.read("tools.lock"), text, "the lock stays for a person to look at");
+    }
+    let (code, said) = sync(&home, &registry, &["--upgrade"]);
+    assert!(code == Some(0) && home.read("tools.lock") == whole, "{said}");
+    // On another machine: the lock fits, the environment is built from it.
+    std::fs::remove_dir_all(home.state().join("python")).unwrap();
+    let (code, said) = sync(&home, &registry, &["--locked"]);
+    assert!(code == Some(0) && said.contains("2 package(s) installed"), "{said}");
 }
 
 #[test]

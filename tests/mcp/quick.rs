@@ -1,6 +1,6 @@
 //! What a first call would wait for is found out before it comes, remembered for the next server, and leaves nothing behind.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -12,29 +12,39 @@ use crate::server::{Server, any_runs, descendants, until, went_well};
 
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", python: "" };
 
-/// A house whose interpreter writes its number to `starts` whenever it is started with its site packages, which no program's is.
+/// A house whose interpreter writes its number to `starts` whenever it is asked where it lives: that question alone reads `base64` outside the
+/// jail, and here a `base64` stands before the library's own, in the archive that the library may be kept in.
 fn counted() -> Home {
+    const ARCHIVE: &str =
+        "import sys, zipfile\nwith zipfile.ZipFile(sys.argv[1], 'w') as archive: archive.writestr('base64.py', sys.argv[2])";
     let home = Home::new(FREE);
-    let ask = "import os, sys; print(os.path.realpath(sys.executable)); print(sys.version_info[0], sys.version_info[1], sep='.')";
+    let ask = "import os, sys; print(os.path.realpath(sys.executable), os.path.dirname(os.__file__), \"%d.%d\" % sys.version_info[:2], sep='\\n')";
     let told = Command::new("python3").args(["-I", "-c", ask]).output().unwrap();
     let told = String::from_utf8(told.stdout).unwrap();
-    let (program, version) = told.trim().split_once('\n').unwrap();
+    let [program, library, version] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
     let site = home.path(&format!("env/lib/python{version}/site-packages"));
-    std::fs::create_dir_all(&site).unwrap();
-    std::fs::create_dir_all(home.path("env/bin")).unwrap();
+    for folder in [&site, &home.path("env/bin"), &home.path("base/bin"), &home.path("base/lib")] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
     std::os::unix::fs::symlink(program, home.path("env/bin/python")).unwrap();
-    let own = Path::new(program).parent().unwrap().display();
-    std::fs::write(home.path("env/pyvenv.cfg"), format!("home = {own}\ninclude-system-site-packages = false\nversion = {version}\n"))
-        .unwrap();
-    let count = format!("import os; open('{}', 'a').write(f'{{os.getpid()}}\\n')\n", home.path("starts").display());
-    std::fs::write(site.join("count.pth"), count).unwrap();
+    std::os::unix::fs::symlink(library, home.path(&format!("base/lib/python{version}"))).unwrap();
+    let settings = format!("home = {}\ninclude-system-site-packages = false\nversion = {version}\n", home.path("base/bin").display());
+    std::fs::write(home.path("env/pyvenv.cfg"), settings).unwrap();
+    let count = format!(
+        "import os\ntry:\n    open('{}', 'a').write(f'{{os.getpid()}}\\n')\nexcept OSError:\n    pass\n\
+         exec(open(os.path.dirname(os.__file__) + '/base64.py').read())\n",
+        home.path("starts").display()
+    );
+    let archive = home.path(&format!("base/lib/python{}.zip", version.replace('.', "")));
+    assert!(Command::new("python3").args(["-I", "-c", ARCHIVE]).arg(archive).arg(count).status().unwrap().success());
+    std::fs::write(site.join("count.pth"), "# names no folder\n").unwrap();
     let python = home.path("env/bin/python");
     let text = home.read("tools.toml").replace("[python]\n", &format!("[python]\ninterpreter = \"{}\"\n", python.display()));
     std::fs::write(home.manifest(), text).unwrap();
     home
 }
 
-/// How often the interpreter was asked where it lives: a process may read its `.pth` files twice.
+/// How often the interpreter was asked where it lives.
 fn starts(home: &Home) -> usize {
     let text = std::fs::read_to_string(home.path("starts")).unwrap_or_default();
     text.lines().collect::<std::collections::BTreeSet<_>>().len()

@@ -272,6 +272,11 @@ fn no_part_of_a_strangers_file_and_no_question_shows_a_secret() {
         let found = &shown["result"]["_meta"]["toolgate/filter"]["found"];
         assert_eq!(found.to_string().contains("\"pem\""), (2..=5).contains(&offset), "{shown}");
     }
+    // Names are as good a place for words as lines are.
+    let listed = call(&mut server, "list_directory", &json!({"path": "scratch/mail"}));
+    assert!(listed["result"]["content"][0]["text"].as_str().unwrap().contains("<untrusted id="), "{listed}");
+    let own = call(&mut server, "list_directory", &json!({"path": "project"}));
+    assert!(!own["result"]["content"][0]["text"].as_str().unwrap().contains("<untrusted"), "{own}");
     let found = call(&mut server, "search_files", &json!({"path": "scratch", "query": "^[A-Za-z0-9]{40}$"}));
     assert_eq!(found["result"]["structuredContent"]["matches"], json!([]), "{found}");
 

@@ -29,6 +29,7 @@ pub(super) struct Told {
 
 impl Told {
     /// Asks the interpreter at `name`, a path or a name on the search path, and the shell. Neither outlives the wait for its answer.
+    /// The question stands outside the jail, so it runs nothing of the folders of packages (`-S`): [`PROBE`] reads what `site` would add.
     ///
     /// # Errors
     /// [`NoRun::Unavailable`] when it cannot be started or does not answer.
@@ -39,7 +40,7 @@ impl Told {
         };
         // A shim (a shell script that picks a version) needs the caller's environment; the jail never gets it.
         let mut python = Command::new(name);
-        python.args(["-I", "-c", PROBE, super::inside::BOOTSTRAP]).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        python.args(["-I", "-S", "-c", PROBE, super::inside::BOOTSTRAP]).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         let output = python.output().await.map_err(|e| unavailable(format!("cannot be started ({e})")))?;
         if !output.status.success() {
             return Err(unavailable("is no working Python 3".to_owned()));
@@ -69,35 +70,71 @@ async fn shell_libraries() -> Vec<String> {
 }
 
 /// Asks where things are. Modules with foreign libraries are loaded so that their libraries show up in the memory map.
-pub(super) const PROBE: &str = r#"
-import sys, os, json, sysconfig, marshal, base64
-for name in ("ssl", "_sqlite3", "_ctypes", "_lzma", "_bz2", "zlib", "_hashlib", "readline", "_uuid", "_decimal", "_curses", "_dbm", "_gdbm", "_zstd"):
-    try:
-        __import__(name)
-    except Exception:
-        pass
-libraries = set()
-with open("/proc/self/maps") as maps:
-    for line in maps:
-        parts = line.split(None, 5)
-        if len(parts) == 6 and ".so" in os.path.basename(parts[5]):
-            libraries.add(parts[5].strip())
-certificates = []
-try:
-    where = sys.modules["ssl"].get_default_verify_paths()
-    certificates = [p for p in (where.openssl_cafile, where.openssl_capath, where.cafile, where.capath) if p]
-except Exception:
-    pass
-paths = sysconfig.get_paths()
-print(json.dumps({
-    "executable": os.path.abspath(sys.executable),
-    "program": os.path.realpath("/proc/self/exe"),
-    "version": "%d.%d.%d" % sys.version_info[:3],
-    "prefixes": sorted({sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}),
-    "folders": [paths["stdlib"], paths["platstdlib"]],
-    "module_path": [p for p in sys.path if p],
-    "libraries": sorted(libraries),
-    "certificates": certificates,
-    "code": base64.b64encode(marshal.dumps(compile(sys.argv[1], "<string>", "exec"))).decode(),
-}))
-"#;
+///
+/// `site` would run the lines of `.pth` files that begin with `import`, and `sitecustomize`. Here `pyvenv.cfg` and the `.pth` files are read
+/// for the folders that they name, and nothing they hold is run. `site.getsitepackages` is a function of the standard library that only
+/// joins names; distributions change it to name the folders of their own (`dist-packages`).
+/// # Source  The documentation of Python's `site` module.
+pub(super) const PROBE: &str = include_str!("probe.py");
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// What the interpreter itself would look in, with `site`.
+    fn with_site(python: &Path) -> Vec<String> {
+        let ask = "import sys, json; print(json.dumps([p for p in sys.path if p]))";
+        let output = std::process::Command::new(python).args(["-I", "-c", ask]).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn environment(base: &Path, folder: &Path, more: &[&str]) -> (PathBuf, PathBuf) {
+        let mut venv = std::process::Command::new(base);
+        assert!(venv.args(["-I", "-m", "venv", "--without-pip"]).args(more).arg(folder).status().unwrap().success());
+        let library = std::fs::read_dir(folder.join("lib")).unwrap().next().unwrap().unwrap();
+        (folder.join("bin/python"), library.path().join("site-packages"))
+    }
+
+    #[tokio::test]
+    async fn the_folders_of_packages_are_those_that_the_interpreter_itself_would_look_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let machine = PathBuf::from("python3");
+        let mut all = vec![machine.clone()];
+        all.extend(Some(PathBuf::from("/usr/bin/python3")).filter(|python| python.is_file()));
+        for (name, more) in [("own", &[][..]), ("shared", &["--system-site-packages"])] {
+            let (python, packages) = environment(&machine, &base.join(name), more);
+            std::fs::create_dir_all(base.join("editable/src")).unwrap();
+            std::fs::create_dir(packages.join("beside")).unwrap();
+            let lines = format!("# a comment\n\n{}\nbeside\nno/such/folder\nimport sys\n", base.join("editable/src").display());
+            std::fs::write(packages.join("editable.pth"), lines).unwrap();
+            // Whether a byte order mark belongs to the first line differs between versions; here it is named already.
+            std::fs::write(packages.join("marked.pth"), "\u{feff}beside\n").unwrap();
+            all.push(python);
+        }
+        for python in all {
+            let told = Told::ask(&python).await.unwrap();
+            assert_eq!(told.module_path, with_site(&python), "{}", python.display());
+        }
+    }
+
+    #[tokio::test]
+    async fn asking_an_interpreter_runs_no_code_of_its_packages() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let (python, packages) = environment(Path::new("python3"), &base.join("env"), &[]);
+        let mark = base.join("ran");
+        let code = format!("import os; open({:?}, 'a').write('x')\n", mark.to_str().unwrap());
+        for name in ["evil.pth", "sitecustomize.py", "usercustomize.py", "json.py", "site.py", "_zstd.py", "readline.py"] {
+            std::fs::write(packages.join(name), &code).unwrap();
+        }
+        std::fs::write(packages.join("tab.pth"), code.replace("import ", "import\t")).unwrap();
+        let told = Told::ask(&python).await.unwrap();
+        assert!(told.module_path.iter().any(|folder| Path::new(folder) == packages), "{told:?}");
+        assert!(!mark.exists(), "code of the packages ran outside the jail");
+        // The ordinary start of that interpreter runs it: the environment is one.
+        assert!(!with_site(&python).is_empty() && mark.exists());
+    }
+}

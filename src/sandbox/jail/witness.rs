@@ -154,7 +154,7 @@ fn question(file: &Path) -> String {
 }
 
 /// Everything an answer was taken from, and what would change it by appearing.
-/// # Source  The documentation of Python's `site` module: `pyvenv.cfg`, the folders of packages, the `.pth` files in them, `sitecustomize`.
+/// # Source  The documentation of Python's `site` module: `pyvenv.cfg`, the folders of packages, the `.pth` files in them.
 fn places(file: &Path, told: &Told) -> BTreeSet<PathBuf> {
     let mut all: BTreeSet<PathBuf> = [file, Path::new(&told.program), Path::new(SHELL)].into_iter().map(Path::to_owned).collect();
     all.extend(["/etc/ld.so.cache", "/etc/ld.so.preload"].map(PathBuf::from));
@@ -172,7 +172,6 @@ fn places(file: &Path, told: &Told) -> BTreeSet<PathBuf> {
         }
     }
     for folder in &modules {
-        all.extend(["sitecustomize.py", "sitecustomize/__init__.py"].map(|name| folder.join(name)));
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         all.extend(entries.filter(|path| path.extension().is_some_and(|extension| extension == "pth")));
     }

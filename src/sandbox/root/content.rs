@@ -122,6 +122,9 @@ pub(super) fn picture(bytes: &[u8]) -> Option<&'static str> {
 
 /// Why bytes are no text, as a clause with the byte where it shows; nothing for text.
 pub(super) fn why_no_text(bytes: &[u8]) -> Option<String> {
+    if bytes.starts_with(b"\xff\xfe\0\0") || bytes.starts_with(b"\0\0\xfe\xff") {
+        return Some("it is UTF-32 with places that are no character".to_owned());
+    }
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Some("it is UTF-16".to_owned());
     }

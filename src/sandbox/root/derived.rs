@@ -4,6 +4,7 @@
 use super::content::{Content, Form, Whole, count_lines, read_whole};
 use super::encoding;
 use super::fault::fault;
+use super::form::is_notebook;
 use super::masks::no_form;
 use super::notebook;
 use super::read::{Reading, Window, too_large};
@@ -25,8 +26,7 @@ impl Roots {
         terms: &Terms,
     ) -> Result<Option<Reading>, Failure> {
         let target = &opened.target;
-        let name = target.path.to_string();
-        let is_notebook = name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("ipynb"));
+        let is_notebook = is_notebook(&target.path);
         let mut head = [0; PDF.len()];
         let length = rustix::io::pread(file, &mut head[..], 0).map_err(|errno| fault(errno, target, "read"))?;
         let is_pdf = length == PDF.len() && head == *PDF;

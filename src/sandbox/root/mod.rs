@@ -2,6 +2,7 @@
 //! that was judged before.
 
 mod above;
+mod arriving;
 mod below;
 mod carry;
 mod column;
@@ -14,6 +15,7 @@ mod edit;
 mod encoding;
 mod fault;
 mod folder;
+mod form;
 mod ignored;
 mod known;
 mod leaks;

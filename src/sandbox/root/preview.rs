@@ -3,6 +3,7 @@
 use rustix::fs::Dir;
 
 use super::above::reachable;
+use super::arriving::{arriving, is_arriving};
 use super::content::{Whole, digest, digest_whole, read_whole};
 use super::copy::copyable;
 use super::edit::{apply, apply_to};
@@ -32,13 +33,18 @@ pub(in crate::sandbox) fn preview(roots: &Roots, action: &Action, opened: &[Open
     }
     let mut contents = Vec::new();
     let mut shown = Vec::new();
-    for opened in opened {
-        match present(opened, stop) {
+    for one in opened {
+        match present(one, stop) {
             Ok(Some(content)) => {
                 shown.push(content.shown);
                 contents.push(Some(content.sha256));
             }
             Ok(None) => {
+                shown.push(None);
+                contents.push(None);
+            }
+            // What is only renamed or removed is bound by which object it is, and when it changed last.
+            Err(failure) if failure.0.code == Code::Timeout && is_by_name_alone(action, opened, manifest) => {
                 shown.push(None);
                 contents.push(None);
             }
@@ -55,9 +61,11 @@ pub(in crate::sandbox) fn preview(roots: &Roots, action: &Action, opened: &[Open
     let (first, second) = (shown.next().flatten(), shown.next().flatten());
     let leaks = |from: &Opened, to: &Opened| Leak::between(manifest, from, to, &roots.known).and_then(|leak| leak.check(stop).err());
     let mut doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref(), hides, leaks);
-    if let Action::CopyFile(_) = action {
+    if let Action::CopyFile(_) | Action::MoveFile(_) = action {
         let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-        return Preview { contents, before: text(second), after: text(first), doomed, ..Preview::default() };
+        let (arriving, digests) = arriving(manifest, opened, stop);
+        contents.extend(digests);
+        return Preview { contents, before: text(second), after: text(first), arriving, doomed, ..Preview::default() };
     }
     let text = first.and_then(|bytes| String::from_utf8(bytes).ok());
     let after = match action {
@@ -157,6 +165,13 @@ struct Content {
     sha256: String,
     /// All of it, where it is not too long to be shown.
     shown: Option<Vec<u8>>,
+}
+
+/// Whether the action takes or gives a name of one root and does nothing with the content, which then runs for no other program.
+fn is_by_name_alone(action: &Action, opened: &[Opened], manifest: &Manifest) -> bool {
+    let is_renamed =
+        matches!((action, opened), (Action::MoveFile(_), [from, to]) if from.target.root == to.target.root && !is_arriving(manifest, to));
+    is_renamed || matches!(action, Action::DeleteFile(_))
 }
 
 /// The present content of a file; none for what is no file or may not be read.

@@ -113,6 +113,11 @@ impl Roots {
             Vec::new()
         };
         if let Some(mime_type) = picture {
+            if reading.size > PICTURE.0 {
+                let why = format!("`{}` is a picture of {}, and {PICTURE} are the most that is shown", opened.target, Bytes(reading.size));
+                let hint = "make a smaller one of it, or read it with encoding `base64` in parts, with `offset` and `limit`";
+                return Err(Failure::new(Code::FileTooLarge, why).hint(hint));
+            }
             reading.content = Content::Image { data: window.bytes, mime_type };
             return Ok(reading);
         }
@@ -468,5 +473,7 @@ fn is_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || bytes.iter().take(8192).any(|byte| *byte == 0)
 }
 
+/// The largest picture that comes back as an image; it does not count against `max_answer`, which is of texts.
+const PICTURE: Bytes = Bytes::mib(4);
 /// Files above this size are not read whole for a few of their lines.
 const STREAM_ABOVE: u64 = 1 << 20;

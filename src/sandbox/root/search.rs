@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 use grep_matcher::Matcher as _;
@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::below::{DEEPEST, MOST_AT_ONCE, entries};
 use super::fault::fault;
+use super::form::{Utf8, by_form, in_its_encoding};
 use super::ignored::Ignored;
 use super::list::{Judge, below, directory, glob};
 use super::look::Guard;
@@ -24,7 +25,7 @@ use super::seen::Seen;
 use super::stop::Stop;
 use crate::gate::Permit;
 use crate::model::name::is_temporary;
-use crate::model::{Code, Failure, Kind, Link, Opened, RelPath, SearchFiles, Target};
+use crate::model::{Bytes, Code, Failure, Kind, Link, Opened, RelPath, SearchFiles, Target};
 use crate::policy::paths::Visible;
 
 /// One line, or one file where only names are searched.
@@ -56,6 +57,8 @@ pub enum Ended {
     Full,
     /// The time was up.
     Late,
+    /// There are folders below the deepest that are looked in; everything above them was searched.
+    Deep,
 }
 
 /// What a search found.
@@ -67,6 +70,8 @@ pub struct Found {
     pub matches: Vec<Match>,
     /// Files whose content was searched, or whose name was compared.
     pub files: u64,
+    /// Files that are no text, or no text that can be read whole, so that they were not searched or in part.
+    pub not_text: u64,
     /// Entries that were met and may not be seen.
     pub left_out: u64,
     /// Why it ended early.
@@ -77,7 +82,7 @@ pub struct Found {
 
 impl Roots {
     /// Searches below the folder the permit names, or in the file. Below a folder it skips what `.gitignore` files name, `.git`, binary files, links and files
-    /// with a second name. Where secrets are masked, the expression is compared with what is shown: a match tells nothing of a secret. Ends at `max_results`, at `max_answer` or near the end of its time, and says so.
+    /// with a second name. A notebook and a text that is no UTF-8 are searched as `read` shows them. Where secrets are masked, the expression is compared with what is shown: a match tells nothing of a secret. Ends at `max_results`, at `max_answer` or near the end of its time, and says so.
     ///
     /// # Errors
     /// `not_found`, `not_a_directory`, `cancelled`, `argument_invalid` (the expression or glob).
@@ -98,7 +103,7 @@ impl Roots {
             glob: glob(action.glob.as_deref())?,
             lines: lines.map(Rc::new),
             searcher: SearcherBuilder::new()
-                // What the searcher decoded itself would never have been masked; UTF-16 is no text here, as its zero bytes say.
+                // What the searcher decoded itself would never have been masked.
                 .bom_sniffing(false)
                 .binary_detection(BinaryDetection::quit(0))
                 .before_context(context)
@@ -110,10 +115,12 @@ impl Roots {
             most: usize::try_from(action.max_results).unwrap_or(usize::MAX),
             // The text and the facts say the same twice.
             room: terms.max_answer.as_usize() / 2,
+            max_file_size: terms.max_file_size,
             found: Found {
                 target: opened.target.clone(),
                 matches: Vec::new(),
                 files: 0,
+                not_text: 0,
                 left_out: 0,
                 ended: None,
                 masked: hides.then(Vec::new),
@@ -183,6 +190,7 @@ struct Search<'a> {
     top: RelPath,
     most: usize,
     room: usize,
+    max_file_size: Bytes,
     found: Found,
 }
 
@@ -204,7 +212,13 @@ impl Search<'_> {
             if is_temporary(name.as_encoded_bytes()) || name == ".git" {
                 continue;
             }
-            let path = path.join(&name.to_string_lossy());
+            let text = name.to_string_lossy();
+            let path = path.join(&text);
+            // What no call can name is shown by none.
+            if name.to_str().is_none() || RelPath::parse(&text).is_err() {
+                self.found.left_out += 1;
+                continue;
+            }
             let is_folder = seen.kind == Kind::Directory;
             if self.ignored.names(&path, is_folder) {
                 continue;
@@ -215,9 +229,9 @@ impl Search<'_> {
                 continue;
             }
             if is_folder {
-                if depth < DEEPEST
-                    && let Ok(inner) = step(folder, name.as_os_str())
-                {
+                if depth == DEEPEST {
+                    self.found.ended.get_or_insert(Ended::Deep);
+                } else if let Ok(inner) = step(folder, name.as_os_str()) {
                     self.folder(&inner, &path, depth + 1)?;
                 }
             } else if seen.kind == Kind::File && self.wants(&path) {
@@ -265,33 +279,64 @@ impl Search<'_> {
             return Ok(());
         }
         let Ok(file) = open_file(&handle, folder, name) else { return Ok(()) };
+        let Ok(derived) = by_form(&file, path, seen.size, self.max_file_size) else { return self.unread() };
+        if let Some(text) = derived {
+            return self.text(&lines, path, &text);
+        }
+        let mut utf8 = Utf8::default();
+        let reader = Watched { file: file.as_fd(), at: 0, stop: self.stop, utf8: &mut utf8 };
+        let searched = self.lines_of(&lines, reader);
+        let is_text = !searched.binary && utf8.holds();
+        if !is_text && let Some(text) = in_its_encoding(&file, searched.binary, seen.size, self.max_file_size) {
+            return self.text(&lines, path, &text);
+        }
+        if searched.binary {
+            return self.unread();
+        }
         self.found.files += 1;
+        self.found.not_text += u64::from(!is_text);
+        self.take(path, searched)
+    }
+
+    /// A file that was not searched.
+    fn unread(&mut self) -> Result<(), End> {
+        self.found.not_text += 1;
+        self.go_on()
+    }
+
+    /// Searches a text that was made of a file.
+    fn text(&mut self, lines: &RegexMatcher, path: &RelPath, text: &str) -> Result<(), End> {
+        self.found.files += 1;
+        let searched = self.lines_of(lines, text.as_bytes());
+        self.take(path, searched)
+    }
+
+    fn lines_of(&mut self, lines: &RegexMatcher, reader: impl Read) -> Searched {
         let most = self.most - self.found.matches.len();
-        let mut sink = Lines { matcher: &lines, most, found: Vec::new(), before: Vec::new(), binary: false };
-        let reader = Watched { file, at: 0, stop: self.stop };
+        let mut sink = Lines { matcher: lines, most, found: Vec::new(), before: Vec::new(), binary: false };
         let mut masked = Vec::new();
-        let searched = if self.found.masked.is_none() {
-            self.searcher.search_reader(&*lines, reader, &mut sink)
+        let done = if self.found.masked.is_none() {
+            self.searcher.search_reader(lines, reader, &mut sink)
         } else {
             let mut reader = MaskedReader::new(reader, &self.roots.known);
-            let searched = self.searcher.search_reader(&*lines, &mut reader, &mut sink);
+            let done = self.searcher.search_reader(lines, &mut reader, &mut sink);
             masked = reader.into_masked();
-            searched
+            done
         };
-        if !sink.binary {
-            for line in sink.found {
-                let shown = line.number.saturating_sub(line.before.len() as u64)..=line.number + line.after.len() as u64;
-                self.add(Match { path: path.clone(), line: Some(line) })?;
-                if let Some(names) = &mut self.found.masked {
-                    let inside = |secret: &mut MaskedLines| secret.lines.start() <= shown.end() && shown.start() <= secret.lines.end();
-                    names.extend(masked.extract_if(.., inside).map(|secret| secret.name));
-                }
+        Searched { lines: sink.found, masked, binary: sink.binary, failed: done.is_err() }
+    }
+
+    fn take(&mut self, path: &RelPath, searched: Searched) -> Result<(), End> {
+        let Searched { lines, mut masked, failed, .. } = searched;
+        for line in lines {
+            let shown = line.number.saturating_sub(line.before.len() as u64)..=line.number + line.after.len() as u64;
+            self.add(Match { path: path.clone(), line: Some(line) })?;
+            if let Some(names) = &mut self.found.masked {
+                let inside = |secret: &mut MaskedLines| secret.lines.start() <= shown.end() && shown.start() <= secret.lines.end();
+                names.extend(masked.extract_if(.., inside).map(|secret| secret.name));
             }
         }
-        match searched {
-            Err(_) => self.go_on(),
-            Ok(()) => Ok(()),
-        }
+        if failed { self.go_on() } else { Ok(()) }
     }
 
     fn add(&mut self, found: Match) -> Result<(), End> {
@@ -307,11 +352,22 @@ impl Search<'_> {
     }
 }
 
-/// A file's bytes as long as somebody waits and there is time.
+/// The matching lines of one content.
+struct Searched {
+    lines: Vec<MatchedLine>,
+    masked: Vec<MaskedLines>,
+    /// A zero byte ended it.
+    binary: bool,
+    /// It ended before the content did.
+    failed: bool,
+}
+
+/// A file's bytes as long as the caller waits and there is time.
 struct Watched<'a> {
-    file: OwnedFd,
+    file: BorrowedFd<'a>,
     at: u64,
     stop: &'a Stop,
+    utf8: &'a mut Utf8,
 }
 
 impl Read for Watched<'_> {
@@ -319,8 +375,9 @@ impl Read for Watched<'_> {
         if self.stop.is_cancelled() || self.stop.is_late() {
             return Err(io::Error::other("stopped"));
         }
-        let count = rustix::io::pread(&self.file, buffer, self.at)?;
+        let count = rustix::io::pread(self.file, &mut *buffer, self.at)?;
         self.at += count as u64;
+        self.utf8.feed(buffer.get(..count).unwrap_or_default());
         Ok(count)
     }
 }

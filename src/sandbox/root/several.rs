@@ -48,6 +48,9 @@ impl Roots {
             if Bytes(total) > TOGETHER {
                 return Err(too_much(total));
             }
+            if !action.dry_run {
+                terms.may_write(&opened.target, Bytes(total))?;
+            }
             edited.push((file, content));
         }
         if !action.dry_run {

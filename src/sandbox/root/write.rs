@@ -97,6 +97,7 @@ impl Roots {
         if Bytes(size) > terms.max_file_size {
             return Err(too_large(target, terms.max_file_size));
         }
+        terms.may_write(target, Bytes(size))?;
         let root = self.find(&terms.session, &target.root)?;
         let entries = u64::from(!exists) + opened.fact.missing_folders as u64;
         make_room(&root, target, size.saturating_sub(opened.fact.size), entries)?;

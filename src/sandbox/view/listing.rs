@@ -48,6 +48,8 @@ pub(super) struct Listing {
     stamp: Stamp,
     /// Whether the folder had not changed for a while, so that a later change bears another stamp.
     settled: bool,
+    /// Whether an entry has a name that is not UTF-8: no pattern can judge it and no mask can name it. The entries are none then.
+    pub(super) is_unnamed: bool,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -123,7 +125,7 @@ thread_local! {
 /// The entries of an opened folder: those that are kept, where its stamps say that they still hold. `now`: from [`clock`].
 ///
 /// # Errors
-/// [`Unshown::TooMany`] at the first entry beyond the bound, [`Unshown::Cancelled`], [`Unshown::Unreadable`], [`Unshown::NotText`].
+/// [`Unshown::TooMany`] at the first entry beyond the bound, [`Unshown::Cancelled`], [`Unshown::Unreadable`].
 pub(super) fn list(
     look: &Look,
     path: &RelPath,
@@ -154,12 +156,15 @@ pub(super) fn list(
             return Err(Unshown::Cancelled);
         }
         let Some(kind) = kind_of(folder, name, entry.file_type())? else { continue };
-        let below = path.join(name.to_str().map_err(|_| Unshown::NotText)?);
+        let Ok(text) = name.to_str() else {
+            return Ok(Arc::new(Listing { stamp, settled, is_unnamed: true, entries: Vec::new() }));
+        };
+        let below = path.join(text);
         let is_shown =
             visible(&look.manifest, &look.name, &below, kind == EntryKind::Directory) != Visible::No && !look.hidden.holds(&below);
         entries.push(Entry { name: name.to_owned(), inode: entry.ino(), kind, is_shown });
     }
-    Ok(Arc::new(Listing { stamp, settled, entries }))
+    Ok(Arc::new(Listing { stamp, settled, is_unnamed: false, entries }))
 }
 
 /// What an entry is; none where it has gone meanwhile.

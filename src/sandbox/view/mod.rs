@@ -33,7 +33,7 @@ pub(super) enum Unshown {
     TooManyMasks(usize),
     #[error("a folder in it cannot be read, so its denied entries cannot be masked ({0})")]
     Unreadable(Errno),
-    #[error("an entry in it has a name that is not UTF-8, which no pattern can judge")]
+    #[error("an entry right in it has a name that is not UTF-8, which no pattern can judge and no mask can name; rename it")]
     NotText,
     #[error("entries that may not be seen are moved about in it all the time")]
     Restless,
@@ -46,7 +46,7 @@ pub(super) enum Unshown {
 pub(super) struct View {
     /// What is masked, each with the object that it was; below a masked folder nothing more is listed.
     pub(super) masked: Vec<Mask>,
-    /// Folders that are masked whole only because too much in them would have to be.
+    /// Folders that are masked whole only because something in them cannot be masked by itself: too much, or a name that is not UTF-8.
     pub(super) left_out: Vec<String>,
 }
 
@@ -123,8 +123,13 @@ impl Look {
             }
             kept.keep(&self.manifest, new);
             walked?;
+            let unnamed = found.unnamed.clone();
             let (masked, shown) = found.masked(&self.root);
-            let (masked, left_out) = fit::fit(masked, &shown, self.roots)?;
+            let (masked, mut left_out) = fit::fit(masked, &shown, self.roots)?;
+            // One that lies in a folder that is left out for another reason is told with that.
+            left_out.extend(unnamed.into_iter().filter(|folder| masked.contains(folder)));
+            left_out.sort();
+            left_out.dedup();
             // One that is gone may have another name by now, under which it was not seen.
             if let Some(masked) = masked.into_iter().map(|path| self.mask(path)).collect::<Result<_, Unshown>>()? {
                 return Ok(View { masked, left_out });
@@ -158,6 +163,8 @@ struct Walk<'w> {
 #[derive(Default)]
 struct Found {
     masked: Vec<String>,
+    /// Folders that are masked because of a name in them that is not UTF-8.
+    unnamed: Vec<String>,
     /// How many entries of each folder may be seen.
     shown: BTreeMap<String, usize>,
     /// Files with several names: how many, and those that were seen.
@@ -179,7 +186,15 @@ impl Walk<'_> {
             if self.stop.is_cancelled() {
                 return Err(Unshown::Cancelled);
             }
-            self.entries(&listing, &folder, &opened, &mut waiting)?;
+            if listing.is_unnamed {
+                if folder.is_root() {
+                    return Err(Unshown::NotText);
+                }
+                self.found.masked.push(path.clone());
+                self.found.unnamed.push(path.clone());
+            } else {
+                self.entries(&listing, &folder, &opened, &mut waiting)?;
+            }
             self.new.insert(path, listing);
         }
         Ok(())

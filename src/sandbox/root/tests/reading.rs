@@ -125,6 +125,18 @@ fn what_is_no_text_is_said_so_and_comes_as_base64_on_demand() {
 }
 
 #[test]
+fn a_picture_has_a_bound_of_its_own() {
+    let house = House::new();
+    let png = |size: usize| [b"\x89PNG\r\n\x1a\n".as_slice(), &vec![7; size - 8]].concat();
+    house.put("work/most.png", png(4 << 20));
+    house.put("work/more.png", png((4 << 20) + 1));
+    assert!(matches!(house.read("work/most.png").unwrap().content, Content::Image { .. }));
+    let refused = house.read("work/more.png").unwrap_err().0;
+    assert_eq!(refused.code, Code::FileTooLarge);
+    assert!(refused.hint.is_some_and(|hint| hint.contains("base64")));
+}
+
+#[test]
 fn a_picture_comes_as_a_picture() {
     let house = House::new();
     let png = b"\x89PNG\r\n\x1a\n\0\0rest";

@@ -34,11 +34,70 @@ fn lines_are_found_with_their_numbers_in_order_of_paths() {
     house.put("work/bin", b"two\0");
     house.put("work/latin1", b"two caf\xe9\n");
     let found = search(&house, Some("^t"), None, &all_visible);
-    assert_eq!(hits(&found), ["a/c.txt:1:two", "b.txt:2:two", "b.txt:3:three", "latin1:1:two caf\u{fffd}"]);
-    assert_eq!((found.files, found.ended), (4, None));
+    assert_eq!(hits(&found), ["a/c.txt:1:two", "b.txt:2:two", "b.txt:3:three", "latin1:1:two café"]);
+    assert_eq!((found.files, found.not_text, found.ended), (3, 1, None));
     assert_eq!(hits(&search(&house, Some("(?i)TWO$"), Some("*.txt"), &all_visible)), ["a/c.txt:1:two", "b.txt:2:two"]);
     assert_eq!(hits(&search(&house, None, Some("a/*"), &all_visible)), ["a/c.txt"]);
     assert_eq!(hits(&search(&house, None, None, &all_visible)), ["a/c.txt", "b.txt", "bin", "latin1"]);
+}
+
+#[test]
+fn a_text_in_another_encoding_is_searched_as_it_is_read_and_what_is_no_text_is_told() {
+    let house = House::new();
+    let wide = |unit: fn(u16) -> [u8; 2]| -> Vec<u8> { "\u{feff}la clé\nend\n".encode_utf16().flat_map(unit).collect() };
+    house.put("work/be", wide(u16::to_be_bytes));
+    house.put("work/latin1", b"la cl\xe9\n");
+    house.put("work/le", wide(u16::to_le_bytes));
+    house.put("work/le32", "\u{feff}la clé\n".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect::<Vec<u8>>());
+    house.put("work/program", b"\x7fELF\x02\x01\x01\0\0\0\0cl\xe9");
+    house.put("work/utf8", "la clé\n");
+    let found = search(&house, Some("clé$"), None, &all_visible);
+    assert_eq!(hits(&found), ["be:1:la clé", "latin1:1:la clé", "le:1:la clé", "le32:1:la clé", "utf8:1:la clé"]);
+    assert_eq!((found.files, found.not_text, found.left_out), (5, 1, 0));
+    // What is masked there when it is read is masked here.
+    let secret = "key AKIAQ7ZT3N5WXK2VPLMR clé\n";
+    house.put("work/latin1", secret.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect::<Vec<u8>>());
+    house.put("work/le", secret.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+    assert_eq!(hits(&search(&house, Some("AKIA"), None, &all_visible)), Vec::<String>::new());
+    let shown = hits(&search(&house, Some("^key"), None, &all_visible));
+    assert_eq!(shown, ["latin1:1:key [SECRET:aws-access-key] clé", "le:1:key [SECRET:aws-access-key] clé"]);
+}
+
+#[test]
+fn a_notebook_is_searched_as_its_cells_so_that_no_half_of_a_secret_is_found() {
+    let house = House::new();
+    let (one, other) = ("ghp_aB3dE5fG7hJ9kL", "1mN2pQ4rS6tU8vW0xY2zA4");
+    let cell = format!(r#"{{"cells": [{{"cell_type": "code", "source": ["t = '{one}", "{other}'\n", "print(2)"]}}]}}"#);
+    house.put("work/a.ipynb", &cell);
+    house.put("work/broken.ipynb", "no notebook");
+    for query in ["ghp_a", "1mN2", "cell_type"] {
+        assert_eq!(hits(&search(&house, Some(query), None, &all_visible)), Vec::<String>::new(), "{query}");
+    }
+    // The lines are those that a reading numbers.
+    assert_eq!(hits(&search(&house, Some("print|no"), None, &all_visible)), ["a.ipynb:3:print(2)", "broken.ipynb:1:no notebook"]);
+}
+
+#[test]
+fn what_no_call_can_name_is_shown_by_no_search() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let house = House::new();
+    house.put("work/a", "here\n");
+    house.put("work/key.pem ", "here\n");
+    let odd = house.dir.path().join("work").join(std::ffi::OsStr::from_bytes(b"b\xff"));
+    std::fs::write(odd, "here\n").unwrap();
+    let found = search(&house, Some("here"), None, &all_visible);
+    assert_eq!((hits(&found), found.left_out), (vec!["a:1:here".to_owned()], 2));
+}
+
+#[test]
+fn folders_below_the_deepest_are_told() {
+    let house = House::new();
+    house.put(&format!("work/{}near", "d/".repeat(64)), "here\n");
+    assert_eq!(search(&house, Some("here"), None, &all_visible).ended, None);
+    house.put(&format!("work/{}far", "d/".repeat(65)), "here\n");
+    house.put("work/e", "here\n");
+    let found = search(&house, Some("here"), None, &all_visible);
+    assert_eq!((found.matches.len(), found.ended), (2, Some(Ended::Deep)), "what lies above is searched whole");
 }
 
 #[test]
@@ -128,7 +187,7 @@ fn a_long_line_is_shown_around_its_match_with_marks_where_it_is_cut() {
         assert!(line.contains(&key) || !line.contains("k3y"), "{distance} {line}");
     }
     // Bytes that are no text do not hide the match.
-    house.put("work/a", [b"\xff".repeat(3000), b"needle".to_vec(), b"\xff".repeat(3000)].concat());
+    house.put("work/a", [b"\x01\xff".repeat(1500), b"needle".to_vec(), b"\xff\x01".repeat(1500)].concat());
     assert!(hits(&search(&house, Some("needle"), None, &all_visible))[0].contains("\u{fffd}needle\u{fffd}"));
 }
 
@@ -139,8 +198,9 @@ fn a_search_decodes_no_text_whose_secrets_were_not_masked() {
     let wide = |bytes: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
     for content in [wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
         house.put("work/a", content);
-        for query in ["AKIA", "id", "."] {
-            assert_eq!(hits(&search(&house, Some(query), None, &all_visible)), Vec::<String>::new(), "{query}");
+        assert_eq!(hits(&search(&house, Some("AKIA|Q7ZT"), None, &all_visible)), Vec::<String>::new());
+        for query in ["id", "."] {
+            assert_eq!(hits(&search(&house, Some(query), None, &all_visible)), ["a:1:id = [SECRET:aws-access-key]"], "{query}");
         }
     }
     // The same bytes as UTF-8 are a text.

@@ -72,6 +72,30 @@ fn a_denied_name_is_masked_in_every_form_by_its_own_bytes() {
 }
 
 #[test]
+fn a_name_that_is_no_text_hides_its_folder_and_says_so() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let odd = |above: &str| root.join(above).join(std::ffi::OsStr::from_bytes(b"odd\xff.pem"));
+    std::fs::create_dir_all(root.join("src/deep/below")).unwrap();
+    std::fs::write(root.join("src/a.py"), "x").unwrap();
+    std::fs::write(root.join("src/deep/.env"), "x").unwrap();
+    std::fs::write(odd("src/deep"), "x").unwrap();
+    let text = format!("version = 1\n[roots.r]\npath = {root:?}\nmode = \"ro\"\nallowed_paths = [\"**\"]\ndenied_paths = [\"**/.env\"]");
+    let manifest = crate::manifest::parse(&text, &[]).unwrap();
+    let roots = Roots::open(&[Place { name: "r".to_owned(), at: Where::Folder(root.clone()), quota: None }], &[], None).unwrap();
+    let look = look(manifest, &roots);
+    let mut kept = Kept::default();
+    let view = look.now(&mut kept, MOST, &CancellationToken::new()).unwrap();
+    assert_eq!((paths(&view), view.left_out), (vec!["src/deep".to_owned()], vec!["src/deep".to_owned()]));
+    // Right in the root there is no folder to hide.
+    std::fs::rename(odd("src/deep"), odd("")).unwrap();
+    assert_eq!(look.now(&mut Kept::default(), MOST, &CancellationToken::new()), Err(Unshown::NotText));
+    std::fs::remove_file(odd("")).unwrap();
+    assert_eq!(masked(&look), ["src/deep/.env"]);
+}
+
+#[test]
 fn a_second_name_of_the_manifest_is_masked_wherever_it_lies() {
     assert_eq!(shown("", Some("root/src/harmless.txt")), ["conf/tools.toml", "src/harmless.txt", "state"]);
 }
