@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
 use super::outcome::NoRun;
+use super::witness::found;
 
 /// What [`PROBE`] prints, and what the shell said beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +39,13 @@ impl Told {
             reason: format!("`{}` {reason}; set `[python] interpreter`", name.display()),
         };
         // A shim (a shell script that picks a version) needs the caller's environment; the jail never gets it.
-        let mut python = Command::new(name);
+        let is_bare = name.components().count() == 1 && !name.is_absolute();
+        let file = if is_bare {
+            Some(found(name).ok_or_else(|| unavailable("is in no absolute folder of the search path".to_owned()))?)
+        } else {
+            None
+        };
+        let mut python = Command::new(file.as_deref().unwrap_or(name));
         python.args(["-I", "-c", PROBE, super::inside::BOOTSTRAP]).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         let output = python.output().await.map_err(|e| unavailable(format!("cannot be started ({e})")))?;
         if !output.status.success() {
