@@ -3,6 +3,7 @@
 //! No list of names knows every argument that holds a secret, so every text goes through the secret filter, names and malformed ones included.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -177,11 +178,12 @@ impl Redactor {
             let value = text.get(at.clone()).unwrap_or_default();
             let keyed = secret().map(|secret| secret.keyed(value.as_bytes())).unwrap_or_default();
             shown.push_str(text.get(done..at.start).unwrap_or_default());
-            shown.push_str(&if is_address {
-                format!("hmac:{keyed}")
+            // Writing to a String cannot fail.
+            let _ = if is_address {
+                write!(shown, "hmac:{keyed}")
             } else {
-                format!("[{HIDDEN}{name} {} bytes hmac:{keyed}]", value.len())
-            });
+                write!(shown, "[{HIDDEN}{name} {} bytes hmac:{keyed}]", value.len())
+            };
             done = at.end;
         }
         shown.push_str(text.get(done..).unwrap_or_default());

@@ -130,8 +130,11 @@ fn is_keyed(map: &Map<String, Value>) -> bool {
     map.len() == 1 && map.get("hmac").is_some_and(Value::is_string)
 }
 
+/// The text for a digest, and the name before it.
+type ToText<'a> = dyn Fn(&str, &Map<String, Value>) -> Option<String> + 'a;
+
 /// A value with every digest inside it replaced by the text for it and the name before it.
-fn within(value: &Value, name: &str, text: &dyn Fn(&str, &Map<String, Value>) -> Option<String>) -> Value {
+fn within(value: &Value, name: &str, text: &ToText<'_>) -> Value {
     match value {
         Value::Object(map) => match text(name, map) {
             Some(text) => Value::String(text),
