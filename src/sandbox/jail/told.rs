@@ -2,14 +2,13 @@
 
 #![expect(clippy::disallowed_methods, reason = "the interpreter is looked for before any program runs")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
 use super::outcome::NoRun;
-use super::witness::found;
 
 /// What [`PROBE`] prints, and what the shell said beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,23 +28,18 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Asks the interpreter at `name`, a path or a name on the search path, and the shell. Neither outlives the wait for its answer.
+    /// Asks the interpreter at `name`, a path or a name on the search path, which is this `file`, and the shell. Neither outlives the wait for its answer.
     ///
     /// # Errors
     /// [`NoRun::Unavailable`] when it cannot be started or does not answer.
-    pub(super) async fn ask(name: &Path) -> Result<Self, NoRun> {
+    pub(super) async fn ask(name: &Path, file: Option<PathBuf>) -> Result<Self, NoRun> {
         let unavailable = |reason: String| NoRun::Unavailable {
             layer: "interpreter".to_owned(),
             reason: format!("`{}` {reason}; set `[python] interpreter`", name.display()),
         };
         // A shim (a shell script that picks a version) needs the caller's environment; the jail never gets it.
-        let is_bare = name.components().count() == 1 && !name.is_absolute();
-        let file = if is_bare {
-            Some(found(name).ok_or_else(|| unavailable("is in no absolute folder of the search path".to_owned()))?)
-        } else {
-            None
-        };
-        let mut python = Command::new(file.as_deref().unwrap_or(name));
+        let file = file.ok_or_else(|| unavailable("is in no absolute folder of the search path".to_owned()))?;
+        let mut python = Command::new(file);
         python.args(["-I", "-c", PROBE, super::inside::BOOTSTRAP]).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         let output = python.output().await.map_err(|e| unavailable(format!("cannot be started ({e})")))?;
         if !output.status.success() {

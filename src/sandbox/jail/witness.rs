@@ -109,6 +109,11 @@ pub fn found(name: &Path) -> Option<PathBuf> {
     found_in(name, &std::env::var_os("PATH")?)
 }
 
+/// The file that is started for a name: a path as it is, and else as [`found`] has it.
+pub(super) fn started(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 { Some(name.to_owned()) } else { found(name) }
+}
+
 fn found_in(name: &Path, search: &std::ffi::OsStr) -> Option<PathBuf> {
     if name.components().count() > 1 {
         return None;
