@@ -3,6 +3,7 @@
 //! `scan` finds, `clean` acts on what was found as the manifest says, `escape` makes foreign text safe to show.
 //! Everything here is linear in the length of its input: automata and one-pass readers, no backtracking.
 
+mod asked;
 mod clean;
 mod css;
 pub mod cut;
@@ -32,6 +33,7 @@ mod style;
 mod view;
 mod work;
 
+pub use asked::masked_for_person;
 pub use clean::{Cleaned, Count, Origin, clean};
 pub use escape::{escape, escape_line, is_shown_as_is};
 pub use finding::{Finding, Kind};

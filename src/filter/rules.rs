@@ -35,7 +35,8 @@ pub struct ContentRule {
     /// Whole words or phrases, at most 2000; case, width, accents and invisible characters make no difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<Vec<String>>,
-    /// What is done where it is found in what goes to the model.
+    /// What is done where it is found in what goes to the model. `mask` masks it in what strangers wrote; in files and in a program's own output,
+    /// whose bytes stay as they are, it is told of like `mark`; `deny` refuses both.
     pub action: Treatment,
     /// What is done where it is found in a call's arguments.
     pub input: Watch,

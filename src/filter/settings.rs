@@ -58,13 +58,15 @@ pub enum Trust {
     Untrusted,
 }
 
-/// The filters on what goes back to the model.
+/// The filters on what goes back to the model. The bytes of files, and the output of programs that is the caller's own, stay as they are but for
+/// secrets: of the others `mask` alters only what strangers wrote, names and titles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Credentials.
     pub secrets: Treatment,
-    /// Phone numbers, e-mail addresses, national ids, cards, bank accounts, postal addresses.
+    /// Phone numbers, e-mail addresses, national ids, cards, bank accounts, postal addresses. Looked for in what strangers wrote; `mask` leaves the
+    /// bytes of files as they are.
     pub personal_data: Treatment,
     /// Zero-width, direction, tag and other invisible characters.
     pub hidden_unicode: Stripping,

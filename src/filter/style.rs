@@ -22,8 +22,8 @@ impl Style {
     pub(super) fn is_camouflage(&self, origin: Origin) -> bool {
         let white = ["#fff", "#ffffff", "white", "rgb(255,255,255)", "transparent", "rgba(0,0,0,0)", "#ffff", "#fffffe", "#fefefe"];
         let ground = || self.property("background-color").or_else(|| self.property("background"));
-        let bare = |color: &str| origin == Origin::Attribute && white.contains(&color);
-        self.property("color").is_some_and(|color| ground().map_or_else(|| bare(color), |ground| ground == color))
+        let bare = |color: &str| origin == Origin::Attribute && (white.contains(&color) || is_clear(color));
+        self.property("color").is_some_and(|color| ground().map_or_else(|| bare(color), |ground| ground == color || is_near(ground, color)))
     }
 
     /// Whether it moves or fades something: transparent and moved at once is how an entrance begins, not how something is hidden.
@@ -62,6 +62,7 @@ impl Style {
         self.is_not_displayed()
             || part("opacity").is_some_and(|value| value <= 0.05)
             || self.property("font-size").is_some_and(is_dot)
+            || self.property("font").is_some_and(|font| leading(font) == Some(0.0))
             || AWAY.iter().filter_map(|name| self.property(name)).any(is_far)
             || self.is("overflow", &["hidden", "clip"]) && FLAT.iter().filter_map(|name| self.property(name)).any(is_flat)
             || self.property("clip").is_some_and(|value| value.starts_with("rect(0") || value.starts_with("rect(1px"))
@@ -88,7 +89,8 @@ pub(super) fn written(body: &str) -> impl Iterator<Item = Declaration> {
 pub(super) const PROPERTIES: &[&[&str]] = &[AWAY, FLAT, MASKS, MOVING, OTHERS];
 
 /// Those that move an element or its text.
-const AWAY: &[&str] = &["left", "top", "right", "bottom", "inset-inline-start", "text-indent", "margin-left", "margin-top", "translate"];
+const AWAY: &[&str] =
+    &["left", "top", "right", "bottom", "inset", "inset-inline-start", "text-indent", "margin-left", "margin-top", "translate"];
 
 /// Those that leave an element no size.
 const FLAT: &[&str] = &["height", "width", "max-height", "max-width", "block-size", "inline-size"];
@@ -104,6 +106,7 @@ const OTHERS: &[&str] = &[
     "visibility",
     "content-visibility",
     "opacity",
+    "font",
     "font-size",
     "overflow",
     "clip",
@@ -138,6 +141,11 @@ fn is_dot(length: &str) -> bool {
         ("cm", 0.03),
         ("mm", 0.3),
     ];
+    // A size that is computed from itself alone, or from nothing.
+    let computed = length.strip_prefix("calc(").and_then(|inside| inside.strip_suffix(')'));
+    let plain = |size: &&str| size.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'%'));
+    let computed = computed.and_then(|inside| Some(inside.split_once('*').map_or(inside, |(size, _)| size)).filter(plain));
+    let length = computed.filter(|size| leading(size) == Some(0.0)).unwrap_or(length);
     let most = UNITS.iter().find(|(unit, _)| length.ends_with(unit)).map_or(1.0, |(_, most)| *most);
     // A negative size is no size, and the declaration says nothing.
     leading(length).is_some_and(|value| (0.0..=most).contains(&value))
@@ -168,6 +176,42 @@ fn is_sheer(mask: &str) -> bool {
 pub(super) enum Origin {
     Attribute,
     Sheet,
+}
+
+/// Whether a colour lets everything through: `rgba(…,0)`, `hsl(…/0)`, `#fff0`, `#ffffff00`.
+fn is_clear(color: &str) -> bool {
+    let function = ["rgb(", "rgba(", "hsl(", "hsla(", "hwb(", "lab(", "oklch("].iter().any(|name| color.starts_with(name));
+    let alpha = ["/0)", "/0%)", "/0.0)"].iter().any(|end| color.ends_with(end));
+    let last = color.matches(',').count() == 3 && [",0)", ",0%)", ",0.0)"].iter().any(|end| color.ends_with(end));
+    let digits = color.strip_prefix('#').unwrap_or_default();
+    function && (alpha || last) || digits.len() == 4 && digits.ends_with('0') || digits.len() == 8 && digits.ends_with("00")
+}
+
+/// Whether two colours cannot be told apart: red, green and blue differ by less than a twentieth.
+fn is_near(ground: &str, color: &str) -> bool {
+    const LEAST: u8 = 12;
+    let Some((ground, color)) = channels(ground).zip(channels(color)) else { return false };
+    ground.iter().zip(color).all(|(one, other)| one.abs_diff(other) <= LEAST)
+}
+
+/// Red, green and blue of `#rgb`, `#rrggbb`, `rgb(r,g,b)`, `black` and `white`.
+fn channels(color: &str) -> Option<[u8; 3]> {
+    let named = match color {
+        "black" => "#000",
+        "white" => "#fff",
+        _ => color,
+    };
+    if let Some(digits) = named.strip_prefix('#') {
+        let value = |at: usize, length: usize| u8::from_str_radix(digits.get(at..at + length)?, 16).ok();
+        return match digits.len() {
+            3 => Some([value(0, 1)? * 17, value(1, 1)? * 17, value(2, 1)? * 17]),
+            6 => Some([value(0, 2)?, value(2, 2)?, value(4, 2)?]),
+            _ => None,
+        };
+    }
+    let mut parts = named.strip_prefix("rgb(")?.strip_suffix(')')?.split(',').map(str::parse);
+    let channels = [parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?];
+    parts.next().is_none().then_some(channels)
 }
 
 /// Whether a length takes what it moves off every screen.
@@ -241,6 +285,41 @@ mod tests {
         for side in ["height:0", "width:1px", "max-height:0%", "block-size:.05em"] {
             assert!(Style::of(&format!("{side};overflow:hidden")).is_out_of_sight(), "{side}");
             assert!(!Style::of(side).is_out_of_sight(), "{side}");
+        }
+    }
+
+    #[test]
+    fn text_without_size_off_the_page_or_in_the_colour_of_its_ground_is_out_of_sight() {
+        let hides = |style: &str| Style::of(style).is_out_of_sight() || Style::of(style).is_camouflage(Origin::Attribute);
+        for style in [
+            "font:0/0 a",
+            "font: 0px serif",
+            "position:fixed;inset:-9999px",
+            "font-size:calc(0px)",
+            "font-size:calc(0 * 1em)",
+            "color:hsl(0 0% 0%/0)",
+            "color:rgba(20,30,40,0)",
+            "color:#12345600",
+            "color:#010101;background:#000",
+            "color:rgb(250,250,250);background-color:white",
+        ] {
+            assert!(hides(style), "{style}");
+        }
+        for style in [
+            "font:0.9em/1 serif",
+            "font:12px/0 a",
+            "inset:0",
+            "inset:10px auto",
+            "font-size:calc(1rem + 2px)",
+            "font-size:calc(100% * 1)",
+            "color:hsl(0 0% 0%/1)",
+            "color:rgb(20,30,0)",
+            "color:#1230ff",
+            "color:#000",
+            "color:#777;background:#000",
+            "color:white;background:black",
+        ] {
+            assert!(!hides(style), "{style}");
         }
     }
 

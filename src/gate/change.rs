@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use similar::{ChangeTag, TextDiff};
 
 use super::preview::Preview;
-use crate::filter::{Origin, Settings, Treatment, clean, escape_line};
+use crate::filter::{Treatment, escape_line, masked_for_person};
 use crate::model::Action;
 
 /// Longest diff and longest excerpt in lines; the rest is counted.
@@ -15,7 +15,8 @@ pub(super) const LINES: usize = 40;
 /// Longest argument shown whole; longer ones show head, tail, length and digest.
 const WHOLE: usize = 600;
 
-/// What becomes of secrets in a question: as in answers, where the manifest masks them. A question goes through the client, whose model reads it.
+/// What becomes of secrets in a question: masked where the manifest masks them, as far as they cannot act. A question goes through the client,
+/// whose model reads it.
 pub(super) type Mask = Treatment;
 
 /// A text with its secrets masked, and whether there were any.
@@ -23,9 +24,7 @@ pub(super) fn masked(text: &str, mask: Mask) -> (Cow<'_, str>, bool) {
     if !matches!(mask, Treatment::Mask | Treatment::Deny) {
         return (Cow::Borrowed(text), false);
     }
-    let settings = Settings { secrets: Treatment::Mask, personal_data: Treatment::Off, ..Settings::default() };
-    let cleaned = clean(text, &settings, Origin::File);
-    if cleaned.masked { (Cow::Owned(cleaned.text), true) } else { (Cow::Borrowed(text), false) }
+    masked_for_person(text)
 }
 
 /// What an action changes in files: of one file, or of each of several.

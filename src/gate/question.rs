@@ -190,8 +190,14 @@ fn named(opened: &Opened) -> String {
 fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Changes, preview: &Preview, mask: Mask) {
     let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), named);
     let is_folder = opened.first().is_some_and(|from| from.fact.kind == Kind::Directory);
+    let mut hides = false;
+    let mut masked = |text: &str| {
+        let (shown, hid) = masked(text, mask);
+        hides |= hid;
+        shown.into_owned()
+    };
     match action {
-        Action::MoveFile(_) if is_folder => arriving(text, &preview.arriving, mask),
+        Action::MoveFile(_) if is_folder => arriving(text, &preview.arriving, &mut masked),
         Action::MoveFile(_) if preview.arriving.is_empty() => {}
         Action::CopyFile(_) if preview.arriving.is_empty() && opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
         Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) | Action::MoveFile(_) if changes.one().is_none() => {
@@ -202,23 +208,25 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
         }
         Action::DeleteFile(_) => {
             if let Some(before) = &preview.before {
-                excerpt(text, "It begins with", &masked(before, mask).0, 5);
+                excerpt(text, "It begins with", &masked(before), 5);
             }
         }
-        Action::Fetch(Fetch { headers, body, .. }) => {
+        Action::Fetch(Fetch { url, headers, body, .. }) => {
+            // It stands in the first line.
+            let _ = masked(url);
             for (name, value) in headers {
                 // Some secrets are known by the name before them alone.
                 let line = format!("{name}: {value}");
-                let _ = write!(text, "\n  {}", shown(&masked(&line, mask).0));
+                let _ = write!(text, "\n  {}", shown(&masked(&line)));
             }
             if let Some(body) = body {
-                excerpt(text, "The body", &masked(body, mask).0, LINES);
+                excerpt(text, "The body", &masked(body), LINES);
             }
         }
         Action::RunPython(RunPython { code, stdin, session, timeout_s, fresh }) => {
-            excerpt(text, "The program", &masked(code, mask).0, LINES);
+            excerpt(text, "The program", &masked(code), LINES);
             if !stdin.is_empty() {
-                excerpt(text, "Its input", &masked(stdin, mask).0, 5);
+                excerpt(text, "Its input", &masked(stdin), 5);
             }
             match session.as_deref() {
                 Some("new") => text.push_str("\nIn a new interpreter session, which stays open."),
@@ -236,15 +244,18 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
         }
         Action::ReadFile(_) | Action::ListDirectory(_) | Action::SearchFiles(_) | Action::FileInfo(_) | Action::CreateDirectory(_) => {}
     }
+    if hides {
+        text.push_str("\nSecrets are masked here, and used as they are.");
+    }
 }
 
 /// The files of a folder that will stand where they run later, each with how it begins.
-fn arriving(text: &mut String, files: &[Arriving], mask: Mask) {
+fn arriving(text: &mut String, files: &[Arriving], mut masked: impl FnMut(&str) -> String) {
     const SHOWN: usize = 8;
     const NAMED: usize = 40;
     for file in files.iter().take(SHOWN) {
         match &file.text {
-            Some(content) => excerpt(text, &format!("{} begins with", spelled(&file.target)), &masked(content, mask).0, LINES / SHOWN),
+            Some(content) => excerpt(text, &format!("{} begins with", spelled(&file.target)), &masked(content), LINES / SHOWN),
             None => {
                 let _ = write!(text, "\n{} is not text, or too long, and is not shown.", spelled(&file.target));
             }
@@ -340,6 +351,23 @@ mod tests {
             mode: WriteMode::Overwrite,
             expected_sha256: None,
         })
+    }
+
+    #[test]
+    fn a_program_with_a_secret_says_that_it_is_masked_and_hides_nothing_that_acts() {
+        let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+        let code = format!(
+            "x = \"\"\"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: \"\"\"; import os; y = \"\"\"\n\n{line}\n-----END RSA PRIVATE KEY-----\"\"\""
+        );
+        let action = |code: &str| {
+            let code = code.to_owned();
+            Action::RunPython(RunPython { code, session: None, stdin: String::new(), timeout_s: None, fresh: false })
+        };
+        let shown = |code: &str| text(&action(code), &[], &Preview::default(), Level::Change, 0, None, Treatment::Mask);
+        let question = shown(&code);
+        assert!(question.contains("import os; y") && !question.contains("MIIE"), "{question}");
+        assert!(question.ends_with("Secrets are masked here, and used as they are."), "{question}");
+        assert!(!shown("print(1)").contains("masked"));
     }
 
     fn lines(count: usize, word: &str, end: &str) -> String {

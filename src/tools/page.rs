@@ -77,10 +77,10 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
     if let Some(article) = article {
         for (name, value) in [("title", &article.title), ("byline", &article.byline), ("date", &article.date)] {
             if let Some(value) = value {
-                facts.insert(name.to_owned(), value.clone().into());
+                facts.insert(name.to_owned(), without_sent(page, value).into());
             }
         }
-        let unseen = article.hidden;
+        let unseen = without_sent(page, &article.hidden).into_owned();
         let text = match (action.format, action.links) {
             // What a PDF file says is no Markdown, so nothing in it is a mark.
             _ if kind == Kind::Pdf => article.markdown,
@@ -170,6 +170,11 @@ fn masked<'t>(action: &Fetch, text: &'t str, most: Bytes, hides: bool) -> (Cow<'
     (Cow::Owned(String::from_utf8_lossy(&shown).into_owned()), masks)
 }
 
+/// A text without the secrets that the request sent: what a decoder or a reader has put together may be one.
+fn without_sent<'t>(page: &Page, text: &'t str) -> Cow<'t, str> {
+    if page.secrets.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(page.secrets.mask_text(text)) }
+}
+
 /// The asked piece of a text, with how to go on. `missing` says what the text lacks.
 fn page_of(
     action: &Fetch,
@@ -180,7 +185,8 @@ fn page_of(
     hides: bool,
     mut facts: Map<String, Value>,
 ) -> Output {
-    let (text, masks) = masked(action, text, most, hides);
+    let text = without_sent(page, text);
+    let (text, masks) = masked(action, &text, most, hides);
     // A character has at most four bytes in UTF-8, but most have one; the cut below holds the bound in bytes.
     let length = action.max_length.map_or(most.as_usize(), |asked| usize::try_from(asked).unwrap_or(usize::MAX).min(most.as_usize()));
     let start = usize::try_from(action.start_index).unwrap_or(usize::MAX);
@@ -257,6 +263,7 @@ mod tests {
             wire_bytes: 5,
             bytes_sent: 0,
             hops: Vec::new(),
+            secrets: crate::sandbox::egress::SentSecrets::default(),
         }
     }
 

@@ -278,7 +278,7 @@ fn a_denied_file_that_appears_between_two_calls_is_read_by_no_thread_of_a_sessio
     let mut server = Server::greeted(&home, "2025-11-25");
     // A process of the session waits for the file; it leaves what it finds where the tools can read it.
     let wait = "import os\nif os.fork() == 0:\n    while True:\n        try:\n            found = open('/roots/project/late/.env').read()\n        \
-                except OSError:\n            continue\n        open('/roots/work/stolen', 'w').write(found)\n        os._exit(0)\nx = 41";
+                except OSError:\n            continue\n        open('/roots/work/stolen', 'w').write(found)\n        os.abort()\nx = 41";
     let begun = server.call("run_python", &json!({"code": wait, "session": "new"}));
     assert!(went_well(&begun), "{begun}");
     let handle = &begun["result"]["structuredContent"]["session"];

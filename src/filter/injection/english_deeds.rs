@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         "hidden_action",
         0.5,
         "user doesn;user does not;user must;user should;user may;user need;human must;human should;owner must;developer must;operator must;user is not to;user shall;user doesn't",
-        r"\b(?:user|owner|human|developer|operator)s? (?:must|should|may|shall|need|is|does)(?: not|n't| never)\s(?:to |ever )?(?:notice|need to know|know|learn|find out|be (?:told|informed|aware|made aware|alerted)|hear)\b",
+        r"\b(?:user|owner|human|developer|operator)s? (?:(?:must|should|shall|need|is|does)(?: not|n't| never)\s(?:to |ever )?(?:notice|need to know|know|learn|find out|be (?:told|informed|aware|made aware|alerted)|hear)|may (?:not|never)\s(?:ever )?(?:need to know|know|learn|find out|be (?:told|informed|aware|made aware|alerted)|hear))\b",
     ),
     rule(
         "hidden_action",

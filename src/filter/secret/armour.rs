@@ -47,7 +47,8 @@ fn framed(text: &str, start: usize, frame: &Frame) -> Option<Finding> {
     let rest = text.get(start..)?;
     let head = rest.get(..floor(rest, 80))?;
     let label = head.strip_prefix(frame.begin)?.split(frame.rule).next()?;
-    if !label.contains("PRIVATE KEY") {
+    // The key that both ends of a tunnel share is called so.
+    if !label.contains("PRIVATE KEY") && !label.starts_with("OpenVPN Static key") {
         return None;
     }
     let body_at = frame.begin.len() + label.len() + frame.rule.len();
@@ -162,6 +163,8 @@ mod tests {
         ] {
             assert_eq!(found_in(&text), [(sub, value)], "{text}");
         }
+        let shared = "-----BEGIN OpenVPN Static key V1-----\n9b3c27e4a1d8f60b7e52c9a13d4f8e6b\n9b3c27e4a1d8f60b7e52c9a13d4f8e6b\n-----END OpenVPN Static key V1-----";
+        assert_eq!(found_in(shared), [("pem", shared)]);
         let cut = ssh2.rsplit_once('\n').unwrap().0;
         assert_eq!(found_in(cut), [("ssh2", cut)]);
     }

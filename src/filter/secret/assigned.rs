@@ -9,7 +9,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
 use super::named_key::{is_drawn, names_a_credential, names_a_service};
 use super::strength::{classes, entropy, is_program_text, is_stand_in};
-use super::{command, found, head, placed, scheme_of, signed_url};
+use super::{command, found, head, literal, placed, scheme_of, signed_url};
 use crate::filter::finding::Finding;
 
 /// What a name promises about its value.
@@ -85,6 +85,9 @@ const NAMES: &[(&str, Promise)] = &[
     ("signing_key", Promise::Key),
     ("auth_key", Promise::Key),
     ("authkey", Promise::Key),
+    ("fernet_key", Promise::Key),
+    ("_pat", Promise::Key),
+    ("requirepass", Promise::Password),
     ("client_secret", Promise::Key),
     (":_auth", Promise::Key),
     ("\n_auth", Promise::Key),
@@ -110,6 +113,7 @@ const NAMES: &[(&str, Promise)] = &[
     ("bearer ", Promise::Header),
     ("authorization: token ", Promise::Header),
     ("authorization: apikey ", Promise::Header),
+    ("ssws ", Promise::Header),
     ("://", Promise::Url),
 ];
 
@@ -243,6 +247,7 @@ fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mu
         .or_else(|| judged(after_sign(text, end), reach))
         .or_else(|| judged(in_block(text, name_start, end), reach))
         .or_else(|| judged(after_other_sign(text, name_start, end), reach))
+        .or_else(|| judged(literal::value(text, name_start, end), reach))
 }
 
 /// The value at this place, which a quote opened or not, if it is a secret.
@@ -288,6 +293,7 @@ fn assigned(text: &str, name: Range<usize>, place: (usize, bool), promise: Promi
                 && (long || marked)
                 && !is_program_text(token)
                 && !is_member(token)
+                && !is_type_of_key(token)
                 && !is_uuid_or_digest_of_something(text, name_start, token)
         }
     };
@@ -367,9 +373,31 @@ fn is_type(token: &str) -> bool {
 /// A next-page token or a csrf name is not a credential worth masking.
 fn is_uuid_or_digest_of_something(text: &str, name_start: usize, token: &str) -> bool {
     let name = text.get(name_start..).unwrap_or_default().trim_start_matches('-');
-    let harmless = ["page", "next", "continuation", "csrf", "xsrf", "cancellation", "public", "client-token", "client-request"];
+    let harmless = ["page", "continuation", "csrf", "xsrf", "cancellation", "public", "client-token", "client-request"];
     let word: String = name.chars().take(24).collect::<String>().to_ascii_lowercase();
-    harmless.iter().any(|start| word.starts_with(start)) || token.starts_with("sha256:") || token.starts_with("sha512-")
+    // `NEXTAUTH_SECRET` is one of a library that is called so.
+    let next = word.starts_with("next") && !["nextauth", "next_auth", "next-auth"].iter().any(|start| word.starts_with(start));
+    next || is_resource(text, name_start)
+        || harmless.iter().any(|start| word.starts_with(start))
+        || token.starts_with("sha256:")
+        || token.starts_with("sha512-")
+}
+
+/// Whether a name is the last part of the type of a resource: `"AWS::IAM::AccessKey"`.
+fn is_resource(text: &str, name_start: usize) -> bool {
+    let before = text.get(crate::filter::finding::floor(text, name_start.saturating_sub(64))..name_start).unwrap_or_default();
+    let path = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == ':');
+    before.ends_with("::") && path.ends_with(['"', '\''])
+}
+
+/// `Ed25519PrivateKey`, `PKCS7PrivateKeyTypes`: the name of a type, with the number of a standard in it.
+fn is_type_of_key(token: &str) -> bool {
+    const KINDS: &[&str] = &["PrivateKey", "PublicKey", "SecretKey", "SymmetricKey"];
+    let numbers = token.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty()).count();
+    token.len() <= 40
+        && numbers <= 1
+        && token.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && KINDS.iter().any(|kind| token.contains(kind))
 }
 
 /// Where the name that ends with the keyword begins.

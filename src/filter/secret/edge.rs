@@ -16,6 +16,15 @@ pub(super) fn begins(text: &str, token: &Token, start: usize, body: &str) -> boo
     }
 }
 
+/// Whether a key that may stand in no word begins inside a long run of base64: four letters of it are in every such run.
+pub(super) fn inside_base64(bytes: &[u8], token: &Token, start: usize) -> bool {
+    /// No path of an address is as long without any other sign.
+    const RUN: usize = 100;
+    let before = bytes.get(start.saturating_sub(RUN)..start).unwrap_or_default();
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    token.left == Left::Word && before.len() == RUN && before.iter().all(is_base64)
+}
+
 /// Whether no word goes on to `start`: no letter or digit stands before it but that of a code.
 pub(super) fn is_edge(bytes: &[u8], start: usize) -> bool {
     start.checked_sub(1).and_then(|at| bytes.get(at)).is_none_or(|byte| !byte.is_ascii_alphanumeric()) || is_after_code(bytes, start)
@@ -153,6 +162,14 @@ mod tests {
         ] {
             assert_eq!(found_in(&format!("token=N{key}")).len(), 1, "{key}");
         }
+    }
+
+    #[test]
+    fn a_beginning_of_four_letters_inside_of_base64_is_none_of_a_key() {
+        let key = "EAAAoBUAACMUAACJEgAAixQAAE0VAADUEQAAzxQAq7WxTnc2V8bRy4HsJ5mm";
+        let code = "AGFzbQEAAAABJwdgAX8Bf2ADf39".repeat(4);
+        assert_eq!(found_in(&format!("Buffer.from('{code}/{key}AA', 'base64')")), []);
+        assert_eq!(found_in(&format!("https://a.example/{key}")).len(), 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Secrets whose characters are written as escapes: `\u0041KIA…`, `"a\u002Bb"`. JSON allows them for every character, and some writers use them
-//! for `+`, `/`, `=`, `&` and quotes.
+//! for `+`, `/`, `=`, `&` and quotes. Also what a reader sees as the same characters: full-width ones, and those with nothing between them that is seen.
 
-/// A text with its escapes of printable ASCII characters in the place of what they stand for.
+/// A text with printable ASCII characters in the place of what stands for them, and without characters that have no shape.
 #[derive(Debug)]
 pub(super) struct Plain {
     pub(super) text: String,
@@ -10,12 +10,31 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// `None`: the text has no such escapes.
+    /// `None`: the text has none of them.
     pub(super) fn of(source: &str) -> Option<Self> {
+        if source.is_ascii() && !source.contains(ESCAPE) {
+            return None;
+        }
         let mut plain = Self { text: String::new(), shifts: Vec::new() };
         let mut from = 0;
-        for (at, _) in source.match_indices(ESCAPE) {
-            let Some(character) = source.get(at + ESCAPE.len()..at + LENGTH).and_then(printable) else { continue };
+        let disguised = source.match_indices(|c: char| c == '\\' || disguise(c) != Disguise::None);
+        for (at, sign) in disguised {
+            match sign.chars().next().map_or(Disguise::None, disguise) {
+                Disguise::None => {}
+                disguise if at >= from => {
+                    plain.text.push_str(source.get(from..at).unwrap_or_default());
+                    plain.text.extend(match disguise {
+                        Disguise::Wide(character) => Some(character),
+                        Disguise::None | Disguise::Nothing => None,
+                    });
+                    from = at + sign.len();
+                    plain.shifts.push((plain.text.len(), from - plain.text.len()));
+                    continue;
+                }
+                _ => continue,
+            }
+            let escape = source.get(at..at + LENGTH).and_then(|escape| escape.strip_prefix(ESCAPE)).filter(|_| at >= from);
+            let Some(character) = escape.and_then(printable) else { continue };
             // A text inside a text has its escapes escaped again.
             let before = source.get(from..at).unwrap_or_default().trim_end_matches('\\');
             plain.text.push_str(before);
@@ -46,6 +65,25 @@ impl Plain {
 const ESCAPE: &str = "\\u00";
 const LENGTH: usize = ESCAPE.len() + 2;
 
+/// What a character beyond ASCII stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disguise {
+    /// Itself.
+    None,
+    /// Nothing: it has no shape.
+    Nothing,
+    /// A character of ASCII, as wide as an ideograph.
+    Wide(char),
+}
+
+fn disguise(character: char) -> Disguise {
+    match character {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(character) - 0xfee0).map_or(Disguise::None, Disguise::Wide),
+        '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{34f}' | '\u{180e}' => Disguise::Nothing,
+        _ => Disguise::None,
+    }
+}
+
 /// The character with this code in two hexadecimal digits, where it is a printable one.
 fn printable(digits: &str) -> Option<char> {
     let code = u8::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
@@ -56,6 +94,20 @@ fn printable(digits: &str) -> Option<char> {
 mod tests {
     use super::super::tests::found_in;
     use super::*;
+
+    #[test]
+    fn secrets_are_found_behind_characters_that_read_the_same() {
+        for (text, secret) in [
+            ("pass\u{200b}word = tG4xw8KdZq1nPy", "tG4xw8KdZq1nPy"),
+            ("p\u{ad}a\u{feff}ssword: \"tG4xw8KdZq1nPy\"", "tG4xw8KdZq1nPy"),
+            ("\u{ff50}\u{ff41}\u{ff53}\u{ff53}\u{ff57}\u{ff4f}\u{ff52}\u{ff44}\u{ff1d}tG4xw8KdZq1nPy", "tG4xw8KdZq1nPy"),
+            ("password = tG4x\u{200b}w8KdZq1nPy", "tG4x\u{200b}w8KdZq1nPy"),
+            ("id AKIAQ7ZT\u{200b}3N5WXK2VPLMR.", "AKIAQ7ZT\u{200b}3N5WXK2VPLMR"),
+        ] {
+            assert_eq!(found_in(text).iter().map(|(_, value)| *value).collect::<Vec<_>>(), [secret], "{text:?}");
+        }
+        assert_eq!(found_in("pass\u{200b}word = your_password"), []);
+    }
 
     #[test]
     fn secrets_are_found_through_their_escapes_and_masked_with_them() {

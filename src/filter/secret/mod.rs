@@ -2,13 +2,18 @@
 
 mod armour;
 mod assigned;
+mod columns;
 mod command;
 mod edge;
 mod escaped;
 mod files;
 mod forms;
+mod kept;
+mod literal;
 mod named_key;
 mod placed;
+#[cfg(test)]
+pub(super) mod samples;
 mod signed_url;
 mod strength;
 mod table;
@@ -41,7 +46,8 @@ static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         .chain([SIGNED, BOT])
         .chain(files::starts())
         .chain(assigned::names())
-        .chain(forms::starts());
+        .chain(forms::starts())
+        .chain(kept::starts());
     AhoCorasick::builder().match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA)).ascii_case_insensitive(true).build(starts).ok()
 });
 
@@ -65,16 +71,22 @@ fn written(text: &str, out: &mut Vec<Finding>) {
     let mut reach = assigned::Reach::default();
     let mut runs = Runs::default();
     let mut tables = table::Tables::default();
+    let mut columns = columns::Columns::default();
     let mut objects = Vec::new();
     let armours_to = TOKENS.len() + armour::STARTS.len();
     let files_from = armours_to + 2;
     let names_from = files_from + files::starts().count();
     let forms_from = names_from + assigned::names().count();
+    let kept_from = forms_from + forms::starts().count();
     for hit in automaton.find_overlapping_iter(text) {
         let number = hit.pattern().as_usize();
         let exactly = |start: &str| text.get(hit.range()) == Some(start);
         if (files_from..names_from).contains(&number) {
             files::findings(text, number - files_from, hit.start(), hit.end(), &mut objects, out);
+            continue;
+        }
+        if let Some(place) = number.checked_sub(kept_from) {
+            kept::findings(text, place, hit.start(), hit.end(), out);
             continue;
         }
         if let Some(form) = number.checked_sub(forms_from) {
@@ -83,6 +95,7 @@ fn written(text: &str, out: &mut Vec<Finding>) {
         }
         if let Some(name) = number.checked_sub(names_from) {
             tables.findings(text, hit.start(), hit.end(), out);
+            columns.findings(text, hit.start(), hit.end(), out);
             if reach.takes(hit.start()) {
                 out.extend(assigned::finding(text, name, hit.start(), hit.end(), &mut reach));
             }
@@ -148,7 +161,12 @@ fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize, runs:
     let last = runs.end(text, token.alphabet, end);
     let body = text.get(end..last)?;
     let joined = bytes.get(last).is_some_and(u8::is_ascii_alphanumeric);
-    if body.len() < token.least || joined || !url && !edge::begins(text, token, start, body) || !fits_form(token, body) {
+    if body.len() < token.least
+        || joined
+        || edge::inside_base64(bytes, token, start)
+        || !url && !edge::begins(text, token, start, body)
+        || !fits_form(token, body)
+    {
         return None;
     }
     // A key is drawn at random: a word, a name or one letter repeated is not. Hexadecimal has at most 4 bits.
@@ -434,6 +452,10 @@ pub(super) mod tests {
             "https://ann@git.example/a",
             "private_key = Ed25519PrivateKey.generate()",
             "private_key = Ed25519PrivateKey.generate",
+            "private_key: Ed25519PrivateKey,",
+            "def f(private_key: X25519PrivateKey) -> bytes:",
+            "    private_key: PKCS7PrivateKeyTypes,",
+            "\"AWS::IAM::AccessKey\": \"62d91b17309e76c8\",",
             "monkey=q7WxTnc2V8bRy4HsJ5mm",
             "cachekey=q7WxTnc2V8bRy4HsJ5mm",
             "{ sort_key: q7WxTnc2V8bRy4HsJ5mm, a: 1 }",

@@ -11,7 +11,7 @@ use crate::filter::finding::{Finding, floor};
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
+pub(super) enum Column {
     /// Chosen by a person: any word may be one.
     Password,
     /// Made by a machine: long and mixed. A column `token` may as well hold words.
@@ -66,7 +66,6 @@ impl Table {
         let sign = line.chars().find(|sign| matches!(sign, ',' | ';' | '\t'))?;
         let (fields, _) = row(line, 0, sign).ok()?;
         let names: Vec<String> = fields.iter().map(|at| name(line.get(at.clone()).unwrap_or_default())).collect::<Option<_>>()?;
-        let kind = |name: &String| NAMES.iter().find(|(word, _)| is_named(name, word)).map(|(_, column)| *column);
         let columns: Vec<_> = names.iter().enumerate().filter_map(|(at, name)| Some((at, kind(name)?))).collect();
         // Only the first column, of the numbers of the rows, has no name.
         let has_names = names.iter().skip(1).all(|name| !name.is_empty());
@@ -225,13 +224,23 @@ fn name(field: &str) -> Option<String> {
     fits.then(|| field.to_lowercase().replace([' ', '-', '.'], "_"))
 }
 
+/// What a column with this name as words holds.
+fn kind(name: &str) -> Option<Column> {
+    NAMES.iter().find(|(word, _)| is_named(name, word)).map(|(_, column)| *column)
+}
+
+/// What a column with this header holds.
+pub(super) fn kind_of(header: &str) -> Option<Column> {
+    kind(&name(header)?)
+}
+
 /// Whether a name ends with this word: `login_password`, `dbPassword` and `password`, not `passwords` or `password_changed`.
 fn is_named(name: &str, word: &str) -> bool {
     const OTHERS: &[&str] = &["next_", "page_", "csrf_", "public_", "type_"];
     name.strip_suffix(word).is_some_and(|before| !OTHERS.iter().any(|other| before.ends_with(other)))
 }
 
-fn is_secret(value: &str, column: Column) -> bool {
+pub(super) fn is_secret(value: &str, column: Column) -> bool {
     const WORDS: &[&str] =
         &["true", "false", "none", "null", "yes", "no", "required", "optional", "string", "varchar", "text", "hash", "encrypted", "hidden"];
     let first = head(value);

@@ -28,6 +28,7 @@ use super::body::{Decoder, Read};
 use super::dial::dial;
 use super::head::{self, Guard, Stream};
 use super::request::{Hop, Outgoing, Overflow, Page};
+use super::secrets::Sent as SentSecrets;
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Scheme};
 use crate::policy::proxy::UpstreamProxy;
 
@@ -242,6 +243,7 @@ impl Sent {
             wire_bytes: read.wire,
             bytes_sent: 0,
             hops,
+            secrets: SentSecrets::default(),
         })
     }
 }

@@ -4,6 +4,7 @@
 mod body;
 mod connect;
 mod dial;
+mod echo;
 #[cfg(test)]
 mod exchanges;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 pub use gateway::{Contact, Gateway, How, LogScribe, Scribe};
 pub use request::{EgressRequest, Hop, Overflow, Page};
 pub use resolve::{Resolve, SystemResolver};
+pub use secrets::Sent as SentSecrets;
 
 use crate::audit::{Log, Network};
 use crate::gate::Meter;
@@ -259,7 +261,7 @@ impl Egress {
                 Known::Stale(conditions) => conditions,
                 Known::Nothing => Vec::new(),
             };
-            let headers = secrets.fill(&rules, &outgoing)?;
+            let headers = secrets.fill(&rules, &outgoing.headers, &outgoing.url)?;
             // The first request was reserved when the call was admitted; each further one is charged before it is sent.
             let exchange = async |headers: &[(String, String)], is_reserved: bool| {
                 self.count(&caller, &rules, &outgoing.url)?;
@@ -295,6 +297,7 @@ impl Egress {
                     page.headers.values_mut().for_each(|value| *value = secrets.mask_text(value));
                 }
                 page.bytes_sent = bytes_sent;
+                page.secrets = secrets;
                 return Ok(page);
             };
             if secrets.is_in(&location) {

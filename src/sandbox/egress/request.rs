@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use tokio::time::Instant;
 
 use super::Denied;
+use super::secrets::Sent as SentSecrets;
 use crate::model::{Bytes, Code, Failure, HttpUrl};
 use crate::policy::network::NetworkRules;
 use crate::policy::request::Method;
@@ -78,6 +79,8 @@ pub struct Page {
     pub bytes_sent: u64,
     /// Every exchange of the way, the last one included.
     pub hops: Vec<Hop>,
+    /// The secrets that were sent. They are masked in the body; what is made of the body is masked again.
+    pub secrets: SentSecrets,
 }
 
 /// One exchange.

@@ -3,19 +3,19 @@
 #![expect(clippy::disallowed_methods, reason = "here the values of secrets are read, from where the manifest says")]
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
-use super::request::Outgoing;
-use crate::model::{Code, Failure};
+use super::echo;
+use crate::model::{Code, Failure, HttpUrl};
 use crate::policy::network::NetworkRules;
 use crate::policy::secret::{HeaderSecret, Piece, SecretSource, names_secret, pieces};
 
 /// The secrets that one request has sent, by name.
-#[derive(Default)]
-pub(super) struct Sent(BTreeMap<String, String>);
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Sent(BTreeMap<String, String>);
 
 impl fmt::Debug for Sent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,13 +24,18 @@ impl fmt::Debug for Sent {
 }
 
 impl Sent {
-    /// The headers of a hop with the values in the place of their names. A header whose secret may not go to this hop is left out.
+    /// The headers of a hop to `url` with the values in the place of their names. A header whose secret may not go to this hop is left out.
     ///
     /// # Errors
     /// `fetch_failed` for a secret without a value on this machine.
-    pub(super) fn fill(&mut self, rules: &NetworkRules, outgoing: &Outgoing) -> Result<Vec<(String, String)>, Failure> {
-        let mut filled = Vec::with_capacity(outgoing.headers.len());
-        'headers: for (name, value) in &outgoing.headers {
+    pub(super) fn fill(
+        &mut self,
+        rules: &NetworkRules,
+        headers: &[(String, String)],
+        url: &HttpUrl,
+    ) -> Result<Vec<(String, String)>, Failure> {
+        let mut filled = Vec::with_capacity(headers.len());
+        'headers: for (name, value) in headers {
             if !names_secret(value) {
                 filled.push((name.clone(), value.clone()));
                 continue;
@@ -39,7 +44,7 @@ impl Sent {
             for piece in pieces(value) {
                 match piece {
                     Piece::Text(text) => whole.push_str(text),
-                    Piece::Secret(secret) => match rules.secrets.get(secret).filter(|secret| secret.may_go_to(&outgoing.url)) {
+                    Piece::Secret(secret) => match rules.secrets.get(secret).filter(|secret| secret.may_go_to(url)) {
                         Some(found) => whole.push_str(self.value(secret, found)?),
                         None => continue 'headers,
                     },
@@ -68,18 +73,22 @@ impl Sent {
     }
 
     /// True when no secret was sent.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether a text holds one of them, in any of the forms that services echo.
     pub(super) fn is_in(&self, text: &str) -> bool {
-        self.forms().iter().any(|(form, _)| text.contains(form.as_str()))
+        self.mask_text(text) != text
     }
 
-    /// A text with names in the place of values.
-    pub(super) fn mask_text(&self, text: &str) -> String {
-        self.forms().iter().fold(text.to_owned(), |text, (form, name)| text.replace(form, name))
+    /// A text with names in the place of values: what the model gets, after a page was decoded and made a text.
+    pub fn mask_text(&self, text: &str) -> String {
+        let text = self.forms().iter().fold(text.to_owned(), |text, (form, name)| text.replace(form, name));
+        self.0.iter().fold(text, |text, (name, value)| match echo::masked(text.as_bytes(), value, &shown(name)) {
+            Some(masked) => String::from_utf8_lossy(&masked).into_owned(),
+            None => text,
+        })
     }
 
     /// Bytes with names in the place of values.
@@ -101,20 +110,29 @@ impl Sent {
             masked.extend_from_slice(rest);
             bytes = masked;
         }
+        for (name, value) in &self.0 {
+            bytes = echo::masked(&bytes, value, &shown(name)).unwrap_or(bytes);
+        }
         bytes
     }
 
-    /// What to look for, longest first: the value, as base64, in a URL, and as JSON and HTML write it.
+    /// What to look for, longest first: the value, as base64 and hexadecimal, in a URL, and as JSON and HTML write it.
     fn forms(&self) -> Vec<(String, String)> {
         let mut forms = Vec::new();
         for (name, value) in &self.0 {
-            let shown = format!("[secret {name}]");
+            let shown = shown(name);
             let encoded: String = url::form_urlencoded::byte_serialize(value.as_bytes()).collect();
             let percent = encoded.replace('+', "%20");
             let json = value.replace('\\', "\\\\").replace('"', "\\\"").replace('/', "\\/");
             let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
             let base64 = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD].map(|engine| engine.encode(value));
-            for form in [value.clone(), encoded, percent, json, html].into_iter().chain(base64) {
+            let hex = value.bytes().fold(String::new(), |mut hex, byte| {
+                // Writing to a String cannot fail.
+                let _ = write!(hex, "{byte:02x}");
+                hex
+            });
+            let upper = hex.to_ascii_uppercase();
+            for form in [value.clone(), encoded, percent, json, html, hex, upper].into_iter().chain(base64).chain(within_base64(value)) {
                 if !forms.iter().any(|(known, _)| *known == form) {
                     forms.push((form, shown.clone()));
                 }
@@ -123,6 +141,25 @@ impl Sent {
         forms.sort_by_key(|(form, _)| std::cmp::Reverse(form.len()));
         forms
     }
+}
+
+/// What stands in the place of a value.
+fn shown(name: &str) -> String {
+    format!("[secret {name}]")
+}
+
+/// What base64 of a longer text has of a value, wherever the value begins in it: without the characters that hold bits of what is beside it.
+fn within_base64(value: &str) -> Vec<String> {
+    /// Fewer characters are in every text.
+    const LEAST: usize = 12;
+    let forms = [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD].into_iter().flat_map(|engine| {
+        (0..3).map(move |before| {
+            let whole = engine.encode([vec![0; before].as_slice(), value.as_bytes()].concat());
+            let (first, last) = ((before * 8).div_ceil(6), (before + value.len()) * 8 / 6);
+            whole.get(first..last).unwrap_or_default().to_owned()
+        })
+    });
+    forms.filter(|form| form.len() >= LEAST).collect()
 }
 
 #[cfg(test)]
@@ -144,5 +181,22 @@ mod tests {
             assert_eq!((sent.mask_text(echo).as_str(), sent.is_in(echo)), (masked, masked != "nothing"));
         }
         assert_eq!(format!("{sent:?}"), "{\"gh\"}");
+    }
+
+    #[test]
+    fn what_was_sent_is_masked_inside_of_base64_and_between_tags() {
+        let value = "kP9sVx2LmQ7wT4vRnB3yHz8J";
+        let sent = Sent(BTreeMap::from([("gh".to_owned(), value.to_owned())]));
+        for before in ["", "x", "xy", "Bearer ", "a:"] {
+            let shown = sent.mask_text(&STANDARD.encode(format!("{before}{value}|")));
+            assert!(shown.contains("[secret gh]") && shown.len() < 36, "{before}: {shown}");
+        }
+        for echo in
+            ["kP9sVx2LmQ7w<b>T4vRnB3yHz8J</b>", "k&#80;9sVx2LmQ7w T4vRnB3yHz8J", "6b5039735678324c6d51377754347652 6e42337948 7a384a"]
+        {
+            let shown = String::from_utf8(sent.mask(echo.as_bytes().to_vec())).unwrap();
+            assert_eq!(shown.contains("[secret gh]"), !echo.starts_with('6'), "{shown}");
+            assert_eq!(sent.is_in(echo), !echo.starts_with('6'));
+        }
     }
 }

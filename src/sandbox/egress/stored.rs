@@ -202,6 +202,7 @@ mod tests {
             wire_bytes: 0,
             bytes_sent: 0,
             hops: Vec::new(),
+            secrets: crate::sandbox::egress::SentSecrets::default(),
         }
     }
 

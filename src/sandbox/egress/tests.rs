@@ -159,6 +159,7 @@ async fn a_page_comes_with_its_facts_and_the_request_says_only_what_it_must() {
         wire_bytes: 4,
         bytes_sent: found.bytes_sent,
         hops,
+        secrets: super::SentSecrets::default(),
     };
     assert_eq!(found, page);
     let head = server.asked.lock().unwrap().concat();
