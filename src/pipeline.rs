@@ -181,8 +181,7 @@ async fn walk(
     if door.is_killed() {
         return Err(End { refusal: Refusal::new(Code::Killed, "the emergency stop was pulled"), status: Status::Killed });
     }
-    let grant = granted.grant.clone();
-    let carried = granted.decision.carried.clone();
+    let (grant, carried) = (granted.grant.clone(), granted.decision.carried.clone());
     door.contacts(&call.caller.session, screened.url.as_ref());
     let sent = Arc::clone(&granted.permit.terms().sent);
     let session = &call.caller.session;
