@@ -387,7 +387,7 @@ mod tests {
 
     #[test]
     fn what_is_added_is_shown_before_what_is_taken_away_in_every_file() {
-        let long = |word: &str| (0..100).map(|n| format!("{word} {n}\n")).collect::<String>();
+        let long = |word: &str| (0..100).map(|n| format!("{word} {n}\n")).collect::<Vec<_>>().concat();
         let (old, new) = (long("old"), long("new") + "last\n");
         for files in [1, 2, 19, 20, 39, 40] {
             let mut pairs = vec![(old.as_str(), new.as_str()); files - 1];

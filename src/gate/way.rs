@@ -35,12 +35,11 @@ impl Step {
 /// a folder. Read through the handle that the call acts on, where there is one.
 pub(super) fn way(opened: &Opened) -> Vec<Step> {
     let parents = opened.path().segments().split_last().map_or(&[][..], |(_, parents)| parents);
-    let mut steps = match &opened.folder {
-        Some(folder) => upward(folder, parents.len()),
-        None => {
-            let there = parents.len().saturating_sub(opened.fact.missing_folders);
-            downward(&opened.root, parents.iter().take(there).map(|name| name.as_str()))
-        }
+    let mut steps = if let Some(folder) = &opened.folder {
+        upward(folder, parents.len())
+    } else {
+        let there = parents.len().saturating_sub(opened.fact.missing_folders);
+        downward(&opened.root, parents.iter().take(there).map(String::as_str))
     };
     if let (Kind::Directory, Some(identity)) = (opened.fact.kind, opened.fact.identity) {
         steps.push(Step::new((identity.device, identity.inode), identity.ctime_ns));
@@ -54,13 +53,11 @@ fn upward(folder: &OwnedFd, count: usize) -> Vec<Step> {
     for _ in 0..count {
         let at = above.as_ref().map_or(folder.as_fd(), AsFd::as_fd);
         steps.push(Step::of(at).unwrap_or(Step::UNKNOWN));
-        match openat(at, c"..", FOLDER, Mode::empty()) {
-            Ok(next) => above = Some(next),
-            Err(_) => {
-                steps.resize(count, Step::UNKNOWN);
-                break;
-            }
-        }
+        let Ok(next) = openat(at, c"..", FOLDER, Mode::empty()) else {
+            steps.resize(count, Step::UNKNOWN);
+            break;
+        };
+        above = Some(next);
     }
     steps.reverse();
     steps

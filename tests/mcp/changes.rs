@@ -32,7 +32,7 @@ fn no_number_of_harmless_files_hides_what_one_file_is_given() {
     for era in ERAS {
         let home = sources(Policy::default(), "");
         std::fs::write(home.path("project/lib/run.sh"), "echo hi\n").unwrap();
-        std::fs::write(home.path("project/lib/big.py"), (0..60).map(|n| format!("line {n}\n")).collect::<String>()).unwrap();
+        std::fs::write(home.path("project/lib/big.py"), (0..60).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat()).unwrap();
         for n in 0..49 {
             std::fs::write(home.path(&format!("project/lib/f{n}")), "x = 1\n").unwrap();
         }
