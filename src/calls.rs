@@ -221,6 +221,10 @@ impl Asker for PartAsker<'_> {
         self.inner.gone()
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.inner.is_cancelled()
+    }
+
     fn sample<'a>(&'a self, instructions: &'a str, text: &'a str, wait: Duration) -> BoxFuture<'a, Option<String>> {
         self.inner.sample(instructions, text, wait)
     }

@@ -10,7 +10,7 @@ use tracing::Instrument;
 use crate::audit::counts::Counted;
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known};
-use crate::gate::{Admitted, Asker, Case, Door, Granted, Places, Reservation, Settled};
+use crate::gate::{Admitted, Asker, Brought, Case, Door, Granted, Places, Reservation, Settled};
 use crate::house::House;
 use crate::meant;
 use crate::model::{Action, Bytes, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
@@ -140,8 +140,8 @@ async fn walk(
     seen(&mut screened, &mut capability, &mut reservation, &action, &facts);
     let mut granted = loop {
         let (opened_now, facts_now) = (&opened, &facts);
-        // A question that was put already says how many files a wide yes covers.
-        let counts = brought.is_none().then_some(call.caller.session.as_str());
+        // A question that was put already says how many files a wide yes covers; the yes is for the folders that are looked at here.
+        let counts = brought.as_ref().is_none_or(Brought::may_be_wide).then_some(call.caller.session.as_str());
         let case = Case {
             call,
             capability: &capability,
@@ -207,7 +207,8 @@ async fn walk(
         }
     };
     reservation.settle(output.bytes_written, output.bytes_sent, output.cpu_ms);
-    if let (Some(key), true) = (grant, output.bytes_written > 0) {
+    // A folder that the session made is its own, like a file.
+    if let (Some(key), true) = (grant, output.bytes_written > 0 || matches!(action, Action::CreateDirectory(_))) {
         // Our own change of a remembered target must not end the grant for it.
         if let Ok((after, _)) = look(house, door, &call.caller.session, &action, &screened).await {
             door.renew(&action, &key, &opened, &after);

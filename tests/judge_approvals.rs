@@ -83,6 +83,14 @@ fn below_level_3_no_code_is_asked_for() {
     assert_eq!(write(json!({"decision": "session"})), "allow approved");
     assert_eq!(write(json!({})), "deny approval_not_explicit");
     assert_eq!(write(json!({"decision": "once", "confirm": "XXXX"})), "deny approval_not_explicit");
+    // A field that was not asked for, whatever is in it.
+    for confirm in [json!("K7Q2"), json!(""), Value::Null] {
+        let asked = form(json!({"decision": "once", "confirm": confirm}));
+        let approval =
+            json!({"fs": {"data/a": "file"}, "now": 10, "approval": answer(json!({"code": null, "response": asked["response"]}))});
+        let args = json!({"path": "data/a", "content": "x"});
+        assert_eq!(said(json!({}), "write_file", args, approval), "deny approval_not_explicit", "{confirm}");
+    }
 }
 
 #[test]

@@ -120,6 +120,9 @@ pub struct Entry {
     closed: bool,
 }
 
+/// Characters of a tool's name that are looked at: a longer one is no tool's.
+const LONGEST_NAME: usize = 4096;
+
 fn unrecorded() -> Refusal {
     Refusal::new(Code::AuditUnavailable, "the call cannot be recorded, so it is not made")
         .hint("ask the operator to look at the server's log and disk")
@@ -139,7 +142,7 @@ impl Entry {
             log: Arc::clone(log),
             id: format!("c_{id}"),
             // A name no tool has is the caller's text: enough of it to recognise.
-            tool: call.tool.chars().take(128).collect(),
+            tool: log.without_secrets(&call.tool.chars().take(LONGEST_NAME).collect::<String>()).chars().take(128).collect(),
             caller: call.caller.clone(),
             args: log.redact(&call.arguments),
             trace: call.trace.clone(),
@@ -191,10 +194,10 @@ impl Entry {
         record.makes_room = self.makes_room;
         record.args = Some(&self.args);
         if !self.decision.warnings.is_empty() {
-            record.extra.insert("warnings".to_owned(), json!(self.decision.warnings));
+            record.extra.insert("warnings".to_owned(), self.shown(&json!(self.decision.warnings)));
         }
         if !self.decision.leads_to.is_empty() {
-            record.extra.insert("leads_to".to_owned(), json!(self.decision.leads_to));
+            record.extra.insert("leads_to".to_owned(), self.shown(&json!(self.decision.leads_to)));
         }
         if self.decision.untrusted {
             record.extra.insert("untrusted".to_owned(), json!(true));
@@ -203,10 +206,10 @@ impl Entry {
             record.extra.insert("carried".to_owned(), json!(self.decision.carried));
         }
         if !self.decision.targets.is_empty() {
-            record.extra.insert("targets".to_owned(), json!(self.decision.targets));
+            record.extra.insert("targets".to_owned(), self.shown(&json!(self.decision.targets)));
         }
         if !self.decision.folders.is_empty() {
-            record.extra.insert("folders".to_owned(), json!(self.decision.folders));
+            record.extra.insert("folders".to_owned(), self.shown(&json!(self.decision.folders)));
         }
         if let Some(trace) = &self.trace {
             record.extra.insert("traceparent".to_owned(), json!(trace));
@@ -236,6 +239,11 @@ impl Entry {
         let mut record = self.record(event);
         (record.approval, record.decision, record.reason) = (approval.as_deref(), decision.as_deref(), reason.as_deref());
         record.level = facts.remove("level").and_then(|level| u8::try_from(level.as_u64()?).ok());
+        for name in ["leads_to", "question"] {
+            if let Some(fact) = facts.get_mut(name) {
+                *fact = self.shown(fact);
+            }
+        }
         record.extra.extend(facts);
         self.log.append(&record, super::Sync::Handed).map(drop)
     }
@@ -263,13 +271,13 @@ impl Entry {
         }
         if let Some(source) = &parts.untrusted {
             // From here on the session is marked; the record says by what.
-            facts.insert("untrusted_from".to_owned(), json!(source));
+            facts.insert("untrusted_from".to_owned(), self.shown(&json!(source)));
         }
         if let Some(found) = parts.meta.get("toolgate/filter").and_then(|filter| filter.get("found")) {
             facts.insert("filtered".to_owned(), found.clone());
         }
         if !parts.notes.is_empty() {
-            facts.insert("events".to_owned(), json!(parts.notes));
+            facts.insert("events".to_owned(), self.shown(&json!(parts.notes)));
         }
         let shape = json!({"blocks": parts.blocks.len(), "bytes": parts.size()});
         self.finish(status, facts, Some(&shape));
@@ -330,6 +338,16 @@ impl Entry {
         if let Err(fault) = self.log.append(&record, super::Sync::Handed) {
             // The effect has happened and its start is recorded; the next start of the log marks it `unknown`.
             tracing::error!(%fault, call_id = self.id, "the end of a call could not be recorded");
+        }
+    }
+
+    /// A fact that names files, addresses or lines of a program, without the secrets in it.
+    fn shown(&self, fact: &Value) -> Value {
+        match fact {
+            Value::String(text) => self.log.without_secrets(text).into(),
+            Value::Array(items) => items.iter().map(|item| self.shown(item)).collect(),
+            Value::Object(map) => map.iter().map(|(name, item)| (name.clone(), self.shown(item))).collect::<Map<_, _>>().into(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => fact.clone(),
         }
     }
 

@@ -124,6 +124,11 @@ impl Log {
         self.shared.redactor.redact(args, &|| self.shared.keys().ok().map(|keys| &keys.secret))
     }
 
+    /// A text as a record may hold it: each secret in it as its kind, its length and its keyed hash.
+    pub(super) fn without_secrets(&self, text: &str) -> String {
+        self.shared.redactor.text(None, text, &|| self.shared.keys().ok().map(|keys| &keys.secret)).into_owned()
+    }
+
     /// The keyed hash that stands for a secret `value` in the log, for looking it up.
     /// # Errors
     /// `Fault::Key` where the installation's key cannot be read.

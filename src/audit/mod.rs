@@ -53,7 +53,7 @@ pub use operator::{
 };
 pub use read::{Records, Stored};
 pub use record::{Client, Event, Record};
-pub use redact::Redacted;
+pub use redact::{Redacted, is_partly_hidden};
 pub use settings::{Durability, Reach, Settings, Sync};
 pub use state::{Kept, StateDir, StateFault, random, token};
 pub use tally::{Approvals, Tally};

@@ -57,9 +57,8 @@ pub(crate) fn all(folder: &Folder, keys: &LazyKeys, clock: &Clock) -> Result<Fou
         }
     }
     // One in which no record was written is thrown away above.
-    let mut ids = names.iter().rev().filter_map(|name| name.strip_suffix(".jsonl"));
-    let newest = ids.find(|id| folder.exists(Place::Audit, &segment::name(id)));
-    living.extend(newest);
+    let ids = names.iter().rev().filter_map(|name| name.strip_suffix(".jsonl"));
+    living.extend(newest(ids.filter(|id| folder.exists(Place::Audit, &segment::name(id)))));
     let links = living.into_iter().filter_map(|id| {
         let (last, time) = last_record(&folder.read(Place::Audit, &segment::name(id)).ok()?)?;
         found.latest = found.latest.max(time);
@@ -68,6 +67,26 @@ pub(crate) fn all(folder: &Folder, keys: &LazyKeys, clock: &Clock) -> Result<Fou
     found.links = links.collect();
     Ok(found)
 }
+
+/// The newest files, and with them each that began in the same second as the last of those. Names tell the order to the second alone: of files
+/// of one second none is the newest, and one that nothing names could be taken away unseen.
+fn newest<'n>(ids: impl Iterator<Item = &'n str>) -> impl Iterator<Item = &'n str> {
+    let mut second = None;
+    ids.enumerate()
+        .take_while(move |(place, id)| {
+            let began = id.split('-').next();
+            let is_linked = *place < LINKED || (second == began && *place < MOST_LINKED);
+            if *place < LINKED {
+                second = began;
+            }
+            is_linked
+        })
+        .map(|(_, id)| id)
+}
+
+/// Ended files that a new one links to, where no more began in one second; and where more did.
+const LINKED: usize = 8;
+const MOST_LINKED: usize = 512;
 
 enum Outcome {
     /// Its process is there.
@@ -252,12 +271,26 @@ pub(crate) fn last_record(file: &File) -> Option<(Receipt, Option<Timestamp>)> {
 fn last<T>(mut file: &File, read: impl FnOnce(&Sealed<'_>) -> T) -> Option<T> {
     let size = file.metadata().ok()?.len();
     let mut tail = Vec::new();
-    file.seek(SeekFrom::Start(size.saturating_sub(LONGEST_TAIL))).ok()?;
-    file.take(LONGEST_TAIL).read_to_end(&mut tail).ok()?;
+    // Most records are short.
+    for length in [SHORT_TAIL, LONGEST_TAIL] {
+        tail.clear();
+        file.seek(SeekFrom::Start(size.saturating_sub(length))).ok()?;
+        file.take(length).read_to_end(&mut tail).ok()?;
+        let whole = tail.iter().rposition(|byte| *byte == b'\n').and_then(|end| tail.get(..end));
+        let line = whole.and_then(|whole| whole.rsplit(|byte| *byte == b'\n').next().map(|line| (line, line.len() < whole.len())));
+        if let Some((line, is_whole)) = line
+            && (is_whole || length >= size)
+        {
+            return Sealed::read(line).ok().map(|sealed| read(&sealed));
+        }
+    }
     let whole = tail.iter().rposition(|byte| *byte == b'\n').and_then(|end| tail.get(..end))?;
     let line = whole.rsplit(|byte| *byte == b'\n').next()?;
     Sealed::read(line).ok().map(|sealed| read(&sealed))
 }
+
+/// How much of a file's end is read first.
+const SHORT_TAIL: u64 = 8 * 1024;
 
 /// More than the longest line, and all that is kept of a torn end.
 const LONGEST_TAIL: u64 = 512 * 1024;

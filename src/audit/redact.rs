@@ -1,4 +1,10 @@
 //! The form in which arguments may be recorded: secrets as keyed hashes, large and listed ones as length and digest.
+//!
+//! No list of names knows every argument that holds a secret, so every text goes through the secret filter, names and malformed ones included.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::ops::Range;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Map, Value};
@@ -8,6 +14,7 @@ use super::address;
 use super::escape;
 use super::hex;
 use super::settings::Settings;
+use crate::filter::masked::secrets_in;
 
 /// Arguments that are safe to keep. Only a redactor makes one, so nothing else can stand in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,10 +69,14 @@ pub(crate) struct Redactor {
 
 impl Redactor {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self {
-            hash_args: settings.hash_args.iter().map(|name| name.to_lowercase()).collect(),
-            redact: settings.redact.iter().map(|name| words(name)).filter(|words| !words.is_empty()).collect(),
-        }
+        let mut hash_args: Vec<String> = settings.hash_args.iter().map(|name| name.to_lowercase()).collect();
+        let twins: Vec<String> = ALIKE
+            .iter()
+            .filter(|(name, _)| hash_args.iter().any(|listed| listed == name))
+            .flat_map(|(_, alike)| alike.iter().map(|name| (*name).to_owned()))
+            .collect();
+        hash_args.extend(twins);
+        Self { hash_args, redact: settings.redact.iter().map(|name| words(name)).filter(|words| !words.is_empty()).collect() }
     }
 
     /// The form of `args` that may be recorded. `secret` gives the key where a secret is found; without a key nothing of the secret is kept.
@@ -82,7 +93,20 @@ impl Redactor {
     }
 
     fn object<'k>(&self, out: &mut Vec<u8>, map: &Map<String, Value>, secret: &dyn Fn() -> Option<&'k Secret>) {
-        escape::object(out, map, |out, key, item| self.item(out, Some(key), item, secret));
+        out.push(b'{');
+        for (place, (key, item)) in map.iter().enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            if key.len() > LONG {
+                escape::string(out, &format!("… ({} bytes, sha256 {})", key.len(), hex::text(&hex::sha256(key.as_bytes()))));
+            } else {
+                escape::string(out, &self.text(None, key, secret));
+            }
+            out.push(b':');
+            self.item(out, Some(key), item, secret);
+        }
+        out.push(b'}');
     }
 
     fn item<'k>(&self, out: &mut Vec<u8>, key: Option<&str>, item: &Value, secret: &dyn Fn() -> Option<&'k Secret>) {
@@ -103,10 +127,7 @@ impl Redactor {
         } else {
             match item {
                 Value::String(text) if text.len() > LONG => digest(out, text.as_bytes()),
-                Value::String(text) if address::has_parts(text) => {
-                    let keyed = |part: &str| secret().map(|secret| secret.keyed(part.as_bytes())).unwrap_or_default();
-                    escape::string(out, &address::redact(text, &|name| self.is_secret(name), &keyed));
-                }
+                Value::String(text) => escape::string(out, &self.text(key, text, secret)),
                 Value::Object(map) => self.object(out, map, secret),
                 Value::Array(items) => {
                     out.push(b'[');
@@ -123,13 +144,58 @@ impl Redactor {
         }
     }
 
+    /// A text with each secret as its kind, its length and its keyed hash. `key`: the name before it, by which some secrets are known alone.
+    pub(crate) fn text<'t, 'k>(&self, key: Option<&str>, text: &'t str, secret: &dyn Fn() -> Option<&'k Secret>) -> Cow<'t, str> {
+        let mut found: Vec<(Range<usize>, &str)> = Vec::new();
+        if address::has_parts(text) {
+            found.extend(address::secrets(text, &|name| self.is_secret(name)).into_iter().map(|at| (at, "")));
+        }
+        // A secret that begins with another one is found at its longest.
+        found.extend(secrets_in(text.as_bytes()).into_iter().map(|one| (one.at, one.name)));
+        if let Some(key) = key.filter(|key| !NO_SECRETS.contains(key)) {
+            let lead = format!("{key}: ");
+            let named = secrets_in(format!("{lead}{text}").as_bytes()).into_iter();
+            let within = named.map(|one| (one.at.start.max(lead.len()) - lead.len()..one.at.end.saturating_sub(lead.len()), one.name));
+            found.extend(within.filter(|(at, _)| !at.is_empty()));
+        }
+        if found.is_empty() {
+            // A query carries its words in percent signs, and a filter of texts does not read them.
+            let decoded = text.contains('%').then(|| address::percent_decoded(text)).flatten();
+            let Some(one) = decoded.and_then(|decoded| secrets_in(decoded.as_bytes()).into_iter().next()) else {
+                return Cow::Borrowed(text);
+            };
+            found.push((0..text.len(), one.name));
+        }
+        found.sort_by_key(|(at, _)| (at.start, std::cmp::Reverse(at.end)));
+        let (mut shown, mut done) = (String::new(), 0);
+        let mut rest = found.into_iter().peekable();
+        while let Some((mut at, name)) = rest.next() {
+            let mut is_address = name.is_empty();
+            while let Some((next, _)) = rest.next_if(|(next, _)| next.start < at.end) {
+                is_address &= next.end <= at.end;
+                at.end = at.end.max(next.end);
+            }
+            let value = text.get(at.clone()).unwrap_or_default();
+            let keyed = secret().map(|secret| secret.keyed(value.as_bytes())).unwrap_or_default();
+            shown.push_str(text.get(done..at.start).unwrap_or_default());
+            // Writing to a String cannot fail.
+            let _ = if is_address {
+                write!(shown, "hmac:{keyed}")
+            } else {
+                write!(shown, "[{HIDDEN}{name} {} bytes hmac:{keyed}]", value.len())
+            };
+            done = at.end;
+        }
+        shown.push_str(text.get(done..).unwrap_or_default());
+        Cow::Owned(shown)
+    }
+
     /// A name is secret when a listed one is a run of its words: `X-Access-Token` and `accessToken` match `token`, `max_tokens` does not.
     fn is_secret(&self, key: &str) -> bool {
-        if self.redact.is_empty() {
-            return false;
-        }
         let words = words(key);
-        self.redact.iter().any(|listed| words.windows(listed.len()).any(|run| run == listed.as_slice()))
+        let is_in = |listed: &[String]| words.windows(listed.len()).any(|run| run == listed);
+        let usual = |listed: &[&str]| words.windows(listed.len()).any(|run| run == listed);
+        self.redact.iter().any(|listed| is_in(listed)) || SECRET_NAMES.iter().any(|listed| usual(listed))
     }
 }
 
@@ -156,6 +222,35 @@ fn words(name: &str) -> Vec<String> {
     words.retain(|word| !word.is_empty());
     words
 }
+
+/// How the mark begins that stands for a secret in the middle of a text.
+const HIDDEN: &str = "secret:";
+
+/// Whether a recorded text has a secret of it left out.
+pub fn is_partly_hidden(text: &str) -> bool {
+    text.contains("[secret:") && text.contains(" bytes hmac:")
+}
+
+/// Names that say of any value that it is a secret, beside those that the manifest lists, as runs of words: a weak value has no form of its own.
+const SECRET_NAMES: [&[&str]; 11] = [
+    &["api", "key"],
+    &["apikey"],
+    &["access", "key"],
+    &["private", "key"],
+    &["secret"],
+    &["passphrase"],
+    &["passwd"],
+    &["credential"],
+    &["credentials"],
+    &["cookie"],
+    &["signature"],
+];
+
+/// Arguments that are what a listed one is: texts of files, and what a program is given.
+const ALIKE: [(&str, &[&str]); 2] = [("content", &["new_text", "old_text"]), ("code", &["stdin"])];
+
+/// Arguments whose names say of no value that it is a secret. A second pass looks at every other value with its name before it.
+const NO_SECRETS: [&str; 12] = ["path", "paths", "from", "to", "url", "urls", "query", "method", "session", "encoding", "save_to", "glob"];
 
 /// Strings longer than this are stored as length and digest whatever their name: a path has at most 4096 bytes and stays readable.
 const LONG: usize = 4096;
@@ -206,7 +301,9 @@ mod tests {
     #[test]
     fn secret_names_are_found_by_word_at_any_depth_and_tell_nothing_of_the_value() {
         let secret = "canary-123";
-        for name in ["token", "Authorization", "access_token", "X-Auth-Token", "authToken", "PASSWORD", "db.password"] {
+        for name in
+            ["token", "Authorization", "access_token", "X-Auth-Token", "authToken", "PASSWORD", "db.password", "X-API-Key", "client_secret"]
+        {
             let line = redacted(&json!({"headers": {name: secret}, "list": [{name: [secret, {"a": secret}]}]})).to_string();
             assert!(!line.contains(secret), "{name}: {line}");
         }
@@ -228,6 +325,43 @@ mod tests {
         assert_eq!(shown("https://a.example/#token=canary-123"), format!("https://a.example/#token=hmac:{hmac}"));
         assert_eq!(shown("https://a.example/p?page=2"), "https://a.example/p?page=2");
         assert_eq!(redacted(&json!({"query": "a?b=token@x"})), json!({"query": "a?b=token@x"}));
+    }
+
+    #[test]
+    fn every_text_goes_through_the_secret_filter_whatever_its_name() {
+        let key = format!("ghp_{}", "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6");
+        let credential = "Xk29vbQ7LmPz4TwRs8Yd";
+        for args in [
+            json!({"path": format!("project/{key}/a")}),
+            json!({"paths": ["project/a", format!("project/{key}")]}),
+            json!({"query": key}),
+            json!({"query": format!("password = \"{credential}\"")}),
+            json!({"url": format!("https://a.example/t?x={key}")}),
+            json!({"url": format!("https://a.example/t?api_key={credential}")}),
+            json!({"url": format!("https://a.example/t#{key}")}),
+            json!({"url": format!("https://a.example/t?x={}", key.replace('_', "%5F"))}),
+            json!({"urls": [format!("https://a.example/t?x={key}")]}),
+            json!({"headers": {"X-Api-Key": credential}}),
+            json!({"headers": {"Cookie": format!("id={credential}")}}),
+            json!({"url": format!("https://a.example/t?apiKey={credential}&page=2")}),
+            json!({"headers": {"Accept": key}}),
+            json!({"nonsense": format!("password={credential}")}),
+            json!({key.clone(): 1}),
+            json!({"path": {"deep": [key]}}),
+            json!({"edits": [{"path": "project/a", "old_text": credential, "new_text": credential}]}),
+            json!({"stdin": credential}),
+        ] {
+            let line = redacted(&args).to_string();
+            assert!(!line.contains(&key) && !line.contains(credential) && !line.contains("%5F"), "{line}");
+        }
+        let line = redacted(&json!({"path": format!("project/{key}/a")}));
+        let keyed = Secret::new(&[7; 32]).keyed(key.as_bytes());
+        let shown = line["path"].as_str().unwrap();
+        assert!(shown.starts_with("project/[secret:") && shown.ends_with(&format!(" 40 bytes hmac:{keyed}]/a")), "{shown}");
+        assert!(is_partly_hidden(shown));
+        for plain in ["project/src/a.rs", "https://a.example/p?page=2&q=rust", "fn main", "100%"] {
+            assert_eq!(redacted(&json!({"query": plain})), json!({"query": plain}));
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ use super::run::{End, Fault};
 use super::setup::{self, Found};
 use crate::audit::StateDir;
 use crate::manifest::{Lock, Pinned};
+use crate::sandbox::jail::on_search_path;
 use crate::sandbox::processes;
 
 /// How far a sync may go.
@@ -55,6 +56,14 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write, report: &mu
     // An installation ends with the emergency stop, as a server does.
     state.heed()?;
     let base = environment::base(&found.manifest, Some(file));
+    // A name in a relative entry of the search path may be a program of the repository.
+    let base = if base.components().count() > 1 {
+        base
+    } else {
+        on_search_path(&base).ok_or_else(|| {
+            Fault::Use(format!("`{}` is in no absolute folder of the search path; set `[python] interpreter`", base.display()))
+        })?
+    };
     stage(out, &format!("asking {} what it is", base.display()))?;
     let told = ask(&base, &state)?;
     let lock_path = environment::lock_path(file);

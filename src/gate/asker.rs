@@ -42,6 +42,11 @@ pub trait Asker: Send + Sync {
         Box::pin(std::future::pending())
     }
 
+    /// Whether the client itself took the call back. A connection that ended says nothing of what its person wants.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
     /// Shows a text to the client's own model (`sampling/createMessage`) and gives what it says; nothing when the client cannot, or did not in time.
     fn sample<'a>(&'a self, _instructions: &'a str, _text: &'a str, _wait: Duration) -> BoxFuture<'a, Option<String>> {
         Box::pin(std::future::ready(None))

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::answer::nobody;
 use super::asker::Asker;
+use super::change::{LINES, Look};
 use super::crowd::End;
 use super::door::Door;
 use super::pending::{Bound, Pending, call_digest, code, hex};
@@ -16,7 +17,7 @@ use super::rates::{HOUR, Millis, uncounted};
 use super::settle::{Case, Settled, warnings};
 use crate::audit::counts::Window;
 use crate::audit::{Entry, token};
-use crate::model::{Action, Channel, Code, Level, Question, Refusal};
+use crate::model::{Action, Channel, Code, Failure, Level, Opened, Question, Refusal, RelPath};
 use crate::policy::{effect, later, python_network, python_roots};
 
 /// How long a sealed state opens after its question has ended.
@@ -97,10 +98,33 @@ impl Door {
         Ok(Pending { id, binding, principal, call, expires, asked, code, ..Pending::default() })
     }
 
+    /// What the lines of a change are made from.
+    pub(super) fn look<'p>(&self, case: &Case<'_>, preview: &'p Preview) -> Look<'p> {
+        let later = later::runs_later(&self.manifest, case.action, case.screened, case.facts);
+        let is_later = |opened: &Opened| {
+            let is = |path: &RelPath| later.iter().any(|one| one.target.root == opened.target.root && one.target.path == *path);
+            is(&opened.target.path) || is(opened.path())
+        };
+        Look { preview, mask: self.manifest.filters.secrets, later: case.opened.iter().map(is_later).collect() }
+    }
+
+    /// How a call will fail of which a person cannot be asked: in itself, or because one question cannot show a line of each file.
+    pub(super) fn doomed(case: &Case<'_>, preview: &mut Preview) -> Option<Failure> {
+        preview.doomed.take().or_else(|| {
+            let files = case.opened.len();
+            let Action::EditFiles(_) = case.action else { return None };
+            (files > LINES).then(|| {
+                let what =
+                    format!("this needs a person's yes, and one question shows the changes of at most {LINES} files, not of {files}");
+                Failure::new(Code::ArgumentInvalid, what).hint(format!("call it again with at most {LINES} files at a time"))
+            })
+        })
+    }
+
     /// What a person reads, whichever channel shows it.
     pub(super) fn text(&self, case: &Case<'_>, preview: &Preview, level: Level, code: Option<&str>) -> String {
         let now_ns = i128::from(self.tick().seconds()) * 1_000_000_000;
-        let mut text = question::text(case.action, case.opened, preview, level, now_ns, code, self.manifest.filters.secrets);
+        let mut text = question::text(case.action, case.opened, &self.look(case, preview), level, now_ns, code);
         let capability = case.capability;
         if matches!(case.action, Action::RunPython(_)) {
             text = question::seeing(&text, &python_roots(&self.manifest, &capability.profile));

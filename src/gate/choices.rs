@@ -26,8 +26,8 @@ impl Door {
 
     /// The difference of a change for an operator, where the text of the question shows a part of it; empty elsewhere.
     pub(super) fn whole_diff(&self, case: &Case<'_>, preview: &Preview) -> String {
-        let mask = self.manifest.filters.secrets;
-        let changes = |most| Changes::of(case.action, preview, mask, most);
+        let look = self.look(case, preview);
+        let changes = |most| Changes::of(case.action, case.opened, &look, most);
         if !changes(LINES).is_cut() {
             return String::new();
         }

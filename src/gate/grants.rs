@@ -1,15 +1,16 @@
 //! What a person allowed for the rest of a session: a tool on one target, as that target was, or every change of a file in a folder or a root.
 //! Kept in the state folder, so that every server that serves the session knows it.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::rates::Millis;
+use super::sight::{Object, Sight};
+use super::way::Step;
+use super::wide::Wide;
 use crate::audit::counts::{Counts, Tick};
-use crate::model::{Identity, Opened, Target};
 use crate::policy::Scope;
 
 /// What a grant is for. Two calls with the same key are the same to a person.
@@ -37,34 +38,6 @@ pub struct GrantKey {
 #[derive(Debug)]
 pub struct Grants(Arc<Counts>);
 
-/// Device, inode, and the times of the last change of content and inode, as texts: JSON numbers are not that long.
-type Object = Option<(u64, u64, String, String)>;
-
-/// One target of a call as it was seen: its name, its object, and the object of its root.
-#[derive(Debug, Clone)]
-pub struct Sight {
-    name: String,
-    object: Object,
-    /// When the kernel changed it last, in milliseconds since 1970.
-    changed: Option<i128>,
-    /// Device and inode of the root's folder. None where it cannot be told; then no wide grant fits.
-    root: Option<(u64, u64)>,
-}
-
-impl Sight {
-    /// What was opened, as a grant compares it.
-    pub fn of(opened: &Opened) -> Self {
-        let root = rustix::fs::fstat(&opened.root).ok().map(|stat| (stat.st_dev, stat.st_ino));
-        let target = Target { root: opened.target.root.clone(), path: opened.path().clone() };
-        Self::new(target.to_string(), opened.fact.identity, root)
-    }
-
-    fn new(name: String, identity: Option<Identity>, root: Option<(u64, u64)>) -> Self {
-        let changed = identity.map(|identity| identity.ctime_ns.div_euclid(1_000_000));
-        Self { name, object: object(identity.as_ref()), changed, root }
-    }
-}
-
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Kept {
     key: GrantKey,
@@ -77,65 +50,10 @@ struct Kept {
     wide: Option<Wide>,
 }
 
-/// How a wide grant recognises files that only calls of its session changed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Wide {
-    scope: Scope,
-    /// Device and inode of the root it was given in.
-    root: (u64, u64),
-    /// That root's name.
-    root_name: String,
-    /// When the question was put.
-    since: Tick,
-    /// The objects that our own calls left since, by name.
-    own: BTreeMap<String, Object>,
-}
-
-impl Wide {
-    /// Whether no other program changed what is seen since the question was put. The kernel alone sets the time of a change.
-    fn is_unchanged(&self, sight: &Sight) -> bool {
-        if sight.object.is_none() || self.own.get(&sight.name).is_some_and(|own| *own == sight.object) {
-            return true;
-        }
-        let before = i128::from(self.since.wall.saturating_sub(COARSE));
-        sight.changed.is_some_and(|changed| changed <= before)
-    }
-
-    /// Whether what is seen lies in the root that the grant was given in; one that covers every root, in that one or in another.
-    fn holds_root(&self, sight: &Sight) -> bool {
-        let elsewhere = self.scope == Scope::AcceptEdits && root_name(&sight.name) != self.root_name;
-        if elsewhere { sight.root.is_some() } else { sight.root == Some(self.root) }
-    }
-
-    /// Whether the wall clock ran beside the one that is never set: where it was set since, times of changes tell nothing.
-    fn is_steady(&self, now: Tick) -> bool {
-        let (wall, up) = (now.wall.abs_diff(self.since.wall), now.up.saturating_sub(self.since.up));
-        now.wall >= self.since.wall && wall.abs_diff(up) <= DRIFT + up / 500
-    }
-
-    fn remember(&mut self, sight: &Sight) {
-        if sight.object.is_some() {
-            self.own.insert(sight.name.clone(), sight.object.clone());
-        } else {
-            self.own.remove(&sight.name);
-        }
-        while self.own.len() > MOST_OWN {
-            // That file is asked about again.
-            self.own.pop_first();
-        }
-    }
-}
-
 /// Grants of one session; the one that was of no use for longest goes first.
 const MOST: usize = 512;
-/// Files of our own that a wide grant knows.
-const MOST_OWN: usize = 512;
 /// A session that is idle for this many milliseconds counts as ended.
 const IDLE: Millis = 3_600_000;
-/// The kernel's times are this coarse at most; what changed so shortly before the question counts as changed since.
-const COARSE: Millis = 50;
-/// How far the wall clock may run apart from the other, besides two thousandths of the time.
-const DRIFT: Millis = 2_000;
 
 impl Grants {
     /// The grants kept beside these counts.
@@ -149,25 +67,19 @@ impl Grants {
     }
 
     /// Keeps a grant that covers every file within `scope`, which was shown when the question was put. Without a root it is not kept.
-    pub fn keep_wide(&self, key: GrantKey, scope: Scope, seen: &[Sight], asked: Tick) {
-        let Some((root, name)) = seen.first().and_then(|sight| Some((sight.root?, root_name(&sight.name).to_owned()))) else { return };
-        self.put(key, seen, |seen| {
-            let mut wide = Wide { scope, root, root_name: name, since: asked, own: BTreeMap::new() };
-            // They are what the person was shown, however lately they were changed.
-            for sight in seen {
-                wide.remember(sight);
-            }
-            Some(wide)
-        });
+    ///
+    /// `folders`: those that were counted for it. One that changed since the question is not known: it may have been moved in.
+    pub fn keep_wide(&self, key: GrantKey, scope: Scope, seen: &[Sight], folders: &[Step], asked: Tick) {
+        self.put(key, seen, |seen| Wide::of(scope, seen, folders, asked));
     }
 
     fn put(&self, key: GrantKey, seen: &[Sight], wide: impl FnOnce(&[Sight]) -> Option<Wide>) {
         let wide = wide(seen);
         // Which objects a wide one is on is known by name.
         let objects = if wide.is_some() { Vec::new() } else { objects(seen) };
-        let scope = wide.as_ref().map(|wide| wide.scope);
+        let scope = wide.as_ref().map(Wide::scope);
         let done = self.change(&key.session.clone(), |all, now| {
-            all.retain(|kept| kept.key != key || kept.wide.as_ref().map(|wide| wide.scope) != scope);
+            all.retain(|kept| kept.key != key || kept.wide.as_ref().map(Wide::scope) != scope);
             all.push(Kept { key, objects, up: now.up, boot: now.boot, wide });
             while all.len() > MOST {
                 all.remove(0);
@@ -219,11 +131,7 @@ impl Grants {
                     }
                     Some(wide) if is_same(&kept.key, key) && wide.is_steady(now) => {
                         for (before, after) in before.iter().zip(after) {
-                            let own = wide.scope.covers(&kept.key.target, &after.name) && wide.holds_root(after);
-                            if own && wide.is_unchanged(before) {
-                                wide.remember(after);
-                                renewed = true;
-                            }
+                            renewed |= wide.renew(&kept.key.target, before, after);
                         }
                     }
                     _ => {}
@@ -256,12 +164,12 @@ impl Grants {
 fn fitting(all: &mut [Kept], key: &GrantKey, seen: &[Sight], now: Tick) -> Option<(Scope, String)> {
     let kept = all.iter_mut().find(|kept| {
         let Some(wide) = &kept.wide else { return false };
-        let within = |sight: &Sight| wide.scope.covers(&kept.key.target, &sight.name) && wide.holds_root(sight) && wide.is_unchanged(sight);
+        let within = |sight: &Sight| wide.holds(&kept.key.target, sight);
         let same = is_same(&kept.key, key) && kept.key.tool == key.tool && kept.key.definition == key.definition;
         same && wide.is_steady(now) && !seen.is_empty() && seen.iter().all(within)
     })?;
     kept.up = now.up;
-    Some((kept.wide.as_ref()?.scope, kept.key.target.clone()))
+    Some((kept.wide.as_ref()?.scope(), kept.key.target.clone()))
 }
 
 /// Whether two keys are of the same caller, session, profile and manifest.
@@ -270,23 +178,15 @@ fn is_same(one: &GrantKey, other: &GrantKey) -> bool {
     (principal, session, profile, manifest) == (&other.principal, &other.session, &other.profile, &other.manifest)
 }
 
-/// The root of a target that is written `ROOT/rest`.
-fn root_name(target: &str) -> &str {
-    target.split('/').next().unwrap_or(target)
-}
-
 fn objects(seen: &[Sight]) -> Vec<Object> {
     seen.iter().map(|sight| sight.object.clone()).collect()
-}
-
-fn object(identity: Option<&Identity>) -> Object {
-    identity.map(|identity| (identity.device, identity.inode, identity.mtime_ns.to_string(), identity.ctime_ns.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::audit::StateDir;
+    use crate::model::Identity;
 
     fn two_servers() -> (tempfile::TempDir, Grants, Grants) {
         let folder = tempfile::tempdir().unwrap();
@@ -402,7 +302,7 @@ mod tests {
     fn wide() -> (tempfile::TempDir, Grants) {
         let folder = tempfile::tempdir().unwrap();
         let grants = at(&folder, 10, 0);
-        grants.keep_wide(key("work/src"), Scope::SessionFolder, &[file("work/src/a", 1, -1)], asked());
+        grants.keep_wide(key("work/src"), Scope::SessionFolder, &[file("work/src/a", 1, -1)], &[], asked());
         (folder, grants)
     }
 
@@ -451,6 +351,36 @@ mod tests {
         let out = [file("work/src/b", 2, -100), file("work/other", 3, -100)];
         assert_eq!(grants.fits(&key("work/src/b"), &out), None, "every target lies within it");
         assert_eq!(grants.fits(&key("work/src/b"), &[]), None);
+    }
+
+    #[test]
+    fn a_folder_grant_is_on_the_folders_that_were_there() {
+        // Changed so many seconds after the question.
+        let step = |inode: u64, seconds: i128| Step::new((1, inode), (i128::from(asked().wall) + seconds * 1000) * 1_000_000);
+        let seen = |name: &str, folders: &[Step]| Sight { folders: folders.to_vec(), ..file(name, 2, -100) };
+        let folder = tempfile::tempdir().unwrap();
+        let grants = at(&folder, 10, 0);
+        let (src, deep) = (step(70, 3), step(71, -5));
+        let given = Sight { folders: vec![src], ..file("work/src/a", 1, -1) };
+        grants.keep_wide(key("work/src"), Scope::SessionFolder, &[given], &[deep, step(72, 4)], asked());
+        let fits = |sight: Sight| grants.fits(&key(&sight.name), std::slice::from_ref(&sight)).is_some();
+        assert!(fits(seen("work/src/b", &[src])), "the folder, in which files were made since");
+        assert!(fits(seen("work/src/deep/b", &[src, step(71, 6)])), "one that was counted, in which files were made since");
+        assert!(fits(seen("work/src/far/b", &[src, step(99, -7)])), "one that was not counted, and did not change");
+        assert!(!fits(seen("work/src/b", &[step(80, -900)])), "another folder in its name, however old");
+        assert!(!fits(seen("work/src/deep/b", &[step(80, -900), deep])), "and below it");
+        assert!(!fits(seen("work/src/deep/b", &[src, step(81, 1)])), "one that was moved in");
+        assert!(!fits(seen("work/src/late/b", &[src, step(72, 4)])), "one that changed while a person was asked");
+        // What the session makes is its own.
+        let before = Sight { folders: vec![src], ..sight("work/src/made/b", None) };
+        let after = Sight { folders: vec![src, step(90, 8)], ..file("work/src/made/b", 5, 8) };
+        assert!(fits(before.clone()));
+        grants.renew(&key("work/src/made/b"), &[before], &[after]);
+        assert!(fits(seen("work/src/made/c", &[src, step(90, 9)])));
+        // Not what took its place meanwhile.
+        let swapped = Sight { folders: vec![step(95, 9)], ..file("work/src/b", 6, 9) };
+        grants.renew(&key("work/src/b"), &[seen("work/src/b", &[src])], &[swapped]);
+        assert!(!fits(seen("work/src/c", &[step(95, 9)])));
     }
 
     #[test]

@@ -53,6 +53,12 @@ impl Door {
             let refusal = Refusal::new(Code::ApprovalWrongChannel, "this call is approved on the operator's channel alone");
             return Err(refusal.rule("approvals").hint("nothing was done; call again without an answer and wait for the operator"));
         }
+        if !repeated && self.shared.state.operators().is_ok_and(|operators| operators.is_empty()) {
+            // Nobody could say yes: the call would wait for the whole time and fail then.
+            let what = "this call needs an operator's yes, and no operator is enrolled here";
+            let hint = "nothing was asked; the operator runs `toolgate approvals secret set --as NAME`, then call again";
+            return Err(Refusal::new(Code::NoApprovalChannel, what).rule("approvals").hint(hint));
+        }
         let pending = match brought {
             Some(Brought { pending, .. }) => pending,
             None => self.queue(case, entry, &wanted, &state, waits)?,
@@ -81,7 +87,7 @@ impl Door {
                         let said = answers.iter().filter_map(|answered| scope_of(answered.say));
                         // Where several operators agree, the narrowest scope counts.
                         let scope = said.min().unwrap_or(Scope::Once);
-                        let settled = self.consume(case, entry, &verdict, &pending, scope)?;
+                        let settled = self.consume(case, entry, &verdict, &pending, scope, wanted.preview)?;
                         self.forget(&pending);
                         return Ok(settled);
                     }
@@ -108,8 +114,11 @@ impl Door {
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
-                // The question stays until its end: the same call, made again, finds the answer.
-                () = asker.gone() => return Err(Refusal::new(Code::ApprovalExpired, "nobody waited for the operator's answer any more")),
+                // The question stays until its end: the same call, made again, finds the answer. Clients take a call back when a person takes long.
+                () = asker.gone() => {
+                    let code = if asker.is_cancelled() { Code::Cancelled } else { Code::ApprovalExpired };
+                    return Err(Refusal::new(code, "nobody waited for the operator's answer any more; the question stays, and the same call finds its answer"));
+                }
                 () = self.killed() => {
                     self.forget(&pending);
                     return Err(Refusal::new(Code::Killed, "the emergency stop was pulled while an operator was being asked"));

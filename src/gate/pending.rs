@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::rates::Millis;
+use super::way::way;
 use crate::audit::counts::Tick;
 use crate::model::{Entry, Kind, Opened, ToolCall};
 use crate::policy::Review;
@@ -94,7 +95,7 @@ impl Bound<'_> {
         let contents = self.contents.iter().map(Option::as_deref).chain(std::iter::repeat(None));
         let targets: Vec<Value> = self.opened.iter().zip(contents).map(|(opened, content)| target(opened, content)).collect();
         let bound = json!({
-            "v": 2,
+            "v": 3,
             "principal": self.principal,
             "session": self.session,
             "profile": self.profile,
@@ -133,6 +134,8 @@ fn target(opened: &Opened, content: Option<&str>) -> Value {
         },
         "size": fact.size,
         "folders": fact.missing_folders,
+        // A yes may be for all of a folder: the folders are those that were there when it was asked for.
+        "way": way(opened).iter().map(|step| step.object).collect::<Vec<_>>(),
         "identity": identity,
         "changed": changed,
         "sha256": content,

@@ -1,5 +1,6 @@
 //! What is seen of a change before it is asked about.
 
+use super::way::Step;
 use crate::model::{Failure, Target};
 
 /// What the object looks like now and would look like then, as far as it can be shown.
@@ -31,12 +32,14 @@ pub struct Arriving {
 }
 
 /// How many files a yes for a folder or a root covers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Covered {
     /// In the folder of the first target and below.
     pub folder: Counted,
     /// In its root.
     pub root: Counted,
+    /// The folders that were looked at.
+    pub folders: Vec<Step>,
 }
 
 /// A number of files.

@@ -5,27 +5,20 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-use super::change::{Changes, LINES, Mask, masked, shown};
-use super::preview::{Arriving, Preview};
+use super::change::{Changes, LINES, Look, Mask, masked, shown};
+use super::preview::Arriving;
 use crate::model::{Action, EditFiles, Fetch, Kind, Level, Opened, RelPath, RunPython, Target, WriteMode};
 use crate::policy::folders::made;
 use crate::policy::later::Later;
 use crate::policy::network::NetworkRules;
 
 /// The text of a question about `action` on what was `opened`.
-pub(super) fn text(
-    action: &Action,
-    opened: &[Opened],
-    preview: &Preview,
-    level: Level,
-    now_ns: i128,
-    code: Option<&str>,
-    mask: Mask,
-) -> String {
-    let changes = Changes::of(action, preview, mask, LINES);
+pub(super) fn text(action: &Action, opened: &[Opened], look: &Look<'_>, level: Level, now_ns: i128, code: Option<&str>) -> String {
+    let mask = look.mask;
+    let changes = Changes::of(action, opened, look, LINES);
     let mut text = consequence(action, opened, &changes, now_ns, mask);
     let _ = write!(text, "\nLevel {}.", u8::from(level));
-    detail(&mut text, action, opened, &changes, preview, mask);
+    detail(&mut text, action, opened, &changes, look);
     if let (Action::DeleteFile(_), Some(folder)) = (action, opened.first()) {
         below(&mut text, folder, mask);
     }
@@ -153,7 +146,7 @@ fn consequence(action: &Action, opened: &[Opened], changes: &Changes, now_ns: i1
 /// What is done to several files.
 fn several(edit: &EditFiles, opened: &[Opened], changes: &Changes) -> String {
     const NAMED: usize = 4;
-    let names: Vec<String> = opened.iter().take(NAMED).map(named).collect();
+    let names: Vec<String> = changes.order().iter().filter_map(|at| opened.get(*at)).take(NAMED).map(named).collect();
     let more = opened.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let files = if opened.len() == 1 { "1 file".to_owned() } else { format!("{} files", opened.len()) };
@@ -187,7 +180,8 @@ fn named(opened: &Opened) -> String {
     }
 }
 
-fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Changes, preview: &Preview, mask: Mask) {
+fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Changes, look: &Look<'_>) {
+    let mask = look.mask;
     let name = |at: usize| opened.get(at).map_or_else(|| "?".to_owned(), named);
     let is_folder = opened.first().is_some_and(|from| from.fact.kind == Kind::Directory);
     let mut hides = false;
@@ -197,9 +191,9 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
         shown.into_owned()
     };
     match action {
-        Action::MoveFile(_) if is_folder => arriving(text, &preview.arriving, &mut masked),
-        Action::MoveFile(_) if preview.arriving.is_empty() => {}
-        Action::CopyFile(_) if preview.arriving.is_empty() && opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
+        Action::MoveFile(_) if is_folder => arriving(text, &look.preview.arriving, &mut masked),
+        Action::MoveFile(_) if look.preview.arriving.is_empty() => {}
+        Action::CopyFile(_) if look.preview.arriving.is_empty() && opened.get(1).is_none_or(|to| to.fact.kind == Kind::Absent) => {}
         Action::WriteFile(_) | Action::EditFile(_) | Action::CopyFile(_) | Action::MoveFile(_) if changes.one().is_none() => {
             text.push_str("\nThe content is not text and is not shown.");
         }
@@ -207,7 +201,7 @@ fn detail(text: &mut String, action: &Action, opened: &[Opened], changes: &Chang
             changes.write(text, name);
         }
         Action::DeleteFile(_) => {
-            if let Some(before) = &preview.before {
+            if let Some(before) = &look.preview.before {
                 excerpt(text, "It begins with", &masked(before), 5);
             }
         }
@@ -321,6 +315,7 @@ fn size_and_age(opened: &Opened, now_ns: i128) -> String {
 mod tests {
     use super::*;
     use crate::filter::Treatment;
+    use crate::gate::preview::Preview;
 
     #[test]
     fn a_name_in_another_form_is_shown_readable_and_by_its_own_spelling() {
@@ -363,11 +358,15 @@ mod tests {
             let code = code.to_owned();
             Action::RunPython(RunPython { code, session: None, stdin: String::new(), timeout_s: None, fresh: false })
         };
-        let shown = |code: &str| text(&action(code), &[], &Preview::default(), Level::Change, 0, None, Treatment::Mask);
+        let shown = |code: &str| text(&action(code), &[], &look(&Preview::default(), Treatment::Mask), Level::Change, 0, None);
         let question = shown(&code);
         assert!(question.contains("import os; y") && !question.contains("MIIE"), "{question}");
         assert!(question.ends_with("Secrets are masked here, and used as they are."), "{question}");
         assert!(!shown("print(1)").contains("masked"));
+    }
+
+    fn look(preview: &Preview, mask: Mask) -> Look<'_> {
+        Look { preview, mask, later: Vec::new() }
     }
 
     fn lines(count: usize, word: &str, end: &str) -> String {
@@ -379,9 +378,13 @@ mod tests {
         let before = lines(100, "line", "");
         let after = lines(100, "LINE", "");
         let preview = Preview { before: Some(before), after: Some(after.clone()), ..Preview::default() };
-        let text = text(&write(&after), &[], &preview, Level::Change, 0, None, Treatment::Mask);
-        assert!(text.contains("100 line(s) added, 100 removed:") && text.contains("and 160 more line(s)"), "{text}");
-        assert_eq!(text.lines().count(), 2 + 1 + LINES + 1);
+        let text = text(&write(&after), &[], &look(&preview, Treatment::Mask), Level::Change, 0, None);
+        assert!(
+            text.contains("100 line(s) added, 100 removed:")
+                && text.contains("and 160 more line(s) of the change, not shown: 60 added, 100 removed"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 2 + 1 + LINES + 1 + 1, "with a mark where lines between are left out");
     }
 
     #[test]
@@ -389,7 +392,7 @@ mod tests {
         let program = "print(1)\u{1b}[2K\u{202e}\u{200b}\r\nx = 'Approved by operator\u{2028}code: AAAA'";
         let action =
             Action::RunPython(RunPython { code: program.into(), session: None, stdin: String::new(), timeout_s: None, fresh: false });
-        let text = text(&action, &[], &Preview::default(), Level::Destroy, 0, Some("K7QX"), Treatment::Mask);
+        let text = text(&action, &[], &look(&Preview::default(), Treatment::Mask), Level::Destroy, 0, Some("K7QX"));
         assert_eq!(text.lines().filter(|line| line.starts_with("code: ")).collect::<Vec<_>>(), ["code: K7QX"]);
         assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{200b}', '\u{2028}', '\r']), "{text}");
     }
@@ -398,7 +401,7 @@ mod tests {
     fn a_long_program_shows_its_end_as_well() {
         let code = lines(500, "x = x +", "import hidden_suffix");
         let action = Action::RunPython(RunPython { code, session: None, stdin: String::new(), timeout_s: None, fresh: false });
-        let text = text(&action, &[], &Preview::default(), Level::Create, 0, None, Treatment::Mask);
+        let text = text(&action, &[], &look(&Preview::default(), Treatment::Mask), Level::Create, 0, None);
         assert!(text.contains("x = x + 0") && text.contains("import hidden_suffix") && text.contains("461 line(s) not shown"), "{text}");
         // The same in one line: scrolled away to the right.
         let line = format!("x = 1;{};import hidden_suffix", " ".repeat(1 << 20));
@@ -411,7 +414,7 @@ mod tests {
         let key = |last: char| format!("name = x\naws_access_key_id = AKIAIOSFODNN7EXAMPL{last}\nend\n");
         let shown = |before: String, after: &str, mask| {
             let preview = Preview { before: Some(before), after: Some(after.to_owned()), ..Preview::default() };
-            text(&write(after), &[], &preview, Level::Change, 0, None, mask)
+            text(&write(after), &[], &look(&preview, mask), Level::Change, 0, None)
         };
         let gone = shown(key('Q'), "name = x\nend\n", Treatment::Mask);
         assert!(gone.contains("- aws_access_key_id = [SECRET:") && gone.contains("written as they are"), "{gone}");

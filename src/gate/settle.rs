@@ -8,12 +8,13 @@ use super::asker::{Asker, Waits};
 use super::asking::{channel_name, recorded};
 use super::crowd::{Found, Seat};
 use super::door::Door;
-use super::grants::{GrantKey, Sight};
+use super::grants::GrantKey;
 use super::operator::Asked;
 use super::pending::Pending;
 use super::permit::{Permit, Terms};
 use super::preview::Preview;
 use super::review::Reviewers;
+use super::sight::Sight;
 use crate::audit::counts::Window;
 use crate::audit::{self, Entry, Event, Reach};
 use crate::model::{Action, Channel, Code, Facts, Failure, Level, Opened, Question, Refusal, Target, ToolCall};
@@ -44,6 +45,12 @@ pub struct Brought {
 }
 
 impl Brought {
+    /// Whether the answer may be a yes for more than one file.
+    pub fn may_be_wide(&self) -> bool {
+        let chosen = self.answer.as_ref().and_then(|answer| answer.pointer("/content/decision")?.as_str()).and_then(Scope::parse);
+        self.pending.operator || chosen.is_some_and(Scope::is_wide)
+    }
+
     /// A question without an answer of the client.
     pub(super) const fn waiting(pending: Pending) -> Self {
         Self { pending, answer: None, seat: None }
@@ -176,7 +183,7 @@ impl Door {
         let binding = self.binding(case, &preview, level);
         if verdict.code == Code::NeedsOperator || case.call.caller.channel == Channel::None || pending.is_some_and(|p| p.operator) {
             if pending.is_none()
-                && let Some(failure) = preview.doomed.take()
+                && let Some(failure) = Self::doomed(case, &mut preview)
             {
                 return Ok(Settled::Doomed(failure));
             }
@@ -188,11 +195,11 @@ impl Door {
             Some(Brought { pending, answer: Some(response), seat }) => {
                 self.shared.crowd.over(&pending.id);
                 let answer = self.answer_of(&pending, Some(&response), binding)?;
-                return told(seat, &response, self.conclude(case, entry, state, answer, &pending));
+                return told(seat, &response, self.conclude(case, entry, state, answer, &pending, &preview));
             }
             other => other,
         };
-        if let Some(failure) = preview.doomed.take() {
+        if let Some(failure) = Self::doomed(case, &mut preview) {
             return Ok(Settled::Doomed(failure));
         }
         let principal = &case.call.caller.principal;
@@ -222,7 +229,7 @@ impl Door {
         }
         let Some(response) = self.until_killed(asker.ask(&question)).await? else {
             let answer = self.answer_of(&pending, None, binding)?;
-            return told(Some(seat), &Value::Null, self.conclude(case, entry, state, answer, &pending));
+            return told(Some(seat), &Value::Null, self.conclude(case, entry, state, answer, &pending, &preview));
         };
         // However long the person took, what is there now is what their answer is compared with and what is acted on.
         Ok(Settled::Again(Some(Brought { pending, answer: Some(response), seat: Some(seat) })))

@@ -251,9 +251,14 @@ fn judge_response(level: Level, code: Option<&str>, response: &Response, offered
     if response.content.keys().any(|name| !matches!(name.as_str(), "decision" | "confirm")) {
         return Err(unclear("the answer holds fields that were not asked for"));
     }
-    let confirmed = match (response.content.get("confirm"), code) {
-        (Some(given), Some(code)) => given.as_str() == Some(code),
-        (Some(_), None) | (None, _) => level < Level::Destroy,
-    };
-    if confirmed { Ok(()) } else { Err(unclear("the code that was shown is missing or different")) }
+    match (response.content.get("confirm"), code) {
+        (Some(given), Some(code)) if given.as_str() == Some(code) => Ok(()),
+        (Some(given), Some(code)) if given.as_str().is_some_and(|given| given.trim().eq_ignore_ascii_case(code)) => {
+            Err(unclear("the code in `confirm` must be written as it was shown, in capitals and without blanks"))
+        }
+        (Some(_), Some(_)) => Err(unclear("the code in `confirm` is not the one that was shown")),
+        (Some(_), None) => Err(unclear("the answer holds a code in `confirm`, and none was shown")),
+        (None, _) if level < Level::Destroy => Ok(()),
+        (None, _) => Err(unclear("the code that was shown is missing in `confirm`")),
+    }
 }

@@ -94,7 +94,7 @@ impl Sandbox {
         let cancel = CancellationToken::new();
         let stop = root::Stop::new(cancel.clone(), timeout);
         let few = root::covered::covered(&self.roots, session, first, manifest, root::covered::FEW, &stop);
-        if few.is_none_or(|few| !few.folder.is_more && !few.root.is_more) {
+        if few.as_ref().is_none_or(|few| !few.folder.is_more && !few.root.is_more) {
             return Preview { covered: few, ..seen };
         }
         let (roots, session, first, manifest) = (Arc::clone(&self.roots), session.to_owned(), first.clone(), Arc::clone(manifest));

@@ -101,6 +101,10 @@ impl Asker for ClientAsker {
         .boxed()
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.context.ct.is_cancelled() && !self.gone.is_cancelled()
+    }
+
     fn sample<'a>(&'a self, instructions: &'a str, text: &'a str, wait: Duration) -> BoxFuture<'a, Option<String>> {
         super::sample::sample(self, instructions, text, wait).boxed()
     }

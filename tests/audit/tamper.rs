@@ -277,6 +277,36 @@ fn a_removed_file_is_missed_by_the_chain_after_it() {
 }
 
 #[test]
+fn no_chain_of_servers_that_start_in_one_second_can_be_taken_away_unseen() {
+    for starts in [5, 20] {
+        // One second for all of them: their names tell no order.
+        let ticks = std::sync::Arc::new(std::sync::atomic::AtomicI64::new(0));
+        let clock: toolgate::audit::Clock = std::sync::Arc::new(move || {
+            let micros = ticks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            jiff::Timestamp::from_microsecond(1_795_000_000_000_000 + micros).unwrap()
+        });
+        let state = scratch();
+        let mut order: Vec<PathBuf> = Vec::new();
+        for call in 0..starts {
+            let log = Log::open(state.path(), Settings::default(), std::sync::Arc::clone(&clock)).unwrap();
+            start(&log, &format!("c{call}"), Sync::Handed);
+            log.close().unwrap();
+            let new: Vec<PathBuf> = files(state.path()).into_iter().filter(|file| !order.contains(file)).collect();
+            order.extend(new);
+        }
+        assert_eq!((order.len(), broken(state.path())), (starts, None));
+        // The last one is named by none of the others.
+        for file in &order[..starts - 1] {
+            let copy = crashed(state.path());
+            let name = file.file_name().unwrap();
+            fs::remove_file(copy.path().join("audit").join(name)).unwrap();
+            fs::remove_file(copy.path().join("heads").join(name).with_extension("head")).unwrap();
+            assert!(broken(copy.path()).is_some(), "{}", file.display());
+        }
+    }
+}
+
+#[test]
 fn a_forged_link_does_not_keep_the_head_from_being_checked() {
     let (state, file) = closed();
     edit(&file, |lines| lines.truncate(5));

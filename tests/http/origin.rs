@@ -58,6 +58,37 @@ fn hosts_and_origins_of_the_manifest_are_served() {
 }
 
 #[test]
+fn a_request_that_a_proxy_brings_is_none_of_this_machine() {
+    let home = house(Policy::default(), "[http]\nallowed_hosts = [\"gate.example\"]\n");
+    let server = HttpServer::start(&home);
+    let caller = Caller { address: &server.address, token: None };
+    let numbers = |headers: &[(&str, &str)]| request(&server.address, "GET", "/metrics", headers, b"").status;
+    assert_eq!((numbers(&[]), numbers(&[("host", "localhost")])), (200, 200));
+    assert_eq!(numbers(&[("host", "gate.example")]), 401);
+    for name in ["x-forwarded-for", "forwarded", "x-real-ip", "via"] {
+        assert_eq!(numbers(&[("host", "localhost"), (name, "10.0.0.9")]), 401, "{name}");
+        assert_eq!(caller.post(&[(name, "10.0.0.9")], &hello().to_string()).status, 401, "{name}");
+    }
+    assert_eq!(caller.post(&[("host", "gate.example")], &hello().to_string()).status, 200, "a name that the manifest lists");
+}
+
+#[test]
+fn two_hosts_are_a_bad_request_on_every_path() {
+    use std::io::{Read, Write};
+    let home = Home::new(Policy::default());
+    let server = HttpServer::start(&home);
+    for path in ["/healthz", "/readyz", "/metrics", "/mcp", "/.well-known/oauth-protected-resource", "/nowhere"] {
+        let mut stream = std::net::TcpStream::connect(server.address.trim_start_matches("http://")).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{path}: {answer}");
+    }
+    assert_eq!(request(&server.address, "GET", "/healthz", &[], b"").status, 200);
+}
+
+#[test]
 fn an_address_that_others_reach_needs_callers_with_a_proof() {
     let home = Home::new(Policy::default());
     let manifest = home.manifest();

@@ -164,6 +164,78 @@ fn a_file_that_others_changed_since_is_asked_about_alone() {
 }
 
 #[test]
+fn a_yes_for_a_folder_is_for_that_folder_and_not_for_what_takes_its_name() {
+    for (era, decision) in [(STATELESS, "session_folder"), ("2025-11-25", "session_folder"), ("2025-11-25", "session_root")] {
+        let home = sources(Policy::default(), "");
+        // What is moved in later is as old as the rest, and lay outside of every root.
+        for path in ["other/b.txt", "other/a.txt", "other/deep/c.txt", "third/b.txt", "deeper/c.txt"] {
+            let path = home.path(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "foreign\n").unwrap();
+        }
+        let age = || std::fs::metadata(home.path("deeper/c.txt")).unwrap().modified().unwrap().elapsed().unwrap_or_default();
+        until("the files to be older than a question", || age() > std::time::Duration::from_millis(200));
+        let mut server = start(&home, era);
+        assert!(went_well(&make(&mut server, era, &write("project/lib/a.txt", "1\n"), decision).answer));
+        // Ordinary work beside: a folder that the session makes, files in it, a folder in which others made a file.
+        assert!(went_well(&make(&mut server, era, &call("create_directory", &json!({"path": "project/lib/ours"})), "once").answer));
+        for content in ["new\n", "newer\n"] {
+            let said = make(&mut server, era, &write("project/lib/ours/x.txt", content), "deny");
+            assert!(said.is_done_unasked(), "{era}: {} {}", said.message(), said.answer);
+            let said = make(&mut server, era, &write("project/lib/made/on/the/way.txt", content), "deny");
+            assert!(said.is_done_unasked(), "{era}: {} {}", said.message(), said.answer);
+        }
+        std::fs::write(home.path("project/lib/deep/by-others.txt"), "x\n").unwrap();
+        for path in ["project/lib/b.txt", "project/lib/deep/c.txt"] {
+            let said = make(&mut server, era, &write(path, "ours\n"), "deny");
+            assert!(said.is_done_unasked(), "{era} {decision}: {path} {} {}", said.message(), said.answer);
+        }
+        let mut is_asked = |path: &str| {
+            let asked = make(&mut server, era, &write(path, "x\n"), "deny");
+            assert!(asked.question.is_some() && code(&asked.answer) == "approval_refused", "{era} {decision}: {path} {}", asked.answer);
+            assert_eq!(home.read(path), "foreign\n");
+        };
+        let swap = |from: &str, to: &str| std::fs::rename(home.path(from), home.path(to)).unwrap();
+        swap("third", "project/lib/third");
+        is_asked("project/lib/third/b.txt");
+        swap("project/lib/deep", "deep-as-it-was");
+        swap("deeper", "project/lib/deep");
+        is_asked("project/lib/deep/c.txt");
+        swap("project/lib", "lib-as-it-was");
+        swap("other", "project/lib");
+        for path in ["project/lib/b.txt", "project/lib/a.txt", "project/lib/deep/c.txt"] {
+            is_asked(path);
+        }
+        drop(server);
+        home.verify();
+    }
+}
+
+#[test]
+fn a_folder_that_is_changed_for_another_while_a_person_is_asked_takes_no_yes() {
+    let home = sources(Policy::default(), "");
+    std::fs::create_dir(home.path("other")).unwrap();
+    let mut server = Server::start(&home);
+    let params = write("project/lib/new.txt", "x\n");
+    let edit = edit("project/lib/b.txt", "b", "B");
+    for params in [params, edit] {
+        let first = server.stateless("tools/call", &params);
+        let asked = first["result"]["inputRequests"]["approval"]["params"].clone();
+        if asked.is_null() {
+            // A new file needs no yes here.
+            continue;
+        }
+        std::fs::rename(home.path("project/lib"), home.path("lib-as-it-was")).unwrap();
+        std::fs::rename(home.path("other"), home.path("project/lib")).unwrap();
+        std::fs::rename(home.path("lib-as-it-was/b.txt"), home.path("project/lib/b.txt")).unwrap();
+        let yes = filled(&asked, "session_folder");
+        let answer = server.stateless("tools/call", &repeat(&params, &first["result"]["requestState"], Some(yes)));
+        assert_eq!(code(&answer), "approval_mismatch", "{answer}");
+    }
+    assert_eq!(home.read("project/lib/b.txt"), "b\n");
+}
+
+#[test]
 fn a_scope_that_was_not_offered_is_no_yes() {
     for era in ERAS {
         let home = sources(Policy::default(), "");

@@ -47,6 +47,8 @@ fn the_same_call_asks_once_and_a_later_one_finds_the_answer() {
     let done = server.call("write_file", &write("new\n")["arguments"]);
     assert!(went_well(&done) || home.read("project/notes.txt") == "new\n", "{done}");
     server.close();
+    let reasons: Vec<Value> = home.told("tool.denied", "write_file").iter().map(|record| record["reason"].clone()).collect();
+    assert!(reasons.contains(&json!("cancelled")) && !reasons.contains(&json!("approval_expired")), "{reasons:?}");
     home.verify();
 }
 
@@ -64,6 +66,20 @@ fn a_call_whose_twin_took_the_operators_yes_waits_no_more() {
     assert!(!home.read("project/notes.txt").ends_with('+'));
     server.close();
     home.verify();
+}
+
+#[test]
+fn where_no_operator_is_enrolled_a_call_does_not_wait_for_one() {
+    for era in [crate::server::STATELESS, "2025-11-25"] {
+        let home = Home::new(OPERATOR);
+        let mut server = crate::scopes::start(&home, era);
+        let said = crate::scopes::make(&mut server, era, &append(), "once");
+        assert_eq!(code(&said.answer), "no_approval_channel", "{}", said.answer);
+        assert!(said.answer.to_string().contains("toolgate approvals secret set"), "{}", said.answer);
+        assert_eq!(waiting(&home), Vec::<Value>::new());
+        server.close();
+        home.verify();
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod asking;
 mod jsonc;
+mod linked;
 mod toml_table;
 mod yaml;
 
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::arguments::ClientName;
 pub use asking::note;
+use linked::link_below;
 
 /// The name the server is registered under.
 const NAME: &str = "toolgate";
@@ -69,6 +71,15 @@ pub enum Fault {
     Pasted {
         /// Where in the settings.
         place: PathBuf,
+    },
+    /// A file of the project is reached by a link, which the repository may have placed.
+    #[error(
+        "`{}` is a symbolic link on the way to a file of the project: a repository could lead it to any file, so it is not followed; \
+         replace it by a file or folder of its own, or paste what `toolgate install` prints", link.display()
+    )]
+    Linked {
+        /// The link.
+        link: PathBuf,
     },
     /// The file could not be read or written.
     #[error("`{}` cannot be {what}", file.display())]
@@ -217,8 +228,15 @@ fn change(
         return Err(Fault::Pasted { place: file(client, places) });
     }
     let named = file(client, places);
-    // A linked configuration stays linked: what the link leads to is replaced.
-    let file = named.canonicalize().unwrap_or(named);
+    let file = if is_shared(client) {
+        if let Some(link) = link_below(&places.project, &named) {
+            return Err(Fault::Linked { link });
+        }
+        named
+    } else {
+        // A linked configuration of a person stays linked: what the link leads to is replaced.
+        named.canonicalize().unwrap_or(named)
+    };
     let world = |what: &'static str| {
         let file = file.clone();
         move |source: io::Error| Fault::World { file, what, source }

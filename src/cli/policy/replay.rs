@@ -9,7 +9,7 @@ use super::super::decide::{Call, Decided, decide, modules};
 use super::super::judging::{Names, look};
 use super::super::run::Fault;
 use super::super::setup::Found;
-use crate::audit::{Follower, Stored};
+use crate::audit::{Follower, Stored, is_partly_hidden};
 use crate::filter::escape_line;
 use crate::manifest::{Check, Manifest};
 use crate::model::{Caller, Channel, ClientLabel, Facts, PathFact};
@@ -76,6 +76,7 @@ fn imports(record: &Stored) -> Vec<String> {
 fn restored(arguments: &Map<String, Value>, imports: &[String]) -> (Map<String, Value>, Vec<String>) {
     const LONGEST: u64 = 64 << 20;
     const BY_LENGTH: [&str; 5] = ["content", "body", "stdin", "old_text", "new_text"];
+    const NAMES_NO_FILE: [&str; 5] = ["url", "urls", "headers", "query", "method"];
     let long = |length: u64| "x".repeat(usize::try_from(length.min(LONGEST)).unwrap_or(0));
     let mut lost = Vec::new();
     if length_of(arguments).is_some() {
@@ -86,7 +87,15 @@ fn restored(arguments: &Map<String, Value>, imports: &[String]) -> (Map<String, 
     for (name, value) in arguments {
         let digest = value.as_object().filter(|map| length_of(map).is_some() || is_keyed(map));
         let value = match digest.map(length_of) {
-            None => within(value, &|map| length_of(map).map(long).or_else(|| is_keyed(map).then(|| long(1)))),
+            // A secret in an address or a text that is searched for decides nothing; in a name of a file it may.
+            None if !NAMES_NO_FILE.contains(&name.as_str()) && is_any_hidden(value) => {
+                lost.push(name.clone());
+                value.clone()
+            }
+            None => within(value, "", &|name, map| {
+                let of = |length: u64| if name == "new_text" { long(length).replace('x', "y") } else { long(length) };
+                length_of(map).map(of).or_else(|| is_keyed(map).then(|| long(1)))
+            }),
             Some(Some(length)) if BY_LENGTH.contains(&name.as_str()) => Value::String(long(length)),
             Some(_) if name == "code" && !imports.is_empty() => {
                 Value::String(imports.iter().flat_map(|module| ["import ", module, "\n"]).collect())
@@ -101,6 +110,16 @@ fn restored(arguments: &Map<String, Value>, imports: &[String]) -> (Map<String, 
     (all, lost)
 }
 
+/// Whether a text in a value has a secret of it left out.
+fn is_any_hidden(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_partly_hidden(text),
+        Value::Array(items) => items.iter().any(is_any_hidden),
+        Value::Object(map) => map.iter().any(|(name, item)| is_partly_hidden(name) || is_any_hidden(item)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 /// The length of a text that is kept as `{"len","sha256"}`.
 fn length_of(map: &Map<String, Value>) -> Option<u64> {
     (map.len() == 2 && map.get("sha256")?.is_string()).then(|| map.get("len")?.as_u64()).flatten()
@@ -111,14 +130,17 @@ fn is_keyed(map: &Map<String, Value>) -> bool {
     map.len() == 1 && map.get("hmac").is_some_and(Value::is_string)
 }
 
-/// A value with every digest inside it replaced.
-fn within(value: &Value, text: &dyn Fn(&Map<String, Value>) -> Option<String>) -> Value {
+/// The text for a digest, and the name before it.
+type ToText<'a> = dyn Fn(&str, &Map<String, Value>) -> Option<String> + 'a;
+
+/// A value with every digest inside it replaced by the text for it and the name before it.
+fn within(value: &Value, name: &str, text: &ToText<'_>) -> Value {
     match value {
-        Value::Object(map) => match text(map) {
+        Value::Object(map) => match text(name, map) {
             Some(text) => Value::String(text),
-            None => Value::Object(map.iter().map(|(name, value)| (name.clone(), within(value, text))).collect()),
+            None => Value::Object(map.iter().map(|(name, value)| (name.clone(), within(value, name, text))).collect()),
         },
-        Value::Array(items) => Value::Array(items.iter().map(|item| within(item, text)).collect()),
+        Value::Array(items) => Value::Array(items.iter().map(|item| within(item, name, text)).collect()),
         other => other.clone(),
     }
 }
@@ -229,6 +251,14 @@ mod tests {
             (json!({"code": digest(9)}), json!({"code": ""}), &["code"]),
             (json!({"path": digest(9)}), json!({"path": ""}), &["path"]),
             (json!({"edits": [{"old_text": digest(2), "new_text": "b"}]}), json!({"edits": [{"old_text": "xx", "new_text": "b"}]}), &[]),
+            // What is put in place of a passage differs from it, however long both are.
+            (
+                json!({"edits": [{"old_text": digest(2), "new_text": digest(2)}]}),
+                json!({"edits": [{"old_text": "xx", "new_text": "yy"}]}),
+                &[],
+            ),
+            (json!({"path": "a/[secret:x 9 bytes hmac:ab]"}), json!({"path": "a/[secret:x 9 bytes hmac:ab]"}), &["path"]),
+            (json!({"url": "https://a/?x=[secret:x 9 bytes hmac:ab]"}), json!({"url": "https://a/?x=[secret:x 9 bytes hmac:ab]"}), &[]),
             (json!({"headers": {"authorization": {"hmac": "ab"}}}), json!({"headers": {"authorization": "x"}}), &[]),
             (json!({"api_token": {"hmac": "ab"}}), json!({"api_token": ""}), &["api_token"]),
             (digest(9), json!({}), &["all arguments"]),

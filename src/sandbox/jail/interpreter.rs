@@ -55,7 +55,7 @@ impl Interpreter {
     /// # Errors
     /// [`NoRun::Unavailable`] when it cannot be started or does not answer.
     pub async fn detect(name: &Path) -> Result<Self, NoRun> {
-        let told = Told::ask(name).await?;
+        let told = Told::ask(name, witness::started(name)).await?;
         off_the_loop(move || Self::plan(told)).await
     }
 
@@ -71,7 +71,7 @@ impl Interpreter {
             return Ok(interpreter);
         }
         let begun = SystemTime::now();
-        let told = Told::ask(name).await?;
+        let told = Told::ask(name, witness::started(name)).await?;
         let (known, place) = (Arc::clone(state), name.to_owned());
         off_the_loop(move || {
             witness::remember(&known, &place, &told, begun);

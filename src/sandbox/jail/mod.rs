@@ -53,6 +53,7 @@ pub(in crate::sandbox) use inside::{close_from, close_inherited, fork_alone, giv
 pub use interpreter::Interpreter;
 pub use outcome::{Isolation, LeftFile, Limit, NoRun, Outcome, Picture, Status, Usage};
 pub use spec::{DOORWAY_PORT, JailRoot, JailSpec, Layer, Layers, Limits, Mask, Network, Session, SessionBounds, Settings};
+pub use witness::found as on_search_path;
 
 /// The kind of calls that come next, as far as it is known while the jail is looked for.
 pub(in crate::sandbox) type Coming = watch::Receiver<Option<Arc<JailSpec>>>;

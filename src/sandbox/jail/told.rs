@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the interpreter is looked for before any program runs")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde::{Deserialize, Serialize};
@@ -28,18 +28,19 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Asks the interpreter at `name`, a path or a name on the search path, and the shell. Neither outlives the wait for its answer.
+    /// Asks the interpreter at `name`, a path or a name on the search path, which is this `file`, and the shell. Neither outlives the wait for its answer.
     /// The question stands outside the jail, so it runs nothing of the folders of packages (`-S`): [`PROBE`] reads what `site` would add.
     ///
     /// # Errors
     /// [`NoRun::Unavailable`] when it cannot be started or does not answer.
-    pub(super) async fn ask(name: &Path) -> Result<Self, NoRun> {
+    pub(super) async fn ask(name: &Path, file: Option<PathBuf>) -> Result<Self, NoRun> {
         let unavailable = |reason: String| NoRun::Unavailable {
             layer: "interpreter".to_owned(),
             reason: format!("`{}` {reason}; set `[python] interpreter`", name.display()),
         };
         // A shim (a shell script that picks a version) needs the caller's environment; the jail never gets it.
-        let mut python = Command::new(name);
+        let file = file.ok_or_else(|| unavailable("is in no absolute folder of the search path".to_owned()))?;
+        let mut python = Command::new(file);
         python.args(["-I", "-S", "-c", PROBE, super::inside::BOOTSTRAP]).stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         let output = python.output().await.map_err(|e| unavailable(format!("cannot be started ({e})")))?;
         if !output.status.success() {
@@ -115,7 +116,7 @@ mod tests {
             all.push(python);
         }
         for python in all {
-            let told = Told::ask(&python).await.unwrap();
+            let told = Told::ask(&python, Some(python.clone())).await.unwrap();
             assert_eq!(told.module_path, with_site(&python), "{}", python.display());
         }
     }
@@ -131,7 +132,7 @@ mod tests {
             std::fs::write(packages.join(name), &code).unwrap();
         }
         std::fs::write(packages.join("tab.pth"), code.replace("import ", "import\t")).unwrap();
-        let told = Told::ask(&python).await.unwrap();
+        let told = Told::ask(&python, Some(python.clone())).await.unwrap();
         assert!(told.module_path.iter().any(|folder| Path::new(folder) == packages), "{told:?}");
         assert!(!mark.exists(), "code of the packages ran outside the jail");
         // The ordinary start of that interpreter runs it: the environment is one.

@@ -100,25 +100,27 @@ pub(super) fn remember(state: &StateDir, name: &Path, told: &Told, begun: System
     }
 }
 
-/// The file that a name means, as a started program is looked for (execvp(3)).
-fn found(name: &Path) -> Option<PathBuf> {
+/// The file that a name means, as a started program is looked for (execvp(3)), but for entries of the search path that are no absolute folders: with
+/// `.` in it a program of the repository would run outside the jail.
+pub fn found(name: &Path) -> Option<PathBuf> {
     if name.is_absolute() {
         return Some(name.to_owned());
     }
+    found_in(name, &std::env::var_os("PATH")?)
+}
+
+/// The file that is started for a name: a path as it is, and else as [`found`] has it.
+pub(super) fn started(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 { Some(name.to_owned()) } else { found(name) }
+}
+
+fn found_in(name: &Path, search: &std::ffi::OsStr) -> Option<PathBuf> {
     if name.components().count() > 1 {
         return None;
     }
-    for folder in std::env::split_paths(&std::env::var_os("PATH")?) {
-        // One that depends on where the server was started says nothing of the next server.
-        if !folder.is_absolute() {
-            return None;
-        }
-        let file = folder.join(name);
-        if file.is_file() && access(&file, Access::EXEC_OK).is_ok() {
-            return Some(file);
-        }
-    }
-    None
+    // One that depends on where the server was started may lie in a repository.
+    let files = std::env::split_paths(search).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name));
+    files.into_iter().find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }
 
 /// Whether the file is the interpreter itself: a shim may start another one tomorrow, and no file shows it.
@@ -184,6 +186,28 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn a_name_is_looked_for_in_absolute_folders_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| {
+            use std::os::unix::fs::PermissionsExt as _;
+            let file = folder.path().join(name).join("python3");
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+            file
+        };
+        let (_near, right) = (place("here"), place("bin"));
+        // Relative to wherever this test runs: enough steps up to reach the root of the file system.
+        let up = "../".repeat(64) + folder.path().join("here").to_str().unwrap().trim_start_matches('/');
+        assert!(Path::new(&up).join("python3").is_file());
+        let search = |folders: &[&str]| std::env::join_paths(folders).unwrap();
+        let bin = right.parent().unwrap().to_str().unwrap();
+        assert_eq!(found_in(Path::new("python3"), &search(&[".", "", &up, bin])), Some(right.clone()));
+        assert_eq!(found_in(Path::new("python3"), &search(&[".", "", &up])), None);
+        assert_eq!(found_in(Path::new("here/python3"), &search(&[bin])), None);
+    }
 
     /// A virtual environment that is made of files alone, what its interpreter said, and a state folder.
     struct World {

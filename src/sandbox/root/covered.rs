@@ -7,7 +7,7 @@ use super::look::Guard;
 use super::resolve::step;
 use super::roots::Roots;
 use super::stop::Stop;
-use crate::gate::{Counted, Covered};
+use crate::gate::{Counted, Covered, Step};
 use crate::manifest::Manifest;
 use crate::model::{Kind, Opened, RelPath};
 use crate::policy::later::pattern_of;
@@ -29,7 +29,8 @@ pub(in crate::sandbox) fn covered(
     stop: &Stop,
 ) -> Option<Covered> {
     let root = roots.find(session, &opened.target.root).ok()?;
-    let walk = Walk { guard: &Guard::new(roots, &root), manifest, root: &opened.target.root, most, stop };
+    let mut folders = Vec::new();
+    let mut walk = Walk { folders: &mut folders, guard: &Guard::new(roots, &root), manifest, root: &opened.target.root, most, stop };
     let (_, folder) = opened.path().segments().split_last()?;
     let above = opened.path().ancestors().nth(folder.len())?;
     let folder = match &opened.folder {
@@ -38,10 +39,11 @@ pub(in crate::sandbox) fn covered(
         None => Counted::default(),
     };
     let whole = if above.is_root() { folder } else { walk.count(root.folder.as_fd(), &RelPath::ROOT) };
-    Some(Covered { folder, root: whole })
+    Some(Covered { folder, root: whole, folders })
 }
 
 struct Walk<'a> {
+    folders: &'a mut Vec<Step>,
     guard: &'a Guard<'a>,
     manifest: &'a Manifest,
     root: &'a str,
@@ -50,7 +52,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn count(&self, folder: BorrowedFd<'_>, path: &RelPath) -> Counted {
+    fn count(&mut self, folder: BorrowedFd<'_>, path: &RelPath) -> Counted {
         let (mut counted, mut left) = (Counted::default(), self.most);
         self.add(folder, path, 0, &mut counted, &mut left);
         counted
@@ -60,7 +62,7 @@ impl Walk<'_> {
         self.stop.is_cancelled() || self.stop.is_late()
     }
 
-    fn add(&self, folder: BorrowedFd<'_>, path: &RelPath, depth: usize, counted: &mut Counted, left: &mut usize) {
+    fn add(&mut self, folder: BorrowedFd<'_>, path: &RelPath, depth: usize, counted: &mut Counted, left: &mut usize) {
         if self.is_over() {
             counted.is_more = true;
             return;
@@ -81,6 +83,7 @@ impl Walk<'_> {
                 continue;
             }
             if is_folder && depth <= DEEPEST {
+                self.folders.push(Step::new(seen.object(), seen.ctime_ns));
                 if let Ok(inner) = step(folder, name.as_os_str()) {
                     self.add(inner.as_fd(), &path, depth + 1, counted, left);
                 }

@@ -82,7 +82,8 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
             return Err(later(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping", 5));
         }
         let host = self.check_place(&manifest.http, request)?;
-        identify(manifest, &self.keys, &request.headers, self.place.is_local()).await.map_err(|unknown| {
+        let is_local = self.place.is_from_here(&request.headers);
+        identify(manifest, &self.keys, &request.headers, is_local).await.map_err(|unknown| {
             self.metrics.refuse("identity");
             tracing::info!(?unknown, "a request had no caller");
             challenge(unknown, &self.metadata_url(&manifest.http, &host))

@@ -185,7 +185,15 @@ fn router<S: ServerHandler + Send + 'static>(endpoint: &Arc<Endpoint<S>>, sse: b
     if sse {
         router = router.route("/sse", get(sse::open)).route("/messages", axum::routing::post(sse::post));
     }
-    router.with_state(Arc::clone(endpoint))
+    router.layer(axum::middleware::from_fn(with_one_host)).with_state(Arc::clone(endpoint))
+}
+
+/// Refuses a request that names two hosts (RFC 9112, section 3.2), on every path: two servers on its way would each read another one.
+async fn with_one_host(request: axum::extract::Request, next: axum::middleware::Next) -> axum::response::Response {
+    if request.headers().get_all(http::header::HOST).iter().nth(1).is_some() {
+        return answers::last(http::StatusCode::BAD_REQUEST, "the request has more than one Host header");
+    }
+    next.run(request).await
 }
 
 async fn reap(sessions: Arc<Sessions>, idle: Duration) {

@@ -47,7 +47,7 @@ pub(super) async fn metrics<S: ServerHandler + Send + 'static>(State(endpoint): 
     };
     let may = match &http.metrics_token {
         Some(digest) => brings(&request.headers, digest),
-        None => endpoint.place.is_local(),
+        None => endpoint.place.is_for_here(&host, &request.headers),
     };
     if !may {
         return challenge(Unknown::Missing, &endpoint.metadata_url(&http, &host));

@@ -32,6 +32,18 @@ impl Place {
         self.address.is_none_or(|address| address.ip().is_loopback())
     }
 
+    /// Whether a request to it was made on this machine: only this machine reaches it, and no proxy says that it passed the request on. A proxy here
+    /// brings requests from anywhere.
+    pub(super) fn is_from_here(&self, headers: &HeaderMap) -> bool {
+        const PASSED_ON: [&str; 6] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"];
+        self.is_local() && !PASSED_ON.iter().any(|name| headers.contains_key(*name))
+    }
+
+    /// Whether a request also names this machine itself, and no host that others may know it by.
+    pub(super) fn is_for_here(&self, host: &str, headers: &HeaderMap) -> bool {
+        self.is_from_here(headers) && is_loopback(without_port(host))
+    }
+
     /// The address that clients use, as the metadata and the challenges name it.
     pub(super) fn url(&self, http: &Http, host: &str) -> String {
         let scheme = if self.is_tls { "https" } else { "http" };
@@ -151,6 +163,25 @@ mod tests {
         for origin in ["https://evil.example", "null", "http://localhost.evil.example", "file://", "", "http://127.0.0.1.evil.example:8011"]
         {
             assert_eq!(check(&place, &http, "localhost:8011", Some(origin)), Err(Foreign::Origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_a_proxy_passed_on_was_not_made_here() {
+        let loopback = Place { address: Some("127.0.0.1:8011".parse().unwrap()), is_tls: false };
+        let socket = Place { address: None, is_tls: false };
+        let wide = Place { address: Some("0.0.0.0:8011".parse().unwrap()), is_tls: false };
+        let none = HeaderMap::new();
+        assert!(loopback.is_from_here(&none) && socket.is_from_here(&none) && !wide.is_from_here(&none));
+        for host in ["127.0.0.1:8011", "localhost", "[::1]:8011"] {
+            assert!(loopback.is_for_here(host, &none) && socket.is_for_here(host, &none) && !wide.is_for_here(host, &none), "{host}");
+        }
+        assert!(!loopback.is_for_here("tools.example.com", &none) && !socket.is_for_here("tools.example.com", &none));
+        for name in ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"] {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, "10.0.0.9".parse().unwrap());
+            assert!(!loopback.is_from_here(&headers) && !socket.is_from_here(&headers), "{name}");
+            assert!(!loopback.is_for_here("localhost", &headers), "{name}");
         }
     }
 
