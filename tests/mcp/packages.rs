@@ -173,7 +173,7 @@ fn sync(home: &Home, registry: &Path, arguments: &[&str]) -> (Option<i32>, Strin
 
 fn digest(bytes: &[u8]) -> String {
     use sha2::Digest as _;
-    sha2::Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    toolgate::gate::hex(&sha2::Sha256::digest(bytes))
 }
 
 fn check(home: &Home) -> String {
