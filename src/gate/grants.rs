@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::rates::Millis;
 use super::sight::{Object, Sight};
-use super::way::Step;
 use super::wide::Wide;
 use crate::audit::counts::{Counts, Tick};
+use crate::model::Ancestor;
 use crate::policy::Scope;
 
 /// What a grant is for. Two calls with the same key are the same to a person.
@@ -69,7 +69,7 @@ impl Grants {
     /// Keeps a grant that covers every file within `scope`, which was shown when the question was put. Without a root it is not kept.
     ///
     /// `folders`: those that were counted for it. One that changed since the question is not known: it may have been moved in.
-    pub fn keep_wide(&self, key: GrantKey, scope: Scope, seen: &[Sight], folders: &[Step], asked: Tick) {
+    pub fn keep_wide(&self, key: GrantKey, scope: Scope, seen: &[Sight], folders: &[Ancestor], asked: Tick) {
         self.put(key, seen, |seen| Wide::of(scope, seen, folders, asked));
     }
 
@@ -356,8 +356,8 @@ mod tests {
     #[test]
     fn a_folder_grant_is_on_the_folders_that_were_there() {
         // Changed so many seconds after the question.
-        let step = |inode: u64, seconds: i128| Step::new((1, inode), (i128::from(asked().wall) + seconds * 1000) * 1_000_000);
-        let seen = |name: &str, folders: &[Step]| Sight { folders: folders.to_vec(), ..file(name, 2, -100) };
+        let step = |inode: u64, seconds: i128| Ancestor::new((1, inode), (i128::from(asked().wall) + seconds * 1000) * 1_000_000);
+        let seen = |name: &str, folders: &[Ancestor]| Sight { folders: folders.to_vec(), ..file(name, 2, -100) };
         let folder = tempfile::tempdir().unwrap();
         let grants = at(&folder, 10, 0);
         let (src, deep) = (step(70, 3), step(71, -5));

@@ -21,7 +21,6 @@ mod review;
 mod settle;
 mod sight;
 mod taint;
-mod way;
 mod wide;
 
 pub use admit::Admitted;
@@ -38,4 +37,3 @@ pub use review::Reviewers;
 pub use settle::{Brought, Case, Granted, Previewing, Settled};
 pub use sight::Sight;
 pub use taint::Places;
-pub use way::Step;

@@ -53,12 +53,6 @@ impl Door {
             let refusal = Refusal::new(Code::ApprovalWrongChannel, "this call is approved on the operator's channel alone");
             return Err(refusal.rule("approvals").hint("nothing was done; call again without an answer and wait for the operator"));
         }
-        if !repeated && self.shared.state.operators().is_ok_and(|operators| operators.is_empty()) {
-            // Nobody could say yes: the call would wait for the whole time and fail then.
-            let what = "this call needs an operator's yes, and no operator is enrolled here";
-            let hint = "nothing was asked; the operator runs `toolgate approvals secret set --as NAME`, then call again";
-            return Err(Refusal::new(Code::NoApprovalChannel, what).rule("approvals").hint(hint));
-        }
         let pending = match brought {
             Some(Brought { pending, .. }) => pending,
             None => self.queue(case, entry, &wanted, &state, waits)?,

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::rates::Millis;
-use super::way::way;
 use crate::audit::counts::Tick;
 use crate::model::{Entry, Kind, Opened, ToolCall};
 use crate::policy::Review;
@@ -135,7 +134,7 @@ fn target(opened: &Opened, content: Option<&str>) -> Value {
         "size": fact.size,
         "folders": fact.missing_folders,
         // A yes may be for all of a folder: the folders are those that were there when it was asked for.
-        "way": way(opened).iter().map(|step| step.object).collect::<Vec<_>>(),
+        "way": (opened.ancestors)(opened).iter().map(|folder| folder.object).collect::<Vec<_>>(),
         "identity": identity,
         "changed": changed,
         "sha256": content,
@@ -197,7 +196,7 @@ mod tests {
         change(&mut fact);
         let root = std::sync::Arc::new(rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap());
         let target = Target { root: "w".to_owned(), path: RelPath::parse("a").unwrap() };
-        [Opened { target, fact, root, folder: None, object: None }]
+        [Opened { target, fact, root, folder: None, object: None, ancestors: |_| Vec::new() }]
     }
 
     fn entry(change: impl FnOnce(&mut Entry)) -> [Opened; 1] {

@@ -1,7 +1,6 @@
 //! What is seen of a change before it is asked about.
 
-use super::way::Step;
-use crate::model::{Failure, Target};
+use crate::model::{Ancestor, Failure, Target};
 
 /// What the object looks like now and would look like then, as far as it can be shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,7 +38,7 @@ pub struct Covered {
     /// In its root.
     pub root: Counted,
     /// The folders that were looked at.
-    pub folders: Vec<Step>,
+    pub folders: Vec<Ancestor>,
 }
 
 /// A number of files.

@@ -1,7 +1,6 @@
 //! What a grant compares: a target's name, its object, its root, and the folders between.
 
-use super::way::{Step, way};
-use crate::model::{Identity, Opened, Target};
+use crate::model::{Ancestor, Identity, Opened, Target};
 
 /// Device, inode, and the times of the last change of content and inode, as texts: JSON numbers are not that long.
 pub(super) type Object = Option<(u64, u64, String, String)>;
@@ -16,7 +15,7 @@ pub struct Sight {
     /// Device and inode of the root's folder. None where it cannot be told; then no wide grant fits.
     pub(super) root: Option<(u64, u64)>,
     /// The folders from below the root to it, as far as they exist.
-    pub(super) folders: Vec<Step>,
+    pub(super) folders: Vec<Ancestor>,
 }
 
 impl Sight {
@@ -24,7 +23,7 @@ impl Sight {
     pub fn of(opened: &Opened) -> Self {
         let root = rustix::fs::fstat(&opened.root).ok().map(|stat| (stat.st_dev, stat.st_ino));
         let target = Target { root: opened.target.root.clone(), path: opened.path().clone() };
-        Self { folders: way(opened), ..Self::new(target.to_string(), opened.fact.identity, root) }
+        Self { folders: (opened.ancestors)(opened), ..Self::new(target.to_string(), opened.fact.identity, root) }
     }
 
     pub(super) fn new(name: String, identity: Option<Identity>, root: Option<(u64, u64)>) -> Self {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::rates::Millis;
 use super::sight::{Object, Sight};
-use super::way::Step;
 use crate::audit::counts::Tick;
+use crate::model::Ancestor;
 use crate::policy::Scope;
 
 /// How a wide grant recognises files that only calls of its session changed.
@@ -29,7 +29,7 @@ pub(super) struct Wide {
 
 impl Wide {
     /// A grant of this scope on what was seen, which was shown when the question was put. None where nothing tells the root.
-    pub(super) fn of(scope: Scope, seen: &[Sight], folders: &[Step], asked: Tick) -> Option<Self> {
+    pub(super) fn of(scope: Scope, seen: &[Sight], folders: &[Ancestor], asked: Tick) -> Option<Self> {
         let first = seen.first()?;
         let root_name = root_name(&first.name).to_owned();
         let mut wide = Self { scope, root: first.root?, root_name, since: asked, own: BTreeMap::new(), folders: BTreeMap::new() };
@@ -75,14 +75,14 @@ impl Wide {
         if sight.object.is_some() && self.own.get(&sight.name) == Some(&sight.object) {
             return true;
         }
-        let is_known = |step: &Step| self.folders.get(&step.object.0).is_some_and(|known| known.contains(&step.object.1));
+        let is_known = |step: &Ancestor| self.folders.get(&step.object.0).is_some_and(|known| known.contains(&step.object.1));
         // The granted folder itself is told by its object alone: a folder that stands above it may have been changed for another.
         let depth = if self.scope == Scope::SessionFolder { target.split('/').count() - 1 } else { 0 };
         let granted = depth.checked_sub(1).and_then(|at| sight.folders.get(at));
         granted.is_none_or(is_known) && sight.folders.iter().skip(depth).all(|step| is_known(step) || self.is_old(step.changed))
     }
 
-    fn know(&mut self, step: Step) {
+    fn know(&mut self, step: Ancestor) {
         self.folders.entry(step.object.0).or_default().insert(step.object.1);
     }
 

@@ -75,10 +75,6 @@ fn a_question_is_counted_where_it_waits_until_it_is_answered() {
 #[test]
 fn a_question_of_the_operators_queue_is_counted_by_every_server_until_an_operator_settles_it() {
     let home = Home::new(Policy { approvals: "level_2 = \"operator\"", ..Policy::default() });
-    let mut enrolment = home.toolgate(&["approvals", "secret", "set", "--as", "ann"]);
-    let mut enrolment = enrolment.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
-    std::io::Write::write_all(&mut enrolment.stdin.take().unwrap(), b"correct horse\n").unwrap();
-    assert!(enrolment.wait().unwrap().success());
     let servers = [HttpServer::start(&home), HttpServer::start(&home)];
     let waiting = || servers.each_ref().map(|server| number(server, "toolgate_approvals_pending{channel=\"operator\"}"));
     let asked = caller(&servers[0]).call("write_file", &json!({"path": "project/notes.txt", "content": "new\n"})).message();

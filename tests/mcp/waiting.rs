@@ -69,20 +69,6 @@ fn a_call_whose_twin_took_the_operators_yes_waits_no_more() {
 }
 
 #[test]
-fn where_no_operator_is_enrolled_a_call_does_not_wait_for_one() {
-    for era in [crate::server::STATELESS, "2025-11-25"] {
-        let home = Home::new(OPERATOR);
-        let mut server = crate::scopes::start(&home, era);
-        let said = crate::scopes::make(&mut server, era, &append(), "once");
-        assert_eq!(code(&said.answer), "no_approval_channel", "{}", said.answer);
-        assert!(said.answer.to_string().contains("toolgate approvals secret set"), "{}", said.answer);
-        assert_eq!(waiting(&home), Vec::<Value>::new());
-        server.close();
-        home.verify();
-    }
-}
-
-#[test]
 fn a_flood_of_questions_is_refused_and_says_so() {
     let home = house(OPERATOR);
     let mut server = Server::start(&home);

@@ -7,9 +7,9 @@ use super::look::Guard;
 use super::resolve::step;
 use super::roots::Roots;
 use super::stop::Stop;
-use crate::gate::{Counted, Covered, Step};
+use crate::gate::{Counted, Covered};
 use crate::manifest::Manifest;
-use crate::model::{Kind, Opened, RelPath};
+use crate::model::{Ancestor, Kind, Opened, RelPath};
 use crate::policy::later::pattern_of;
 use crate::policy::paths::{Visible, visible};
 
@@ -43,7 +43,7 @@ pub(in crate::sandbox) fn covered(
 }
 
 struct Walk<'a> {
-    folders: &'a mut Vec<Step>,
+    folders: &'a mut Vec<Ancestor>,
     guard: &'a Guard<'a>,
     manifest: &'a Manifest,
     root: &'a str,
@@ -83,7 +83,7 @@ impl Walk<'_> {
                 continue;
             }
             if is_folder && depth <= DEEPEST {
-                self.folders.push(Step::new(seen.object(), seen.ctime_ns));
+                self.folders.push(Ancestor::new(seen.object(), seen.ctime_ns));
                 if let Ok(inner) = step(folder, name.as_os_str()) {
                     self.add(inner.as_fd(), &path, depth + 1, counted, left);
                 }

@@ -2,6 +2,7 @@
 //! that was judged before.
 
 mod above;
+mod ancestors;
 mod arriving;
 mod below;
 mod carry;
