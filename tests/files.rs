@@ -358,7 +358,7 @@ fn a_masked_secret_is_read_by_no_part_of_it() {
     }
     let around = done(&mut server, "search_files", &json!({"path": "project/few", "query": "port = 8080", "context_lines": 5}));
     shows_none(&around, &pieces);
-    assert_eq!(around["matches"].as_array().unwrap().len(), 3, "{around}");
+    assert_eq!(around["matches"].as_array().unwrap().len(), 4, "{around}");
     for path in ["app.conf", "wide", "latin", "picture"] {
         for part in [json!({}), json!({"offset": 3}), json!({"limit": 4})] {
             let mut arguments = part;

@@ -67,9 +67,10 @@ fn an_answer_that_gives_a_name_twice_is_a_no() {
     let home = Home::new(Policy::default());
     let server = HttpServer::start(&home);
     let caller = Caller { address: &server.address, token: None };
-    let session = caller.begin();
     let before = home.read("project/notes.txt");
     for content in [r#"{"decision":"deny","decision":"once"}"#, r#"{"decision":"once","decision":"deny"}"#] {
+        // The id of a call stands until its stream has ended, and each of these calls has the same.
+        let session = caller.begin();
         let mut stream = open_call(&server.address, &session, "write_file", &json!({"path": "project/notes.txt", "content": "new\n"}));
         let question = event(&mut stream);
         let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"action":"accept","content":{content}}}}}"#, question["id"]);
