@@ -64,7 +64,7 @@ impl Filtered {
             delimiter,
             known,
             page: String::new(),
-            strange,
+            strange: Strange { file: strange.file.map(|file| source(&file, settings)), ..strange },
             masked,
             numbered_from: output.numbered_from,
             found: Vec::new(),
@@ -326,6 +326,15 @@ fn numbered(text: &str, first: u64) -> String {
         let _ = write!(out, "{number:6}\t{line}");
     }
     out
+}
+
+/// The name of a file that an answer says its text came from: a name may hold a secret as its text may.
+fn source(file: &str, settings: &Settings) -> String {
+    match clean_bytes(file, settings, false) {
+        None => file.to_owned(),
+        Some(cleaned) if cleaned.denied.is_some() => "a file whose name holds what is denied".to_owned(),
+        Some(cleaned) => cleaned.text,
+    }
 }
 
 /// A short text of a stranger's as one line that stands alone, with what was found in it. One that reads as instructions is not shown: some

@@ -55,6 +55,14 @@ pub use outcome::{Isolation, LeftFile, Limit, NoRun, Outcome, Picture, Status, U
 pub use spec::{DOORWAY_PORT, JailRoot, JailSpec, Layer, Layers, Limits, Mask, Network, Session, SessionBounds, Settings};
 pub use witness::found as on_search_path;
 
+/// A reason that names the bound of open files first, where that is so low that it may be the cause.
+fn for_want_of_files(no_run: NoRun) -> NoRun {
+    match (no_run, too_few_files()) {
+        (NoRun::Unavailable { layer, reason }, Some(few)) => NoRun::Unavailable { layer, reason: format!("{few}; {reason}") },
+        (other, _) => other,
+    }
+}
+
 /// The kind of calls that come next, as far as it is known while the jail is looked for.
 pub(in crate::sandbox) type Coming = watch::Receiver<Option<Arc<JailSpec>>>;
 
@@ -114,7 +122,7 @@ impl Jail {
             Ok(found) => found,
             Err(no_run) => {
                 settings.early.end().await;
-                return Err(no_run);
+                return Err(for_want_of_files(no_run));
             }
         };
         let mut reasons = Vec::new();

@@ -115,6 +115,8 @@ pub(crate) enum Word {
     Seated,
     /// The interpreter forked a program that has this number (0: it could not).
     Forked(i32),
+    /// Every process of the session stands still, as was asked for.
+    Stands,
 }
 
 /// What the server says to the jail of a session. A half that is closed says that it is to end.

@@ -18,7 +18,7 @@ use super::collect::sealed;
 use super::ending::Ending;
 use super::harvest::Seen;
 use super::native::{Native, program_file};
-use super::order::{self, End, Pace, Spent};
+use super::order::{self, End, Spent};
 use super::outcome::{Isolation, NoRun, Outcome};
 use super::report::{self, Reading, Report};
 use super::spec::{JailSpec, Layers, Limits, Session, SessionBounds};
@@ -324,8 +324,7 @@ async fn one(
 ) -> Result<Made, NoRun> {
     let (began, before) = (Instant::now(), harvest::Before::look(spec.writable(), state.seen.take()));
     if std::mem::take(&mut state.stands) {
-        // A jail that is gone has said why, which is heard below.
-        let _ = state.words.pace(Pace::Go);
+        state.words.go_on();
     }
     state.words.doorway().open_again(spec.network.clone());
     let (pipes, ends) = Pipes::new()?;
@@ -373,7 +372,7 @@ async fn one(
     });
     let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Between two calls nothing was allowed, looked at or charged: nothing of the session runs then.
-    state.stands = ended.is_none() && state.words.pace(Pace::Stand);
+    state.stands = ended.is_none() && state.words.stand().await;
     let alive = state.stands;
     if alive && state.layers.is_empty() {
         state.words.catch_up().await?;

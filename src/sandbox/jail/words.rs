@@ -99,9 +99,32 @@ impl Words {
         self.used
     }
 
-    /// Has every process of a session stand still, or go on. False where its jail cannot be told: it is to be ended then.
-    pub(super) fn pace(&self, pace: Pace) -> bool {
-        order::send_now(self.socket.as_fd(), &pace).is_ok()
+    /// Has every process of a session go on. A jail that is gone has said why, which is heard next.
+    pub(super) fn go_on(&self) {
+        let _ = order::send_now(self.socket.as_fd(), &Pace::Go);
+    }
+
+    /// Has every process of a session stand still, and waits until all do. False where that is not said in time: the session is to be ended then.
+    pub(super) async fn stand(&mut self) -> bool {
+        if order::send_now(self.socket.as_fd(), &Pace::Stand).is_err() {
+            return false;
+        }
+        let standing = async {
+            let mut others = VecDeque::new();
+            let stands = loop {
+                match hear(&mut self.held, &self.socket).await {
+                    Ok(Some((Word::Stands, _))) => break true,
+                    Ok(Some((Word::Used(used), _))) => self.used = self.used.max(used),
+                    Ok(Some((Word::Reached(reached), _))) => self.reached = self.reached.and(reached),
+                    Ok(Some((Word::Crowd(crowd), _))) => self.crowd = crowd,
+                    Ok(Some((Word::Ended(_) | Word::Over(..), _)) | None) | Err(_) => break false,
+                    Ok(Some(other)) => others.push_back(other),
+                }
+            };
+            self.held.append(&mut others);
+            stands
+        };
+        tokio::time::timeout(ENDING, standing).await.unwrap_or(false)
     }
 
     /// How far the processes of a session have come towards their bounds, as it was heard since this was asked for last.
@@ -201,7 +224,7 @@ impl Words {
                         Word::Root { root, reason } => return Err(NoRun::Root { root, reason }),
                         Word::Moved { root } => return Err(NoRun::Moved { root }),
                         Word::Fault(what) => return Err(NoRun::Fault(what)),
-                        Word::Over(..) | Word::Built(_) | Word::Seated | Word::Forked(_) => {}
+                        Word::Over(..) | Word::Built(_) | Word::Seated | Word::Forked(_) | Word::Stands => {}
                     }
                     match over {
                         Some(_) if phase != Phase::Ending => Stop::Cpu(self.used.cpu_ms - used_before),

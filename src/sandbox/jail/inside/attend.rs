@@ -48,16 +48,17 @@ pub(super) struct Rest {
 
 impl Rest {
     /// Has every process of the call stand still or go on: the group with the child that leads it, or the child does it where all is below it.
-    fn pace(&self, child: Pid, inner: &OwnedFd, pace: Pace) {
+    /// Whether it is done with that.
+    fn pace(&self, child: Pid, inner: &OwnedFd, pace: Pace) -> bool {
         if !self.grouped || self.wrapped {
             let _ = order::send_now(inner.as_fd(), &pace);
-            return;
+            return false;
         }
         let signal = match pace {
             Pace::Stand => Signal::STOP,
             Pace::Go => Signal::CONT,
         };
-        let _ = rustix::process::kill_process_group(child, signal);
+        rustix::process::kill_process_group(child, signal).is_ok()
     }
 
     /// Ends and clears away; the child is dead, but still holds its number.
@@ -124,7 +125,7 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
                 }
                 Ok(Some((Word::Ended(told), _))) => end = Some(told),
                 // Between two calls of a session nobody may read it.
-                Ok(Some((word @ (Word::Used(_) | Word::Reached(_) | Word::Crowd(_)), _))) => {
+                Ok(Some((word @ (Word::Used(_) | Word::Reached(_) | Word::Crowd(_) | Word::Stands), _))) => {
                     if let Word::Used(used) = &word {
                         spent = spent.max(*used);
                     }
@@ -143,7 +144,9 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
             break;
         }
         if from_server && let Ok(Some((pace, _))) = order::receive_now::<Pace>(call.channel.as_fd()) {
-            rest.pace(child, inner, pace);
+            if rest.pace(child, inner, pace) && pace == Pace::Stand {
+                tell(&call.channel, &Word::Stands);
+            }
         } else if from_server {
             // The server wants the end of it, or is dead itself.
             server_open = false;

@@ -214,12 +214,16 @@ impl Reach {
             Self::All => drop(nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), signal)),
             // The supervisor stops the whole group.
             Self::One(_) => {}
-            Self::Below(_) => {
-                if let Ok(None) = raw::fork() {
+            Self::Below(_) => match raw::fork() {
+                Ok(None) => {
                     let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), signal);
                     raw::leave(0);
                 }
-            }
+                Ok(Some(helper)) => {
+                    let _ = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(helper), WaitOptions::empty()));
+                }
+                Err(_) => {}
+            },
         }
     }
 
@@ -407,6 +411,9 @@ fn paced(call: &OwnedFd, reach: Reach) -> bool {
     match order::receive_now::<Pace>(call.as_fd()) {
         Ok(Some((pace, _))) => {
             reach.pace(pace);
+            if pace == Pace::Stand {
+                tell(call, &Word::Stands);
+            }
             true
         }
         Ok(None) => false,
