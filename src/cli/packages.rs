@@ -55,13 +55,13 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write, report: &mu
     let state = StateDir::open(&state).map_err(|fault| Fault::Use(fault.to_string()))?;
     // An installation ends with the emergency stop, as a server does.
     state.heed()?;
-    let named = environment::base(&found.manifest, Some(file));
+    let configured = environment::base(&found.manifest, Some(file));
     // A name in a relative entry of the search path may be a program of the repository.
-    let base = if named.components().count() > 1 {
-        named.clone()
+    let base = if configured.components().count() > 1 {
+        configured.clone()
     } else {
-        on_search_path(&named).ok_or_else(|| {
-            Fault::Use(format!("`{}` is in no absolute folder of the search path; set `[python] interpreter`", named.display()))
+        on_search_path(&configured).ok_or_else(|| {
+            Fault::Use(format!("`{}` is in no absolute folder of the search path; set `[python] interpreter`", configured.display()))
         })?
     };
     stage(out, &format!("asking {} what it is", base.display()))?;
@@ -85,7 +85,7 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write, report: &mu
     }
     let kept = written.filter(|_| reach != Reach::Upgrade && fitting == Some(Ok(())));
     if let Some(lock) = kept.as_ref() {
-        let place = environment::place(state.path(), lock, &named);
+        let place = environment::place(state.path(), lock, &configured);
         if fs::read_to_string(place.join(STAMP)).is_ok_and(|text| text == lock.text()) {
             tell("packages", list(lock));
             writeln!(out, "{} package(s) are there already, as the lock says", lock.pinned.len())?;
@@ -118,7 +118,7 @@ pub(super) fn sync(found: &Found, reach: Reach, out: &mut dyn Write, report: &mu
     installer.install(&lock, &site)?;
     open_to_readers(&site.folder)?;
     fs::write(site.folder.join(STAMP), lock.text())?;
-    let place = environment::place(site.state.path(), &lock, &named);
+    let place = environment::place(site.state.path(), &lock, &configured);
     // What is there without its stamp was left by a machine that went down.
     if place.exists() {
         fs::remove_dir_all(&place)?;

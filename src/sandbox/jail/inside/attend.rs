@@ -48,17 +48,19 @@ pub(super) struct Rest {
 
 impl Rest {
     /// Has every process of the call stand still or go on: the group with the child that leads it, or the child does it where all is below it.
-    /// Whether it is done with that.
-    fn pace(&self, child: Pid, inner: &OwnedFd, pace: Pace) -> bool {
+    /// What stands is told to the server by the process that stopped it.
+    fn pace(&self, child: Pid, inner: &OwnedFd, pace: Pace, server: &OwnedFd) {
         if !self.grouped || self.wrapped {
             let _ = order::send_now(inner.as_fd(), &pace);
-            return false;
+            return;
         }
         let signal = match pace {
             Pace::Stand => Signal::STOP,
             Pace::Go => Signal::CONT,
         };
-        rustix::process::kill_process_group(child, signal).is_ok()
+        if rustix::process::kill_process_group(child, signal).is_ok() && pace == Pace::Stand {
+            tell(server, &Word::Stands);
+        }
     }
 
     /// Ends and clears away; the child is dead, but still holds its number.
@@ -144,9 +146,7 @@ pub(super) fn attend(call: &Call, inner: &OwnedFd, child: Pid, group: Option<&Gr
             break;
         }
         if from_server && let Ok(Some((pace, _))) = order::receive_now::<Pace>(call.channel.as_fd()) {
-            if rest.pace(child, inner, pace) && pace == Pace::Stand {
-                tell(&call.channel, &Word::Stands);
-            }
+            rest.pace(child, inner, pace, &call.channel);
         } else if from_server {
             // The server wants the end of it, or is dead itself.
             server_open = false;
