@@ -65,6 +65,28 @@ pub struct Decision {
 }
 
 /// The third token: an answer that is in the log. Only [`Entry`] makes one, and the server sends nothing else.
+///
+/// An entry is closed with a filtered answer:
+/// ```
+/// # use toolgate::{audit::{Entry, Reply, Status}, filter::Filtered};
+/// fn close(entry: Entry, answer: Filtered) -> Reply {
+///     entry.close(answer, Status::Success)
+/// }
+/// ```
+/// Not with a tool's output:
+/// ```compile_fail,E0308
+/// # use toolgate::{audit::{Entry, Reply, Status}, model::Output};
+/// fn close(entry: Entry, answer: Output) -> Reply {
+///     entry.close(answer, Status::Success)
+/// }
+/// ```
+/// An answer that is in no log makes no reply:
+/// ```compile_fail,E0423
+/// # use toolgate::audit::{Answer, Reply};
+/// fn close(answer: Answer) -> Reply {
+///     Reply(answer)
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Reply(Answer);
 

@@ -10,6 +10,13 @@ use super::{Cleaned, Count, Origin, Settings, Treatment, Trust, clean};
 use crate::model::{Block, Code, Field, HttpUrl, Origin as Source, Output, Refusal, name};
 
 /// An answer that may be shown. Only the filter makes one.
+/// Its parts can be read, and parts do not make one:
+/// ```
+/// fn pass(filtered: toolgate::filter::Filtered) -> toolgate::filter::Parts { filtered.into_parts() }
+/// ```
+/// ```compile_fail,E0423
+/// fn pass(parts: toolgate::filter::Parts) -> toolgate::filter::Filtered { toolgate::filter::Filtered(parts) }
+/// ```
 #[derive(Debug)]
 pub struct Filtered(Parts);
 

@@ -62,6 +62,59 @@ impl Terms {
 /// The right to do one action once, on the very objects it was judged on.
 ///
 /// INVARIANT: only the gate makes one, it is neither `Clone` nor `Default`, and every verb of the sandbox takes it by value.
+///
+/// A tool spends its permit on one verb:
+/// ```
+/// # use toolgate::{gate::Permit, model::FileInfo, sandbox::Sandbox};
+/// fn execute(permit: Permit<FileInfo>, sandbox: &Sandbox) {
+///     let _ = sandbox.roots.info(permit);
+/// }
+/// ```
+/// Not on two:
+/// ```compile_fail,E0382
+/// # use toolgate::{gate::Permit, model::FileInfo, sandbox::Sandbox};
+/// fn execute(permit: Permit<FileInfo>, sandbox: &Sandbox) {
+///     let _ = sandbox.roots.info(permit);
+///     let _ = sandbox.roots.info(permit);
+/// }
+/// ```
+/// Not on the verb of another action:
+/// ```compile_fail,E0308
+/// # use toolgate::{gate::Permit, model::FileInfo, sandbox::Sandbox};
+/// fn execute(permit: Permit<FileInfo>, sandbox: &Sandbox) {
+///     let _ = sandbox.roots.write(permit);
+/// }
+/// ```
+/// An action without a permit is not enough:
+/// ```compile_fail,E0308
+/// # use toolgate::{model::FileInfo, sandbox::Sandbox};
+/// fn execute(permit: FileInfo, sandbox: &Sandbox) {
+///     let _ = sandbox.roots.info(permit);
+/// }
+/// ```
+///
+/// A permit is handed on:
+/// ```
+/// # use toolgate::{gate::Permit, model::FileInfo};
+/// fn hand_on(permit: Permit<FileInfo>) -> (FileInfo, Permit<FileInfo>) {
+///     (permit.action().clone(), permit)
+/// }
+/// ```
+/// It cannot be copied:
+/// ```compile_fail,E0308
+/// # use toolgate::{gate::Permit, model::FileInfo};
+/// fn hand_on(permit: &Permit<FileInfo>) -> (FileInfo, Permit<FileInfo>) {
+///     (permit.action().clone(), permit.clone())
+/// }
+/// ```
+/// It cannot be made:
+/// ```compile_fail,E0624
+/// # use std::sync::Arc;
+/// # use toolgate::{gate::{Permit, Terms}, model::FileInfo};
+/// fn hand_on(action: FileInfo, terms: Arc<Terms>) -> (FileInfo, Permit<FileInfo>) {
+///     (action.clone(), Permit::new(action, Vec::new(), Vec::new(), terms))
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Permit<A> {
     action: A,

@@ -40,7 +40,7 @@ pub(crate) fn rows(text: &str) -> Vec<Row> {
     rows
 }
 
-/// The names of all test functions, property tests and trials in these sources.
+/// The names of all test functions, property tests and trials in these sources, and of structs whose documentation shows what must not compile.
 pub(crate) fn tests<'a>(sources: impl Iterator<Item = &'a Source>) -> BTreeSet<String> {
     let mut tests = Tests(BTreeSet::new());
     for source in sources {
@@ -58,6 +58,18 @@ impl<'ast> Visit<'ast> for Tests {
             self.0.insert(item.sig.ident.to_string());
         }
         visit::visit_item_fn(self, item);
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        let is_refused = |attribute: &syn::Attribute| match &attribute.meta {
+            syn::Meta::NameValue(doc) if doc.path.is_ident("doc") => {
+                matches!(&doc.value, syn::Expr::Lit(literal) if matches!(&literal.lit, syn::Lit::Str(line) if line.value().contains("```compile_fail")))
+            }
+            _ => false,
+        };
+        if item.attrs.iter().any(is_refused) {
+            self.0.insert(item.ident.to_string());
+        }
     }
 
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
@@ -92,9 +104,9 @@ pub(crate) fn without_test(rows: &[Row], known: &BTreeSet<String>) -> Vec<String
 fn a_threat_without_a_test_or_with_an_unknown_one_is_found() {
     let text = "| Attack | Answer | Test |\n|---|---|---|\n| a `\\|` b | no | `tests/x.rs::known` |\n| c | no | `gone`, `known` |\n| d | no | later |\n\n| e | no | `lost` |\n\n| Other | Table |\n|---|---|\n| x | y |\n";
     let known =
-        [Source { path: "x.rs".into(), text: "#[test] fn known() {} fn gone() {} proptest! { #[test] fn property(x in 0..1) {} }".into() }];
+        [Source { path: "x.rs".into(), text: "#[test] fn known() {} fn gone() {} proptest! { #[test] fn property(x in 0..1) {} } /// ```compile_fail\n/// ```\nstruct Token; /// ```\nstruct Plain;".into() }];
     let known = tests(known.iter());
-    assert_eq!(known.iter().collect::<Vec<_>>(), ["known", "property"]);
+    assert_eq!(known.iter().collect::<Vec<_>>(), ["Token", "known", "property"]);
     let rows = rows(text);
     assert_eq!(rows.len(), 4);
     assert_eq!(

@@ -46,10 +46,10 @@ pub(crate) fn sources(folder: &str) -> Vec<Source> {
     found
 }
 
-/// Folders of installed clients, and programs that are meant not to compile.
+/// Folders of installed clients.
 fn skipped(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    name.starts_with('.') || matches!(name, "node_modules" | "compile_fail")
+    name.starts_with('.') || name == "node_modules"
 }
 
 /// Applies a rule to every source of the house.

@@ -1,8 +1,0 @@
-//! Only an entry of the log makes a reply.
-use toolgate::audit::{Answer, Reply};
-
-fn forge(answer: Answer) -> Reply {
-    Reply(answer)
-}
-
-fn main() {}
