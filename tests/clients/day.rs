@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::drivers::{PYTHON_2, driven};
+use crate::drivers::{PYTHON_2, Process};
 use crate::home::{Home, Policy, repository};
 use crate::transcript::transcript;
 
@@ -98,8 +98,8 @@ fn play() -> (Home, Value) {
     });
     let mut command = Command::new(folder().join(PYTHON_2));
     command.args(["-B", "model.py"]).current_dir(folder().join("day"));
-    let (day, errors) = driven(command, &script, Duration::from_mins(5));
-    assert!(!day["steps"].as_array().unwrap().is_empty(), "{errors}");
+    let day = Process::start(command).play(&script, Duration::from_mins(10));
+    assert!(!day["steps"].as_array().unwrap().is_empty(), "{day}");
     assert_eq!(std::fs::read_to_string(project.join("tools.toml")).unwrap(), manifest, "the manifest is as `init` wrote it");
     (home, day)
 }

@@ -1,12 +1,11 @@
-// Plays a script against a server with a TypeScript client: `driver.mjs client` (2.x, both eras) or `driver.mjs sdk` (1.x).
-// The script and the result are those of driver.py.
+// Plays scripts against servers with a TypeScript client: `driver.mjs client` (2.x, both eras) or `driver.mjs sdk` (1.x).
+// Scripts and results are those of driver.py, one a line.
 
-import { readFileSync, existsSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 
-const script = JSON.parse(readFileSync(0, 'utf8'));
-const questions = [];
-const progress = [];
-const answers = [...(script.answers ?? [])];
+// Of the script that is being played.
+let script, questions, progress, answers;
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** What a person of this kind makes of the question. */
@@ -120,19 +119,32 @@ async function play({ client, call }, step) {
 
 const kind = process.argv[2];
 const lax = kind === 'sdk' ? [(await import('@modelcontextprotocol/sdk/types.js')).ListPromptsResultSchema] : [];
-const connection = await connect(kind);
-const steps = [];
-for (const step of script.steps) {
+
+async function run() {
+  const connection = await connect(kind);
+  const steps = [];
   try {
-    steps.push(await play(connection, step));
+    for (const step of script.steps) steps.push(await outcome(connection, step));
+    return { protocol: connection.protocol(), server: connection.client.getServerVersion(), questions, progress, steps };
+  } finally {
+    await connection.client.close();
+  }
+}
+
+async function outcome(connection, step) {
+  try {
+    return await play(connection, step);
   } catch (fault) {
     // An unknown method is a 404 with the error in its body (2026-07-28); this client gives the body as a text.
     const body = /Error POSTing to endpoint: (\{.*\})$/.exec(fault?.message ?? '');
     if (body) fault = JSON.parse(body[1]).error;
-    const error = typeof fault?.code === 'number' ? { error: { code: fault.code, message: fault.message } } : { raised: String(fault) };
-    steps.push(error);
+    return typeof fault?.code === 'number' ? { error: { code: fault.code, message: fault.message } } : { raised: String(fault) };
   }
 }
-const result = { protocol: connection.protocol(), server: connection.client.getServerVersion(), questions, progress, steps };
-await connection.client.close();
-process.stdout.write(JSON.stringify(result) + '\n');
+
+for await (const line of createInterface({ input: process.stdin })) {
+  script = JSON.parse(line);
+  [questions, progress, answers] = [[], [], [...(script.answers ?? [])]];
+  const result = await run().catch((fault) => ({ fault: fault?.stack ?? String(fault) }));
+  process.stdout.write(JSON.stringify(result) + '\n');
+}

@@ -1,8 +1,9 @@
-"""Plays a script against a server with the Python client `mcp`, 1.x or 2.x, whichever this interpreter has.
+"""Plays scripts against servers with the Python client `mcp`, 1.x or 2.x, whichever this interpreter has.
 
-Reads one JSON object on stdin and prints one on stdout:
+Reads one JSON object a line on stdin and prints one a line on stdout, until stdin ends:
   {"transport": "stdio|http|sse", "url", "command", "args", "env", "mode": "legacy|auto|2026-07-28", "answers": [...] or null, "slow_s", "steps": [...]}
   -> {"protocol", "server", "questions": [...], "progress": [...], "steps": [{"ok"} | {"error"} | {"cancelled"}]}
+  or {"fault": the traceback} where the client did not get through the script
 An answer is the name of what a person does: see `answered`. `answers: null` is a client that cannot ask anybody.
 """
 
@@ -12,6 +13,7 @@ import os
 import re
 import sys
 import time
+import traceback
 
 import mcp
 from mcp.client.sse import sse_client
@@ -139,5 +141,15 @@ async def quiet(path):
     return False
 
 
+def play_all(player):
+    """Plays each script with a player of its own."""
+    for line in sys.stdin:
+        try:
+            result = asyncio.run(player(json.loads(line)).run())
+        except Exception:
+            result = {"fault": traceback.format_exc()}
+        print(json.dumps(result), flush=True)
+
+
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(Player(json.load(sys.stdin)).run())))
+    play_all(Player)

@@ -1,10 +1,8 @@
-"""Plays a script with a client that others built on the Python SDK: `driver_more.py fastmcp` or `driver_more.py langchain`.
+"""Plays scripts with a client that others built on the Python SDK: `driver_more.py fastmcp` or `driver_more.py langchain`.
 
-The script and the result are those of driver.py.
+Scripts and results are those of driver.py.
 """
 
-import asyncio
-import json
 import sys
 
 import driver
@@ -76,5 +74,4 @@ class Langchain(driver.Player):
 
 
 if __name__ == "__main__":
-    player = {"fastmcp": Fastmcp, "langchain": Langchain}[sys.argv[1]]
-    print(json.dumps(asyncio.run(player(json.load(sys.stdin)).run())))
+    driver.play_all({"fastmcp": Fastmcp, "langchain": Langchain}[sys.argv[1]])

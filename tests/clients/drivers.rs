@@ -1,9 +1,10 @@
 //! How each client is started, and what it can do.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -121,51 +122,83 @@ impl Client {
         !self.is_inspector() || scenario.for_inspector
     }
 
+    /// Starts the client's process, which plays one script after another.
+    pub(crate) fn start(&'static self) -> Driver {
+        let mut command = Command::new(self.program());
+        command.args(self.arguments).current_dir(Self::folder());
+        Driver { client: self, process: Process::start(command) }
+    }
+}
+
+/// A client that runs.
+pub(crate) struct Driver {
+    pub(crate) client: &'static Client,
+    process: Process,
+}
+
+impl Driver {
     /// Plays the steps, and gives what the driver told.
-    pub(crate) fn play(&self, home: &Home, answers: Option<&[&str]>, steps: &Value) -> Told {
-        let server = (self.way != Pipe).then(|| HttpServer::start(home));
-        let route = if self.way == Sse { "sse" } else { "mcp" };
+    pub(crate) fn play(&mut self, home: &Home, answers: Option<&[&str]>, steps: &Value) -> Told {
+        let Client { way, mode, .. } = *self.client;
+        let server = (way != Pipe).then(|| HttpServer::start(home));
+        let route = if way == Sse { "sse" } else { "mcp" };
         let script = json!({
-            "transport": match self.way { Pipe => "stdio", Http => "http", Sse => "sse" },
+            "transport": match way { Pipe => "stdio", Http => "http", Sse => "sse" },
             "url": server.as_ref().map(|server| format!("{}/{route}", server.address)),
             "command": BINARY,
             "args": ["serve", "--manifest", home.manifest()],
             "env": home.environment().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-            "mode": self.mode,
+            "mode": mode,
             "answers": answers,
             "slow_s": 4,
             "steps": steps,
         });
-        let mut command = Command::new(self.program());
-        command.args(self.arguments).current_dir(Self::folder());
-        let (told, errors) = driven(command, &script, Duration::from_secs(90));
-        let errors = errors + &server.map(HttpServer::stop).unwrap_or_default();
+        let told = self.process.play(&script, Duration::from_secs(120));
+        let errors = server.map(HttpServer::stop).unwrap_or_default();
+        assert!(told["fault"].is_null(), "{}\n{errors}", told["fault"].as_str().unwrap_or_default());
         Told { value: told, errors }
     }
 }
 
-/// What a client made of a script, and what it wrote to stderr; one that takes longer is ended, and with it the test.
-pub(crate) fn driven(mut command: Command, script: &Value, patience: Duration) -> (Value, String) {
-    let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = spawned.expect("the client starts");
-    child.stdin.take().unwrap().write_all(script.to_string().as_bytes()).unwrap();
-    let id = child.id();
-    let (done, ended) = std::sync::mpsc::channel::<()>();
-    let guard = std::thread::spawn(move || {
-        if ended.recv_timeout(patience).is_err() {
-            let _ = Command::new("kill").args(["-9", &id.to_string()]).status();
-        }
-    });
-    let started = Instant::now();
-    let out = child.wait_with_output().unwrap();
-    let _ = done.send(());
-    guard.join().unwrap();
-    let errors = String::from_utf8_lossy(&out.stderr).into_owned();
-    let told = serde_json::from_slice(&out.stdout).unwrap_or_else(|fault| {
-        let printed = String::from_utf8_lossy(&out.stdout);
-        panic!("{command:?} ended with {} after {:?}: {fault}\n{printed}\n{errors}", out.status, started.elapsed())
-    });
-    (told, errors)
+/// A process that reads scripts and prints results, one JSON object a line each. What it and its servers write to stderr goes to this test's.
+pub(crate) struct Process {
+    child: Child,
+    scripts: ChildStdin,
+    /// The reader, which waits in a thread of its own while a script is played.
+    results: Option<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = spawned.expect("the client starts");
+        let scripts = child.stdin.take().unwrap();
+        let results = child.stdout.take().map(BufReader::new);
+        Self { child, scripts, results }
+    }
+
+    /// Plays one script. One that takes longer than `most` ends the process, and with it the test.
+    pub(crate) fn play(&mut self, script: &Value, most: Duration) -> Value {
+        writeln!(self.scripts, "{script}").unwrap();
+        let mut results = self.results.take().unwrap();
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let read = results.read_line(&mut line);
+            let _ = sender.send((read.map(|_| line), results));
+        });
+        let (line, results) = receiver.recv_timeout(most).unwrap_or_else(|_| panic!("no result in {most:?} of {script}"));
+        self.results = Some(results);
+        let line = line.unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|fault| panic!("{fault} in {line:?} of {script}"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// What a driver told of its script.

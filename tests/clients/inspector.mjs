@@ -1,10 +1,10 @@
-// Plays a script with the inspector's command line, one run a step; it can ask nobody. Script and result are those of driver.py.
+// Plays scripts with the inspector's command line, one run a step; it can ask nobody. Scripts and results are those of driver.py, one a line.
 
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 
-const script = JSON.parse(readFileSync(0, 'utf8'));
-const inspector = new URL('node_modules/.bin/mcp-inspector', import.meta.url).pathname;
+const inspector = fileURLToPath(new URL('node_modules/.bin/mcp-inspector', import.meta.url));
 
 const wanted = {
   list_tools: () => ['--method', 'tools/list', '--strict'],
@@ -14,7 +14,7 @@ const wanted = {
   call: (step) => ['--method', 'tools/call', '--tool-name', step.name, '--tool-args-json', JSON.stringify(step.arguments)],
 };
 
-function play(step) {
+function play(script, step) {
   const options = ['--cli', '--protocol-era', script.mode, ...wanted[step.op](step), '--format', 'json', '-q'];
   // The server gets what is named here and little else.
   const environment = Object.entries(script.env).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
@@ -44,5 +44,8 @@ function read(text) {
   return {};
 }
 
-const steps = script.steps.map(play);
-process.stdout.write(JSON.stringify({ protocol: null, questions: [], progress: [], steps }) + '\n');
+for await (const line of createInterface({ input: process.stdin })) {
+  const script = JSON.parse(line);
+  const steps = script.steps.map((step) => play(script, step));
+  process.stdout.write(JSON.stringify({ protocol: null, questions: [], progress: [], steps }) + '\n');
+}

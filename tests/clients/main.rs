@@ -1,6 +1,7 @@
-//! Clients that no one here wrote drive the built binary: every client × era × scenario is a test of its own.
+//! Clients that no one here wrote drive the built binary: a test for each client and era, in which one process of the client plays all scenarios.
 //!
-//! `./check --setup` installs them. A client that is not installed is told as ignored, never as passed; with `CI=true` it fails.
+//! A run plays a smoke set, one client a language and era; `--include-ignored` plays all. `./check --setup` installs the clients.
+//! One that is not installed is named and ignored; with `CI=true` it fails.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,45 +20,49 @@ mod scenarios;
 mod server;
 mod transcript;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use libtest_mimic::{Arguments, Trial};
 
 use drivers::{CLIENTS, Client};
 
+/// One client a language and era, over both ways.
+const SMOKE: [&str; 4] = ["python_2_legacy", "python_2_pinned_http", "typescript_2_legacy_http", "typescript_2_auto"];
+
 fn main() {
     let arguments = Arguments::from_args();
+    let mut trials: Vec<Trial> =
+        CLIENTS.iter().map(|client| trial(client.name, client.missing(), SMOKE.contains(&client.name), || play(client))).collect();
+    trials.push(trial(day::NAME, day::missing(), true, day::spend));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// A test; one that cannot be run here is ignored, and fails where it is run all the same.
+fn trial(name: &str, missing: Option<String>, is_smoke: bool, run: impl FnOnce() + Send + 'static) -> Trial {
     let strict = std::env::var("CI").is_ok_and(|value| value == "true");
-    let mut trials = Vec::new();
-    for client in CLIENTS {
-        let missing = client.missing();
-        if let Some(why) = &missing {
-            eprintln!("skipped: every scenario of {}: {why}", client.name);
-        }
-        for scenario in scenarios::SCENARIOS.iter().filter(|scenario| client.can_play(scenario)) {
-            let name = format!("{}::{}", client.name, scenario.name);
-            let (missing, client): (_, &'static Client) = (missing.clone(), client);
-            let ignored = missing.is_some() && !strict;
-            let play = move || {
-                if let Some(why) = missing {
-                    return Err(why.into());
-                }
-                scenario.play(client);
-                Ok(())
-            };
-            trials.push(Trial::test(name, play).with_ignored_flag(ignored));
-        }
-    }
-    let missing = day::missing();
     if let Some(why) = &missing {
-        eprintln!("skipped: {}: {why}", day::NAME);
+        eprintln!("skipped: {name}: {why}");
     }
-    let ignored = missing.is_some() && !strict;
-    let spend = move || {
+    let ignored = !is_smoke || (missing.is_some() && !strict);
+    let run = move || {
         if let Some(why) = missing {
             return Err(why.into());
         }
-        day::spend();
+        run();
         Ok(())
     };
-    trials.push(Trial::test(day::NAME, spend).with_ignored_flag(ignored));
-    libtest_mimic::run(&arguments, trials).exit();
+    Trial::test(name, run).with_ignored_flag(ignored)
+}
+
+/// Every scenario that the client can play. One that fails does not keep the next from being played.
+fn play(client: &'static Client) {
+    let mut driver = client.start();
+    let mut failed = Vec::new();
+    for scenario in scenarios::SCENARIOS.iter().filter(|scenario| client.can_play(scenario)) {
+        if catch_unwind(AssertUnwindSafe(|| scenario.play(&mut driver))).is_err() {
+            failed.push(scenario.name);
+            driver = client.start();
+        }
+    }
+    assert!(failed.is_empty(), "failed, each with its words above: {failed:?}");
 }

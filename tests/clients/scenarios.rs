@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::drivers::{Client, Told};
+use crate::drivers::{Driver, Told};
 use crate::home::{Home, Policy};
 
 /// One script and what must come of it.
@@ -18,9 +18,10 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    pub(crate) fn play(&self, client: &Client) {
+    pub(crate) fn play(&self, driver: &mut Driver) {
         let home = Home::new(self.policy);
-        let told = client.play(&home, self.answers, &(self.steps)(&home));
+        let told = driver.play(&home, self.answers, &(self.steps)(&home));
+        let client = driver.client;
         if !client.is_inspector() {
             assert_eq!(told.value["protocol"], client.protocol, "{}", told.errors);
             // A client that was told the version beforehand does not ask who is there.

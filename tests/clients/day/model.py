@@ -160,7 +160,7 @@ def plain(value):
 
 
 async def main():
-    script = json.load(sys.stdin)
+    script = json.loads(sys.stdin.readline())
     person = Person()
     where = StdioServerParameters(command=script["command"], args=script["args"], env=script["env"], cwd=script["cwd"])
     async with mcp.Client(stdio_client(where), mode=script["mode"], elicitation_callback=person.answer) as client:
