@@ -2,16 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a server that does not answer as it must fails the test")]
 
-#[expect(dead_code, reason = "shared with other tests, which use the rest")]
-#[path = "home/mod.rs"]
-mod home;
-#[expect(dead_code, reason = "shared with other tests, which use the rest")]
-#[path = "mcp/server.rs"]
-mod server;
-
-use home::{Home, Policy};
 use serde_json::{Value, json};
-use server::Server;
+
+use crate::home::{Home, Policy};
+use crate::mcp::server::Server;
 
 /// A project whose changes need nobody's word, with these denied patterns, and a server for it.
 fn served(denied: &str) -> (Home, Server) {

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::servers::Servers;
+use crate::gateway::servers::Servers;
 
 pub(crate) struct House {
     folder: tempfile::TempDir,
@@ -34,7 +34,7 @@ impl House {
         std::fs::create_dir(&shelf).unwrap();
         let servers = Servers::start();
         std::fs::write(shelf.join("ca.pem"), &servers.authority).unwrap();
-        std::fs::write(shelf.join("other.pem"), crate::servers::authority().1).unwrap();
+        std::fs::write(shelf.join("other.pem"), crate::gateway::servers::authority().1).unwrap();
         let (plain, tls) = (servers.plain, servers.tls);
         let usual = [
             "network = true",

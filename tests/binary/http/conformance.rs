@@ -11,9 +11,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolgate::server::http::{Door, Options, serve_other};
 
-use crate::fixtures::Fixtures;
-use crate::home::{Home, Policy, repository};
-use crate::server::HttpServer;
+use crate::http::fixtures::Fixtures;
+use crate::http::home::{Home, Policy, repository};
+use crate::http::server::HttpServer;
 
 /// The suite's program and the Node that runs it; none when they are not installed.
 fn suite() -> Option<(PathBuf, PathBuf)> {

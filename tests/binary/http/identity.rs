@@ -8,10 +8,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::HttpServer;
-use crate::wire::{Caller, hello, request};
-use crate::{NOTES, house, token};
+use crate::http::home::{Home, Policy};
+use crate::http::server::HttpServer;
+use crate::http::wire::{Caller, hello, request};
+use crate::http::{NOTES, house, token};
 
 pub(crate) const ISSUER: &str = "https://id.example";
 pub(crate) const AUDIENCE: &str = "https://tools.example/mcp";
@@ -76,7 +76,7 @@ fn a_token_of_the_manifest_opens_its_profile_and_another_opens_nothing() {
     let home = house(Policy::default(), &token("ci", "secret-one"));
     let server = HttpServer::start(&home);
     let caller = |token| Caller { address: &server.address, token };
-    let stored = crate::digest("secret-one");
+    let stored = crate::http::digest("secret-one");
     for bad in ["secret-two", "secret-on", "secret-one2", &stored] {
         let answer = caller(Some(bad)).post(&[], &hello().to_string());
         assert_eq!(answer.status, 401, "{bad}: {answer:?}");
@@ -124,8 +124,8 @@ fn a_signed_token_opens_the_one_profile_its_claims_fit() {
     let listed = |token: &str| {
         let caller = Caller { address: &server.address, token: Some(token) };
         let answer = caller.post(
-            &[("mcp-protocol-version", crate::wire::MODERN), ("mcp-method", "tools/list")],
-            &crate::wire::message("tools/list", &json!({})).to_string(),
+            &[("mcp-protocol-version", crate::http::wire::MODERN), ("mcp-method", "tools/list")],
+            &crate::http::wire::message("tools/list", &json!({})).to_string(),
         );
         answer.message()["result"].clone()
     };

@@ -8,11 +8,11 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use serde_json::json;
 
-use crate::home::{Home, Policy};
-use crate::identity::{AUDIENCE, ISSUER, Issuer, claims};
-use crate::server::HttpServer;
-use crate::wire::{Caller, hello};
-use crate::{house, token};
+use crate::http::home::{Home, Policy};
+use crate::http::identity::{AUDIENCE, ISSUER, Issuer, claims};
+use crate::http::server::HttpServer;
+use crate::http::wire::{Caller, hello};
+use crate::http::{house, token};
 
 /// How an issuer behaves at each path.
 type Behaviour = Arc<dyn Fn(&str, &mut dyn Write) -> std::io::Result<()> + Send + Sync>;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::HttpServer;
-use crate::wire::{Caller, bytes, chunk, connect, head, request};
-use crate::{NOTES, house, until};
+use crate::http::home::{Home, Policy};
+use crate::http::server::HttpServer;
+use crate::http::wire::{Caller, bytes, chunk, connect, head, request};
+use crate::http::{NOTES, house, until};
 
 const SLOW: &str = "import time\nfor n in range(1200):\n    with open('/roots/scratch/beat', 'a') as beat:\n        beat.write('x')\n    time.sleep(0.05)\nprint('done')";
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", python: "" };
@@ -101,11 +101,11 @@ fn a_client_that_goes_away_cancels_its_call_in_the_later_era_alone() {
     let beat = home.path("scratch/beat");
     let size = || std::fs::metadata(&beat).map_or(0, |found| found.len());
     // 2026-07-28: the end of the connection is the end of the call.
-    let call = crate::wire::message("tools/call", &json!({"name": "run_python", "arguments": {"code": SLOW}})).to_string();
+    let call = crate::http::wire::message("tools/call", &json!({"name": "run_python", "arguments": {"code": SLOW}})).to_string();
     let headers = [
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
-        ("mcp-protocol-version", crate::wire::MODERN),
+        ("mcp-protocol-version", crate::http::wire::MODERN),
         ("mcp-method", "tools/call"),
         ("mcp-name", "run_python"),
     ];
@@ -138,13 +138,13 @@ fn a_stopping_server_lets_short_calls_finish_and_cancels_long_ones() {
     let session = caller.begin();
     let slow = open_call(&server.address, &session, "run_python", &json!({"code": SLOW}));
     until("both run", || home.path("scratch/on").exists() && home.path("scratch/beat").exists());
-    crate::signal(&server, "-TERM");
+    crate::http::signal(&server, "-TERM");
     // No new connection is taken any more: it has heard.
     until("the server stops", || std::net::TcpStream::connect(server.address.trim_start_matches("http://")).is_err());
     std::fs::write(home.path("scratch/go"), "").unwrap();
     let quick = quick.join().unwrap();
     assert_eq!(quick.message()["result"]["structuredContent"]["stdout"], "done\n", "{quick:?}");
-    assert!(crate::ended(server).success());
+    assert!(crate::http::ended(server).success());
     drop(slow);
     let mut ends: Vec<String> =
         home.told("call.finished", "run_python").iter().map(|record| record["status"].as_str().unwrap().to_owned()).collect();
@@ -185,7 +185,7 @@ fn an_approval_is_finished_by_any_process_on_the_state_folder_and_by_no_other() 
 
 #[test]
 fn an_approval_of_one_caller_is_not_anothers() {
-    let home = house(Policy::default(), &[crate::token("ada", "secret-ada"), crate::token("bob", "secret-bob")].concat());
+    let home = house(Policy::default(), &[crate::http::token("ada", "secret-ada"), crate::http::token("bob", "secret-bob")].concat());
     let server = HttpServer::start(&home);
     let (ada, bob) =
         (Caller { address: &server.address, token: Some("secret-ada") }, Caller { address: &server.address, token: Some("secret-bob") });
@@ -223,9 +223,9 @@ fn a_killed_server_loses_no_promised_record() {
         })
         .collect();
     until("some files are written", || std::fs::read_dir(home.path("project")).unwrap().count() > 40);
-    crate::signal(&server, "-KILL");
+    crate::http::signal(&server, "-KILL");
     let answered: usize = callers.into_iter().map(|caller| caller.join().unwrap()).sum();
-    crate::ended(server);
+    crate::http::ended(server);
     let again = HttpServer::start(&home);
     let answer = Caller { address: &again.address, token: None }.call("read_file", &json!({"path": "project/notes.txt"}));
     assert_eq!(answer.message()["result"]["content"][0]["text"], NOTES);

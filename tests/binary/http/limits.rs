@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::home::Policy;
-use crate::server::HttpServer;
-use crate::wire::{Caller, bytes, chunk, connect, head, hello, read, request};
-use crate::{NOTES, house, token, until};
+use crate::http::home::Policy;
+use crate::http::server::HttpServer;
+use crate::http::wire::{Caller, bytes, chunk, connect, head, hello, read, request};
+use crate::http::{NOTES, house, token, until};
 
 fn serves(address: &str) {
     let answer = Caller { address, token: None }.call("read_file", &json!({"path": "project/notes.txt"}));
@@ -71,7 +71,7 @@ fn heads_that_are_too_large_too_many_or_too_slow_end_their_connection_alone() {
 
 #[test]
 fn a_caller_cannot_have_more_sessions_than_its_own() {
-    let more = ["[http]\nmax_sessions_per_client = 3\n", &crate::token("ci", "secret-one")].concat();
+    let more = ["[http]\nmax_sessions_per_client = 3\n", &crate::http::token("ci", "secret-one")].concat();
     let home = house(Policy::default(), &more);
     let server = HttpServer::start(&home);
     let (flood, other) = (Caller { address: &server.address, token: None }, Caller { address: &server.address, token: Some("secret-one") });
@@ -88,7 +88,7 @@ fn a_caller_cannot_have_more_sessions_than_its_own() {
 
 #[test]
 fn a_caller_cannot_have_more_requests_under_way_than_its_own() {
-    let more = ["[http]\nmax_requests_per_client = 2\n", &crate::token("ci", "secret-one")].concat();
+    let more = ["[http]\nmax_requests_per_client = 2\n", &crate::http::token("ci", "secret-one")].concat();
     let home = house(Policy { approvals: "level_2 = \"none\"", ..Policy::default() }, &more);
     let server = HttpServer::start(&home);
     let code = "import time, os\nopen('/roots/scratch/on%d' % time.time_ns(), 'w').write('x')\ntime.sleep(3)";
@@ -134,11 +134,12 @@ fn a_client_that_reads_nothing_is_let_go() {
     std::fs::write(home.path("project/large.txt"), "0123456789abcde\n".repeat(60_000)).unwrap();
     let server = HttpServer::start(&home);
     let mut stream = connect(&server.address);
-    let call = crate::wire::message("tools/call", &json!({"name": "read_file", "arguments": {"path": "project/large.txt"}})).to_string();
+    let call =
+        crate::http::wire::message("tools/call", &json!({"name": "read_file", "arguments": {"path": "project/large.txt"}})).to_string();
     let headers = [
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
-        ("mcp-protocol-version", crate::wire::MODERN),
+        ("mcp-protocol-version", crate::http::wire::MODERN),
         ("mcp-method", "tools/call"),
         ("mcp-name", "read_file"),
         ("connection", "keep-alive"),

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::home::Policy;
-use crate::server::HttpServer;
-use crate::wire::{Caller, message, modern, request};
-use crate::{house, token};
+use crate::http::home::Policy;
+use crate::http::server::HttpServer;
+use crate::http::wire::{Caller, message, modern, request};
+use crate::http::{house, token};
 
 const JSON: [&str; 4] = ["--http", "127.0.0.1:0", "--log-format", "json"];
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -65,7 +65,7 @@ fn each_call_is_one_line_with_its_id_tool_caller_outcome_and_trace() {
 fn no_line_holds_a_token_an_argument_a_content_or_a_session_whatever_is_asked_to_be_logged() {
     let home = house(
         Policy::default(),
-        &format!("{}[http]\nmetrics_token_sha256 = \"{}\"\n", token("ci", "secret-good"), crate::digest("secret-watcher")),
+        &format!("{}[http]\nmetrics_token_sha256 = \"{}\"\n", token("ci", "secret-good"), crate::http::digest("secret-watcher")),
     );
     std::fs::write(home.path("project/notes.txt"), "secret-content\n").unwrap();
     for variables in [[("TOOLGATE_LOG", "trace")], [("TOOLGATE_LOG", "rmcp=trace,hyper=trace,axum=trace,tower=trace,toolgate=trace")]] {

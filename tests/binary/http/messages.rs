@@ -4,10 +4,10 @@ use std::io::{BufReader, Write};
 
 use serde_json::{Value, json};
 
-use crate::edges::{no_requests, read, too_many};
-use crate::home::{Home, Policy};
-use crate::server::HttpServer;
-use crate::wire::{Answer, Caller, MODERN, bytes, chunk, connect, head, message};
+use crate::http::edges::{no_requests, read, too_many};
+use crate::http::home::{Home, Policy};
+use crate::http::server::HttpServer;
+use crate::http::wire::{Answer, Caller, MODERN, bytes, chunk, connect, head, message};
 
 fn hello(version: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
@@ -51,7 +51,7 @@ fn what_is_no_request_is_answered_in_a_session_and_without_one() {
         }
     }
     let still = caller.call_in(&session, 9, "read_file", &json!({"path": "project/notes.txt"}));
-    assert_eq!(still.message()["result"]["content"][0]["text"], crate::NOTES, "{still:?}");
+    assert_eq!(still.message()["result"]["content"][0]["text"], crate::http::NOTES, "{still:?}");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_client_that_takes_anything_is_answered_and_one_that_refuses_a_type_is_not()
         [("*/*", 200), ("application/*, text/*;q=0.1", 200), ("application/json", 406), ("*/*, text/event-stream;q=0", 406)]
     {
         let headers = [("content-type", "application/json"), ("accept", accept)];
-        let answer = crate::wire::request(&server.address, "POST", "/mcp", &headers, body.as_bytes());
+        let answer = crate::http::wire::request(&server.address, "POST", "/mcp", &headers, body.as_bytes());
         assert_eq!(answer.status, status, "{accept}: {answer:?}");
     }
 }
@@ -109,7 +109,7 @@ fn a_client_of_2025_03_26_gets_one_array_for_a_batch() {
     let answers = array(&answer);
     assert_eq!(answers.len(), 7, "{answers:?}");
     let count = |holds: &dyn Fn(&Value) -> bool| answers.iter().filter(|answer| holds(answer)).count();
-    assert_eq!(count(&|answer| answer["result"]["content"][0]["text"] == crate::NOTES), 2, "each is counted: {answers:?}");
+    assert_eq!(count(&|answer| answer["result"]["content"][0]["text"] == crate::http::NOTES), 2, "each is counted: {answers:?}");
     assert_eq!(count(&|answer| answer["result"]["structuredContent"]["code"] == "rate_limited"), 1);
     assert_eq!(count(&|answer| answer["id"] == "c" && answer["error"]["code"] == -32600), 1);
     assert_eq!(count(&|answer| answer["id"] == 0 && answer["error"]["code"] == -32600), 1);
@@ -140,7 +140,7 @@ fn a_batch_is_no_message_where_2025_03_26_was_not_agreed_on() {
 
 #[test]
 fn requests_of_a_batch_take_places_of_their_own() {
-    let home = crate::house(Policy { limits: "concurrent_calls = 9", ..Policy::default() }, "[http]\nmax_requests_per_client = 2\n");
+    let home = crate::http::house(Policy { limits: "concurrent_calls = 9", ..Policy::default() }, "[http]\nmax_requests_per_client = 2\n");
     let server = HttpServer::start(&home);
     let caller = Caller { address: &server.address, token: None };
     let session = session(&caller, "2025-03-26");
@@ -166,7 +166,7 @@ fn the_transport_of_2024_11_05_answers_each_message_too() {
     let path = next();
     let post = |body: &str| {
         let headers = [("content-type", "application/json")];
-        crate::wire::request(&server.address, "POST", &path, &headers, body.as_bytes())
+        crate::http::wire::request(&server.address, "POST", &path, &headers, body.as_bytes())
     };
     assert_eq!(post(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#).message()["error"]["code"], -32600);
     assert_eq!(post(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#).message()["error"]["code"], -32600);
@@ -176,5 +176,5 @@ fn the_transport_of_2024_11_05_answers_each_message_too() {
     assert_eq!(post(&json!([read("a"), 5, read("b"), {"jsonrpc": "2.0", "method": "notifications/initialized"}]).to_string()).status, 202);
     let answers: Vec<Value> = serde_json::from_str(&next()).unwrap();
     assert_eq!(answers.len(), 3, "{answers:?}");
-    assert_eq!(answers.iter().filter(|answer| answer["result"]["content"][0]["text"] == crate::NOTES).count(), 2, "{answers:?}");
+    assert_eq!(answers.iter().filter(|answer| answer["result"]["content"][0]["text"] == crate::http::NOTES).count(), 2, "{answers:?}");
 }

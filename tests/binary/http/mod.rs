@@ -9,12 +9,8 @@
 )]
 
 mod conformance;
-#[path = "../home/messages.rs"]
-mod edges;
 mod exposition;
 mod fixtures;
-#[path = "../home/mod.rs"]
-mod home;
 mod identity;
 mod issuer;
 mod lifetime;
@@ -26,14 +22,13 @@ mod operations;
 mod origin;
 mod packaging;
 mod restart;
-#[path = "../home/server.rs"]
-mod server;
 mod smuggling;
 mod strictness;
 mod wire;
 
-use home::{Home, Policy};
-use server::HttpServer;
+use crate::home::{Home, Policy};
+use crate::server::HttpServer;
+use crate::{edges, home, server};
 
 /// A house whose manifest has these lines more.
 pub(crate) fn house(policy: Policy, more: &str) -> Home {

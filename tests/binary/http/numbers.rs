@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::exposition;
-use crate::home::{Home, Policy};
-use crate::lifetime::{event, open_call};
-use crate::server::HttpServer;
-use crate::until;
-use crate::wire::{Caller, request};
+use crate::http::exposition;
+use crate::http::home::{Home, Policy};
+use crate::http::lifetime::{event, open_call};
+use crate::http::server::HttpServer;
+use crate::http::until;
+use crate::http::wire::{Caller, request};
 
 fn scrape(server: &HttpServer) -> BTreeMap<String, String> {
     let answer = request(&server.address, "GET", "/metrics", &[], b"");

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::home::{Home, Policy};
-use crate::server::HttpServer;
-use crate::wire::{Caller, bytes, connect, hello, message, modern, read, request};
-use crate::{NOTES, digest, house};
+use crate::http::home::{Home, Policy};
+use crate::http::server::HttpServer;
+use crate::http::wire::{Caller, bytes, connect, hello, message, modern, read, request};
+use crate::http::{NOTES, digest, house};
 
 #[test]
 fn probes_and_numbers_tell_how_the_server_is() {
@@ -99,8 +99,8 @@ fn a_unix_socket_is_its_owners_alone_and_is_taken_over_from_a_killed_server() {
     let first = HttpServer::start_with(&home, &["--http", &listen]);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(ask()["result"]["serverInfo"]["name"], "toolgate");
-    crate::signal(&first, "-KILL");
-    crate::ended(first);
+    crate::http::signal(&first, "-KILL");
+    crate::http::ended(first);
     let second = HttpServer::start_with(&home, &["--http", &listen]);
     assert_eq!(ask()["result"]["serverInfo"]["name"], "toolgate");
     second.stop();

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::home::{Home, Policy};
-use crate::server::HttpServer;
-use crate::wire::{Caller, hello, request};
-use crate::{NOTES, house};
+use crate::http::home::{Home, Policy};
+use crate::http::server::HttpServer;
+use crate::http::wire::{Caller, hello, request};
+use crate::http::{NOTES, house};
 
 #[test]
 fn a_page_of_another_origin_is_turned_away_and_one_of_this_machine_is_served() {
@@ -96,7 +96,7 @@ fn an_address_that_others_reach_needs_callers_with_a_proof() {
     assert_eq!(out.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&out.stderr).contains("[[clients.token]]"), "{out:?}");
 
-    let home = house(Policy::default(), &crate::token("ci", "secret-one"));
+    let home = house(Policy::default(), &crate::http::token("ci", "secret-one"));
     let server = HttpServer::start_with(&home, &["--http", "0.0.0.0:0"]);
     let address = server.address.replace("0.0.0.0", "127.0.0.1");
     let (anonymous, known) = (Caller { address: &address, token: None }, Caller { address: &address, token: Some("secret-one") });

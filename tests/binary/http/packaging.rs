@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::home::{Home, Policy, repository};
+use crate::http::home::{Home, Policy, repository};
 
 fn shipped(path: &str) -> String {
     std::fs::read_to_string(repository().join("packaging").join(path)).unwrap_or_else(|fault| panic!("{path}: {fault}"))

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::HttpServer;
-use crate::wire::{Caller, request};
-use crate::{NOTES, house, signal, token};
+use crate::http::home::{Home, Policy};
+use crate::http::server::HttpServer;
+use crate::http::wire::{Caller, request};
+use crate::http::{NOTES, house, signal, token};
 
 const PLAIN: Policy = Policy { approvals: "", limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", python: "" };
 
@@ -70,7 +70,7 @@ fn sessions_of_a_killed_server_are_gone_for_the_next_which_says_so_and_wipes_the
     let session = caller(&first, None).begin();
     let left = json!({"path": "work/left.txt", "content": "x"});
     assert!(went_well(&caller(&first, None).call_in(&session, 1, "write_file", &left).message()));
-    let left = || crate::lifetime::walk(&home.state()).into_iter().filter(|path| path.ends_with("left.txt")).count();
+    let left = || crate::http::lifetime::walk(&home.state()).into_iter().filter(|path| path.ends_with("left.txt")).count();
     assert_eq!(left(), 1);
     killed(first);
     let second = HttpServer::start(&home);

@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 
 use serde_json::json;
 
-use crate::home::{Home, Policy};
-use crate::server::HttpServer;
-use crate::wire::{MODERN, connect, message};
+use crate::http::home::{Home, Policy};
+use crate::http::server::HttpServer;
+use crate::http::wire::{MODERN, connect, message};
 
 /// Everything the server says to these bytes until it closes.
 fn said(server: &HttpServer, request: &str) -> String {

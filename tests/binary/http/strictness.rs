@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::NOTES;
-use crate::home::{Home, Policy};
-use crate::server::HttpServer;
-use crate::wire::{Caller, modern, request};
+use crate::http::NOTES;
+use crate::http::home::{Home, Policy};
+use crate::http::server::HttpServer;
+use crate::http::wire::{Caller, modern, request};
 
 #[test]
 fn what_parsers_differ_on_is_refused_and_what_is_no_message_gets_its_code() {
@@ -37,7 +37,7 @@ fn a_name_that_occurs_twice_is_refused_in_both_eras() {
     let twice = r#""name":"read_file","arguments":{"path":"project/notes.txt","path":"project/secrets/key.txt"}"#;
     let old =
         caller.post(&[("mcp-session-id", &session)], &format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{{twice}}}}}"#));
-    let meta = crate::wire::message("x", &json!({}))["params"]["_meta"].clone();
+    let meta = crate::http::wire::message("x", &json!({}))["params"]["_meta"].clone();
     let new = caller.post(
         &modern("tools/call", "read_file"),
         &format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{{twice},"_meta":{meta}}}}}"#),
@@ -61,8 +61,8 @@ fn malformed_params_of_a_known_method_are_invalid_params() {
     let unknown = json!({"jsonrpc": "2.0", "id": 6, "method": "tools/burn"}).to_string();
     let answer = caller.post(&[("mcp-session-id", &session)], &unknown);
     assert_eq!(answer.message()["error"]["code"], -32601, "{answer:?}");
-    let unlike =
-        caller.post(&modern("tools/call", "write_file"), &crate::wire::message("tools/call", &json!({"name": "read_file"})).to_string());
+    let unlike = caller
+        .post(&modern("tools/call", "write_file"), &crate::http::wire::message("tools/call", &json!({"name": "read_file"})).to_string());
     assert_eq!((unlike.status, &unlike.message()["error"]["code"]), (400, &json!(-32020)), "{unlike:?}");
 }
 
@@ -77,7 +77,7 @@ fn a_second_call_with_the_id_of_one_under_way_is_refused() {
     let code = "import time\nopen('/roots/scratch/on', 'w').write('x')\ntime.sleep(2)\nprint('first')";
     let first =
         std::thread::spawn(move || Caller { address: &address, token: None }.call_in(&own, 9, "run_python", &json!({"code": code})));
-    crate::until("the program runs", || home.path("scratch/on").exists());
+    crate::http::until("the program runs", || home.path("scratch/on").exists());
     let second = caller.call_in(&session, 9, "read_file", &json!({"path": "project/notes.txt"}));
     assert_eq!((second.status, &second.message()["error"]["code"]), (400, &json!(-32600)), "{second:?}");
     let first = first.join().unwrap().message();

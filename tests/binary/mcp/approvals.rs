@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, code, repeat, went_well, with_meta, write};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{STATELESS, Server, code, repeat, went_well, with_meta, write};
 
 const NOTES: &str = "first line\nsecond line\nthird line\n";
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, code, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, code, went_well};
 
 const FREE: Policy =
     Policy { approvals: "level_2 = \"none\"", limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", python: "" };
@@ -46,7 +46,7 @@ fn a_link_that_a_program_plants_in_its_root_leads_no_write_out_of_it() {
 fn nothing_of_the_servers_environment_reaches_a_program() {
     let home = Home::new(FREE);
     let mut server = Server::start_with(&home, &[], &[("CANARY_TOKEN", "canary-123"), ("LD_PRELOAD", ""), ("PYTHONPATH", "/canary-123")]);
-    server.request("initialize", &crate::server::hello("2025-11-25"));
+    server.request("initialize", &crate::mcp::server::hello("2025-11-25"));
     let program = "import os, sys\nprint(sorted(os.environ), sys.path, open('/proc/self/environ').read())\n";
     let Some(answer) = ran(&mut server, program) else { return };
     assert!(answer["result"]["isError"] != true && !answer.to_string().to_lowercase().contains("canary"), "{answer}");

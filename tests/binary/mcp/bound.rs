@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::operator::{OPERATOR, SECRET, approvals, house, the_one};
-use crate::pretenders::{question, reply};
-use crate::server::{STATELESS, Server, code, repeat, went_well, with_meta, write};
-use crate::untrusted;
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::operator::{OPERATOR, SECRET, approvals, house, the_one};
+use crate::mcp::pretenders::{question, reply};
+use crate::mcp::server::{STATELESS, Server, code, repeat, went_well, with_meta, write};
+use crate::mcp::untrusted;
 
 fn call(tool: &str, arguments: &Value) -> Value {
     json!({"name": tool, "arguments": arguments})

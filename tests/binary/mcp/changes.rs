@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::packages::open_home;
-use crate::scopes::{ERAS, Said, call, edit, filled, make, sources, start, write};
-use crate::server::{STATELESS, Server, code, repeat, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::packages::open_home;
+use crate::mcp::scopes::{ERAS, Said, call, edit, filled, make, sources, start, write};
+use crate::mcp::server::{STATELESS, Server, code, repeat, went_well};
 
 fn edits(edits: &[(&str, &str, &str)]) -> Value {
     let edits: Vec<Value> =

@@ -5,8 +5,8 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy, repository};
-use crate::server::Server;
+use crate::mcp::home::{Home, Policy, repository};
+use crate::mcp::server::Server;
 
 fn run(home: &Home, arguments: &[&str]) -> Output {
     home.toolgate(arguments).env("XDG_CONFIG_HOME", home.path("config")).output().unwrap()
@@ -132,7 +132,7 @@ fn the_emergency_stop_kills_nearly_all_within_a_tenth_of_a_second() {
 #[test]
 fn the_log_is_exported_in_others_words_and_followed_by_scripts() {
     let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
-    let mut server = crate::server::Server::greeted(&home, "2025-11-25");
+    let mut server = crate::mcp::server::Server::greeted(&home, "2025-11-25");
     server.call("write_file", &serde_json::json!({"path": "project/new.txt", "content": "x"}));
     server.call("read_file", &serde_json::json!({"path": "/etc/passwd"}));
     server.close();
@@ -176,7 +176,7 @@ fn check_refuses_what_a_server_would_refuse_and_says_where() {
     };
     assert_eq!(check().0, Some(0));
     assert!(!home.state().exists(), "a check makes nothing");
-    std::fs::write(home.path("keys.json"), crate::guarded::KEYS).unwrap();
+    std::fs::write(home.path("keys.json"), crate::mcp::guarded::KEYS).unwrap();
     std::fs::write(home.path("none.json"), "{\"keys\": []}").unwrap();
     std::fs::write(home.path("shared.json"), "{\"keys\": [{\"kty\": \"oct\", \"k\": \"AAAA\", \"alg\": \"HS256\"}]}").unwrap();
     let token = |name: &str, at: u8| {
@@ -263,14 +263,14 @@ fn a_stop_says_whether_a_running_server_hears_it() {
     std::fs::write(&other, std::fs::read_to_string(home.manifest()).unwrap() + "[state]\ndir = \"own\"\n[unknown]\n").unwrap();
     assert!(nobody(stop(&["kill", "--manifest", other.to_str().unwrap()])));
     assert!(home.path("other/own/KILL").exists());
-    assert!(crate::server::went_well(&server.call("read_file", &read)));
+    assert!(crate::mcp::server::went_well(&server.call("read_file", &read)));
     assert_eq!(stop(&["kill", "--manifest", "no/such/file"]).0, Some(2));
     // Killed, it hears nothing, and what it left is no server.
     let ran = server.call("run_python", &json!({"code": "print(1)"}));
     assert!(ran["result"].is_object(), "{ran}");
     server.signal("-KILL");
     server.wait();
-    crate::server::until("the dead server to be known as dead", || {
+    crate::mcp::server::until("the dead server to be known as dead", || {
         let found = nobody(stop(&["kill"]));
         stop(&["resume"]);
         found

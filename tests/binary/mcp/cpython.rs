@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::packages::open_home;
+use crate::mcp::packages::open_home;
 
 /// A wall, and what a test shows that meets it: words of its report, or its name where the report has none.
 struct Wall {

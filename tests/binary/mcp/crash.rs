@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, hello, until, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, hello, until, went_well};
 
 const LOAD: Policy = Policy {
     approvals: "level_2 = \"none\"",
@@ -198,7 +198,7 @@ fn a_server_whose_log_the_disk_does_not_confirm_makes_no_further_call() {
     };
     let home = Home::new(LOAD);
     let mut child = std::process::Command::new(strace)
-        .args(["-f", "-qq", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=3+", crate::home::BINARY, "serve", "--manifest"])
+        .args(["-f", "-qq", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=3+", crate::mcp::home::BINARY, "serve", "--manifest"])
         .arg(home.manifest())
         .env_clear()
         .envs(home.environment())

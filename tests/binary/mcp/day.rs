@@ -4,10 +4,10 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::operator::{approvals, said};
-use crate::packages::open_home;
-use crate::server::{Server, code, repeat, until, went_well, write};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::operator::{approvals, said};
+use crate::mcp::packages::open_home;
+use crate::mcp::server::{Server, code, repeat, until, went_well, write};
 
 pub(crate) fn run(home: &Home, arguments: &[&str]) -> Output {
     home.toolgate(arguments).env("XDG_CONFIG_HOME", home.path("config")).stdin(Stdio::null()).output().unwrap()

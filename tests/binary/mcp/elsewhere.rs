@@ -7,8 +7,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::home::{BINARY, Home, Policy};
-use crate::server::{Server, code, hello, went_well};
+use crate::mcp::home::{BINARY, Home, Policy};
+use crate::mcp::server::{Server, code, hello, went_well};
 
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"\nlevel_3 = \"none\"", limits: "breaker = { then = \"off\" }", python: "" };
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Guarded, STATELESS, Server, any_runs, hello, until, went_well, with_meta};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Guarded, STATELESS, Server, any_runs, hello, until, went_well, with_meta};
 
 /// Far below what an end that waits for somebody would take, and far above what a busy machine adds.
 const PROMPT: Duration = Duration::from_secs(20);

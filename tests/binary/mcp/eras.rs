@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, hello, with_meta};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{STATELESS, Server, hello, with_meta};
 
 fn home() -> Home {
     Home::new(Policy::default())

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::home::{BINARY, Home, Policy};
-use crate::server::{Server, code, went_well};
+use crate::mcp::home::{BINARY, Home, Policy};
+use crate::mcp::server::{Server, code, went_well};
 
 /// How long a question may take to come.
 const PATIENCE: Duration = Duration::from_secs(30);

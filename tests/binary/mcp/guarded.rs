@@ -5,9 +5,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::packages::open_home;
-use crate::server::{Server, hello};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::packages::open_home;
+use crate::mcp::server::{Server, hello};
 
 const UNASKED: &str = "level_2 = \"none\"\nlevel_3 = \"none\"";
 

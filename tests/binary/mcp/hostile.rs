@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::home::{Home, Policy};
-use crate::server::{Guarded, Server, code, until, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Guarded, Server, code, until, went_well};
 
 fn served() -> (Home, Server) {
     let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
@@ -116,7 +116,7 @@ fn a_client_that_never_reads_costs_bounded_memory_and_does_not_keep_the_server()
     let id = server.0.id();
     // 4,000 answers of 64 KB are 256 MB, were they all held.
     let feeder = std::thread::spawn(move || {
-        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": crate::server::hello("2025-11-25")});
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": crate::mcp::server::hello("2025-11-25")});
         let mut sent =
             writeln!(input, "{hello}").and_then(|()| writeln!(input, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#));
         for n in 1..4000 {
@@ -154,7 +154,7 @@ fn a_client_that_never_reads_costs_bounded_memory_and_does_not_keep_the_server()
 fn nothing_but_messages_leaves_on_standard_output_however_loud_the_log() {
     let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
     let mut server = Server::start_with(&home, &[], &[("RUST_LOG", "trace"), ("RUST_BACKTRACE", "1")]);
-    server.request("initialize", &crate::server::hello("2025-11-25"));
+    server.request("initialize", &crate::mcp::server::hello("2025-11-25"));
     server.call("read_file", &json!({"path": "project/notes.txt"}));
     server.call("read_file", &json!({"path": "project/secrets/key.txt"}));
     server.call("run_python", &json!({"code": "import os\nos.write(1, b'not a message\\n')\nprint('{\"jsonrpc\":\"1.0\"}')"}));

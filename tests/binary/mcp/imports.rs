@@ -4,8 +4,8 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, code, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, code, went_well};
 
 /// A house whose programs see the project with some modules in it; `check` is the manifest's, and `more` stands below `[python]`.
 fn home(check: &str, more: &str) -> Home {

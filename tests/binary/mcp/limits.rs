@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, code, went_well, with_meta};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{STATELESS, Server, code, went_well, with_meta};
 
 fn read() -> Value {
     json!({"name": "read_file", "arguments": {"path": "project/notes.txt"}})
@@ -312,7 +312,7 @@ fn what_a_program_writes_is_charged_whatever_it_is_called_however_deep_it_lies_a
     let write = json!({"name": "write_file", "arguments": {"path": "work/own.txt", "content": "x"}});
     let python = |code: &str| json!({"name": "run_python", "arguments": {"code": code}});
     for code in programs.iter().map(String::as_str).chain(["open('small', 'w').write('x' * 1000)"]) {
-        let home = crate::packages::open_home("");
+        let home = crate::mcp::packages::open_home("");
         let text = home
             .read("tools.toml")
             .replace("rate_limit_per_minute = 5000\n", "rate_limit_per_minute = 5000\nwrite_per_hour = \"64 KiB\"\n");

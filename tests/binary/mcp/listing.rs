@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::Server;
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::Server;
 
 fn tools(answer: &Value) -> Vec<Value> {
     answer["result"]["tools"].as_array().unwrap_or_else(|| panic!("{answer}")).clone()
@@ -194,7 +194,7 @@ fn roots_are_named_before_they_are_needed_and_only_those_of_the_profile() {
     let manifest = std::fs::read_to_string(home.manifest()).unwrap();
     std::fs::write(home.manifest(), manifest.replace("[profiles.all]", "[profiles.all]\nroots = [\"project\", \"work\"]")).unwrap();
     let mut server = Server::start(&home);
-    let hello = server.request("initialize", &crate::server::hello("2025-11-25"));
+    let hello = server.request("initialize", &crate::mcp::server::hello("2025-11-25"));
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     let (roots, names) = ("`project` (read and write), `work` (read and write)", " Roots: project, work.");
     let instructions = hello["result"]["instructions"].as_str().unwrap();

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, code, hello, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, code, hello, went_well};
 
 const CALM: Policy = Policy { approvals: "", limits: "breaker = { denials = 3, within = \"1m\", then = \"suspend\" }", python: "" };
 

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::edges::{no_requests, read, too_many};
-use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, hello, until, went_well, with_meta};
+use crate::mcp::edges::{no_requests, read, too_many};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{STATELESS, Server, hello, until, went_well, with_meta};
 
 const SOON: Duration = Duration::from_secs(10);
 

@@ -10,16 +10,12 @@ mod commands;
 mod cpython;
 mod crash;
 mod day;
-#[path = "../home/messages.rs"]
-mod edges;
 mod elsewhere;
 mod ending;
 mod eras;
 mod first;
 mod forms;
 mod guarded;
-#[path = "../home/mod.rs"]
-mod home;
 mod hostile;
 mod imports;
 mod limits;
@@ -36,7 +32,7 @@ mod quick;
 mod reload;
 mod review;
 mod scopes;
-mod server;
+pub(crate) mod server;
 mod several;
 mod shown;
 mod strays;
@@ -47,3 +43,5 @@ mod untrusted;
 mod views;
 mod waiting;
 mod watching;
+
+use crate::{edges, home};

@@ -4,9 +4,9 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::operator::{SECRET, approvals, house, said, the_one};
-use crate::server::{Server, code, until, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::operator::{SECRET, approvals, house, said, the_one};
+use crate::mcp::server::{Server, code, until, went_well};
 
 /// The one object that a command printed.
 fn object(out: &Output) -> Value {
@@ -74,7 +74,7 @@ fn an_operators_answer_is_told_as_an_object_and_the_question_stands_beside_it() 
     assert!(String::from_utf8_lossy(&out.stderr).contains("project/notes.txt"), "what was allowed is shown: {}", said(&out));
     assert!(went_well(&server.answer(&call)));
     let call = server.ask("tools/call", &write);
-    until("the next question", || !crate::operator::waiting(&home).is_empty());
+    until("the next question", || !crate::mcp::operator::waiting(&home).is_empty());
     let id = the_one(&home);
     let out = approvals(&home, &["deny", &id, "--json", "--reason", "not now"], &[]);
     assert_eq!((out.status.code(), &object(&out)["decision"]), (Some(0), &json!("deny")), "{}", said(&out));

@@ -5,8 +5,8 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, code, hello, repeat, until, went_well, with_meta, write};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{STATELESS, Server, code, hello, repeat, until, went_well, with_meta, write};
 
 pub(crate) const OPERATOR: Policy = Policy {
     approvals: "level_2 = \"operator\"\ntimeout = \"20s\"",

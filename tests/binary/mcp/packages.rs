@@ -5,8 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy, repository};
-use crate::server::{Guarded, Server, any_runs, descendants, until, went_well};
+use crate::mcp::home::{Home, Policy, repository};
+use crate::mcp::server::{Guarded, Server, any_runs, descendants, until, went_well};
 
 /// A house whose programs may import anything, with more lines in `[python]`.
 pub(crate) fn open_home(python: &str) -> Home {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, code, went_well, write};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, code, went_well, write};
 
 const QUICK: Policy = Policy {
     approvals: "timeout = \"2s\"",
@@ -117,7 +117,7 @@ fn a_client_that_answers_late_gets_nothing() {
     late["requestState"] = asked["result"]["requestState"].clone();
     late["inputResponses"] = json!({"approval": {"action": "accept", "content": {"decision": "once"}}});
     let started = std::time::Instant::now();
-    crate::server::until("the question to end", || started.elapsed() > Duration::from_millis(2100));
+    crate::mcp::server::until("the question to end", || started.elapsed() > Duration::from_millis(2100));
     let answer = modern.stateless("tools/call", &late);
     assert_eq!(code(&answer), "approval_expired", "{answer}");
     assert_eq!(home.read("project/notes.txt"), NOTES);

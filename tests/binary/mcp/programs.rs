@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::packages::open_home;
-use crate::server::{Server, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::packages::open_home;
+use crate::mcp::server::{Server, went_well};
 
 fn served() -> (Home, Server) {
     let home = open_home("");
@@ -183,7 +183,7 @@ const LOOK: &str = "import re\nfound = 0\nwanted = re.compile(b'mark[e]r-of-[t]h
 fn nothing_of_the_server_or_of_a_former_call_is_in_the_memory_of_a_program() {
     let home = open_home("");
     let mut server = Server::start_with(&home, &[], &[("SECRET_OF_THE_SERVER", "marker-of-this-test-1")]);
-    server.request("initialize", &crate::server::hello("2025-11-25"));
+    server.request("initialize", &crate::mcp::server::hello("2025-11-25"));
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     let finds = |server: &mut Server, before: &str| {
         let answer = server.call("run_python", &json!({"code": format!("{before}{LOOK}")}));

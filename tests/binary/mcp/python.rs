@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, went_well};
 
 fn served(python: &'static str) -> (Home, Server) {
     let home = Home::new(Policy { approvals: "level_2 = \"none\"", python, ..Policy::default() });

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::packages::open_home;
-use crate::server::{Server, any_runs, descendants, until, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::packages::open_home;
+use crate::mcp::server::{Server, any_runs, descendants, until, went_well};
 
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", python: "" };
 
@@ -184,7 +184,7 @@ fn a_server_that_ends_while_it_finds_things_out_leaves_no_process() {
     for round in 0..12_u64 {
         let mut server = Server::start(&home);
         if round % 3 > 0 {
-            server.request("initialize", &crate::server::hello("2025-11-25"));
+            server.request("initialize", &crate::mcp::server::hello("2025-11-25"));
             server.request("tools/list", &json!({}));
         }
         // Not a wait for a condition: the end must fall at another moment each time.
@@ -219,7 +219,7 @@ fn asking(home: &Home) -> Vec<u32> {
 fn a_call_right_behind_the_handshake_waits_for_the_search_and_is_answered() {
     let home = Home::new(FREE);
     let mut server = Server::start(&home);
-    let hello = server.ask("initialize", &crate::server::hello("2025-11-25"));
+    let hello = server.ask("initialize", &crate::mcp::server::hello("2025-11-25"));
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     let calls: Vec<Value> =
         (0..3).map(|n| server.ask("tools/call", &json!({"name": "run_python", "arguments": {"code": format!("print({n})")}}))).collect();

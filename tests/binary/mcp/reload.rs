@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{STATELESS, Server, code, until, went_well, with_meta};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{STATELESS, Server, code, until, went_well, with_meta};
 
 fn read(path: &str) -> Value {
     json!({"name": "read_file", "arguments": {"path": path}})

@@ -4,9 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::operator::{SECRET, approvals, secret, the_one};
-use crate::server::{Server, code, hello, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::operator::{SECRET, approvals, secret, the_one};
+use crate::mcp::server::{Server, code, hello, went_well};
 
 const FREE: Policy = Policy {
     approvals: "level_2 = \"none\"\nlevel_3 = \"every\"",

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::pretenders::reply;
-use crate::server::{STATELESS, Server, code, repeat, until, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::pretenders::reply;
+use crate::mcp::server::{STATELESS, Server, code, repeat, until, went_well};
 
 /// What became of a call that a person answered with a word, and the question where there was one.
 pub(crate) struct Said {

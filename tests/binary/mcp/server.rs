@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::mcp::home::Home;
 
 /// How long an answer may take before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, went_well};
-use crate::untrusted::{house, site};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, went_well};
+use crate::mcp::untrusted::{house, site};
 
 /// The facts of the parts.
 fn facts(answer: &Value) -> Vec<Value> {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::scopes::{ERAS, call, make, sources, start};
-use crate::server::{Server, code, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::scopes::{ERAS, call, make, sources, start};
+use crate::mcp::server::{Server, code, went_well};
 
 fn move_file(from: &str, to: &str) -> Value {
     call("move_file", &json!({"from": from, "to": to}))
@@ -79,7 +79,7 @@ fn a_file_of_a_moved_folder_that_changes_after_the_question_is_not_moved() {
     let asked = first["result"]["inputRequests"]["approval"]["params"].clone();
     assert!(asked["message"].as_str().unwrap().contains("run: harmless"), "{asked}");
     std::fs::write(home.path("project/plain/workflows/a.yml"), "run: steal me\n").unwrap();
-    let again = crate::server::repeat(&params, &first["result"]["requestState"], Some(crate::scopes::filled(&asked, "once")));
+    let again = crate::mcp::server::repeat(&params, &first["result"]["requestState"], Some(crate::mcp::scopes::filled(&asked, "once")));
     let answer = server.stateless("tools/call", &again);
     assert!(!went_well(&answer) && !home.path("project/.github").exists(), "{answer}");
 }
@@ -148,7 +148,7 @@ fn a_copy_that_waits_for_a_person_holds_no_more_of_the_budget_than_it_needs() {
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
     let written = server.call("write_file", &json!({"path": "project/w.txt", "content": "x".repeat(4000)}));
     assert!(went_well(&written), "{written}");
-    crate::pretenders::reply(&mut server, &asked, &crate::scopes::filled(&asked["params"], "once"));
+    crate::mcp::pretenders::reply(&mut server, &asked, &crate::mcp::scopes::filled(&asked["params"], "once"));
     let copied = server.answer(&waiting);
     assert!(went_well(&copied) && home.read("project/src/apples.csv") == home.read("project/notes.txt"), "{copied}");
     home.verify();

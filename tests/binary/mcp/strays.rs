@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, went_well};
 
 /// A site at every loopback address. Its `robots.txt` at the first lies at the second. Gives its port and the addresses that were asked.
 fn site() -> (u16, Arc<Mutex<Vec<IpAddr>>>) {

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, any_runs, descendants, until, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, any_runs, descendants, until, went_well};
 
 /// A process below the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, went_well};
 
 fn said(home: &Home, arguments: &[&str]) -> String {
     let out = home.toolgate(arguments).output().unwrap();

@@ -5,10 +5,10 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::day::{exit, run};
-use crate::home::{Home, Policy, repository};
-use crate::operator::said;
-use crate::server::{Server, code, went_well};
+use crate::mcp::day::{exit, run};
+use crate::mcp::home::{Home, Policy, repository};
+use crate::mcp::operator::said;
+use crate::mcp::server::{Server, code, went_well};
 
 #[test]
 fn a_manifest_that_was_found_serves_only_once_it_is_trusted() {

@@ -5,8 +5,8 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, went_well};
 
 /// A site at every loopback address: a page that gives orders. Gives its port.
 pub(crate) fn site() -> u16 {

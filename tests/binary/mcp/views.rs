@@ -4,8 +4,8 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::server::{Server, went_well};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::server::{Server, went_well};
 
 /// A house whose programs see the project, which they cannot write; the manifest and the state folder lie in it.
 fn home(more: &str) -> Home {

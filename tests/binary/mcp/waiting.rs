@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::home::{Home, Policy};
-use crate::operator::{OPERATOR, SECRET, approvals, house, said, the_one, waiting};
-use crate::server::{STATELESS, Server, code, repeat, until, went_well, with_meta, write};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::operator::{OPERATOR, SECRET, approvals, house, said, the_one, waiting};
+use crate::mcp::server::{STATELESS, Server, code, repeat, until, went_well, with_meta, write};
 
 fn append() -> Value {
     json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": "+", "mode": "append"}})

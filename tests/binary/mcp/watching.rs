@@ -6,9 +6,9 @@ use std::process::{Child, ChildStdin, Stdio};
 
 use serde_json::json;
 
-use crate::home::{Home, Policy};
-use crate::operator::{OPERATOR, SECRET, approvals, house, said, the_one, waiting};
-use crate::server::{Guarded, Server, code, hello, until, went_well, write};
+use crate::mcp::home::{Home, Policy};
+use crate::mcp::operator::{OPERATOR, SECRET, approvals, house, said, the_one, waiting};
+use crate::mcp::server::{Guarded, Server, code, hello, until, went_well, write};
 
 /// A watch whose output goes into a file, with a notify-send that notes what it is told.
 struct Watch<'a> {

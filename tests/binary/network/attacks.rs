@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use flate2::{Compress, Compression, FlushCompress};
 use serde_json::json;
 
-use crate::client::{Server, hurried, manifest, outcome};
-use crate::internet::{Internet, answer};
+use crate::network::client::{Server, hurried, manifest, outcome};
+use crate::network::internet::{Internet, answer};
 
 const OPEN: &str = "any_public = true\nallowed_ports = [80, 443]\nallowed_schemes = [\"http\", \"https\"]\nrobots = \"ignore\"";
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::internet::Internet;
+use crate::network::internet::Internet;
 
 pub(crate) struct Server {
     child: Child,

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use toolgate::model::HttpUrl;
 use toolgate::policy::address::is_public;
 
-use crate::client::{Server, hurried, outcome};
-use crate::internet::{Internet, Request, Stream, answer};
+use crate::network::client::{Server, hurried, outcome};
+use crate::network::internet::{Internet, Request, Stream, answer};
 
 fn cases(file: &str) -> Vec<Value> {
     let given = std::env::var_os("TOOLGATE_CASES").map(PathBuf::from);

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::client::{Server, hurried, manifest, outcome};
-use crate::internet::{Internet, answer};
+use crate::network::client::{Server, hurried, manifest, outcome};
+use crate::network::internet::{Internet, answer};
 
 const OPEN: &str = "any_public = true";
 

@@ -117,7 +117,7 @@ pub(crate) fn again_as_ordinary_user() {
         std::fs::copy(from, folder.path().join(to)).unwrap();
     }
     let output = std::process::Command::new(folder.path().join("tests"))
-        .args(["--nocapture", "--test-threads=1"])
+        .args(["doorway::", "--nocapture", "--test-threads=1"])
         .env("TOOLGATE_HELPER", folder.path().join("toolgate"))
         .uid(65_534)
         .gid(65_534)

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use syn::visit::{self, Visit};
 
-use crate::Source;
+use super::Source;
 
 /// What a source names, each path resolved to where it begins (`crate`, or a crate's name).
 #[derive(Default)]

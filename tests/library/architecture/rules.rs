@@ -1,7 +1,7 @@
 //! The rules of the house, each with a source that breaks it.
 
-use crate::Source;
-use crate::names;
+use super::Source;
+use super::names;
 
 /// Floors from the ground up; a file may use its own floor and those below.
 const FLOORS: &[&[&str]] = &[

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use syn::visit::{self, Visit};
 
-use crate::Source;
+use super::Source;
 
 /// One row: the attack as written, and the tests its last cell names.
 pub(crate) struct Row {

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use toolgate::audit::{Fault, Log, Settings, Sync};
 
-use crate::support::{clock, open, scratch, start};
+use crate::audit::support::{clock, open, scratch, start};
 
 #[test]
 fn folders_are_private_and_files_too_whatever_was_there() {
@@ -52,5 +52,5 @@ fn a_pipe_laid_under_a_name_does_not_hang_the_reader() {
     let state = scratch();
     open(state.path()).close().unwrap();
     nix::unistd::mkfifo(&state.path().join("audit/00000000T000000Z-0.000001.jsonl"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert!(crate::support::broken(state.path()).is_some());
+    assert!(crate::audit::support::broken(state.path()).is_some());
 }

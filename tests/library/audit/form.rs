@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolgate::audit::{Event, Filter, Log, Record, Settings, Sync, is_hidden};
 use toolgate::cli::audit::{self, Form};
 
-use crate::support::{clock, files, finish, open, records, scratch, start};
+use crate::audit::support::{clock, files, finish, open, records, scratch, start};
 
 /// The lines without what differs from run to run: names and digests of the chain.
 fn stable(state: &std::path::Path) -> String {

@@ -8,7 +8,7 @@ use serde_json::json;
 use toolgate::audit::{Log, Settings, Sync, verify};
 use toolgate::model::Bytes;
 
-use crate::support::{broken, clock, crashed, files, finish, open, records, scratch, start};
+use crate::audit::support::{broken, clock, crashed, files, finish, open, records, scratch, start};
 
 /// What stands in `audit` and `heads`: the name from the state folder, and the bytes.
 type Files = BTreeMap<PathBuf, Vec<u8>>;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 use toolgate::audit::{Event, Fault, Log, Record, Settings, Sync, verify};
 
-use crate::support::{broken, clock, crashed, files, finish, open, scratch, start};
+use crate::audit::support::{broken, clock, crashed, files, finish, open, scratch, start};
 
 /// A closed log of 11 records in one file.
 fn closed() -> (tempfile::TempDir, PathBuf) {

@@ -1,0 +1,18 @@
+//! What needs no server: the library through its public functions, and the rules of the repository.
+
+mod approvals;
+mod architecture;
+mod audit;
+mod code;
+mod filters;
+mod fresh;
+mod judge;
+mod judge_approvals;
+mod judge_later;
+mod manifest;
+mod policy;
+mod policy_properties;
+mod python_differential;
+mod reader;
+mod static_check;
+mod web;
