@@ -109,7 +109,7 @@ allowed_tools = ["*"]
 [approvals]
 level_1 = "every"
 [limits]
-breaker = { denials = 10, within = "1m", then = "suspend" }
+breaker = { denials = 10, within = "1m" }
 [filters]
 secrets = "mask"
 [review]

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::super::{
-    AllowPattern, BACKENDS, Check, DenyPattern, Files, LaterPattern, Place, Prepare, Python, Quota, Root, RootMode, RootUse, Symlinks, raw,
-    units,
+    AllowPattern, BACKENDS, Check, DenyPattern, Files, LaterPattern, Place, Python, Quota, Root, RootMode, RootUse, Symlinks, raw, units,
 };
 use super::Reader;
 use crate::manifest::roots::segments_of;
@@ -175,7 +174,6 @@ impl Reader<'_, '_> {
                 Some(modules) => self.list("python.preload", &modules, module),
                 None => defaults.preload,
             },
-            prepare: written.prepare.map_or(defaults.prepare, |at_once| if at_once { Prepare::Connected } else { Prepare::Never }),
             check: match written.check {
                 Some(raw::Check::Imports) => Check::Imports,
                 Some(raw::Check::Off) => Check::Off,
