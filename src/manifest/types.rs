@@ -193,7 +193,7 @@ impl RootUse {
 }
 
 /// What `[python] backend` may name.
-pub const BACKENDS: &[&str] = &["auto", "native", "native-reduced", "bubblewrap", "rlimits"];
+pub const BACKENDS: &[&str] = &["auto", "native", "landlock", "bubblewrap"];
 
 /// `[python]`
 #[derive(Debug, Clone)]

@@ -8,6 +8,7 @@ use super::super::{
 };
 use super::Reader;
 use crate::manifest::roots::segments_of;
+use crate::manifest::shape::removed;
 use crate::model::Scheme;
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::proxy::UpstreamProxy;
@@ -164,7 +165,9 @@ impl Reader<'_, '_> {
             }
         }
         let backend = written.backend.unwrap_or(defaults.backend);
-        if !BACKENDS.contains(&backend.as_str()) {
+        if let Some(instead) = removed(&format!("python.backend.{backend}")) {
+            self.fault("python.backend", format!("`{backend}` was removed; {instead}"));
+        } else if !BACKENDS.contains(&backend.as_str()) {
             self.unknown("python.backend", "backend", &backend, BACKENDS.iter().copied());
         }
         Python {
