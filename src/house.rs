@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use crate::audit::{Event, Log, Record, StateDir, Sync};
 use crate::filter::Known;
 use crate::gate::{Door, Gate};
-use crate::manifest::{Manifest, Prepare};
+use crate::manifest::Manifest;
 use crate::model::{Block, Output, ToolSpec};
 use crate::policy;
 use crate::reload::{Reload, Source};
@@ -158,14 +158,9 @@ impl House {
         }
     }
 
-    /// A client has connected.
-    pub fn connected(self: &Arc<Self>, profile: Option<&str>) {
-        self.prepare(profile, Prepare::Connected);
-    }
-
     /// A client has read the list of tools, and may call one of them next: what a first call would wait for is got ready.
     pub fn listed(self: &Arc<Self>, profile: Option<&str>) {
-        self.prepare(profile, Prepare::Listed);
+        self.prepare(profile);
         if profile.is_some_and(|profile| self.has_tool(profile, "fetch")) {
             let house = Arc::clone(self);
             self.spawn(async move {
@@ -180,12 +175,9 @@ impl House {
         !self.state().is_killed() && self.tool(name).is_some_and(|tool| self.could_use(Some(profile), tool))
     }
 
-    /// Gets interpreters ready in the background, once for each profile, where the manifest wants that now.
-    fn prepare(self: &Arc<Self>, profile: Option<&str>, now: Prepare) {
-        let Some(profile) = profile.filter(|profile| self.gate.manifest().python.prepare == now && self.has_tool(profile, "run_python"))
-        else {
-            return;
-        };
+    /// Gets interpreters ready in the background, once for each profile.
+    fn prepare(self: &Arc<Self>, profile: Option<&str>) {
+        let Some(profile) = profile.filter(|profile| self.has_tool(profile, "run_python")) else { return };
         let (house, profile) = (Arc::clone(self), profile.to_owned());
         self.spawn(async move {
             // One after the other: what is got ready for one profile often serves another.

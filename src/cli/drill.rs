@@ -311,7 +311,7 @@ level_2 = "none"
 [limits]
 concurrent_calls = 32
 timeout = "1h"
-breaker = { then = "off" }
+breaker = { denials = 100000 }
 "#;
 
 const PACKAGES: &str = r#"version = 1

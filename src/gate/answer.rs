@@ -95,13 +95,13 @@ impl Door {
         {
             let seen = sights(case.opened);
             match (scope, case.opened.first()) {
-                (Scope::Once, _) | (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, None) => {}
+                (Scope::Once, _) | (Scope::SessionFolder | Scope::SessionRoot, None) => {}
                 (Scope::Session, _) => {
                     for (key, seen) in grants_of(case.action, &key, &seen) {
                         self.shared.grants.keep(key, &seen);
                     }
                 }
-                (Scope::SessionFolder | Scope::SessionRoot | Scope::AcceptEdits, Some(opened)) => {
+                (Scope::SessionFolder | Scope::SessionRoot, Some(opened)) => {
                     let target = Target { root: opened.target.root.clone(), path: opened.path().clone() };
                     self.shared.grants.keep_wide(
                         GrantKey { target: scope.names(&target), ..key },

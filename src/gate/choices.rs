@@ -56,7 +56,7 @@ fn title(case: &Case<'_>, preview: &Preview, scope: Scope) -> String {
         preview.covered.as_ref().map(|covered| format!(" ({})", pick(covered).in_words())).unwrap_or_default()
     };
     match (scope, first) {
-        (Scope::Once, _) => ONCE.to_owned(),
+        (Scope::Once, _) | (Scope::SessionFolder | Scope::SessionRoot, None) => ONCE.to_owned(),
         (Scope::SessionFolder, Some(target)) => {
             let above = target.path.ancestors().nth(target.path.segments().len().saturating_sub(1)).unwrap_or(RelPath::ROOT);
             let folder = spelled(&Target { path: above, ..target });
@@ -64,9 +64,6 @@ fn title(case: &Case<'_>, preview: &Preview, scope: Scope) -> String {
         }
         (Scope::SessionRoot, Some(target)) => {
             format!("Yes, and each file made or changed in all of {}{}, {END}", target.root, counted(|covered| covered.root))
-        }
-        (Scope::AcceptEdits | Scope::SessionFolder | Scope::SessionRoot, _) => {
-            format!("Yes, and every change of a file that is there, in each folder that may be changed, {END}")
         }
         (Scope::Session, _) => match case.action {
             Action::EditFiles(_) if case.opened.len() > 1 => format!("Yes, and every change of these files, {END}"),

@@ -251,6 +251,5 @@ const fn scope_of(say: Say) -> Option<Scope> {
         Say::Session => Some(Scope::Session),
         Say::SessionFolder => Some(Scope::SessionFolder),
         Say::SessionRoot => Some(Scope::SessionRoot),
-        Say::AcceptEdits => Some(Scope::AcceptEdits),
     }
 }

@@ -16,8 +16,6 @@ pub(super) struct Wide {
     scope: Scope,
     /// Device and inode of the root it was given in.
     root: (u64, u64),
-    /// That root's name.
-    root_name: String,
     /// When the question was put.
     since: Tick,
     /// The objects that our own calls left since, by name.
@@ -31,8 +29,7 @@ impl Wide {
     /// A grant of this scope on what was seen, which was shown when the question was put. None where nothing tells the root.
     pub(super) fn of(scope: Scope, seen: &[Sight], folders: &[Ancestor], asked: Tick) -> Option<Self> {
         let first = seen.first()?;
-        let root_name = root_name(&first.name).to_owned();
-        let mut wide = Self { scope, root: first.root?, root_name, since: asked, own: BTreeMap::new(), folders: BTreeMap::new() };
+        let mut wide = Self { scope, root: first.root?, since: asked, own: BTreeMap::new(), folders: BTreeMap::new() };
         // They are what the person was shown, however lately they were changed.
         for sight in seen {
             wide.remember(sight);
@@ -99,10 +96,9 @@ impl Wide {
         sight.changed.is_some_and(|changed| self.is_old(changed))
     }
 
-    /// Whether what is seen lies in the root that the grant was given in; one that covers every root, in that one or in another.
+    /// Whether what is seen lies in the root that the grant was given in.
     fn holds_root(&self, sight: &Sight) -> bool {
-        let elsewhere = self.scope == Scope::AcceptEdits && root_name(&sight.name) != self.root_name;
-        if elsewhere { sight.root.is_some() } else { sight.root == Some(self.root) }
+        sight.root == Some(self.root)
     }
 
     /// Whether the wall clock ran beside the one that is never set: where it was set since, times of changes tell nothing.
@@ -125,11 +121,6 @@ impl Wide {
             self.own.pop_first();
         }
     }
-}
-
-/// The root of a target that is written `ROOT/rest`.
-fn root_name(target: &str) -> &str {
-    target.split('/').next().unwrap_or(target)
 }
 
 /// Files of our own that a wide grant knows.

@@ -58,8 +58,6 @@ pub struct Approvals {
     pub no_client_channel: NoClientChannel,
     /// Tools that need two different operators.
     pub two_persons: Vec<String>,
-    /// Whether a person may allow every change of a file (level 2) until the session ends.
-    pub accept_edits: bool,
     /// Whether calls of level 2 and above rise one level once the session has read untrusted content.
     pub raise_after_untrusted: bool,
 }
@@ -79,7 +77,6 @@ impl Default for Approvals {
             timeout: Duration::from_secs(50),
             no_client_channel: NoClientChannel::Deny,
             two_persons: Vec::new(),
-            accept_edits: false,
             raise_after_untrusted: false,
         }
     }
@@ -111,8 +108,8 @@ pub struct Limits {
     pub egress_per_hour: Bytes,
     /// Processor time in any hour.
     pub cpu_per_hour: Duration,
-    /// When a session is suspended; none: never.
-    pub breaker: Option<Breaker>,
+    /// When a session is suspended.
+    pub breaker: Breaker,
 }
 
 impl Default for Limits {
@@ -125,7 +122,7 @@ impl Default for Limits {
             write_per_hour: Bytes::mib(50),
             egress_per_hour: Bytes::mib(20),
             cpu_per_hour: Duration::from_mins(10),
-            breaker: Some(Breaker { denials: 10, within: Duration::from_mins(1) }),
+            breaker: Breaker { denials: 10, within: Duration::from_mins(1) },
         }
     }
 }

@@ -15,20 +15,10 @@ pub struct Http {
     pub metrics_token: Option<[u8; 32]>,
     /// Connections at one time, over all callers.
     pub max_connections: u32,
-    /// Sessions at one time, over all callers.
+    /// Sessions at one time, over all callers; one caller has at most half of them.
     pub max_sessions: u32,
-    /// Sessions of one principal.
-    pub max_sessions_per_client: u32,
-    /// Requests under way of one principal.
-    pub max_requests_per_client: u32,
     /// A session that did nothing for this long ends.
     pub session_idle: Duration,
-    /// The time of a request's head, and of waiting for one.
-    pub head_timeout: Duration,
-    /// The time of a request's body.
-    pub body_timeout: Duration,
-    /// The longest time without a byte read by a client that has some waiting.
-    pub write_timeout: Duration,
     /// What running calls have left once the server was told to stop.
     pub shutdown: Duration,
 }
@@ -43,12 +33,7 @@ impl Default for Http {
             // A session holds one stream open and calls over others; the bounds stand in that ratio.
             max_connections: 8192,
             max_sessions: 4096,
-            max_sessions_per_client: 2048,
-            max_requests_per_client: 256,
             session_idle: Duration::from_hours(1),
-            head_timeout: Duration::from_secs(10),
-            body_timeout: Duration::from_mins(1),
-            write_timeout: Duration::from_secs(30),
             shutdown: Duration::from_secs(5),
         }
     }

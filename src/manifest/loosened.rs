@@ -262,7 +262,6 @@ fn decisions(found: &mut Found, old: &Manifest, new: &Manifest) {
     let queues = is.no_client_channel == NoClientChannel::Operator && was.no_client_channel == NoClientChannel::Deny;
     found.when(queues, "approvals.no_client_channel", "asks an operator where it denied");
     found.no_less("approvals.two_persons", &was.two_persons, &is.two_persons);
-    found.when(!was.accept_edits && is.accept_edits, "approvals.accept_edits", "lets every change of a file be allowed at once");
     found.when(was.raise_after_untrusted && !is.raise_after_untrusted, "approvals.after_untrusted", "is lifted");
     let (was, is) = (&old.limits, &new.limits);
     // The rate in any minute is compared profile by profile, where its default is known.
@@ -272,14 +271,8 @@ fn decisions(found: &mut Found, old: &Manifest, new: &Manifest) {
     found.not_above("limits.write_per_hour", &was.write_per_hour, &is.write_per_hour);
     found.not_above("limits.egress_per_hour", &was.egress_per_hour, &is.egress_per_hour);
     found.not_above("limits.cpu_per_hour", &was.cpu_per_hour, &is.cpu_per_hour);
-    let breaker = |breaker: Option<super::Breaker>| breaker.map(|breaker| (breaker.denials, std::cmp::Reverse(breaker.within)));
-    match (breaker(was.breaker), breaker(is.breaker)) {
-        (Some((denials, within)), Some((now, now_within))) => {
-            found.when(now > denials || now_within > within, "limits.breaker", "trips later");
-        }
-        (Some(_), None) => found.when(true, "limits.breaker", "is lifted"),
-        (None, _) => {}
-    }
+    let trips_later = is.breaker.denials > was.breaker.denials || is.breaker.within < was.breaker.within;
+    found.when(trips_later, "limits.breaker", "trips later");
     found.not_above("review.from_level", &old.review.from_level, &new.review.from_level);
     found.no_less("review.reviewers", &old.review.reviewers, &new.review.reviewers);
     // What goes back to the model and what is recorded have no order that is worth a guess.

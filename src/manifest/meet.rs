@@ -237,7 +237,6 @@ fn approvals(old: &Approvals, new: &Approvals) -> Approvals {
     met.timeout = old.timeout.min(new.timeout);
     met.no_client_channel = if both_queue { NoClientChannel::Operator } else { NoClientChannel::Deny };
     met.two_persons = joined(&old.two_persons, &new.two_persons);
-    met.accept_edits &= new.accept_edits;
     met.raise_after_untrusted |= new.raise_after_untrusted;
     met
 }
@@ -251,9 +250,6 @@ fn limits(old: &Limits, new: &Limits) -> Limits {
         write_per_hour: old.write_per_hour.min(new.write_per_hour),
         egress_per_hour: old.egress_per_hour.min(new.egress_per_hour),
         cpu_per_hour: old.cpu_per_hour.min(new.cpu_per_hour),
-        breaker: match (old.breaker, new.breaker) {
-            (Some(old), Some(new)) => Some(Breaker { denials: old.denials.min(new.denials), within: old.within.max(new.within) }),
-            (old, new) => old.or(new),
-        },
+        breaker: Breaker { denials: old.breaker.denials.min(new.breaker.denials), within: old.breaker.within.max(new.breaker.within) },
     }
 }

@@ -62,8 +62,11 @@ fn fit_table(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> 
                 continue;
             }
             let keys = known.map(|known| known.keys().map(String::as_str).collect::<Vec<_>>()).unwrap_or_default();
-            let what = format!("unknown key `{}`", member.key.escape_debug());
-            ledger.fault_in(&at, &member.span, &member.key, what, nearest(&member.key, keys));
+            let (what, near) = match removed(&at) {
+                Some(instead) => (format!("`{}` was removed; {instead}", member.key), None),
+                None => (format!("unknown key `{}`", member.key.escape_debug()), nearest(&member.key, keys)),
+            };
+            ledger.fault_in(&at, &member.span, &member.key, what, near);
             continue;
         };
         // A table is shown by its name, for its own span is everything in it.
@@ -78,6 +81,24 @@ fn fit_table(node: &Node, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> 
     }
     Some(Value::Object(fitted))
 }
+
+/// What replaces a key that manifests once had; a removed value stands below its key.
+pub(super) fn removed(at: &str) -> Option<&'static str> {
+    REMOVED.iter().find(|(key, _)| *key == at).map(|(_, instead)| *instead)
+}
+
+const REMOVED: [(&str, &str); 10] = [
+    ("http.max_sessions_per_client", "one caller has at most half of `max_sessions`"),
+    ("http.max_requests_per_client", "`[limits] concurrent_calls` bounds the calls of a session"),
+    ("http.head_timeout", "the head of a request always has 10 seconds"),
+    ("http.body_timeout", "the body of a request always has 60 seconds"),
+    ("http.write_timeout", "the kernel ends a TCP connection of which nothing is read for a minute"),
+    ("python.prepare", "interpreters are got ready once a client has read the list of tools"),
+    ("approvals.accept_edits", "a question about a change offers its folder and its root until the session ends"),
+    ("limits.breaker.then", "the breaker always suspends; write a large `denials` for no breaker"),
+    ("python.backend.native-reduced", "write `landlock`; what only root had of it belongs to `native`"),
+    ("python.backend.rlimits", "write `landlock`, which hides the host's files as well"),
+];
 
 fn fit_scalar(node: &Node, value: &Value, schema: &Value, at: &str, ledger: &mut Ledger<'_>) -> Option<Value> {
     let Value::Number(number) = value else { return Some(value.clone()) };

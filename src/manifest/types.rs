@@ -157,18 +157,6 @@ impl Default for Files {
     }
 }
 
-/// When interpreters are got ready for programs to come (`[python] prepare`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Prepare {
-    /// As soon as a client has connected.
-    Connected,
-    /// Once a client has read the list of tools: a program may come next.
-    #[default]
-    Listed,
-    /// By the first program, for those after it.
-    Never,
-}
-
 /// How much the static check of Python judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Check {
@@ -205,7 +193,7 @@ impl RootUse {
 }
 
 /// What `[python] backend` may name.
-pub const BACKENDS: &[&str] = &["auto", "native", "native-reduced", "bubblewrap", "rlimits"];
+pub const BACKENDS: &[&str] = &["auto", "native", "landlock", "bubblewrap"];
 
 /// `[python]`
 #[derive(Debug, Clone)]
@@ -216,8 +204,6 @@ pub struct Python {
     pub packages: Vec<String>,
     /// Modules imported once and shared by every program.
     pub preload: Vec<String>,
-    /// When interpreters are got ready.
-    pub prepare: Prepare,
     /// How much the static check judges.
     pub check: Check,
     /// Modules a program may import; `*`: any.
@@ -269,7 +255,6 @@ impl Default for Python {
             interpreter: "python3".to_owned(),
             packages: Vec::new(),
             preload: texts(&["json", "re", "math", "statistics"]),
-            prepare: Prepare::Listed,
             check: Check::Strict,
             allowed_imports: Vec::new(),
             installed: Vec::new(),

@@ -1,4 +1,4 @@
-//! How far a yes goes: for one call, or until the session ends for a target, its folder, its root, or every change of a file.
+//! How far a yes goes: for one call, or until the session ends for a target, its folder or its root.
 
 use super::approval::{lasts, mode};
 use super::capability::Capability;
@@ -19,13 +19,11 @@ pub enum Scope {
     SessionFolder,
     /// Each file in the target's root, until the session ends.
     SessionRoot,
-    /// Each change of a file that is there (level 2), until the session ends, where the manifest has `accept_edits`.
-    AcceptEdits,
 }
 
 impl Scope {
     /// Every scope, the narrowest first.
-    pub const ALL: [Self; 5] = [Self::Once, Self::Session, Self::SessionFolder, Self::SessionRoot, Self::AcceptEdits];
+    pub const ALL: [Self; 4] = [Self::Once, Self::Session, Self::SessionFolder, Self::SessionRoot];
 
     /// The scope as an answer writes it.
     pub const fn as_str(self) -> &'static str {
@@ -34,7 +32,6 @@ impl Scope {
             Self::Session => "session",
             Self::SessionFolder => "session_folder",
             Self::SessionRoot => "session_root",
-            Self::AcceptEdits => "accept_edits",
         }
     }
 
@@ -45,16 +42,15 @@ impl Scope {
 
     /// Whether it covers more files than the one that is shown.
     pub const fn is_wide(self) -> bool {
-        matches!(self, Self::SessionFolder | Self::SessionRoot | Self::AcceptEdits)
+        matches!(self, Self::SessionFolder | Self::SessionRoot)
     }
 
-    /// What a grant of this scope names, given for a file: the file itself, its folder, its root, or nothing where it covers every file.
+    /// What a grant of this scope names, given for a file: the file itself, its folder or its root.
     pub fn names(self, target: &Target) -> String {
         match self {
             Self::Once | Self::Session => target.to_string(),
             Self::SessionFolder => folder_of(target),
             Self::SessionRoot => target.root.clone(),
-            Self::AcceptEdits => String::new(),
         }
     }
 
@@ -63,7 +59,6 @@ impl Scope {
         match self {
             Self::Once | Self::Session => false,
             Self::SessionFolder | Self::SessionRoot => target.strip_prefix(granted).is_some_and(|rest| rest.starts_with('/')),
-            Self::AcceptEdits => true,
         }
     }
 }
@@ -137,9 +132,6 @@ pub fn offered(capability: &Capability, action: &Action, level: Level, grant: Op
         let is_one_root = files.windows(2).all(|pair| matches!(pair, [one, other] if root(one) == root(other)));
         scopes
             .extend([(files.len() == 1).then_some(Scope::SessionFolder), is_one_root.then_some(Scope::SessionRoot)].into_iter().flatten());
-        if capability.manifest.approvals.accept_edits && level == Level::Change {
-            scopes.push(Scope::AcceptEdits);
-        }
     }
     scopes
 }
@@ -153,7 +145,6 @@ pub(super) fn covers(capability: &Capability, action: &Action, level: Level, gra
         Scope::Session => grant.target == target,
         // What runs later, what is protected and what a tool's rule raises is above this level, or refused before.
         Scope::SessionFolder | Scope::SessionRoot => lasts(level) && is_change(action) && grant.scope.covers(&grant.target, target),
-        Scope::AcceptEdits => level == Level::Change && is_change(action) && capability.manifest.approvals.accept_edits,
     }
 }
 
@@ -166,7 +157,7 @@ mod tests {
     fn a_wide_grant_covers_what_lies_below_and_no_twin() {
         let target = |path: &str| Target { root: "project".to_owned(), path: RelPath::parse(path).unwrap() };
         let given = target("src/a.rs");
-        assert_eq!(Scope::ALL.map(|scope| scope.names(&given)), ["project/src/a.rs", "project/src/a.rs", "project/src", "project", ""]);
+        assert_eq!(Scope::ALL.map(|scope| scope.names(&given)), ["project/src/a.rs", "project/src/a.rs", "project/src", "project"]);
         let folder = Scope::SessionFolder;
         assert!(folder.covers("project/src", "project/src/b.rs") && folder.covers("project/src", "project/src/deep/b.rs"));
         for other in ["project/srcs/b.rs", "project/src", "project/a.rs", "projects/src/b.rs", "project/SRC/b.rs"] {

@@ -253,7 +253,6 @@ const fn word(say: Say) -> &'static str {
         Say::Session => "session",
         Say::SessionFolder => "session_folder",
         Say::SessionRoot => "session_root",
-        Say::AcceptEdits => "accept_edits",
     }
 }
 

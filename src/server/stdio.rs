@@ -47,10 +47,7 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
     house.discover(profile.as_deref().into_iter());
     let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone()));
     let outcome = match handler.serve_with_ct(wire, stopping.clone()).await {
-        Ok(running) => {
-            house.connected(profile.as_deref());
-            running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other)
-        }
+        Ok(running) => running.waiting().await.map(|reason| tracing::debug!(?reason, "the session ended")).map_err(io::Error::other),
         // A client that only looked whether the server starts, or went away before it said anything.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(fault) => Err(io::Error::other(fault)),

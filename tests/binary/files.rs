@@ -9,7 +9,7 @@ use crate::mcp::server::Server;
 
 /// A project whose changes need nobody's word, with these denied patterns, and a server for it.
 fn served(denied: &str) -> (Home, Server) {
-    let limits = "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }";
+    let limits = "breaker = { denials = 1000, within = \"1m\" }";
     let home = Home::new(Policy { approvals: "level_2 = \"none\"\nlevel_3 = \"none\"", limits, ..Policy::default() });
     let manifest = std::fs::read_to_string(home.manifest()).unwrap();
     std::fs::write(home.manifest(), manifest.replace(r#"["secrets/**"]"#, denied)).unwrap();

@@ -62,7 +62,7 @@ impl Site {
         hands.up.store(5_000_000, Ordering::SeqCst);
         let manifest = format!(
             "version = 1\n[roots.project]\npath = \"{}\"\nmode = \"rw\"\nallowed_paths = [\"**\"]\n[profiles.p]\npermissions = [\"STANDARD\"]\n\
-             allowed_tools = [\"*\"]\nrate_limit_per_minute = 100000\n[limits]\nbreaker = {{ then = \"off\" }}\n{more}",
+             allowed_tools = [\"*\"]\nrate_limit_per_minute = 100000\n[limits]\nbreaker = {{ denials = 100000 }}\n{more}",
             folder.path().join("project").display()
         );
         let site = Self { folder, hands, manifest };

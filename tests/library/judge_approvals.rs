@@ -365,13 +365,9 @@ fn a_grant_of_a_folder_or_a_root_covers_changes_of_files_below_it_alone() {
 
 #[test]
 fn a_wide_grant_loosens_no_rule_that_is_stricter_than_asking_once() {
-    for (scope, target) in [("session_root", "data"), ("session_folder", "data/src"), ("accept_edits", "")] {
+    for (scope, target) in [("session_root", "data"), ("session_folder", "data/src")] {
         let go = |sections: Value| within(sections, "write_file", change("data/src/a"), scope, target);
-        let with = |more: Value| {
-            let mut approvals = json!({"accept_edits": true});
-            approvals.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            json!({ "approvals": approvals })
-        };
+        let with = |approvals: Value| json!({ "approvals": approvals });
         assert_eq!(go(with(json!({}))), "allow remembered", "{scope}");
         assert_eq!(go(with(json!({"level_2": "every"}))), "ask needs_every", "{scope}");
         assert_eq!(go(with(json!({"level_2": "operator"}))), "ask needs_operator", "{scope}");
@@ -384,8 +380,6 @@ fn a_wide_grant_loosens_no_rule_that_is_stricter_than_asking_once() {
         raised["tools"]["write_file"]["level"] = json!(4);
         assert_eq!(go(raised), "ask needs_operator", "{scope}");
     }
-    let go = |approvals: Value| within(json!({ "approvals": approvals }), "write_file", change("data/src/a"), "accept_edits", "");
-    assert_eq!(go(json!({})), "ask needs_first", "the manifest does not have it any more");
 }
 
 #[test]
@@ -397,8 +391,7 @@ fn an_answer_says_no_more_than_was_offered() {
     for scope in ["once", "session", "session_folder", "session_root"] {
         assert_eq!(write(json!({}), scope), "allow approved", "{scope}");
     }
-    assert_eq!(write(json!({}), "accept_edits"), "deny approval_not_explicit");
-    assert_eq!(write(json!({"accept_edits": true}), "accept_edits"), "allow approved");
+    assert_eq!(write(json!({}), "session_all"), "deny approval_not_explicit");
     assert_eq!(write(json!({"level_2": "every"}), "session"), "allow approved", "for this call alone");
     for scope in ["session", "session_folder", "session_root"] {
         if scope != "session" {

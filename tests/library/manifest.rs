@@ -109,7 +109,7 @@ allowed_tools = ["*"]
 [approvals]
 level_1 = "every"
 [limits]
-breaker = { denials = 10, within = "1m", then = "suspend" }
+breaker = { denials = 10, within = "1m" }
 [filters]
 secrets = "mask"
 [review]
@@ -226,6 +226,8 @@ fn a_manifest_as_json_is_read_by_the_same_rules() {
         (json!({"version": 1, "python": {"interpreter": ""}}), "empty"),
         (json!({"version": 1, "python": {"interpreter": "a\0b"}}), "control character"),
         (json!({"version": 1, "python": {"backend": ""}}), "no backend"),
+        (json!({"version": 1, "python": {"backend": "rlimits"}}), "was removed; write `landlock`"),
+        (json!({"version": 1, "http": {"head_timeout": "1s"}}), "was removed; the head of a request always has 10 seconds"),
         (json!({"version": 1, "python": {"env": {"A": "a\0b"}}}), "no NUL"),
         (json!({"version": 1, "state": {"dir": "a\0b"}}), "control character"),
         (json!({"version": 1, "state": {"dir": " "}}), "empty"),

@@ -88,8 +88,6 @@ pub enum Say {
     SessionFolder,
     /// Yes, for each file in the target's root until the session ends.
     SessionRoot,
-    /// Yes, for every change of a file until the session ends.
-    AcceptEdits,
 }
 
 /// One operator's answer.

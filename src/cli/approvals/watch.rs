@@ -13,8 +13,7 @@ use crate::audit::{StateDir, is_hidden, plain};
 /// Between two looks for questions.
 const LOOK: Duration = Duration::from_millis(300);
 /// The letters of the answers, by what they say.
-const LETTERS: [(&str, &str); 6] =
-    [("y", "once"), ("s", "session"), ("f", "session_folder"), ("r", "session_root"), ("a", "accept_edits"), ("n", "deny")];
+const LETTERS: [(&str, &str); 5] = [("y", "once"), ("s", "session"), ("f", "session_folder"), ("r", "session_root"), ("n", "deny")];
 
 /// Prints each question when it is put and when it is over, and takes answers from standard input. Runs until its output is closed.
 pub(super) fn run(folder: &StateDir, as_json: bool, who: Option<&str>, out: &mut dyn Write) -> Result<bool, Failed> {

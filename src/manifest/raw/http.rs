@@ -17,20 +17,10 @@ pub(in crate::manifest) struct Http {
     pub(in crate::manifest) metrics_token_sha256: Option<String>,
     /// Connections at one time.
     pub(in crate::manifest) max_connections: Option<u32>,
-    /// Sessions at one time.
+    /// Sessions at one time; one caller has at most half of them.
     pub(in crate::manifest) max_sessions: Option<u32>,
-    /// Sessions of one caller at one time.
-    pub(in crate::manifest) max_sessions_per_client: Option<u32>,
-    /// Requests under way of one caller.
-    pub(in crate::manifest) max_requests_per_client: Option<u32>,
     /// How long a session may do nothing before it is ended, e.g. `1h`. One with a running call or an open question is not idle.
     pub(in crate::manifest) session_idle: Option<String>,
-    /// How long a request's headers may take, e.g. `10s`; also how long a connection may wait for its next request.
-    pub(in crate::manifest) head_timeout: Option<String>,
-    /// How long a request's body may take, e.g. `60s`.
-    pub(in crate::manifest) body_timeout: Option<String>,
-    /// How long a client may read nothing of what waits for it, e.g. `30s`.
-    pub(in crate::manifest) write_timeout: Option<String>,
     /// How long running calls may go on after the server was told to stop, e.g. `5s`.
     pub(in crate::manifest) shutdown: Option<String>,
 }

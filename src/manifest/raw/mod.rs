@@ -222,8 +222,6 @@ pub(super) struct Approvals {
     pub(super) no_client_channel: Option<NoClientChannel>,
     /// Tools that need two different operators.
     pub(super) two_persons: Option<Vec<String>>,
-    /// True: a question about a change of a file (level 2) also offers to allow every such change until the session ends.
-    pub(super) accept_edits: Option<bool>,
     /// `raise`: once a session has read untrusted content, calls of level 2 and above rise one level.
     pub(super) after_untrusted: Option<AfterUntrusted>,
 }
@@ -285,16 +283,6 @@ pub(super) struct Breaker {
     pub(super) denials: Option<u64>,
     /// Within this time, e.g. `1m`.
     pub(super) within: Option<String>,
-    /// `suspend`, or `off`: never.
-    pub(super) then: Option<Then>,
-}
-
-/// What the breaker does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Then {
-    Suspend,
-    Off,
 }
 
 /// Reviewers.

@@ -135,9 +135,6 @@ pub(in crate::manifest) struct Python {
     pub(in crate::manifest) packages: Option<Vec<String>>,
     /// Modules imported once and shared by copy-on-write.
     pub(in crate::manifest) preload: Option<Vec<String>>,
-    /// True: interpreters are got ready as soon as a client has connected; false: by the first program. Missing: once a client has read the list
-    /// of tools. They cost the memory of one interpreter, and end when no program came for ten minutes.
-    pub(in crate::manifest) prepare: Option<bool>,
     /// The static check: `strict` (default), `imports` (the allowlist alone) or `off` (the jail alone).
     pub(in crate::manifest) check: Option<Check>,
     /// Modules a program may import; `*`: any. Missing: none.

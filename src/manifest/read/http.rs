@@ -28,8 +28,6 @@ impl Reader<'_, '_> {
         for (key, given, bound) in [
             ("max_connections", written.max_connections, &mut http.max_connections),
             ("max_sessions", written.max_sessions, &mut http.max_sessions),
-            ("max_sessions_per_client", written.max_sessions_per_client, &mut http.max_sessions_per_client),
-            ("max_requests_per_client", written.max_requests_per_client, &mut http.max_requests_per_client),
         ] {
             match given {
                 Some(0) => self.fault(&format!("http.{key}"), "0 would refuse everybody; leave `--http` out instead"),
@@ -37,13 +35,9 @@ impl Reader<'_, '_> {
                 None => {}
             }
         }
-        for (key, given, bound) in [
-            ("session_idle", written.session_idle, &mut http.session_idle),
-            ("head_timeout", written.head_timeout, &mut http.head_timeout),
-            ("body_timeout", written.body_timeout, &mut http.body_timeout),
-            ("write_timeout", written.write_timeout, &mut http.write_timeout),
-            ("shutdown", written.shutdown, &mut http.shutdown),
-        ] {
+        for (key, given, bound) in
+            [("session_idle", written.session_idle, &mut http.session_idle), ("shutdown", written.shutdown, &mut http.shutdown)]
+        {
             let at = format!("http.{key}");
             match self.time(&at, given.as_ref()) {
                 Some(Duration::ZERO) if key != "shutdown" => self.fault(&at, "no request would fit in no time"),

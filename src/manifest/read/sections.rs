@@ -40,7 +40,6 @@ impl Reader<'_, '_> {
                 self.unknown(&format!("approvals.two_persons[{index}]"), "tool", name, known);
             }
         }
-        approvals.accept_edits = written.accept_edits.unwrap_or(false);
         approvals.raise_after_untrusted = matches!(written.after_untrusted, Some(raw::AfterUntrusted::Raise));
         approvals
     }
@@ -65,16 +64,12 @@ impl Reader<'_, '_> {
             limits.cpu_per_hour = time;
         }
         if let Some(breaker) = written.breaker {
-            let defaults = Breaker { denials: 10, within: std::time::Duration::from_mins(1) };
-            let within = self.time("limits.breaker.within", breaker.within.as_ref()).unwrap_or(defaults.within);
-            let denials = breaker.denials.unwrap_or(defaults.denials);
+            let within = self.time("limits.breaker.within", breaker.within.as_ref()).unwrap_or(limits.breaker.within);
+            let denials = breaker.denials.unwrap_or(limits.breaker.denials);
             if denials == 0 {
-                self.fault(
-                    "limits.breaker.denials",
-                    "0 denials would suspend every session at once; write `then = \"off\"` for no breaker",
-                );
+                self.fault("limits.breaker.denials", "0 denials would suspend every session at once; write a large number for no breaker");
             }
-            limits.breaker = (breaker.then != Some(raw::Then::Off)).then_some(Breaker { denials, within });
+            limits.breaker = Breaker { denials, within };
         }
         limits
     }

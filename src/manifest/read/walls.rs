@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::super::{
-    AllowPattern, BACKENDS, Check, DenyPattern, Files, LaterPattern, Place, Prepare, Python, Quota, Root, RootMode, RootUse, Symlinks, raw,
-    units,
+    AllowPattern, BACKENDS, Check, DenyPattern, Files, LaterPattern, Place, Python, Quota, Root, RootMode, RootUse, Symlinks, raw, units,
 };
 use super::Reader;
 use crate::manifest::roots::segments_of;
+use crate::manifest::shape::removed;
 use crate::model::Scheme;
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::proxy::UpstreamProxy;
@@ -165,7 +165,9 @@ impl Reader<'_, '_> {
             }
         }
         let backend = written.backend.unwrap_or(defaults.backend);
-        if !BACKENDS.contains(&backend.as_str()) {
+        if let Some(instead) = removed(&format!("python.backend.{backend}")) {
+            self.fault("python.backend", format!("`{backend}` was removed; {instead}"));
+        } else if !BACKENDS.contains(&backend.as_str()) {
             self.unknown("python.backend", "backend", &backend, BACKENDS.iter().copied());
         }
         Python {
@@ -175,7 +177,6 @@ impl Reader<'_, '_> {
                 Some(modules) => self.list("python.preload", &modules, module),
                 None => defaults.preload,
             },
-            prepare: written.prepare.map_or(defaults.prepare, |at_once| if at_once { Prepare::Connected } else { Prepare::Never }),
             check: match written.check {
                 Some(raw::Check::Imports) => Check::Imports,
                 Some(raw::Check::Off) => Check::Off,

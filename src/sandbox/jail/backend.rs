@@ -6,12 +6,11 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::bubblewrap;
 use super::interpreter::Interpreter;
 use super::native::Native;
 use super::outcome::{NoRun, Outcome};
 use super::spec::{JailSpec, Layer, Layers, Settings};
-use super::{reduced, rlimits};
+use super::{bubblewrap, landlock};
 
 /// Output of a program that is still running, as it comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,8 +96,6 @@ pub trait Backend: Send + Sync + std::fmt::Debug {
 pub struct Listed {
     /// The name.
     pub name: &'static str,
-    /// Whether it is used only where the manifest names it.
-    pub by_name_only: bool,
     /// Makes it.
     pub make: fn(&Settings, &Arc<Interpreter>) -> Arc<dyn Backend>,
 }
@@ -106,14 +103,13 @@ pub struct Listed {
 impl Listed {
     /// Whether `[python] backend` lets it be used: `auto`, or its name.
     pub fn is_wanted(&self, named: &str) -> bool {
-        if named == "auto" { !self.by_name_only } else { named == self.name }
+        named == "auto" || named == self.name
     }
 }
 
 /// Every backend, strongest first; where an earlier one holds less on a machine than a later one, the later one is taken.
 pub const BACKENDS: &[Listed] = &[
-    Listed { name: "native", by_name_only: false, make: |settings, interpreter| Arc::new(Native::new(settings, interpreter)) },
-    Listed { name: "native-reduced", by_name_only: false, make: reduced::make },
-    Listed { name: "bubblewrap", by_name_only: false, make: bubblewrap::make },
-    Listed { name: "rlimits", by_name_only: true, make: rlimits::make },
+    Listed { name: "native", make: |settings, interpreter| Arc::new(Native::new(settings, interpreter)) },
+    Listed { name: "landlock", make: landlock::make },
+    Listed { name: "bubblewrap", make: bubblewrap::make },
 ];

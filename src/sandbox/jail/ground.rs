@@ -10,25 +10,21 @@ pub(crate) enum Ground {
     Whole,
     /// No namespace of users: root enters all others, and each call gets a user number of its own.
     Rooted,
-    /// Namespaces, but no mount may be made: Landlock holds the files.
-    Unmounted,
     /// No namespace: Landlock, the system call filter, and a process group that nothing can leave.
     Bare,
     /// The namespaces and the root are made by `bwrap`, which is this file.
     Wrapped(String),
-    /// Bounds and the system call filter alone.
-    Bounded,
 }
 
 impl Ground {
     /// Whether our own pid 1 holds the processes together; else a process group and whoever reaps orphans do.
     pub(crate) fn has_init(&self) -> bool {
-        matches!(self, Self::Whole | Self::Rooted | Self::Unmounted)
+        matches!(self, Self::Whole | Self::Rooted)
     }
 
     /// Whether a program shares the numbers of processes with the host.
     pub(crate) fn shares_processes(&self) -> bool {
-        matches!(self, Self::Bare | Self::Bounded)
+        matches!(self, Self::Bare)
     }
 }
 

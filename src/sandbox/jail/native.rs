@@ -39,9 +39,13 @@ pub(super) struct Native {
 }
 
 impl Native {
-    /// A backend over one interpreter, with every wall.
+    /// A backend over one interpreter, with every wall; root does without a namespace of users where there is none.
     pub(super) fn new(settings: &Settings, interpreter: &Arc<Interpreter>) -> Self {
-        Self::on("native", vec![Ground::Whole], settings, interpreter)
+        let mut grounds = vec![Ground::Whole];
+        if rustix::process::geteuid().is_root() {
+            grounds.push(Ground::Rooted);
+        }
+        Self::on("native", grounds, settings, interpreter)
     }
 
     /// A backend over one interpreter, on the first of these grounds that holds a program.

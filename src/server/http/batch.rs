@@ -16,20 +16,16 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use serde_json::value::RawValue;
 
 use super::front::Endpoint;
-use super::identity::Identity;
-use super::load::Slot;
 use super::seat::{Seat, TakenId};
-use crate::manifest::Http;
 use crate::server::calls::Batch;
 use crate::server::message::{self, Fault};
 
 type Events = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
-/// A session, and whose it is.
+/// A session of a caller.
 pub(super) struct Within<'a> {
     pub(super) session: SessionId,
     pub(super) seat: &'a Arc<Seat>,
-    pub(super) caller: &'a Identity,
 }
 
 /// A request of a batch, until its answer is there.
@@ -37,19 +33,18 @@ struct Asked<S> {
     events: S,
     batch: Arc<Batch>,
     answered: bool,
-    _slot: Slot,
     _taken: Arc<TakenId>,
 }
 
 impl<S: ServerHandler + Send + 'static> Endpoint<S> {
-    /// Answers a batch; each of its requests takes a place among those of the caller.
-    pub(super) async fn batch(&self, http: &Http, within: Within<'_>, entries: Vec<&RawValue>) -> Response {
+    /// Answers a batch.
+    pub(super) async fn batch(&self, within: Within<'_>, entries: Vec<&RawValue>) -> Response {
         let batch = Arc::new(Batch::new(entries.len()));
         let mut requests: Vec<Events> = Vec::new();
         let mut whole = None;
         for entry in entries {
             let answer = match message::read_entry(entry) {
-                Ok(Some(message)) => self.entry(http, &within, message, &batch, &mut requests).await,
+                Ok(Some(message)) => self.entry(&within, message, &batch, &mut requests).await,
                 Ok(None) => Ok(true),
                 Err(fault) => Err(fault),
             };
@@ -78,7 +73,6 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
     /// Passes one message on. Whether it is dealt with: a request is when it is answered.
     async fn entry(
         &self,
-        http: &Http,
         within: &Within<'_>,
         mut message: ClientJsonRpcMessage,
         batch: &Arc<Batch>,
@@ -91,13 +85,12 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
             return Ok(true);
         };
         let id = request.id.clone();
-        let slot = self.enter(http, within.caller).map_err(|_| Fault::busy(&id, "too many requests of this caller are under way"))?;
         let taken = within.seat.take_id(&id).ok_or_else(|| Fault::taken(&id))?;
         // Until its handler has ended, be its answer read or not.
         message.insert_extension(Arc::clone(&taken));
         let events = self.sessions.create_stream(&within.session, message).await;
         let events = events.map_err(|_| Fault::busy(&id, "the session takes no request now"))?;
-        let asked = Asked { events: Box::pin(events), batch: Arc::clone(batch), answered: false, _slot: slot, _taken: taken };
+        let asked = Asked { events: Box::pin(events), batch: Arc::clone(batch), answered: false, _taken: taken };
         requests.push(Box::pin(stream::unfold(asked, next)));
         Ok(false)
     }

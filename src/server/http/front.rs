@@ -5,7 +5,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -25,7 +25,6 @@ use super::batch::Within;
 use super::identity::{Identity, identify};
 use super::keys::Keys;
 use super::listen::Connection;
-use super::load::{Load, Slot};
 use super::place::{Foreign, Place};
 use super::seat::{Seat, TakenId};
 use super::sessions::{SEAT, Sessions};
@@ -49,7 +48,6 @@ pub(super) struct Endpoint<S: Service<RoleServer>> {
     pub(super) mcp: StreamableHttpService<S, Sessions>,
     pub(super) make: Arc<dyn Fn(Arc<Seat>) -> S + Send + Sync>,
     pub(super) metrics: Arc<Metrics>,
-    pub(super) load: Load,
     pub(super) begun: Instant,
     /// No new request is taken.
     pub(super) draining: CancellationToken,
@@ -65,6 +63,9 @@ impl<S: Service<RoleServer>> std::fmt::Debug for Endpoint<S> {
 
 /// The header that names a session of the handshake era.
 pub(super) const SESSION: &str = "mcp-session-id";
+
+/// The time of a request's body.
+const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The header that names a version.
 const VERSION: &str = "mcp-protocol-version";
@@ -116,18 +117,9 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         }
     }
 
-    /// A place among the caller's requests.
-    /// # Errors  429.
-    pub(super) fn enter(&self, http: &Http, caller: &Identity) -> Result<Slot, Response> {
-        self.load.enter(&caller.principal, http.max_requests_per_client).ok_or_else(|| {
-            self.metrics.refuse("concurrency");
-            later(StatusCode::TOO_MANY_REQUESTS, "too many requests of this caller are under way", 1)
-        })
-    }
-
     /// The body of a request, whole, in time and within its bound.
     /// # Errors  413, 408, 400.
-    pub(super) async fn body(&self, http: &Http, parts: &Parts, body: Body) -> Result<bytes::Bytes, Response> {
+    pub(super) async fn body(&self, parts: &Parts, body: Body) -> Result<bytes::Bytes, Response> {
         let most = self.house.longest_message();
         let declared = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let too_large = || {
@@ -137,7 +129,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         if declared.is_some_and(|declared| declared > most as u64) {
             return Err(too_large());
         }
-        match tokio::time::timeout(http.body_timeout, Limited::new(body, most).collect()).await {
+        match tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, most).collect()).await {
             Ok(Ok(whole)) => {
                 let bytes = whole.to_bytes();
                 self.metrics.read(bytes.len());
@@ -161,7 +153,7 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
             self.metrics.refuse("sessions");
             return Err(later(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions", 30));
         }
-        if own + more_own >= http.max_sessions_per_client as usize {
+        if own + more_own >= http.max_sessions.div_ceil(2) as usize {
             self.metrics.refuse("sessions");
             return Err(later(StatusCode::TOO_MANY_REQUESTS, "this caller has too many sessions; end some with DELETE", 30));
         }
@@ -207,20 +199,17 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
             }
             return Ok(response);
         }
-        let slot = self.enter(&manifest.http, &caller)?;
         if !is_json(&parts.headers) {
             return Err(last(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json"));
         }
-        let bytes = self.body(&manifest.http, &parts, body).await?;
+        let bytes = self.body(&parts, body).await?;
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").map_or_else(|| bytes.clone(), |text| bytes.slice_ref(text));
         if message::is_batch(&text) {
             let takes_batches = known.as_ref().is_some_and(|seat| seat.takes_batches());
             let entries = message::batch(&text, takes_batches).map_err(|fault| rpc_error(&fault))?;
             let session = parts.headers.get(SESSION).and_then(|id| id.to_str().ok());
             let (Some(session), Some(seat)) = (session, &known) else { return Err(rpc_error(&Fault::invalid(None, "no session"))) };
-            // Its requests take their places one by one.
-            drop(slot);
-            return Ok(self.batch(&manifest.http, Within { session: session.into(), seat, caller: &caller }, entries).await);
+            return Ok(self.batch(Within { session: session.into(), seat }, entries).await);
         }
         let is_modern =
             parts.headers.get(VERSION).is_some_and(|version| version.as_bytes() >= ProtocolVersion::V_2026_07_28.as_str().as_bytes());
@@ -251,8 +240,8 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
             let unread = || Fault::invalid(None, "the message is no JSON-RPC 2.0 request, notification or response");
             return Err(rpc_error(&fault.unwrap_or_else(unread)));
         }
-        // The place is taken until the last byte is sent.
-        Ok(response.map(|body| Body::new(Placed { body, _slot: slot, _taken: taken })))
+        // The id is taken until the last byte is sent.
+        Ok(response.map(|body| Body::new(Held { body, _taken: taken })))
     }
 
     /// The seat of the session a request names. Another caller's session is not there.
@@ -274,14 +263,13 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
     }
 }
 
-/// A body that keeps its caller's place, and its request's id.
-struct Placed {
+/// A body that keeps its request's id.
+struct Held {
     body: Body,
-    _slot: Slot,
     _taken: Option<Arc<TakenId>>,
 }
 
-impl hyper::body::Body for Placed {
+impl hyper::body::Body for Held {
     type Data = bytes::Bytes;
     type Error = axum::Error;
 

@@ -19,7 +19,6 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use super::patience::Patient;
 use crate::manifest::Http;
 use crate::server::metrics::Metrics;
 
@@ -55,7 +54,10 @@ pub(super) struct Terms {
 const HEADERS: usize = 100;
 /// Bytes of one request's head.
 const HEAD: usize = 64 << 10;
-/// After this time without an acknowledgement a peer is taken for gone (tcp(7), `TCP_USER_TIMEOUT`).
+/// The time of a request's head, of waiting for one, and of a TLS handshake.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// After this time without an acknowledgement, or without a byte read of what waits for it, a peer is taken for gone (tcp(7),
+/// `TCP_USER_TIMEOUT`).
 const GONE: Duration = Duration::from_mins(1);
 /// A pause when no connection can be accepted, e.g. without descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -123,9 +125,8 @@ async fn accept(door: &Door) -> io::Result<(Box<dyn Stream>, Option<IpAddr>)> {
 
 async fn connection(stream: Box<dyn Stream>, local: Option<IpAddr>, terms: &Terms, _place: OwnedSemaphorePermit) {
     let _counted = terms.metrics.connections.one();
-    let stream = Patient::new(stream, terms.http.write_timeout);
     let Some(tls) = &terms.tls else { return speak(stream, local, terms).await };
-    match tokio::time::timeout(terms.http.head_timeout, tls.accept(stream)).await {
+    match tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
         Ok(Ok(stream)) => speak(stream, local, terms).await,
         Ok(Err(fault)) => tracing::debug!(%fault, "no TLS"),
         Err(_) => tracing::debug!("TLS took too long"),
@@ -141,7 +142,7 @@ async fn speak(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, loc
     let service = TowerToHyperService::new(service.map_err(|never: Infallible| match never {}));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(terms.http.head_timeout)
+        .header_read_timeout(HEAD_TIMEOUT)
         .max_headers(HEADERS)
         .max_buf_size(HEAD)
         .serve_connection(TokioIo::new(stream), service);

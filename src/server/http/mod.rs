@@ -8,9 +8,7 @@ mod identity;
 mod jwt;
 mod keys;
 mod listen;
-mod load;
 mod operations;
-mod patience;
 mod place;
 mod seat;
 mod sessions;
@@ -125,7 +123,6 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
         streams: sse::Streams::default(),
         make: Arc::new(make),
         metrics: Arc::clone(&metrics),
-        load: load::Load::default(),
         begun: Instant::now(),
         draining: draining.clone(),
         stopping: stopping.clone(),

@@ -104,11 +104,10 @@ impl Seat {
         }
     }
 
-    /// Records the session's begin, once, and has ready what its profile wants ready.
+    /// Records the session's begin, once.
     pub(in crate::server) fn begin(&self, house: &Arc<House>) {
         if !self.begun.swap(true, Ordering::AcqRel) {
             house.session_begins(&self.peer.session, &self.peer.principal, self.peer.profile.as_deref());
-            house.connected(self.peer.profile.as_deref());
         }
     }
 

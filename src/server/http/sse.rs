@@ -186,8 +186,7 @@ async fn take<S: ServerHandler + Send + 'static>(endpoint: &Endpoint<S>, id: &st
     let Some(open) = found.filter(own) else {
         return Err(refused(StatusCode::NOT_FOUND, "there is no such session; open a stream at /sse"));
     };
-    let _slot = endpoint.enter(&manifest.http, &caller)?;
-    let text = endpoint.body(&manifest.http, &parts, body).await?;
+    let text = endpoint.body(&parts, body).await?;
     if open.inbox.is_closed() {
         return Err(refused(StatusCode::NOT_FOUND, "the session has ended; open a stream at /sse"));
     }

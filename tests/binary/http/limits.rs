@@ -42,7 +42,7 @@ fn a_body_that_is_too_large_is_refused_before_it_is_read() {
 
 #[test]
 fn heads_that_are_too_large_too_many_or_too_slow_end_their_connection_alone() {
-    let home = house(Policy::default(), "[http]\nhead_timeout = \"1s\"\nbody_timeout = \"1s\"\n");
+    let home = house(Policy::default(), "");
     let server = HttpServer::start(&home);
     let large = "x".repeat(1_000_000);
     assert_eq!(request(&server.address, "POST", "/mcp", &[("x-large", &large)], b"").status, 431);
@@ -60,18 +60,13 @@ fn heads_that_are_too_large_too_many_or_too_slow_end_their_connection_alone() {
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
     }
-    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
-    // A body that does not come.
-    let mut stream = connect(&server.address);
-    let all = bytes("POST", "/mcp", &[("content-type", "application/json"), ("content-length", "500")], b"{\"jsonrpc\"");
-    stream.write_all(&all).unwrap();
-    assert_eq!(read(stream).status, 408);
+    assert!(started.elapsed() < Duration::from_secs(18), "{:?}", started.elapsed());
     serves(&server.address);
 }
 
 #[test]
 fn a_caller_cannot_have_more_sessions_than_its_own() {
-    let more = ["[http]\nmax_sessions_per_client = 3\n", &crate::http::token("ci", "secret-one")].concat();
+    let more = ["[http]\nmax_sessions = 6\n", &crate::http::token("ci", "secret-one")].concat();
     let home = house(Policy::default(), &more);
     let server = HttpServer::start(&home);
     let (flood, other) = (Caller { address: &server.address, token: None }, Caller { address: &server.address, token: Some("secret-one") });
@@ -87,37 +82,8 @@ fn a_caller_cannot_have_more_sessions_than_its_own() {
 }
 
 #[test]
-fn a_caller_cannot_have_more_requests_under_way_than_its_own() {
-    let more = ["[http]\nmax_requests_per_client = 2\n", &crate::http::token("ci", "secret-one")].concat();
-    let home = house(Policy { approvals: "level_2 = \"none\"", ..Policy::default() }, &more);
-    let server = HttpServer::start(&home);
-    let code = "import time, os\nopen('/roots/scratch/on%d' % time.time_ns(), 'w').write('x')\ntime.sleep(3)";
-    let busy: Vec<_> = (0..2)
-        .map(|_| {
-            let address = server.address.clone();
-            std::thread::spawn(move || Caller { address: &address, token: None }.call("run_python", &json!({"code": code})))
-        })
-        .collect();
-    let running = || {
-        std::fs::read_dir(home.path("scratch"))
-            .unwrap()
-            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("on"))
-            .count()
-    };
-    until("both programs run", || running() == 2);
-    let refused = Caller { address: &server.address, token: None }.call("read_file", &json!({"path": "project/notes.txt"}));
-    assert_eq!(refused.status, 429, "{refused:?}");
-    let other = Caller { address: &server.address, token: Some("secret-one") }.call("read_file", &json!({"path": "project/notes.txt"}));
-    assert_eq!(other.status, 200, "{other:?}");
-    for busy in busy {
-        assert_eq!(busy.join().unwrap().status, 200);
-    }
-    serves(&server.address);
-}
-
-#[test]
 fn connections_beyond_the_bound_are_closed_and_the_others_served() {
-    let home = house(Policy::default(), "[http]\nmax_connections = 4\nhead_timeout = \"2s\"\n");
+    let home = house(Policy::default(), "[http]\nmax_connections = 4\n");
     let server = HttpServer::start(&home);
     let idle: Vec<_> = (0..12).map(|_| connect(&server.address)).collect();
     // Eight of them are closed at once, the rest when their time for a head is over.
@@ -130,7 +96,7 @@ fn connections_beyond_the_bound_are_closed_and_the_others_served() {
 
 #[test]
 fn a_client_that_reads_nothing_is_let_go() {
-    let home = house(Policy::default(), "[http]\nwrite_timeout = \"1s\"\n");
+    let home = house(Policy::default(), "");
     std::fs::write(home.path("project/large.txt"), "0123456789abcde\n".repeat(60_000)).unwrap();
     let server = HttpServer::start(&home);
     let mut stream = connect(&server.address);
@@ -252,7 +218,7 @@ fn memory_goes_back_after_a_burst_of_kept_answers() {
 
 #[test]
 fn a_caller_is_suspended_in_all_its_sessions_and_on_every_server() {
-    let policy = Policy { limits: "breaker = { denials = 3, within = \"1m\", then = \"suspend\" }", ..Policy::default() };
+    let policy = Policy { limits: "breaker = { denials = 3, within = \"1m\" }", ..Policy::default() };
     let home = house(policy, &format!("{}{}", token("ann", "a-secret"), token("bob", "b-secret")));
     let servers = [HttpServer::start(&home), HttpServer::start(&home)];
     let call = |server: usize, secret, path: &str| {

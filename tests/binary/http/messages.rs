@@ -139,19 +139,6 @@ fn a_batch_is_no_message_where_2025_03_26_was_not_agreed_on() {
 }
 
 #[test]
-fn requests_of_a_batch_take_places_of_their_own() {
-    let home = crate::http::house(Policy { limits: "concurrent_calls = 9", ..Policy::default() }, "[http]\nmax_requests_per_client = 2\n");
-    let server = HttpServer::start(&home);
-    let caller = Caller { address: &server.address, token: None };
-    let session = session(&caller, "2025-03-26");
-    let sleep = json!({"name": "run_python", "arguments": {"code": "import time\ntime.sleep(1)"}});
-    let batch: Vec<Value> = (0..3).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": sleep})).collect();
-    let answers = array(&caller.post(&[("mcp-session-id", &session)], &json!(batch).to_string()));
-    assert_eq!(answers.iter().filter(|answer| answer["error"]["code"] == -32603).count(), 1, "{answers:?}");
-    assert_eq!(array(&caller.post(&[("mcp-session-id", &session)], &json!(batch[..2]).to_string())).len(), 2, "the places are free again");
-}
-
-#[test]
 fn the_transport_of_2024_11_05_answers_each_message_too() {
     let home = Home::new(Policy::default());
     let server = HttpServer::start(&home);

@@ -7,7 +7,7 @@ use crate::http::server::HttpServer;
 use crate::http::wire::{Caller, request};
 use crate::http::{NOTES, house, signal, token};
 
-const PLAIN: Policy = Policy { approvals: "", limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", python: "" };
+const PLAIN: Policy = Policy { approvals: "", limits: "breaker = { denials = 1000, within = \"1m\" }", python: "" };
 
 fn append() -> Value {
     json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": "+", "mode": "append"}})
@@ -118,8 +118,7 @@ fn a_used_approval_stays_used_after_a_crash_also_where_nothing_else_tells() {
 
 #[test]
 fn of_sixty_four_repeats_on_two_servers_at_once_one_acts() {
-    let home =
-        house(Policy { limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", ..PLAIN }, "");
+    let home = house(Policy { limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\" }", ..PLAIN }, "");
     let servers = [HttpServer::start(&home), HttpServer::start(&home)];
     let state = asked(caller(&servers[0], None), &append());
     let repeat = yes(&append(), &state);

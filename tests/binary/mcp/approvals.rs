@@ -121,10 +121,7 @@ fn a_state_that_was_changed_or_made_up_opens_nothing() {
 
 #[test]
 fn of_sixty_four_racing_repeats_one_acts() {
-    let home = Home::new(Policy {
-        limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\", then = \"suspend\" }",
-        ..Policy::default()
-    });
+    let home = Home::new(Policy { limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\" }", ..Policy::default() });
     let mut server = Server::start(&home);
     let append = json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": "+", "mode": "append"}});
     let state = asked(&mut server, &append);
@@ -139,7 +136,7 @@ fn of_sixty_four_racing_repeats_one_acts() {
 
 #[test]
 fn a_missing_answer_is_asked_for_again_and_an_empty_one_is_a_no() {
-    let home = Home::new(Policy { limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", ..Policy::default() });
+    let home = Home::new(Policy { limits: "breaker = { denials = 1000, within = \"1m\" }", ..Policy::default() });
     let mut server = Server::start(&home);
     let state = asked(&mut server, &write("new\n"));
     let mut params = write("new\n");

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use crate::mcp::home::{Home, Policy};
 use crate::mcp::server::{Server, code, went_well};
 
-const FREE: Policy =
-    Policy { approvals: "level_2 = \"none\"", limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }", python: "" };
+const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "breaker = { denials = 1000, within = \"1m\" }", python: "" };
 
 /// Runs a program; nothing where no program can be jailed here, and says so.
 fn ran(server: &mut Server, program: &str) -> Option<Value> {

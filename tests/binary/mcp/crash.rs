@@ -13,7 +13,7 @@ use crate::mcp::server::{Server, hello, until, went_well};
 
 const LOAD: Policy = Policy {
     approvals: "level_2 = \"none\"",
-    limits: "concurrent_calls = 64\nwrite_per_hour = \"10 GiB\"\nbreaker = { then = \"off\" }",
+    limits: "concurrent_calls = 64\nwrite_per_hour = \"10 GiB\"\nbreaker = { denials = 100000 }",
     python: "",
 };
 /// Kills on one state folder before a new one is begun: the log is read whole after each.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::mcp::home::{BINARY, Home, Policy};
 use crate::mcp::server::{Server, code, hello, went_well};
 
-const FREE: Policy = Policy { approvals: "level_2 = \"none\"\nlevel_3 = \"none\"", limits: "breaker = { then = \"off\" }", python: "" };
+const FREE: Policy = Policy { approvals: "level_2 = \"none\"\nlevel_3 = \"none\"", limits: "breaker = { denials = 100000 }", python: "" };
 
 /// Every file below a folder, and the folders.
 fn all_below(folder: &Path) -> Vec<PathBuf> {

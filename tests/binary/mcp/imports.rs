@@ -180,7 +180,7 @@ fn under_strict_and_where_imports_acts_as_strict_nothing_of_a_root_is_imported()
     drop(server);
     let unproven = home("check = \"imports\"", "");
     let text = unproven.read("tools.toml");
-    let text = text.replacen("require = []", "require = []\nbackend = \"rlimits\"\ninterpreter = \"/usr/bin/python3\"", 1);
+    let text = text.replacen("require = []", "require = []\nbackend = \"landlock\"\ninterpreter = \"/usr/bin/python3\"", 1);
     std::fs::write(unproven.manifest(), text).unwrap();
     let mut server = Server::greeted(&unproven, "2025-11-25");
     let refused = run(&mut server, "import harvest");

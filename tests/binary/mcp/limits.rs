@@ -85,7 +85,7 @@ fn an_edit_may_write_what_is_left_of_the_budget_and_no_more() {
 
 #[test]
 fn a_suspension_is_of_one_session_and_says_which_command_ends_it() {
-    let home = home("rate_limit_per_minute = 500\nbreaker = { denials = 3, within = \"1m\", then = \"suspend\" }");
+    let home = home("rate_limit_per_minute = 500\nbreaker = { denials = 3, within = \"1m\" }");
     let (mut one, mut two) = (Server::start(&home), Server::start(&home));
     let forbidden = |name: &str| json!({"name": "read_file", "arguments": {"path": format!("project/secrets/{name}.txt")}});
     for name in ["key", "key", "other"] {
@@ -111,7 +111,7 @@ fn a_suspension_is_of_one_session_and_says_which_command_ends_it() {
 
 #[test]
 fn honest_mistakes_suspend_nothing() {
-    let home = home("rate_limit_per_minute = 500\nbreaker = { denials = 3, within = \"1m\", then = \"suspend\" }");
+    let home = home("rate_limit_per_minute = 500\nbreaker = { denials = 3, within = \"1m\" }");
     let mut server = Server::start(&home);
     for (tool, arguments, reason) in [
         ("read_file", json!({"path": "notes.txt"}), "path_outside_roots"),

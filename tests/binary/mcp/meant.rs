@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::mcp::home::{Home, Policy};
 use crate::mcp::server::{Server, code, hello, went_well};
 
-const CALM: Policy = Policy { approvals: "", limits: "breaker = { denials = 3, within = \"1m\", then = \"suspend\" }", python: "" };
+const CALM: Policy = Policy { approvals: "", limits: "breaker = { denials = 3, within = \"1m\" }", python: "" };
 
 fn serve(home: &Home, profile: &str) -> Server {
     let mut server = Server::start_with(home, &["--profile", profile], &[]);
@@ -107,7 +107,7 @@ fn a_path_that_leads_nowhere_is_answered_with_the_nearest_that_may_be_listed() {
 
 #[test]
 fn no_name_is_told_that_a_listing_would_not_show() {
-    let home = Home::new(Policy { limits: "breaker = { then = \"off\" }", ..Policy::default() });
+    let home = Home::new(Policy { limits: "breaker = { denials = 100000 }", ..Policy::default() });
     let text = home
         .read("tools.toml")
         .replace("denied_paths = [\"secrets/**\"]", "denied_paths = [\"secrets/**\", \"**/.env*\", \"**/private*\"]");

@@ -10,7 +10,7 @@ use crate::mcp::server::{STATELESS, Server, code, hello, repeat, until, went_wel
 
 pub(crate) const OPERATOR: Policy = Policy {
     approvals: "level_2 = \"operator\"\ntimeout = \"20s\"",
-    limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\", then = \"suspend\" }",
+    limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\" }",
     python: "",
 };
 const NOTES: &str = "first line\nsecond line\nthird line\n";

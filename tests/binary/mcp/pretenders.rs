@@ -7,11 +7,8 @@ use serde_json::{Value, json};
 use crate::mcp::home::{Home, Policy};
 use crate::mcp::server::{Server, code, went_well, write};
 
-const QUICK: Policy = Policy {
-    approvals: "timeout = \"2s\"",
-    limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\", then = \"suspend\" }",
-    python: "",
-};
+const QUICK: Policy =
+    Policy { approvals: "timeout = \"2s\"", limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\" }", python: "" };
 const NOTES: &str = "first line\nsecond line\nthird line\n";
 
 /// The next question of the server.

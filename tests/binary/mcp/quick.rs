@@ -233,14 +233,8 @@ fn a_call_right_behind_the_handshake_waits_for_the_search_and_is_answered() {
 }
 
 #[test]
-fn interpreters_are_ready_before_the_first_program_only_where_the_manifest_says_so() {
+fn no_interpreter_waits_before_a_client_has_read_the_list_of_tools() {
     let is_python = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("python"));
-    let home = open_home("prepare = true");
-    let mut server = Server::greeted(&home, "2025-11-25");
-    until("an interpreter waits", || server.children().iter().flat_map(|pid| descendants(*pid)).any(|pid| is_python(&pid)));
-    let answer = server.call("run_python", &json!({"code": "print(1)"}));
-    assert_eq!(answer["result"]["structuredContent"]["stdout"], "1\n", "{answer}");
-    drop(server);
     let home = open_home("");
     let mut server = Server::greeted(&home, "2025-11-25");
     until("the walls are proven", || home.state().join("facts/backends").exists());
@@ -250,7 +244,7 @@ fn interpreters_are_ready_before_the_first_program_only_where_the_manifest_says_
         assert!(went_well(&server.call("list_directory", &json!({"path": "project"}))));
         assert!(!waits(&server), "nobody has read the list of tools");
     }
-    let home = open_home("prepare = true");
+    let home = open_home("");
     let manifest = std::fs::read_to_string(home.manifest()).unwrap().replace("\"EXECUTE_CODE\"]", "\"SEND_EMAIL\"]");
     std::fs::write(home.manifest(), manifest).unwrap();
     let mut server = Server::greeted(&home, "2025-11-25");

@@ -127,7 +127,7 @@ fn a_faulty_manifest_changes_nothing_and_is_told_once() {
 
 #[test]
 fn a_manifest_replaced_again_and_again_during_calls_never_opens_what_waits() {
-    let home = Home::new(Policy { limits: "breaker = { denials = 100000, within = \"1m\", then = \"suspend\" }", ..Policy::default() });
+    let home = Home::new(Policy { limits: "breaker = { denials = 100000, within = \"1m\" }", ..Policy::default() });
     let mut server = Server::start(&home);
     assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
     let tight = home.read("tools.toml");
@@ -203,11 +203,8 @@ fn a_client_is_told_when_its_list_of_tools_changes() {
 
 #[test]
 fn no_tool_and_no_program_can_say_the_operators_word() {
-    let home = Home::new(Policy {
-        python: "network = false",
-        limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }",
-        ..Policy::default()
-    });
+    let home =
+        Home::new(Policy { python: "network = false", limits: "breaker = { denials = 1000, within = \"1m\" }", ..Policy::default() });
     let mut server = Server::start(&home);
     assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
     change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = []");

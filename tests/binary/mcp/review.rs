@@ -8,11 +8,8 @@ use crate::mcp::home::{Home, Policy};
 use crate::mcp::operator::{SECRET, approvals, secret, the_one};
 use crate::mcp::server::{Server, code, hello, went_well};
 
-const FREE: Policy = Policy {
-    approvals: "level_2 = \"none\"\nlevel_3 = \"every\"",
-    limits: "breaker = { denials = 1000, within = \"1m\", then = \"suspend\" }",
-    python: "",
-};
+const FREE: Policy =
+    Policy { approvals: "level_2 = \"none\"\nlevel_3 = \"every\"", limits: "breaker = { denials = 1000, within = \"1m\" }", python: "" };
 const NOTES: &str = "first line\nsecond line\nthird line\n";
 
 /// A house whose reviewer is this shell script; none where no jail can be had.

@@ -1,4 +1,4 @@
-//! How far a yes goes: a folder, a root, every change; in both eras, with a client that answers what was not offered beside one that is honest.
+//! How far a yes goes: a folder, a root; in both eras, with a client that answers what was not offered beside one that is honest.
 
 use serde_json::{Value, json};
 
@@ -241,7 +241,6 @@ fn a_scope_that_was_not_offered_is_no_yes() {
         let home = sources(Policy::default(), "");
         let mut server = start(&home, era);
         for (params, scope, offered) in [
-            (write("project/notes.txt", "x\n"), "accept_edits", 5),
             (write("project/notes.txt", "x\n"), "session_all", 5),
             (call("delete_file", &json!({"path": "project/notes.txt"})), "session", 2),
             (call("delete_file", &json!({"path": "project/notes.txt"})), "session_root", 2),
@@ -284,28 +283,9 @@ fn a_move_that_cannot_be_made_again_is_offered_once_alone_and_a_copy_for_the_ses
 }
 
 #[test]
-fn every_change_is_allowed_at_once_only_where_the_manifest_has_it() {
-    for era in [STATELESS, "2025-06-18"] {
-        let home = sources(Policy { approvals: "accept_edits = true", ..Policy::default() }, "");
-        let mut server = start(&home, era);
-        let first = make(&mut server, era, &write("project/notes.txt", "1\n"), "accept_edits");
-        assert!(went_well(&first.answer), "{}", first.answer);
-        assert_eq!(first.values().last().map(String::as_str), Some("accept_edits"));
-        for path in ["project/lib/a.txt", "scratch/seen.txt", "project/notes.txt"] {
-            assert!(make(&mut server, era, &write(path, "x\n"), "deny").is_done_unasked(), "{era}: {path}");
-        }
-        for beside in [write("project/.github/workflows/x.yml", "on: push\n"), call("delete_file", &json!({"path": "project/notes.txt"}))] {
-            let asked = make(&mut server, era, &beside, "deny");
-            assert_eq!(asked.values(), ["deny", "once"], "{era}: {beside}");
-        }
-        server.close();
-    }
-}
-
-#[test]
 fn a_wide_yes_covers_nothing_once_the_session_has_read_what_others_wrote() {
-    let raise = Policy { approvals: "after_untrusted = \"raise\"\naccept_edits = true", ..Policy::default() };
-    for scope in ["session", "session_folder", "session_root", "accept_edits"] {
+    let raise = Policy { approvals: "after_untrusted = \"raise\"", ..Policy::default() };
+    for scope in ["session", "session_folder", "session_root"] {
         let home = sources(raise, "untrusted_paths = [\"inbox/**\"]");
         let mut server = Server::start(&home);
         assert!(went_well(&make(&mut server, STATELESS, &write("project/notes.txt", "1\n"), scope).answer));

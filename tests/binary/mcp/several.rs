@@ -101,7 +101,7 @@ fn an_answer_of_many_large_files_is_full_in_time_and_says_how_to_go_on() {
 
 #[test]
 fn reading_many_at_once_escapes_no_rate_and_no_breaker() {
-    let home = Home::new(Policy { limits: "breaker = { denials = 3, within = \"1m\", then = \"suspend\" }", ..Policy::default() });
+    let home = Home::new(Policy { limits: "breaker = { denials = 3, within = \"1m\" }", ..Policy::default() });
     changed(&home, "rate_limit_per_minute = 5000", "rate_limit_per_minute = 6");
     let mut server = Server::greeted(&home, "2025-11-25");
     let answer = server.call("read_files", &json!({"paths": vec!["project/notes.txt"; 9]}));

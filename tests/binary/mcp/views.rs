@@ -216,7 +216,7 @@ fn imports_acts_as_strict_on_a_backend_that_proves_no_walls() {
     drop(server);
     // The system's interpreter and no root: what every user may run and see, since no wall shows things as another's here.
     let text =
-        home.read("tools.toml").replacen("require = []", "require = []\nbackend = \"rlimits\"\ninterpreter = \"/usr/bin/python3\"", 1);
+        home.read("tools.toml").replacen("require = []", "require = []\nbackend = \"landlock\"\ninterpreter = \"/usr/bin/python3\"", 1);
     let text = text.replacen("roots = [\"work\", \"scratch\"]", "roots = []", 1);
     std::fs::write(home.manifest(), text).unwrap();
     let mut server = Server::greeted(&home, "2025-11-25");

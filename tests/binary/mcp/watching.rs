@@ -88,7 +88,7 @@ fn an_operator_allows_no_more_than_the_question_offers() {
     let mut server = Server::greeted(&home, "2025-11-25");
     let call = server.ask("tools/call", &write("one\n"));
     let id = the_one(&home);
-    for option in ["--scope=session_folder", "--scope=session_root", "--scope=accept_edits"] {
+    for option in ["--scope=session_folder", "--scope=session_root"] {
         let out = approvals(&home, &["allow", &id, option], &[SECRET]);
         assert!(!out.status.success() && said(&out).contains("does not offer"), "{option}: {}", said(&out));
     }

@@ -118,7 +118,7 @@ level_3 = "none"
 [limits]
 rate_limit_per_minute = 100000
 timeout = "4s"
-breaker = {{ denials = 100000, within = "1m", then = "suspend" }}
+breaker = {{ denials = 100000, within = "1m" }}
 [network]
 {network}
 "#

@@ -41,7 +41,6 @@ fn do_without(what: &str) {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     let flags: &[u64] = match what {
         "users" => &[USER_NAMESPACE],
-        "mounts" => &[],
         _ => &NAMESPACES,
     };
     let with = |flag: &u64| {
@@ -49,9 +48,7 @@ fn do_without(what: &str) {
         SeccompRule::new(vec![condition]).unwrap()
     };
     for call in [libc::SYS_unshare, libc::SYS_clone] {
-        if !flags.is_empty() {
-            rules.insert(call, flags.iter().map(with).collect());
-        }
+        rules.insert(call, flags.iter().map(with).collect());
     }
     if what != "users" {
         rules.extend(MOUNTS.iter().map(|call| (*call, Vec::new())));
@@ -96,10 +93,11 @@ fn doctor() -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// The strongest backend is the one that was expected, holds what it says, and the machine's lacks are named with their mend.
-fn holds(native_lacks: &str, off: &[&str]) -> World {
+/// Landlock is the strongest backend, holds what it says, and the machine's lacks are named with their mend.
+fn holds_by_landlock(native_lacks: &str) -> World {
+    let off = ["filesystem", "processes"];
     let world = World::of("auto").unwrap();
-    assert_eq!(world.backend(), "native-reduced");
+    assert_eq!(world.backend(), "landlock");
     for layer in ["filesystem", "network", "processes", "syscalls", "memory"] {
         // An ordinary user has no control group here.
         let is_off = off.contains(&layer) || layer == "memory" && world.layer("memory_cgroup") != "on";
@@ -108,7 +106,7 @@ fn holds(native_lacks: &str, off: &[&str]) -> World {
     let refused = World::of("native").err();
     assert!(matches!(&refused, Some(NoRun::Unavailable { reason, .. }) if reason.contains(native_lacks)), "{refused:?}");
     let told = doctor();
-    assert_eq!(told["chosen"], "native-reduced", "{told}");
+    assert_eq!(told["chosen"], "landlock", "{told}");
     let native = &told["backends"][0];
     assert_eq!((native["name"].as_str(), native["usable"].as_bool()), (Some("native"), Some(false)));
     let why = native["why_not"].as_str().unwrap();
@@ -130,17 +128,25 @@ fn without_user_namespaces_root_holds_all_and_an_ordinary_user_what_landlock_hol
     if !is_played() {
         return play("without_user_namespaces_root_holds_all_and_an_ordinary_user_what_landlock_holds", "users");
     }
-    // The table goes over root's ground and over Landlock alone elsewhere.
-    holds("no user namespace", if is_root() { &[] } else { &["filesystem", "processes"] });
+    // The table goes over Landlock elsewhere.
+    if is_root() {
+        let world = World::of("auto").unwrap();
+        assert_eq!(world.backend(), "native");
+        for layer in ["filesystem", "network", "processes", "syscalls"] {
+            assert_eq!(world.layer(layer), "on", "{layer}");
+        }
+        assert_eq!(world.run(&world.spec("print(42)")).unwrap().stdout, "42\n");
+    } else {
+        holds_by_landlock("no user namespace");
+    }
 }
 
 #[test]
-fn without_mounts_all_but_the_names_of_files_is_held() {
+fn without_any_namespace_landlock_and_the_filter_hold_and_nothing_escapes_the_end() {
     if !is_played() {
-        return play("without_mounts_all_but_the_names_of_files_is_held", "mounts");
+        return play("without_any_namespace_landlock_and_the_filter_hold_and_nothing_escapes_the_end", "namespaces");
     }
-    let world = holds("no mount may be made", &["filesystem"]);
-    // An ordinary user's reduced backend stands on this ground anyway.
+    let world = holds_by_landlock(if is_root() { "no mount may be made" } else { "no user namespace" });
     if is_root() {
         // No owner can be shown as another here, and nothing is ever run as root instead.
         let spec = world.spec("print(1)");
@@ -151,16 +157,7 @@ fn without_mounts_all_but_the_names_of_files_is_held() {
             "{refused:?}"
         );
         std::fs::set_permissions(world.work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-        goes_through(&world, &table::rows());
     }
-}
-
-#[test]
-fn without_any_namespace_landlock_and_the_filter_hold_and_nothing_escapes_the_end() {
-    if !is_played() {
-        return play("without_any_namespace_landlock_and_the_filter_hold_and_nothing_escapes_the_end", "namespaces");
-    }
-    let world = holds(if is_root() { "no mount may be made" } else { "no user namespace" }, &["filesystem", "processes"]);
     let mut rows = table::rows();
     rows.extend(table::shared());
     goes_through(&world, &rows);
@@ -177,29 +174,27 @@ fn a_fork_bomb_among_the_hosts_processes_ends_as_that_and_nothing_of_it_lives_on
     if !is_played() {
         return play("a_fork_bomb_among_the_hosts_processes_ends_as_that_and_nothing_of_it_lives_on", "namespaces");
     }
-    for backend in ["native-reduced", "rlimits"] {
-        let world = World::of(backend).unwrap();
-        for bomb in [
-            "import os\nwhile True:\n    os.fork()",
-            "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
-            "import os, time\nwhile True:\n    if os.fork() == 0 and os.fork() == 0:\n        time.sleep(600)",
-        ] {
-            let mut spec = world.spec(bomb);
-            // Root's programs have a user of their own, whose bound the kernel keeps exactly: one that takes no notice of that only goes on, and its
-            // supervisor ends it with the watch that saw it.
-            let goes_on = is_root() && bomb.contains("except");
-            spec.limits.wall = if goes_on { Duration::from_secs(3) } else { Duration::from_mins(5) };
-            let ended = world.run(&spec).unwrap();
-            assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Pids)), "{backend}: {bomb}: {ended:?}");
-            // What the kernel itself refuses may be over before the first look.
-            assert!(is_root() || ended.usage.pids_peak.is_some_and(|peak| peak > 1), "{backend}: {ended:?}");
-            assert_eq!(standing_in(world.work.path()), 0, "{backend}: {bomb}");
-        }
-        // Beside it, a program that stays within the bound.
-        let threads = "from concurrent.futures import ThreadPoolExecutor\nimport subprocess, sys\nwith ThreadPoolExecutor(4) as pool:\n    print(sum(pool.map(lambda _: subprocess.run([sys.executable, '-ISc', 'pass']).returncode == 0, range(20))))";
-        let fits = world.run(&world.spec(threads)).unwrap();
-        assert_eq!(fits.stdout, "20\n", "{backend}: {fits:?}");
+    let world = World::of("landlock").unwrap();
+    for bomb in [
+        "import os\nwhile True:\n    os.fork()",
+        "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
+        "import os, time\nwhile True:\n    if os.fork() == 0 and os.fork() == 0:\n        time.sleep(600)",
+    ] {
+        let mut spec = world.spec(bomb);
+        // Root's programs have a user of their own, whose bound the kernel keeps exactly: one that takes no notice of that only goes on, and its
+        // supervisor ends it with the watch that saw it.
+        let goes_on = is_root() && bomb.contains("except");
+        spec.limits.wall = if goes_on { Duration::from_secs(3) } else { Duration::from_mins(5) };
+        let ended = world.run(&spec).unwrap();
+        assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Pids)), "{bomb}: {ended:?}");
+        // What the kernel itself refuses may be over before the first look.
+        assert!(is_root() || ended.usage.pids_peak.is_some_and(|peak| peak > 1), "{ended:?}");
+        assert_eq!(standing_in(world.work.path()), 0, "{bomb}");
     }
+    // Beside it, a program that stays within the bound.
+    let threads = "from concurrent.futures import ThreadPoolExecutor\nimport subprocess, sys\nwith ThreadPoolExecutor(4) as pool:\n    print(sum(pool.map(lambda _: subprocess.run([sys.executable, '-ISc', 'pass']).returncode == 0, range(20))))";
+    let fits = world.run(&world.spec(threads)).unwrap();
+    assert_eq!(fits.stdout, "20\n", "{fits:?}");
 }
 
 #[test]
@@ -224,36 +219,34 @@ fn what_a_supervisor_leaves_that_was_killed_is_ended_before_its_call_is_answered
         return play("what_a_supervisor_leaves_that_was_killed_is_ended_before_its_call_is_answered", "namespaces");
     }
     let program = "import os, signal, time\nfor number in (1, 2, 3, 15):\n    signal.signal(number, signal.SIG_IGN)\nall = [os.getpid()]\nfor _ in range(4):\n    child = os.fork()\n    if child == 0:\n        time.sleep(600)\n    all.append(child)\nopen('new', 'w').write(' '.join(map(str, all)))\nos.rename('new', 'ready')\ntime.sleep(600)";
-    for backend in ["native-reduced", "rlimits"] {
-        let world = World::of(backend).unwrap();
-        let spec = world.spec(program);
-        let ready = world.work.path().join("ready");
-        let field = |pid: &str, number: usize| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-            stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(number - 3).unwrap().to_owned()
-        };
-        let outcome = std::thread::scope(|scope| {
-            let running = scope.spawn(|| world.run(&spec));
-            wait_until("the program has its children", || ready.exists());
-            // The session is that of the keeper, whose parent is the supervisor.
-            let all = std::fs::read_to_string(&ready).unwrap();
-            let keeper = field(all.split(' ').next().unwrap(), 6);
-            let supervisor: i32 = field(&keeper, 4).parse().unwrap();
-            nix::sys::signal::kill(nix::unistd::Pid::from_raw(supervisor), nix::sys::signal::Signal::SIGKILL).unwrap();
-            running.join().unwrap().unwrap()
-        });
-        assert_ne!(outcome.status, Status::Ok, "{backend}: {outcome:?}");
+    let world = World::of("landlock").unwrap();
+    let spec = world.spec(program);
+    let ready = world.work.path().join("ready");
+    let field = |pid: &str, number: usize| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(number - 3).unwrap().to_owned()
+    };
+    let outcome = std::thread::scope(|scope| {
+        let running = scope.spawn(|| world.run(&spec));
+        wait_until("the program has its children", || ready.exists());
+        // The session is that of the keeper, whose parent is the supervisor.
         let all = std::fs::read_to_string(&ready).unwrap();
-        assert_eq!(all.split(' ').count(), 5);
-        wait_until("nothing of it lives on", || !all.split(' ').any(|pid| alive(pid.parse().unwrap())));
-        assert_eq!(world.run(&world.spec("print(42)")).unwrap().stdout, "42\n", "{backend}");
-    }
+        let keeper = field(all.split(' ').next().unwrap(), 6);
+        let supervisor: i32 = field(&keeper, 4).parse().unwrap();
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(supervisor), nix::sys::signal::Signal::SIGKILL).unwrap();
+        running.join().unwrap().unwrap()
+    });
+    assert_ne!(outcome.status, Status::Ok, "{outcome:?}");
+    let all = std::fs::read_to_string(&ready).unwrap();
+    assert_eq!(all.split(' ').count(), 5);
+    wait_until("nothing of it lives on", || !all.split(' ').any(|pid| alive(pid.parse().unwrap())));
+    assert_eq!(world.run(&world.spec("print(42)")).unwrap().stdout, "42\n");
 }
 
 #[test]
-fn without_landlock_as_well_nothing_is_run_unless_the_manifest_names_it() {
+fn without_landlock_as_well_nothing_is_run() {
     if !is_played() {
-        return play("without_landlock_as_well_nothing_is_run_unless_the_manifest_names_it", "landlock");
+        return play("without_landlock_as_well_nothing_is_run", "landlock");
     }
     let refused = World::of("auto").err();
     assert!(
@@ -262,10 +255,4 @@ fn without_landlock_as_well_nothing_is_run_unless_the_manifest_names_it() {
     );
     let told = doctor();
     assert_eq!(told.get("chosen"), None, "{told}");
-    let world = World::of("rlimits").unwrap();
-    assert!(world.layer("filesystem").starts_with("off: ") && world.layer("processes").starts_with("off: "));
-    let mut spec = world.spec("print(6 * 7)");
-    assert_eq!(world.run(&spec).unwrap().stdout, "42\n");
-    spec.require = toolgate::sandbox::jail::Layer::ALL.to_vec();
-    assert!(matches!(world.run(&spec), Err(NoRun::Unavailable { layer, .. }) if layer == "filesystem"));
 }

@@ -53,14 +53,14 @@ fn a_denied_file_that_was_moved_after_the_look_is_shown_under_no_name() {
             for fresh in [false, true] {
                 spec.fresh = fresh;
                 let refused = world.run(&spec);
-                assert!(is_refused(&world, &refused), "{name}, moved to {moved}, fresh {fresh}: {refused:?}");
+                assert!(is_refused(&refused), "{name}, moved to {moved}, fresh {fresh}: {refused:?}");
             }
             std::fs::rename(path(moved), path(".env")).unwrap();
         }
         // Another file with the denied name is not what was looked at either.
         std::fs::write(path("new"), "TOKEN=other").unwrap();
         std::fs::rename(path("new"), path(".env")).unwrap();
-        assert!(world.run(&spec).is_err() || world.layer("filesystem").starts_with("off: "), "{name}");
+        assert!(world.run(&spec).is_err(), "{name}");
         // Looked at anew, the root is shown, and the file is not.
         let shown = world.run(&looked(&world, "print(open('/roots/shelf/open.txt').read())")).unwrap();
         assert_eq!((shown.status, shown.stdout.as_str()), (Status::Ok, "for everybody\n"), "{name}: {shown:?}");
@@ -71,14 +71,9 @@ fn a_denied_file_that_was_moved_after_the_look_is_shown_under_no_name() {
     }
 }
 
-/// Refused because what is denied was moved; or nothing is hidden at all, and that was said.
-fn is_refused(world: &World, got: &Result<Outcome, NoRun>) -> bool {
-    match got {
-        Err(NoRun::Moved { root }) => root == "shelf",
-        // `rlimits` alone hides nothing, and says so.
-        Ok(_) => world.layer("filesystem").starts_with("off: "),
-        Err(_) => false,
-    }
+/// Refused because what is denied was moved.
+fn is_refused(got: &Result<Outcome, NoRun>) -> bool {
+    matches!(got, Err(NoRun::Moved { root }) if root == "shelf")
 }
 
 #[test]
@@ -100,7 +95,7 @@ fn a_folder_that_was_moved_after_the_look_and_left_a_link_behind_shows_no_denied
         for fresh in [false, true] {
             spec.fresh = fresh;
             let got = world.run(&spec);
-            assert!(is_refused(&world, &got), "{name}, fresh {fresh}: {got:?}");
+            assert!(is_refused(&got), "{name}, fresh {fresh}: {got:?}");
         }
         std::fs::remove_file(path("deep")).unwrap();
         std::fs::rename(path("other"), path("deep")).unwrap();
@@ -111,7 +106,7 @@ fn a_folder_that_was_moved_after_the_look_and_left_a_link_behind_shows_no_denied
 
 #[test]
 fn a_denied_file_that_is_moved_to_and_fro_while_its_root_is_shown_is_never_read() {
-    for (name, world) in worlds().into_iter().filter(|(_, world)| !world.layer("filesystem").starts_with("off: ")) {
+    for (name, world) in worlds() {
         let path = |name: &str| world.shelf.path().join(name);
         let program = "import os\nfor name in os.listdir('/roots/shelf') if os.access('/roots/shelf', os.R_OK) else []:\n    pass\n\
                        for name in ['.env', 'free.txt'] * 20:\n    try:\n        print(open('/roots/shelf/' + name).read())\n    except OSError:\n        pass";

@@ -9,7 +9,6 @@ use nix::sched::CloneFlags;
 use rustix::process::Pid;
 
 use super::layers::Built;
-use super::site::Site;
 use super::trees::{self, Eyes};
 use super::{group, mend, raw, users};
 use crate::sandbox::jail::ground::{EXEMPT_PROCESSES, Ground, SHARED_USER};
@@ -23,7 +22,6 @@ use crate::sandbox::jail::order::{Order, Word};
 pub(super) fn enter(order: &Order, roots: &[OwnedFd], user: Option<u32>, built: &mut Built) -> Result<trees::Shown, Word> {
     match order.kind.ground {
         Ground::Rooted => enter_as_root(order, roots, user, built),
-        Ground::Unmounted => enter_without_mounts(order, roots, built),
         _ => enter_all(order, roots, user, built),
     }
 }
@@ -55,26 +53,6 @@ fn enter_as_root(order: &Order, roots: &[OwnedFd], user: Option<u32>, built: &mu
     built.missing("user_namespace", format!("off: the program has {whose} on the host instead, which owns nothing"));
     note_user(user, built);
     Ok(shown)
-}
-
-fn enter_without_mounts(order: &Order, roots: &[OwnedFd], built: &mut Built) -> Result<trees::Shown, Word> {
-    let dirs = roots.iter().map(OwnedFd::try_clone).collect::<Result<_, _>>().map_err(|e| Word::Fault(format!("keeping a root: {e}")))?;
-    let user = match eyes() {
-        Eyes::Other(user, _) => Some(user),
-        Eyes::Own => None,
-    };
-    let site = Site::make(order, dirs, user, false)?;
-    let entered = user.map_or(Ok(()), take_on).and_then(|()| own_user_namespace(built)).and_then(|()| {
-        let [_, others @ ..] = NAMESPACES;
-        take_namespaces(&others, built)
-    });
-    if let Err(word) = entered {
-        site.clear();
-        return Err(word);
-    }
-    note_user(None, built);
-    built.missing("mount_namespace", "off: this ground makes no mounts");
-    Ok(trees::Shown { site: Some(site), ..trees::Shown::default() })
 }
 
 /// Notes whether the kernel counts for a jail alone what it counts by users.

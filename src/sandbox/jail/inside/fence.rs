@@ -19,15 +19,14 @@ use crate::sandbox::jail::spec::Mask;
 /// Most entries that are let through one by one around what is denied.
 const MOST_RULES: usize = 8192;
 
-/// Closes everything but the interpreter, its libraries, a few devices, the scratch folder and the roots. Where `alone`, Landlock has to
-/// hold signals and abstract sockets as well, and an older one is refused.
+/// Closes everything but the interpreter, its libraries, a few devices, the scratch folder and the roots. Landlock has
+/// to hold signals and abstract sockets as well; an older one is refused.
 ///
 /// # Errors
 /// The word that refuses the call, with what mends it.
-pub(super) fn restrict(order: &Order, site: &Site, alone: bool) -> Result<(), Word> {
-    let level = if alone { CompatLevel::HardRequirement } else { CompatLevel::BestEffort };
+pub(super) fn restrict(order: &Order, site: &Site) -> Result<(), Word> {
     let without = |why: String| Word::Unavailable { layer: "filesystem".to_owned(), reason: format!("{why}; {MEND}") };
-    let mut fence = Fence::new(level).map_err(without)?;
+    let mut fence = Fence::new().map_err(without)?;
     fence.around_all(order, site).map_err(without)?;
     for ((root, masked), (_, dir)) in order.roots().zip(&site.roots) {
         let access = if root.writable { writing() } else { AccessFs::from_read(ABI::V6) };
@@ -51,10 +50,10 @@ struct Fence {
 }
 
 impl Fence {
-    fn new(level: CompatLevel) -> Result<Self, String> {
+    fn new() -> Result<Self, String> {
         let abi = ABI::V6;
         let rules = Ruleset::default()
-            .set_compatibility(level)
+            .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_all(abi))
             .and_then(|rules| rules.handle_access(AccessNet::from_all(abi)))
             .and_then(|rules| rules.scope(Scope::from_all(abi)))

@@ -33,7 +33,7 @@ pub(super) fn run(order: &Order, handed: Streams, shown: trees::Shown, built: Bu
     if !tie(inside) {
         return ExitCode::FAILURE;
     }
-    let watch = watch(order, shown.site.as_ref()).telling(handed.is_kept(), inside).charging(counter);
+    let watch = watch(order, None).telling(handed.is_kept(), inside).charging(counter);
     match started(order, handed, shown, built, inside) {
         Err(word) => say(&word),
         Ok(Step::Program(code)) => code,
@@ -55,12 +55,9 @@ enum Step {
     Program(ExitCode),
 }
 
-fn started(order: &Order, handed: Streams, mut shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
-    let (user, site) = (shown.user, shown.site.take());
-    let doorway = match &site {
-        None => furnish(order, shown, &mut built)?,
-        Some(_) => furnish_nothing(&mut built)?,
-    };
+fn started(order: &Order, handed: Streams, shown: trees::Shown, mut built: Built, inside: &OwnedFd) -> Result<Step, Word> {
+    let user = shown.user;
+    let doorway = furnish(order, shown, &mut built)?;
     if let Some(user) = user {
         walls::drop_bounding_set().map_err(Word::Fault)?;
         enter::become_user(user).map_err(|e| Word::Fault(format!("taking on a user: {e}")))?;
@@ -73,8 +70,8 @@ fn started(order: &Order, handed: Streams, mut shown: trees::Shown, mut built: B
     let signals = listen()?;
     match raw::fork().map_err(|e| Word::Fault(format!("starting the program: {e}")))? {
         None => {
-            let others = program::others(order, site.as_ref());
-            Ok(Step::Program(program::run(order, handed, built, inside, doorway.as_ref(), site.as_ref(), others)))
+            let others = program::others(order, None);
+            Ok(Step::Program(program::run(order, handed, built, inside, doorway.as_ref(), None, others)))
         }
         Some(child) => {
             drop((handed, doorway));
@@ -97,14 +94,6 @@ pub(super) fn furnish(order: &Order, shown: trees::Shown, built: &mut Built) -> 
     let doorway = order.kind.network.then(doorway::open).transpose().map_err(unavailable)?;
     built.on("network");
     Ok(doorway)
-}
-
-/// In namespaces without an own root there is nothing to build; `/proc` is the host's, for init alone.
-fn furnish_nothing(built: &mut Built) -> Result<Option<OwnedFd>, Word> {
-    nix::unistd::sethostname("jail").map_err(|e| Word::Fault(format!("naming the host: {e}")))?;
-    note_shared(built);
-    built.on("network");
-    Ok(None)
 }
 
 /// Notes what is different where programs see the host's files behind Landlock.
@@ -147,7 +136,7 @@ pub(super) fn watch(order: &Order, site: Option<&Site>) -> Watch {
         None => Peaks::over(Vec::new(), places, Vec::new()),
     });
     match site {
-        Some(site) => watch.below(site.scratch.clone(), order.kind.ground.shares_processes() && site.others > 0),
+        Some(site) => watch.below(site.scratch.clone(), site.others > 0),
         None => watch,
     }
 }

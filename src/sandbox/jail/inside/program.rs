@@ -118,30 +118,19 @@ fn numbers(order: &Order) -> Numbers {
 
 /// Refuses what a program could do to what it shares with the host.
 fn share(order: &Order) -> Result<(), String> {
-    if matches!(order.kind.ground, Ground::Unmounted | Ground::Bare) {
+    if order.kind.ground.shares_processes() {
         commons::close_attributes()?;
+        commons::close_processes()?;
     }
-    if order.kind.ground.shares_processes() { commons::close_processes() } else { Ok(()) }
+    Ok(())
 }
 
 /// Puts up Landlock around a program that sees the host's files, and says what of the walls that leaves.
 fn fenced(order: &Order, site: &Site, built: &mut Built) -> Result<(), Word> {
-    if order.kind.ground == Ground::Bounded {
-        built.missing("filesystem", "off: this backend hides no file of the host");
-        built.missing("landlock", "off: this backend does without");
-        built.missing(
-            "processes",
-            "off: no process namespace, and nothing stops signals to other processes of the same user, its own watch among them",
-        );
-        return Ok(());
-    }
-    let alone = order.kind.ground.shares_processes();
-    fence::restrict(order, site, alone)?;
+    fence::restrict(order, site)?;
     built.on("landlock");
     built.missing("filesystem", REDUCED_FILES);
-    if alone {
-        built.missing("processes", REDUCED_PROCESSES);
-    }
+    built.missing("processes", REDUCED_PROCESSES);
     Ok(())
 }
 

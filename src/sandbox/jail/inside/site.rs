@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-use super::{walls, watch};
+use super::watch;
 use crate::sandbox::jail::order::{Order, Word};
 use crate::sandbox::jail::outcome::Limit;
 use crate::sandbox::jail::spec::Limits;
@@ -62,7 +62,6 @@ impl Site {
             std::os::unix::fs::chown(&scratch, Some(user), Some(user)).map_err(fault)?;
         }
         let others = match user {
-            _ if !order.kind.ground.shares_processes() => walls::OWN_PROCESSES,
             // The kernel counts the processes of this program alone.
             Some(_) if is_own => 0,
             // It counts those of all programs of this user, and how many that are changes: the watch counts exactly, this only bounds what

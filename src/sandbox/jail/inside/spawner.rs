@@ -399,8 +399,8 @@ impl Spawner {
         self.users.is_some()
             && match order.kind.ground {
                 Ground::Whole => trees::can_show_as_another(&handed.roots),
-                Ground::Rooted | Ground::Bare | Ground::Bounded => true,
-                Ground::Unmounted | Ground::Wrapped(_) => false,
+                Ground::Rooted | Ground::Bare => true,
+                Ground::Wrapped(_) => false,
             }
     }
 

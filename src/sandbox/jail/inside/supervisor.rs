@@ -68,7 +68,7 @@ pub(super) fn serve(order: &Order, handed: Handed, own: Option<u32>, group: &Gro
     let _ = tell(&call, &Word::Building);
     let mut built = Built::default();
     join(order, group, &mut built);
-    let mut shown = match enter(order, &roots, own, &mut built) {
+    let shown = match enter(order, &roots, own, &mut built) {
         Ok(shown) => shown,
         Err(word) => return tell(&call, &word),
     };
@@ -84,7 +84,7 @@ pub(super) fn serve(order: &Order, handed: Handed, own: Option<u32>, group: &Gro
             init::run(order, program, shown, built, &inside, group.cpu_time())
         }
         Ok(Some(child)) => {
-            let rest = Rest { grouped: false, wrapped: false, site: shown.site.take() };
+            let rest = Rest::default();
             drop((inside, program, shown));
             attend::attend(&Call { channel: call, ticket, wall: order.asked.wall }, &inner, child, Some(group), &rest)
         }

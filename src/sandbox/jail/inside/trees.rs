@@ -12,8 +12,7 @@ use rustix::mount::{OpenTreeFlags, open_tree};
 use rustix::process::Pid;
 
 use super::raw::{self, Attributes};
-use super::site::{self, Site};
-use super::{mend, users};
+use super::{mend, site, users};
 use crate::sandbox::jail::kind::RootOrder;
 use crate::sandbox::jail::order::{Order, Word};
 
@@ -37,8 +36,6 @@ pub(super) struct Shown {
     pub(super) roots: Vec<Tree>,
     /// The user whom the program has to take on itself.
     pub(super) user: Option<u32>,
-    /// Where things stand for a program without a root of its own; then there are no trees.
-    pub(super) site: Option<Site>,
 }
 
 /// Whose eyes the trees are made for.
