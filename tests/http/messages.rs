@@ -140,13 +140,19 @@ fn a_batch_is_no_message_where_2025_03_26_was_not_agreed_on() {
 
 #[test]
 fn requests_of_a_batch_take_places_of_their_own() {
-    let home = crate::house(Policy { limits: "concurrent_calls = 9", ..Policy::default() }, "[http]\nmax_requests_per_client = 2\n");
+    let policy = Policy { approvals: "level_2 = \"none\"", limits: "concurrent_calls = 9", python: "" };
+    let home = crate::house(policy, "[http]\nmax_requests_per_client = 2\n");
     let server = HttpServer::start(&home);
     let caller = Caller { address: &server.address, token: None };
     let session = session(&caller, "2025-03-26");
-    let sleep = json!({"name": "run_python", "arguments": {"code": "import time\ntime.sleep(1)"}});
-    let batch: Vec<Value> = (0..3).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": sleep})).collect();
-    let answers = array(&caller.post(&[("mcp-session-id", &session)], &json!(batch).to_string()));
+    let waits = json!({"name": "run_python", "arguments": {"code": crate::lifetime::WAITS}});
+    let batch: Vec<Value> = (0..3).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": waits})).collect();
+    let answers = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| array(&caller.post(&[("mcp-session-id", &session)], &json!(batch).to_string())));
+        crate::until("a program runs", || home.path("scratch/on").exists());
+        std::fs::write(home.path("scratch/go"), "").unwrap();
+        asked.join().unwrap()
+    });
     assert_eq!(answers.iter().filter(|answer| answer["error"]["code"] == -32603).count(), 1, "{answers:?}");
     assert_eq!(array(&caller.post(&[("mcp-session-id", &session)], &json!(batch[..2]).to_string())).len(), 2, "the places are free again");
 }

@@ -76,7 +76,7 @@ mod tests {
     #[tokio::test]
     async fn a_peer_that_reads_nothing_is_given_up_and_a_slow_one_is_not() {
         let (near, mut far) = tokio::io::duplex(16);
-        let mut near = Patient::new(near, Duration::from_millis(200));
+        let mut near = Patient::new(near, Duration::from_secs(2));
         let sent = tokio::spawn(async move {
             near.write_all(&[1; 64]).await?;
             near.write_all(&[2; 64]).await
@@ -84,7 +84,7 @@ mod tests {
         let mut some = [0; 8];
         for _ in 0..10 {
             far.read_exact(&mut some).await.unwrap();
-            tokio::time::sleep(Duration::from_millis(30)).await;
+            tokio::time::sleep(Duration::from_millis(300)).await;
         }
         // From here on nothing is read.
         assert_eq!(sent.await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
