@@ -25,7 +25,8 @@ fn with_packages() -> Option<(Home, Server)> {
         eprintln!("skipped: the packages of the tests are not installed; run `./check --setup`");
         return None;
     }
-    let home = open_home(&format!("interpreter = {}", Value::from(python.to_str().unwrap())));
+    // Each thread that starts reserves room for an allocator of its own: more than the usual bound where several start at once.
+    let home = open_home(&format!("interpreter = {}\nmemory = \"1GiB\"", Value::from(python.to_str().unwrap())));
     let server = Server::greeted(&home, "2025-11-25");
     Some((home, server))
 }
