@@ -325,7 +325,7 @@ async fn a_file_whose_reader_runs_out_of_time_or_depth_gives_the_pages_before() 
             objects.push(stream(&format!("/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X {next} 0 R>>>>"), content));
         }
         objects.push(stream("/Type/XObject/Subtype/Form/BBox[0 0 9 9]", "q Q"));
-        let read = readers.read(&job(Source::Pdf), &pdf(&objects), Duration::from_mins(1)).await.unwrap();
+        let read = readers.read(&job(Source::Pdf), &pdf(&objects), Duration::from_secs(10)).await.unwrap();
         assert_eq!((read.markdown.as_str(), read.truncated), ("told\n", true), "{content}");
     }
     readers.close().await;
