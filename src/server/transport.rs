@@ -259,7 +259,7 @@ mod tests {
         drop(sink);
         let mut seen = Vec::new();
         let lines = input.split(|b| *b == b'\n').count() - 1;
-        while let Ok(Some(message)) = tokio::time::timeout(Duration::from_millis(200), wire.receive()).await {
+        while let Ok(Some(message)) = tokio::time::timeout(Duration::from_secs(2), wire.receive()).await {
             seen.push(serde_json::to_string(&message).unwrap());
             if seen.len() == lines {
                 break;
@@ -290,7 +290,7 @@ mod tests {
         let mut wire = Wire::new(reader, writer, Bounds::default(), CancellationToken::new());
         // Its answer cannot be written; the input stays open.
         far.write_all(b"not json\n").await.unwrap();
-        let ended = tokio::time::timeout(Duration::from_secs(20), wire.receive()).await;
+        let ended = tokio::time::timeout(Duration::from_mins(1), wire.receive()).await;
         assert!(ended.unwrap().is_none());
         drop(far);
     }

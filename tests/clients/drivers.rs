@@ -153,7 +153,7 @@ impl Driver {
             "slow_s": 4,
             "steps": steps,
         });
-        let told = self.process.play(&script, Duration::from_secs(120));
+        let told = self.process.play(&script, Duration::from_mins(2));
         let errors = server.map(HttpServer::stop).unwrap_or_default();
         assert!(told["fault"].is_null(), "{}\n{errors}", told["fault"].as_str().unwrap_or_default());
         Told { value: told, errors }

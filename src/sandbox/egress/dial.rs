@@ -160,7 +160,7 @@ mod tests {
             body: None,
             pinned: Vec::new(),
             rules: Arc::new(rules),
-            deadline: Instant::now() + Duration::from_secs(20),
+            deadline: Instant::now() + Duration::from_mins(1),
             max_response: Bytes::mib(1),
             overflow: Overflow::Refuse,
             hosts: None,

@@ -234,7 +234,7 @@ mod tests {
         to.write_all(b"one ").unwrap();
         let (told, mut heard) = tokio::sync::mpsc::channel::<Chunk>(4);
         let listening = async {
-            let chunk = tokio::time::timeout(Duration::from_secs(20), heard.recv()).await.expect("nobody looks");
+            let chunk = tokio::time::timeout(Duration::from_mins(1), heard.recv()).await.expect("nobody looks");
             assert_eq!(chunk.unwrap().bytes, b"one ");
             to.write_all(b"two").unwrap();
             drop(to);

@@ -1,7 +1,6 @@
 //! How long things live: sessions, questions, calls, and the server.
 
 use std::io::{BufReader, Write};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -11,6 +10,9 @@ use crate::http::wire::{Caller, bytes, chunk, connect, head, request};
 use crate::http::{NOTES, house, until};
 
 const SLOW: &str = "import time\nfor n in range(1200):\n    with open('/roots/scratch/beat', 'a') as beat:\n        beat.write('x')\n    time.sleep(0.05)\nprint('done')";
+/// Says that it began, and waits until it may go on.
+pub(crate) const WAITS: &str =
+    "import os, time\nopen('/roots/scratch/on', 'w').close()\nwhile not os.path.exists('/roots/scratch/go'):\n    time.sleep(0.01)\n";
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", python: "" };
 
 /// The next event with a message of a stream.
@@ -115,13 +117,13 @@ fn a_client_that_goes_away_cancels_its_call_in_the_later_era_alone() {
     drop(stream);
     until("the call is recorded as killed", || home.told("call.finished", "run_python").iter().any(|record| record["status"] == "killed"));
     let after = size();
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(size(), after, "the program went on");
     // Before: it may come back for its answer; only the notification takes the call back.
     let caller = Caller { address: &server.address, token: None };
     let session = caller.begin();
-    drop(open_call(&server.address, &session, "run_python", &json!({"code": SLOW})));
-    until("the program runs", || size() > after + 10);
+    let other = home.path("scratch/other-beat");
+    drop(open_call(&server.address, &session, "run_python", &json!({"code": SLOW.replace("/beat", "/other-beat")})));
+    until("the program runs", || std::fs::metadata(&other).is_ok_and(|found| found.len() > 10));
+    assert_eq!(size(), after, "the first program went on");
     let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}});
     assert_eq!(caller.post(&[("mcp-session-id", &session)], &note.to_string()).status, 202);
     until("the second call is recorded", || home.told("call.finished", "run_python").len() == 2);
@@ -132,8 +134,9 @@ fn a_stopping_server_lets_short_calls_finish_and_cancels_long_ones() {
     let home = house(FREE, "[http]\nshutdown = \"8s\"\n");
     let server = HttpServer::start(&home);
     let address = server.address.clone();
-    let short = "import os, time\nopen('/roots/scratch/on', 'w').write('x')\nwhile not os.path.exists('/roots/scratch/go'):\n    time.sleep(0.01)\nprint('done')";
-    let quick = std::thread::spawn(move || Caller { address: &address, token: None }.call("run_python", &json!({"code": short})));
+    let quick = std::thread::spawn(move || {
+        Caller { address: &address, token: None }.call("run_python", &json!({"code": format!("{WAITS}print('done')")}))
+    });
     let caller = Caller { address: &server.address, token: None };
     let session = caller.begin();
     let slow = open_call(&server.address, &session, "run_python", &json!({"code": SLOW}));
@@ -251,12 +254,12 @@ fn a_client_whose_connection_broke_comes_back_for_its_answer() {
     let server = HttpServer::start(&home);
     let caller = Caller { address: &server.address, token: None };
     let (session, other) = (caller.begin(), caller.begin());
-    let code = "import time\nopen('/roots/scratch/on', 'w').write('x')\ntime.sleep(1)\nprint('late')";
-    let mut stream = open_call(&server.address, &session, "run_python", &json!({"code": code}));
+    let mut stream = open_call(&server.address, &session, "run_python", &json!({"code": format!("{WAITS}print('late')")}));
     let priming = String::from_utf8(chunk(&mut stream).unwrap()).unwrap();
     let id = priming.lines().find_map(|line| line.strip_prefix("id: ")).unwrap().to_owned();
     until("the program runs", || home.path("scratch/on").exists());
     drop(stream);
+    std::fs::write(home.path("scratch/go"), "").unwrap();
     until("the call has ended", || !home.told("call.finished", "run_python").is_empty());
     let resume = |session: &str| {
         let headers = [("accept", "text/event-stream"), ("mcp-session-id", session), ("last-event-id", id.as_str())];
@@ -285,9 +288,8 @@ fn the_end_of_a_session_ends_its_calls_first() {
     let caller = Caller { address: &server.address, token: None };
     let (session, other) = (caller.begin(), caller.begin());
     let slow = open_call(&server.address, &session, "run_python", &json!({"code": SLOW}));
-    let quick = "open('/roots/scratch/other', 'w').write('x')\nimport os, time\nwhile not os.path.exists('/roots/scratch/go'):\n    time.sleep(0.01)\nprint('done')";
-    let mut kept = open_call(&server.address, &other, "run_python", &json!({"code": quick}));
-    until("both run", || home.path("scratch/beat").exists() && home.path("scratch/other").exists());
+    let mut kept = open_call(&server.address, &other, "run_python", &json!({"code": format!("{WAITS}print('done')")}));
+    until("both run", || home.path("scratch/beat").exists() && home.path("scratch/on").exists());
     assert_eq!(request(&server.address, "DELETE", "/mcp", &[("mcp-session-id", &session)], b"").status, 204);
     // Answered only when all of it is over: the call, then the session.
     let told: Vec<(String, String)> = home

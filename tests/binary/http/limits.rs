@@ -1,7 +1,6 @@
 //! Bodies, heads, slowness and floods: each ends alone, and others are served meanwhile.
 
 use std::io::{BufReader, Read, Write};
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -13,6 +12,12 @@ use crate::http::{NOTES, house, token, until};
 fn serves(address: &str) {
     let answer = Caller { address, token: None }.call("read_file", &json!({"path": "project/notes.txt"}));
     assert_eq!(answer.message()["result"]["content"][0]["text"], NOTES, "{answer:?}");
+}
+
+/// The server closes the connection by itself.
+fn is_closed(mut stream: std::net::TcpStream) {
+    let read = stream.read_to_end(&mut Vec::new());
+    assert!(!read.is_err_and(|fault| fault.kind() == std::io::ErrorKind::WouldBlock), "a connection was kept");
 }
 
 #[test]
@@ -55,12 +60,9 @@ fn heads_that_are_too_large_too_many_or_too_slow_end_their_connection_alone() {
         stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: local").unwrap();
     }
     serves(&server.address);
-    let started = Instant::now();
-    for mut stream in slow {
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest);
+    for stream in slow {
+        is_closed(stream);
     }
-    assert!(started.elapsed() < Duration::from_secs(18), "{:?}", started.elapsed());
     serves(&server.address);
 }
 
@@ -87,9 +89,8 @@ fn connections_beyond_the_bound_are_closed_and_the_others_served() {
     let server = HttpServer::start(&home);
     let idle: Vec<_> = (0..12).map(|_| connect(&server.address)).collect();
     // Eight of them are closed at once, the rest when their time for a head is over.
-    for mut stream in idle {
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest);
+    for stream in idle {
+        is_closed(stream);
     }
     serves(&server.address);
 }
@@ -160,7 +161,7 @@ fn a_caller_whose_programs_see_a_large_folder_slows_no_other() {
         (0..500).for_each(|at| drop(std::fs::File::create(folder.join(at.to_string())).unwrap()));
     }
     let server = HttpServer::start(&home);
-    let (address, started) = (server.address.clone(), Instant::now());
+    let address = server.address.clone();
     let calls = std::thread::spawn(move || {
         let caller = || {
             let address = address.clone();
@@ -169,22 +170,20 @@ fn a_caller_whose_programs_see_a_large_folder_slows_no_other() {
         let callers: Vec<_> = (0..6).map(|_| caller()).collect();
         callers.into_iter().map(|caller| caller.join().unwrap()).collect::<Vec<_>>()
     });
-    let mut slowest = Duration::ZERO;
+    let mut answered = 0;
     while !calls.is_finished() {
-        let asked = Instant::now();
         assert_eq!(request(&server.address, "GET", "/healthz", &[], b"").status, 200);
-        slowest = slowest.max(asked.elapsed());
+        answered += 1;
     }
-    let took = started.elapsed();
     for answer in calls.join().unwrap() {
         assert_eq!(answer.message()["result"]["structuredContent"]["stdout"], "42\n", "{answer:?}");
     }
-    assert!(slowest < took / 4, "{slowest:?} of {took:?}");
+    assert!(answered > 8, "{answered} answers beside six calls");
 }
 
 #[test]
 fn memory_goes_back_after_a_burst_of_kept_answers() {
-    let home = house(Policy::default(), "[http]\nsession_idle = \"20s\"\n");
+    let home = house(Policy::default(), "[http]\nsession_idle = \"10m\"\n");
     let folder = home.path("project/many");
     std::fs::create_dir(&folder).unwrap();
     (0..1500).for_each(|at| drop(std::fs::File::create(folder.join(format!("a file with a name of some length {at}"))).unwrap()));

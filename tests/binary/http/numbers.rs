@@ -93,11 +93,8 @@ fn programs_are_counted_by_profile_while_they_run_and_interpreters_while_they_wa
     let server = HttpServer::start(&home);
     let pool = |state: &str| number(&server, &format!("toolgate_python_pool{{profile=\"all\",state=\"{state}\"}}"));
     assert_eq!(pool("running"), None, "no program ran yet");
-    // It goes on until it is told to end.
-    let code =
-        "import os, time\nopen('/roots/scratch/on', 'w').close()\nwhile not os.path.exists('/roots/scratch/go'):\n    time.sleep(0.01)";
     let answer = std::thread::scope(|scope| {
-        let running = scope.spawn(|| caller(&server).call("run_python", &json!({"code": code})).message());
+        let running = scope.spawn(|| caller(&server).call("run_python", &json!({"code": crate::http::lifetime::WAITS})).message());
         until("the program runs", || home.path("scratch/on").exists());
         assert_eq!(pool("running"), Some(1));
         std::fs::write(home.path("scratch/go"), "").unwrap();

@@ -79,7 +79,7 @@ fn two_hosts_are_a_bad_request_on_every_path() {
     let server = HttpServer::start(&home);
     for path in ["/healthz", "/readyz", "/metrics", "/mcp", "/.well-known/oauth-protected-resource", "/nowhere"] {
         let mut stream = std::net::TcpStream::connect(server.address.trim_start_matches("http://")).unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+        stream.set_read_timeout(Some(crate::http::wire::PATIENCE)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

@@ -74,12 +74,13 @@ fn a_second_call_with_the_id_of_one_under_way_is_refused() {
     let caller = Caller { address: &server.address, token: None };
     let session = caller.begin();
     let own = session.clone();
-    let code = "import time\nopen('/roots/scratch/on', 'w').write('x')\ntime.sleep(2)\nprint('first')";
+    let code = format!("{}print('first')", crate::http::lifetime::WAITS);
     let first =
         std::thread::spawn(move || Caller { address: &address, token: None }.call_in(&own, 9, "run_python", &json!({"code": code})));
     crate::http::until("the program runs", || home.path("scratch/on").exists());
     let second = caller.call_in(&session, 9, "read_file", &json!({"path": "project/notes.txt"}));
     assert_eq!((second.status, &second.message()["error"]["code"]), (400, &json!(-32600)), "{second:?}");
+    std::fs::write(home.path("scratch/go"), "").unwrap();
     let first = first.join().unwrap().message();
     assert_eq!(first["result"]["structuredContent"]["stdout"], "first\n", "{first}");
     let third = caller.call_in(&session, 9, "read_file", &json!({"path": "project/notes.txt"}));

@@ -99,7 +99,7 @@ fn the_exact_repeat_of_a_call_is_free_once_whatever_it_comes_to() {
 
 #[test]
 fn a_call_that_waits_for_an_operator_comes_back_uncounted_once_for_each_turn_it_has_waited() {
-    let home = limited(1, "level_2 = \"operator\"\ntimeout = \"9s\"");
+    let home = limited(1, "level_2 = \"operator\"\ntimeout = \"27s\"");
     let mut server = Server::start(&home);
     let mut states = vec![server.stateless("tools/call", &write("new\n"))["result"]["requestState"].clone()];
     for _ in 0..2 {

@@ -118,36 +118,43 @@ fn run(suite: &str, at_least: u64) {
 }
 
 #[test]
+#[ignore = "takes minutes; `./check --all` runs it"]
 fn subprocess_works_as_its_own_tests_say() {
     run("test_subprocess", 250);
 }
 
 #[test]
+#[ignore = "takes minutes; `./check --all` runs it"]
 fn the_main_module_of_multiprocessing_works_as_its_own_tests_say() {
     run("test_multiprocessing_main_handling", 30);
 }
 
 #[test]
+#[ignore = "takes minutes; `./check --all` runs it"]
 fn asyncio_works_as_its_own_tests_say() {
     run("test_asyncio", 1200);
 }
 
 #[test]
+#[ignore = "takes minutes; `./check --all` runs it"]
 fn tempfile_works_as_its_own_tests_say() {
     run("test_tempfile", 80);
 }
 
 #[test]
+#[ignore = "takes minutes; `./check --all` runs it"]
 fn threading_works_as_its_own_tests_say() {
     run("test_threading", 130);
 }
 
 #[test]
+#[ignore = "takes minutes; `./check --all` runs it"]
 fn json_works_as_its_own_tests_say() {
     run("test_json", 100);
 }
 
 #[test]
+#[ignore = "takes minutes; `./check --all` runs it"]
 fn sqlite3_works_as_its_own_tests_say() {
     run("test_sqlite3", 250);
 }

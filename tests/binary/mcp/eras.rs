@@ -167,7 +167,7 @@ fn a_note_before_the_first_request_and_a_batch_do_no_harm() {
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}));
     server.send(&json!({"jsonrpc": "2.0", "id": 9, "result": {}}));
     server.send(&json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "id": 2, "method": "ping"}]));
-    let batch = server.next_message(std::time::Duration::from_secs(10)).unwrap();
+    let batch = server.next_message(crate::mcp::server::PATIENCE).unwrap();
     assert_eq!(batch["error"]["code"], -32600, "{batch}");
     assert_eq!(server.request("initialize", &hello("2025-11-25"))["result"]["protocolVersion"], "2025-11-25");
     assert!(server.close().status.success());

@@ -11,7 +11,7 @@ use crate::mcp::home::{BINARY, Home, Policy};
 use crate::mcp::server::{Server, code, went_well};
 
 /// How long a question may take to come.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A kind of project: its name, and its files, the first of which is read.
 const PROJECTS: [(&str, &[(&str, &str)]); 4] = [

@@ -143,9 +143,7 @@ fn a_client_that_never_reads_costs_bounded_memory_and_does_not_keep_the_server()
     });
     // SIGTERM ends it although its output is full.
     std::process::Command::new("kill").arg(id.to_string()).status().unwrap();
-    let asked = Instant::now();
     until("the server to end", || server.0.try_wait().unwrap().is_some());
-    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
     feeder.join().unwrap();
     home.verify();
 }

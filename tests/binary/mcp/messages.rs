@@ -1,14 +1,10 @@
 //! JSON-RPC at its edges: every message that asks for an answer gets the one of the specification, and no message takes another's.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use crate::mcp::edges::{no_requests, read, too_many};
 use crate::mcp::home::{Home, Policy};
-use crate::mcp::server::{STATELESS, Server, hello, until, went_well, with_meta};
-
-const SOON: Duration = Duration::from_secs(10);
+use crate::mcp::server::{PATIENCE, STATELESS, Server, hello, until, went_well, with_meta};
 
 fn home() -> Home {
     Home::new(Policy::default())
@@ -17,7 +13,7 @@ fn home() -> Home {
 /// What a line is answered with: the id and the code of the error.
 fn refused(server: &mut Server, line: &str) -> (Value, Value) {
     server.send_raw(format!("{line}\n").as_bytes());
-    let answer = server.next_message(SOON).unwrap_or_else(|| panic!("no answer to {line}"));
+    let answer = server.next_message(PATIENCE).unwrap_or_else(|| panic!("no answer to {line}"));
     (answer["id"].clone(), answer["error"]["code"].clone())
 }
 
@@ -36,7 +32,7 @@ fn what_is_no_request_is_answered_and_not_dropped() {
     }
     // Two to the power of 64, which is more than most readers of JSON hold.
     server.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":18446744073709551616,\"method\":\"ping\"}\n");
-    assert_eq!(server.next_message(SOON).unwrap()["error"]["code"], -32600);
+    assert_eq!(server.next_message(PATIENCE).unwrap()["error"]["code"], -32600);
     // Nobody waits for an answer to these.
     for line in [r#"{"jsonrpc":"2.0","id":1.5,"result":{}}"#, r#"{"jsonrpc":"2.0","method":"notifications/progress","params":1}"#] {
         server.send_raw(format!("{line}\n").as_bytes());
@@ -79,7 +75,7 @@ fn question(server: &mut Server, id: &Value) -> Value {
     let params = json!({"name": "delete_file", "arguments": {"path": "project/notes.txt"}});
     server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
     loop {
-        let message = server.next_message(SOON).unwrap_or_else(|| panic!("no question\n{}", server.errors()));
+        let message = server.next_message(PATIENCE).unwrap_or_else(|| panic!("no question\n{}", server.errors()));
         if message["method"] == "elicitation/create" {
             return message["id"].clone();
         }
@@ -94,7 +90,7 @@ fn an_id_in_flight_again_is_refused_and_takes_no_answer() {
         let asked = question(&mut server, &id);
         for method in ["ping", "tools/list"] {
             server.send(&json!({"jsonrpc": "2.0", "id": id, "method": method}));
-            let again = server.next_message(SOON).unwrap();
+            let again = server.next_message(PATIENCE).unwrap();
             assert_eq!((&again["id"], &again["error"]["code"]), (&id, &json!(-32600)), "{again}");
         }
         server.send(&json!({"jsonrpc": "2.0", "id": asked, "result": {"action": "decline"}}));
@@ -153,7 +149,7 @@ fn a_client_of_2025_03_26_gets_one_array_for_a_batch() {
         {"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": hello("2025-03-26")},
     ]);
     server.send(&batch);
-    let answers = server.next_message(SOON).unwrap();
+    let answers = server.next_message(PATIENCE).unwrap();
     let answers = answers.as_array().unwrap_or_else(|| panic!("{answers}"));
     assert_eq!(answers.len(), 8, "{answers:?}");
     let of = |id: &str| answers.iter().filter(|answer| answer["id"] == id).collect::<Vec<_>>();
@@ -169,11 +165,11 @@ fn a_client_of_2025_03_26_gets_one_array_for_a_batch() {
     let too_many = too_many();
     for batch in [json!([]), json!(too_many)] {
         server.send(&batch);
-        let answer = server.next_message(SOON).unwrap();
+        let answer = server.next_message(PATIENCE).unwrap();
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)), "{answer}");
     }
     server.send(&json!(too_many[..64]));
-    assert_eq!(server.next_message(SOON).unwrap().as_array().unwrap().len(), 64);
+    assert_eq!(server.next_message(PATIENCE).unwrap().as_array().unwrap().len(), 64);
     server.is_alive();
 }
 
@@ -186,9 +182,9 @@ fn a_batch_whose_request_is_cancelled_is_answered_without_it() {
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": write},
         {"jsonrpc": "2.0", "id": 2, "method": "ping"},
     ]));
-    while server.next_message(SOON).unwrap()["method"] != "elicitation/create" {}
+    while server.next_message(PATIENCE).unwrap()["method"] != "elicitation/create" {}
     server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}));
-    let answers = server.next_message(SOON).unwrap();
+    let answers = server.next_message(PATIENCE).unwrap();
     assert_eq!(answers, json!([{"jsonrpc": "2.0", "id": 2, "result": {}}]));
 }
 
@@ -198,12 +194,12 @@ fn other_versions_take_no_batch() {
     for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
         let mut server = Server::greeted(&home, version);
         server.send(&json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]));
-        let answer = server.next_message(SOON).unwrap();
+        let answer = server.next_message(PATIENCE).unwrap();
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)), "{version}: {answer}");
     }
     let mut server = Server::start(&home);
     server.send(&json!([{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello("2025-03-26")}]));
-    assert_eq!(server.next_message(SOON).unwrap()["error"]["code"], -32600);
+    assert_eq!(server.next_message(PATIENCE).unwrap()["error"]["code"], -32600);
     server.is_alive();
 }
 
@@ -217,7 +213,6 @@ fn requests_without_end_are_refused_at_once_and_the_rest_is_read() {
     server.send(&json!({"jsonrpc": "2.0", "id": "s", "method": "tools/call", "params": program}));
     until("the program to run", || home.path("scratch/on").exists());
     // Each of these waits for the program to end.
-    let begun = Instant::now();
     for n in 0..300 {
         server.send(&read(&format!("w{n}")));
     }
@@ -231,5 +226,4 @@ fn requests_without_end_are_refused_at_once_and_the_rest_is_read() {
     for n in 0..254 {
         assert!(went_well(&server.answer(&json!(format!("w{n}")))), "{n}");
     }
-    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
 }

@@ -100,7 +100,7 @@ fn a_call_of_an_older_client_waits_and_says_so() {
     params["_meta"] = json!({"progressToken": "p"});
     let call = server.ask("tools/call", &params);
     let id = the_one(&home);
-    let beat = server.next_message(std::time::Duration::from_secs(10)).unwrap();
+    let beat = server.next_message(crate::mcp::server::PATIENCE).unwrap();
     assert_eq!((&beat["method"], &beat["params"]["progressToken"]), (&json!("notifications/progress"), &json!("p")), "{beat}");
     assert!(approvals(&home, &["allow", &id], &[SECRET]).status.success());
     let done = server.answer(&call);

@@ -1,20 +1,17 @@
 //! Clients that answer for a person, each in its known way: none of them gets a call through. Beside them the one that has a person.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::mcp::home::{Home, Policy};
 use crate::mcp::server::{Server, code, went_well, write};
 
-const QUICK: Policy =
-    Policy { approvals: "timeout = \"2s\"", limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\" }", python: "" };
+const ASKED: Policy = Policy { approvals: "", limits: "concurrent_calls = 100\nbreaker = { denials = 1000, within = \"1m\" }", python: "" };
 const NOTES: &str = "first line\nsecond line\nthird line\n";
 
 /// The next question of the server.
 pub(crate) fn question(server: &mut Server) -> Value {
     loop {
-        let message = server.next_message(Duration::from_secs(20)).unwrap();
+        let message = server.next_message(crate::mcp::server::PATIENCE).unwrap();
         if message["method"] == "elicitation/create" {
             return message;
         }
@@ -28,7 +25,7 @@ pub(crate) fn reply(server: &mut Server, question: &Value, result: &Value) {
 
 /// What a client that answers questions in this way gets for a change and for a deletion.
 fn answers_with(how: impl Fn(&Value) -> Value) -> [String; 2] {
-    let home = Home::new(QUICK);
+    let home = Home::new(ASKED);
     let mut server = Server::greeted(&home, "2025-11-25");
     let calls = [write("new\n"), json!({"name": "delete_file", "arguments": {"path": "project/notes.txt"}})];
     let codes = calls.map(|params| {
@@ -84,7 +81,7 @@ fn a_client_that_always_declines_gets_nothing_and_is_asked_again_the_next_time()
 #[test]
 fn a_client_that_says_once_to_everything_gets_no_deletion() {
     // A change without its code is what such a client gets: below level 3 its word is a person's word.
-    let home = Home::new(QUICK);
+    let home = Home::new(ASKED);
     let mut server = Server::greeted(&home, "2025-11-25");
     for content in
         [json!({"decision": "once"}), json!({"decision": "once", "confirm": "yes"}), json!({"decision": "once", "confirm": "AAAA"})]
@@ -99,7 +96,7 @@ fn a_client_that_says_once_to_everything_gets_no_deletion() {
 
 #[test]
 fn a_client_that_answers_late_gets_nothing() {
-    let home = Home::new(Policy { approvals: "timeout = \"1s\"", ..QUICK });
+    let home = Home::new(Policy { approvals: "timeout = \"1s\"", ..ASKED });
     let mut server = Server::greeted(&home, "2025-11-25");
     let call = server.ask("tools/call", &write("new\n"));
     let asked = question(&mut server);
@@ -114,7 +111,7 @@ fn a_client_that_answers_late_gets_nothing() {
     late["requestState"] = asked["result"]["requestState"].clone();
     late["inputResponses"] = json!({"approval": {"action": "accept", "content": {"decision": "once"}}});
     let started = std::time::Instant::now();
-    crate::mcp::server::until("the question to end", || started.elapsed() > Duration::from_millis(2100));
+    crate::mcp::server::until("the question to end", || started.elapsed() > std::time::Duration::from_millis(2100));
     let answer = modern.stateless("tools/call", &late);
     assert_eq!(code(&answer), "approval_expired", "{answer}");
     assert_eq!(home.read("project/notes.txt"), NOTES);
@@ -122,7 +119,7 @@ fn a_client_that_answers_late_gets_nothing() {
 
 #[test]
 fn a_client_that_answers_twice_is_heard_once() {
-    let home = Home::new(QUICK);
+    let home = Home::new(ASKED);
     let mut server = Server::greeted(&home, "2025-11-25");
     let append = json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": "+", "mode": "append"}});
     let call = server.ask("tools/call", &append);
@@ -145,7 +142,7 @@ fn a_client_that_answers_twice_is_heard_once() {
 
 #[test]
 fn answers_swapped_between_two_parallel_calls_approve_neither() {
-    let home = Home::new(QUICK);
+    let home = Home::new(ASKED);
     std::fs::write(home.path("project/other.txt"), "other\n").unwrap();
     let mut server = Server::greeted(&home, "2025-11-25");
     let delete = |path: &str| json!({"name": "delete_file", "arguments": {"path": path}});
@@ -191,7 +188,7 @@ fn a_client_whose_model_answers_in_words_gets_nothing() {
 
 #[test]
 fn a_client_with_a_person_gets_what_the_person_allowed() {
-    let home = Home::new(QUICK);
+    let home = Home::new(ASKED);
     let mut server = Server::greeted(&home, "2025-11-25");
     let call = server.ask("tools/call", &json!({"name": "delete_file", "arguments": {"path": "project/notes.txt"}}));
     let asked = question(&mut server);
@@ -205,7 +202,7 @@ fn a_client_with_a_person_gets_what_the_person_allowed() {
 
 #[test]
 fn an_answer_that_gives_a_name_twice_is_a_no_whichever_value_is_read() {
-    let home = Home::new(QUICK);
+    let home = Home::new(ASKED);
     let mut server = Server::greeted(&home, "2025-11-25");
     for result in [
         r#"{"action":"accept","content":{"decision":"deny","confirm":"CODE","decision":"once"}}"#,

@@ -1,7 +1,5 @@
 //! What goes into a program and what comes out of it, through the whole server.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::mcp::home::{Home, Policy};
@@ -126,7 +124,7 @@ fn go_on(home: &Home) {
 /// The first note that has words: on a busy machine there are some before the program prints anything.
 fn first_words(server: &mut Server) -> Value {
     loop {
-        let note = server.next_message(Duration::from_secs(20)).unwrap();
+        let note = server.next_message(crate::mcp::server::PATIENCE).unwrap();
         if !note["params"]["message"].is_null() || note["method"] != "notifications/progress" {
             return note;
         }

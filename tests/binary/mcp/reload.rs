@@ -196,7 +196,7 @@ fn a_client_is_told_when_its_list_of_tools_changes() {
     assert!(listed(&mut server).contains(&"fetch".to_owned()));
     change(&home, "allowed_tools = [\"*\"]", "allowed_tools = [\"*\"]\ndenied_tools = [\"fetch\"]");
     // Nobody calls: the server looks by itself.
-    let note = server.next_message(std::time::Duration::from_secs(20)).unwrap();
+    let note = server.next_message(crate::mcp::server::PATIENCE).unwrap();
     assert_eq!(note["method"], "notifications/tools/list_changed", "{note}");
     assert!(!listed(&mut server).contains(&"fetch".to_owned()));
 }
@@ -306,7 +306,7 @@ fn a_client_of_the_stateless_revision_hears_of_another_list_of_tools() {
     server.send(&json!({"jsonrpc": "2.0", "id": "a subscription", "method": "subscriptions/listen", "params": listen}));
     let mut heard = |method: &str| {
         until(method, || {
-            let message = server.next_message(std::time::Duration::from_secs(10)).unwrap_or_else(|| panic!("{}", server.errors()));
+            let message = server.next_message(crate::mcp::server::PATIENCE).unwrap_or_else(|| panic!("{}", server.errors()));
             assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "a subscription", "{message}");
             message["method"] == method
         });

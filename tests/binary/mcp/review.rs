@@ -19,7 +19,7 @@ fn reviewed(script: &str, more: &str) -> Home {
     std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let command = Value::from(program.to_str().unwrap());
-    let reviewers = format!("[review]\nfrom_level = 2\nreviewers = [{{ command = [{command}], timeout = \"5s\" }}{more}]\n");
+    let reviewers = format!("[review]\nfrom_level = 2\nreviewers = [{{ command = [{command}], timeout = \"20s\" }}{more}]\n");
     let manifest = std::fs::read_to_string(home.manifest()).unwrap();
     std::fs::write(home.manifest(), manifest + &reviewers).unwrap();
     home
@@ -152,8 +152,8 @@ fn a_reviewer_is_behind_walls_of_its_own() {
     let home = reviewed("x", "");
     let (secret_file, state) = (home.path("project/notes.txt"), home.state());
     let script = format!(
-        "#!/bin/sh\ncat > /tmp/input\nfor place in {0} {1}/keys /root /home /etc/shadow; do\n  if ls \"$place\" >/dev/null 2>&1; then echo deny; exit; fi\ndone\n\
-         if [ -n \"$TOOLGATE_STATE_DIR$CANARY\" ]; then echo deny; exit; fi\nif (: > {0}) 2>/dev/null; then echo deny; exit; fi\n\
+        "#!/bin/sh\ncat > /tmp/input\nfor place in '{0}' '{1}/keys' /root /home /etc/shadow; do\n  if ls \"$place\" >/dev/null 2>&1; then echo deny; exit; fi\ndone\n\
+         if [ -n \"$TOOLGATE_STATE_DIR$CANARY\" ]; then echo deny; exit; fi\nif (: > '{0}') 2>/dev/null; then echo deny; exit; fi\n\
          if [ \"$(ls /proc | grep -c '^[0-9]')\" -gt 12 ]; then echo deny; exit; fi\necho allow\n",
         secret_file.display(),
         state.display()
@@ -168,7 +168,7 @@ fn a_reviewer_is_behind_walls_of_its_own() {
 fn with_model(answer: &Value) -> (Home, Value, Option<Value>) {
     let home = Home::new(FREE);
     let manifest = std::fs::read_to_string(home.manifest()).unwrap();
-    let review = "[review]\nfrom_level = 2\nreviewers = [{ client_model = true, timeout = \"5s\" }]\n";
+    let review = "[review]\nfrom_level = 2\nreviewers = [{ client_model = true, timeout = \"60s\" }]\n";
     std::fs::write(home.manifest(), manifest + review).unwrap();
     let mut server = Server::start(&home);
     let mut greeting = hello("2025-06-18");
@@ -176,7 +176,7 @@ fn with_model(answer: &Value) -> (Home, Value, Option<Value>) {
     server.request("initialize", &greeting);
     let params = json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": "new\n"}});
     let call = server.ask("tools/call", &params);
-    let asked = server.next_message(std::time::Duration::from_secs(20)).unwrap();
+    let asked = server.next_message(crate::mcp::server::PATIENCE).unwrap();
     if asked["method"] == "sampling/createMessage" {
         let content = json!({"type": "text", "text": answer});
         let result = json!({"role": "assistant", "model": "m", "content": content});

@@ -71,7 +71,7 @@ pub(crate) fn make(server: &mut Server, era: &str, params: &Value, decision: &st
     }
     let id = server.ask("tools/call", params);
     // Either the question comes first, or the answer.
-    let Some(message) = server.next_message(std::time::Duration::from_secs(30)) else { panic!("nothing came") };
+    let Some(message) = server.next_message(crate::mcp::server::PATIENCE) else { panic!("nothing came") };
     if message["method"] == "elicitation/create" {
         reply(server, &message, &filled(&message["params"], decision));
         return Said { answer: server.answer(&id), question: Some(message["params"].clone()) };

@@ -221,7 +221,7 @@ fn a_page_that_must_be_asked_for_is_asked_for_alone() {
     assert!(went_well(&server.call("fetch", &json!({"url": urls[0]}))));
     let id = server.ask("tools/call", &json!({"name": "fetch_many", "arguments": {"urls": urls}}));
     let question = loop {
-        let message = server.next_message(std::time::Duration::from_secs(30)).expect("a question");
+        let message = server.next_message(crate::mcp::server::PATIENCE).expect("a question");
         if message["method"] == "elicitation/create" {
             break message;
         }

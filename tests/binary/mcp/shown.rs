@@ -144,7 +144,7 @@ fn a_copy_that_waits_for_a_person_holds_no_more_of_the_budget_than_it_needs() {
     let mut server = Server::greeted(&home, "2025-11-25");
     // Its question is open while the other is made.
     let waiting = server.ask("tools/call", &copy_file("project/notes.txt", "project/src/apples.csv"));
-    let asked = server.next_message(std::time::Duration::from_secs(30)).unwrap();
+    let asked = server.next_message(crate::mcp::server::PATIENCE).unwrap();
     assert_eq!(asked["method"], "elicitation/create", "{asked}");
     let written = server.call("write_file", &json!({"path": "project/w.txt", "content": "x".repeat(4000)}));
     assert!(went_well(&written), "{written}");

@@ -163,12 +163,12 @@ fn a_jail_that_is_stopped_while_its_program_runs_is_answered_with_what_is_known(
     for (struck, expected) in [
         // The spawner tells what it knows of the program's end.
         (Kind::Init, json!(["ok", null, null, null, 0, "over\n"])),
-        (Kind::Interpreter, json!(["limit", "wall", "still running after 2000 ms", 9, null, ""])),
+        (Kind::Interpreter, json!(["limit", "wall", "still running after 8000 ms", 9, null, ""])),
         (Kind::Zygote, json!(["ok", null, null, null, 0, "over\n"])),
         (Kind::Spawner, json!(["sandbox_error", null, UNTOLD, null, null, "over\n"])),
     ] {
         let Some((home, mut server)) = warm("") else { return };
-        let id = under_way(&home, &mut server, if struck == Kind::Interpreter { 2 } else { 60 });
+        let id = under_way(&home, &mut server, if struck == Kind::Interpreter { 8 } else { 60 });
         send("-STOP", &all(&server, struck));
         if struck != Kind::Interpreter {
             go_on(&home);
@@ -296,12 +296,12 @@ mod without_a_spawner {
     #[test]
     fn init_keeps_the_time_of_its_program() {
         let Some((home, mut server)) = warm("") else { return };
-        let id = under_way(&home, &mut server, 3);
+        let id = under_way(&home, &mut server, 8);
         stop_spawner(&server);
         let answer = answer(&mut server, &id);
         let told = json!([answer["status"], answer["limit"], answer["evidence"], answer["usage"]["pids_peak"]]);
         // Only init counts processes.
-        assert_eq!(told, json!(["limit", "wall", "still running after 3000 ms", 1]), "{answer}");
+        assert_eq!(told, json!(["limit", "wall", "still running after 8000 ms", 1]), "{answer}");
         works(&mut server);
         ends_clean(&home, server);
     }

@@ -100,7 +100,7 @@ fn the_emergency_stop_refuses_what_waits_for_a_person_at_once() {
     let home = Home::new(Policy { approvals: "", ..OPERATOR });
     let mut server = Server::greeted(&home, "2025-11-25");
     let by_client = server.ask("tools/call", &write("new\n"));
-    let question = server.next_message(std::time::Duration::from_secs(10)).unwrap();
+    let question = server.next_message(crate::mcp::server::PATIENCE).unwrap();
     assert_eq!(question["method"], "elicitation/create");
     assert!(home.toolgate(&["kill", "--reason", "test"]).output().unwrap().status.success());
     assert_eq!(code(&server.answer(&by_client)), "killed");

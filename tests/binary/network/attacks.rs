@@ -1,7 +1,7 @@
 //! What servers and names do to whoever asks them, done to the built server over a network.
 #![expect(clippy::large_stack_arrays, reason = "a hostile server of a test")]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use flate2::{Compress, Compression, FlushCompress};
 use serde_json::json;
@@ -114,12 +114,11 @@ fn hostile_servers_cost_one_clear_error_and_never_the_server() {
         ("short", "fetch_failed"),
         ("nonsense", "fetch_failed"),
     ] {
-        let began = Instant::now();
         let server = if expected == "timeout" { &mut impatient } else { &mut server };
         let found = server.page(&format!("http://hostile.example/{path}"));
         let shown = found.unwrap_or_else(|code| code);
-        if !shown.contains(expected) || began.elapsed() > Duration::from_secs(20) {
-            told.push(format!("{path}: {} in {:?}", shown.chars().take(200).collect::<String>(), began.elapsed()));
+        if !shown.contains(expected) {
+            told.push(format!("{path}: {}", shown.chars().take(200).collect::<String>()));
         }
     }
     assert!(told.is_empty(), "{told:#?}");

@@ -53,7 +53,7 @@ impl Server {
         self.next += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         loop {
-            let message = self.lines.recv_timeout(Duration::from_secs(40)).unwrap_or_else(|_| panic!("no answer to {method} {params}"));
+            let message = self.lines.recv_timeout(Duration::from_mins(1)).unwrap_or_else(|_| panic!("no answer to {method} {params}"));
             if message["id"] == id {
                 return message;
             }

@@ -94,7 +94,7 @@ impl Wire {
             "-6 route add default via fd00:18::1",
         ]))?;
         let files = [
-            ("/etc/resolv.conf", format!("nameserver {RESOLVER}\noptions timeout:1 attempts:1\n")),
+            ("/etc/resolv.conf", format!("nameserver {RESOLVER}\noptions timeout:5 attempts:1\n")),
             ("/etc/nsswitch.conf", "hosts: files dns\n".to_owned()),
             ("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n".to_owned()),
         ];

@@ -205,21 +205,18 @@ fn the_quota_of_one_root_bounds_no_other_and_the_files_of_all_are_listed() {
     let kept = tempfile::tempdir().unwrap();
     std::fs::set_permissions(kept.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     // Longer than until the first look of the jail at what lies in a root.
-    let program = |root: &str| {
-        format!(
-            "import time\nfor part in range(2):\n    open(f'/roots/{root}/part {{part}}', 'wb').write(bytes(25 << 20))\nopen('own', 'w').close()\ntime.sleep(2.5)"
-        )
-    };
-    let run = |root: &str| {
-        let mut spec = world.spec(&program(root));
+    let run = |root: &str, stays: f32| {
+        let mut spec = world.spec(&format!(
+            "import time\nfor part in range(2):\n    open(f'/roots/{root}/part {{part}}', 'wb').write(bytes(25 << 20))\nopen('own', 'w').close()\ntime.sleep({stays})"
+        ));
         spec.roots[0].quota = Some(1 << 20);
         spec.roots.push(JailRoot { name: "kept".to_owned(), dir: open(kept.path()), writable: true, masked: Vec::new(), quota: None });
         world.run(&spec).unwrap()
     };
-    let free = run("kept");
+    let free = run("kept", 2.5);
     let listed: Vec<&str> = free.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!((free.status, listed), (Status::Ok, vec!["work/own", "kept/part 0", "kept/part 1"]), "{free:?}");
-    let bounded = run("work");
+    let bounded = run("work", 50.0);
     assert_eq!((bounded.status, bounded.limit), (Status::Limit, Some(Limit::Disk)), "{bounded:?}");
     assert!(bounded.evidence.as_deref().is_some_and(|evidence| evidence.contains("whose quota is 1048576 bytes")), "{bounded:?}");
 }

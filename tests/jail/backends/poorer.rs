@@ -184,7 +184,7 @@ fn a_fork_bomb_among_the_hosts_processes_ends_as_that_and_nothing_of_it_lives_on
         // Root's programs have a user of their own, whose bound the kernel keeps exactly: one that takes no notice of that only goes on, and its
         // supervisor ends it with the watch that saw it.
         let goes_on = is_root() && bomb.contains("except");
-        spec.limits.wall = if goes_on { Duration::from_secs(3) } else { Duration::from_mins(5) };
+        spec.limits.wall = if goes_on { Duration::from_secs(10) } else { Duration::from_mins(5) };
         let ended = world.run(&spec).unwrap();
         assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Pids)), "{bomb}: {ended:?}");
         // What the kernel itself refuses may be over before the first look.
@@ -201,7 +201,7 @@ fn a_fork_bomb_among_the_hosts_processes_ends_as_that_and_nothing_of_it_lives_on
 fn a_fork_bomb_that_takes_no_notice_of_what_is_refused_ends_as_that_and_is_charged() {
     let world = World::new();
     let mut spec = world.spec("import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass");
-    (spec.limits.wall, spec.limits.cpu) = (Duration::from_secs(6), Duration::from_mins(5));
+    (spec.limits.wall, spec.limits.cpu) = (Duration::from_secs(10), Duration::from_mins(5));
     let ended = world.run(&spec).unwrap();
     assert_eq!((ended.status, ended.limit), (Status::Limit, Some(Limit::Pids)), "{ended:?}");
     assert!(ended.evidence.as_deref().is_some_and(|evidence| evidence.contains("still running")), "{ended:?}");

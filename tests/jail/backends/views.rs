@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, statat};
 use toolgate::sandbox::jail::{BACKENDS, JailSpec, NoRun, Outcome, Status};
 
+use super::calls::wait_until;
 use super::harness::{World, mask};
 
 /// Every backend that runs here, by its name.
@@ -144,9 +145,7 @@ fn a_denied_file_that_is_renamed_while_a_program_runs_stays_covered() {
         let spec = looked(&world, program);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                while !world.work.path().join("begun").exists() {
-                    std::thread::yield_now();
-                }
+                wait_until("the program begins", || world.work.path().join("begun").exists());
                 std::fs::rename(shelf.join(".env"), shelf.join("renamed.txt")).unwrap();
             });
             let ended = world.run(&spec).unwrap();

@@ -145,6 +145,6 @@ fn folders_of_any_depth_and_number_hold_up_neither_a_start_nor_the_end_of_a_sess
     while gone() > 0 {
         std::thread::yield_now();
     }
-    assert!(took < begun.elapsed() / 2 || took < std::time::Duration::from_millis(200), "{took:?} of {:?}", begun.elapsed());
+    assert!(took < begun.elapsed() / 2 || took < std::time::Duration::from_secs(2), "{took:?} of {:?}", begun.elapsed());
     drop(opened);
 }

@@ -240,7 +240,7 @@ fn after_a_kill_between_two_files_each_is_old_or_new_and_a_start_removes_what_wa
 
 /// Sweeps as a start does, until nothing is left beside the six files.
 fn sweep(house: &House) {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_mins(1);
     while std::fs::read_dir(house.path("work")).unwrap().count() > 6 && Instant::now() < until {
         house.roots.sweep().unwrap().join().unwrap();
     }

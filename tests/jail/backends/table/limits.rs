@@ -47,7 +47,7 @@ pub(super) fn limits() -> Vec<Row> {
             Out("0"),
         ),
         with(
-            |spec| spec.limits.wall = Duration::from_secs(3),
+            |spec| spec.limits.wall = Duration::from_secs(8),
             row(
                 "an endless loop ends in the time limit",
                 "while True:\n    pass",
@@ -57,7 +57,7 @@ pub(super) fn limits() -> Vec<Row> {
             ),
         ),
         with(
-            |spec| spec.limits.wall = Duration::from_secs(3),
+            |spec| spec.limits.wall = Duration::from_secs(8),
             row(
                 "sleep with every signal ignored ends in the time limit",
                 "import signal, time\nfor s in (1, 2, 3, 15):\n    signal.signal(s, signal.SIG_IGN)\ntime.sleep(60)",

@@ -58,7 +58,7 @@ pub(super) fn processes() -> Vec<Row> {
             Out("7"),
         ),
         with(
-            |spec| spec.limits.wall = Duration::from_millis(1500),
+            |spec| spec.limits.wall = Duration::from_secs(8),
             row(
                 "a daemon that ignores signals and holds the output open is dead in time",
                 "import os, signal, time\nfor s in range(1, 32):\n    try:\n        signal.signal(s, signal.SIG_IGN)\n    except OSError:\n        pass\nif os.fork() == 0:\n    os.setsid()\n    while True:\n        time.sleep(1)\nprint('parent gone', flush=True)\nos._exit(0)",

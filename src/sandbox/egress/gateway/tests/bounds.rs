@@ -14,7 +14,7 @@ use crate::policy::network::NetworkRules;
 use crate::sandbox::egress::{Contact, How, Scribe, Settings};
 
 /// Nothing here takes longer than this, however slow the machine is.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_mins(1);
 
 fn get(server: &Server, path: &str) -> String {
     format!("GET http://a.example:{}{path} HTTP/1.1\r\nHost: x\r\n\r\n", server.address.port())

@@ -104,7 +104,7 @@ pub(super) fn names() -> HashMap<String, Vec<Vec<IpAddr>>> {
 
 impl World {
     pub(super) async fn new(rules: NetworkRules) -> Self {
-        Self::with(rules, names(), Settings { headers: Duration::from_millis(400), ..Settings::default() }, Bytes::mib(1)).await
+        Self::with(rules, names(), Settings { headers: Duration::from_secs(2), ..Settings::default() }, Bytes::mib(1)).await
     }
 
     pub(super) async fn scribed(rules: NetworkRules, scribe: Box<dyn Scribe>) -> Self {
