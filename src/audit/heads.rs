@@ -145,13 +145,6 @@ pub(crate) fn public(folder: &Folder) -> Result<Option<String>, Fault> {
     }
 }
 
-/// The key of this installation's keyed hashes, where it has one.
-/// # Errors
-/// `Fault::Folder`, `Fault::Key`.
-pub(crate) fn secret(folder: &Folder) -> Result<Secret, Fault> {
-    read(folder).map(|keys| keys.secret)
-}
-
 /// The name of a file's head.
 pub(crate) fn name(id: &str) -> String {
     format!("{id}.head")

@@ -21,7 +21,7 @@ use super::segment::{self, Wrap};
 use super::settings::{Settings, Sync};
 use super::shared::{HEALTHY, Shared, Writer};
 use super::under_way::UnderWay;
-use super::{heads, keeper, recover, spare};
+use super::{keeper, recover, spare};
 
 /// Tells the time. The command line passes the system's; tests pass their own.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + std::marker::Sync>;
@@ -163,13 +163,6 @@ impl Log {
         let _ = keeper.join();
         self.shared.end()
     }
-}
-
-/// The keyed hash that stands for a secret `value` in the log below `state`, for looking it up; opens no log.
-/// # Errors
-/// `Fault::Folder`, `Fault::Key` where there is no key to compute it with.
-pub fn keyed(state: &Path, value: &str) -> Result<String, Fault> {
-    Ok(heads::secret(&Folder::existing(state)?)?.keyed(value.as_bytes()))
 }
 
 impl Drop for Log {

@@ -7,7 +7,6 @@ mod commit;
 pub mod counts;
 mod entry;
 mod escape;
-mod export;
 mod facts;
 #[cfg(test)]
 mod failing;
@@ -42,11 +41,10 @@ mod verify;
 pub use chain::Receipt;
 pub use entry::{Answer, Decision, Entry, Reply, Status};
 pub use escape::{is_hidden, json, plain};
-pub use export::{Export, Format};
 pub use fault::Fault;
 pub use filter::{Filter, FilterFault};
 pub use follow::Follower;
-pub use log::{Clock, Log, keyed};
+pub use log::{Clock, Log};
 pub use network::{Network, Request as NetworkRequest, bare as bare_url, connection};
 pub use operator::{
     Answered, Ask, Authenticator, Checked, Enrolment, Kind, Lineage, Operator, Place, Proven, Say, enrollable, is_id, persons,

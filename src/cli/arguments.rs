@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::approvals::ApprovalsCommand;
 use super::http::Address;
 use super::logs::LogFormat;
-pub use super::subcommands::{AuditCommand, ExportFormat, PackagesCommand, PolicyCommand};
+pub use super::subcommands::{AuditCommand, PackagesCommand, PolicyCommand};
 
 /// Real tools for language models behind one gate.
 #[derive(Debug, Parser)]
@@ -316,9 +316,6 @@ pub enum Command {
         /// Print the result as JSON.
         #[arg(long)]
         json: bool,
-        /// Start programs in a server of its own, pull the emergency stop, and measure how fast they die.
-        #[arg(long)]
-        kill_drill: bool,
         /// The manifest whose interpreter is probed; default as for `serve`.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
@@ -332,11 +329,8 @@ pub enum Command {
         #[arg(long, short)]
         yes: bool,
         /// Take the trust away.
-        #[arg(long, conflicts_with_all = ["yes", "list"])]
+        #[arg(long, conflicts_with = "yes")]
         remove: bool,
-        /// List what is trusted.
-        #[arg(long, conflicts_with_all = ["yes", "file", "manifest"])]
-        list: bool,
         /// Print it as JSON; asks nothing, so that only `--yes` trusts.
         #[arg(long)]
         json: bool,
@@ -357,8 +351,12 @@ pub enum Command {
         /// The manifest the client's server shall use.
         #[arg(long, value_name = "FILE")]
         manifest: Option<PathBuf>,
+        /// Take the server out of the client's configuration again.
+        #[arg(long, conflicts_with = "manifest")]
+        remove: bool,
     },
-    /// Take the server out of a client's configuration again.
+    /// The same as `install CLIENT --remove`.
+    #[command(hide = true)]
     Uninstall {
         /// The client.
         #[arg(value_enum)]

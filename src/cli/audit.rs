@@ -1,4 +1,4 @@
-//! `toolgate audit`: verify, tail, query, show, report, export.
+//! `toolgate audit`: verify, tail, query, show, report.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::audit::{self, Export, Fault, Filter, FilterFault, Follower, Format, Network, Records, Stored, Tally, plain};
+use crate::audit::{self, Fault, Filter, FilterFault, Follower, Network, Records, Stored, Tally, plain};
 use crate::model::nearest;
 
 /// Why a subcommand could not do its work.
@@ -136,24 +136,6 @@ pub fn show(state: &Path, call: &str, form: Form, out: &mut dyn Write) -> Result
         }
     }
     Ok(!records.is_empty())
-}
-
-/// Prints the calls a filter admits in another format, one JSON object a line; returns how many.
-/// # Errors
-/// `Failed`.
-pub fn export(state: &Path, filter: &Filter, format: Format, out: &mut dyn Write) -> Result<usize, Failed> {
-    known(state, filter)?;
-    let mut export = Export::new(format);
-    let mut printed = 0_usize;
-    for record in Records::open(state)? {
-        // Every start is taken, so that an end the filter admits has its beginning.
-        if record.text("ev") == "call.started" || filter.admits(&record) {
-            let line = export.add(record);
-            printed = printed.saturating_add(usize::from(line.is_some()));
-            line.map_or(Ok(()), |line| writeln!(out, "{}", audit::json(&line)))?;
-        }
-    }
-    Ok(printed)
 }
 
 /// Prints what happened, in numbers.

@@ -8,7 +8,6 @@ pub mod check;
 pub mod decide;
 pub mod demo;
 pub mod doctor;
-pub mod drill;
 pub mod environment;
 pub mod explain;
 pub mod extract;

@@ -110,7 +110,7 @@ pub(super) fn install(
     Ok(End::Done)
 }
 
-/// `toolgate uninstall`
+/// `toolgate install CLIENT --remove`, or `uninstall CLIENT`
 pub(super) fn uninstall(client: ClientName, write: bool, json: bool, out: &mut dyn Write) -> Result<End, Fault> {
     let places = install::Places::of_user()?;
     let removed = install::remove(client, &places, write)?;

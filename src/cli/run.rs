@@ -13,16 +13,16 @@ use clap::Parser;
 use jiff::Timestamp;
 
 use super::arguments::{
-    Arguments, AuditCommand, Command, ExportFormat, HttpChoice, Input, ManifestChoice, PackagesCommand, PolicyCommand, YesNo,
+    Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice, PackagesCommand, PolicyCommand, YesNo,
 };
 use super::audit::Form;
 use super::layout::Colour;
 use super::logs::LogFormat;
 use super::{
-    approvals, audit as log, demo, doctor, drill, environment, extract, init, install, judging, lint, packages, register, scan, schema,
+    approvals, audit as log, demo, doctor, environment, extract, init, install, judging, lint, packages, register, scan, schema,
     setup, switch, trust, watch,
 };
-use crate::audit::{Filter, Format};
+use crate::audit::Filter;
 use crate::filter::escape;
 use crate::policy::program;
 use crate::python::{Check, Rules, Verdict};
@@ -161,27 +161,27 @@ fn dispatch(command: Command, quiet: bool, out: &mut dyn Write) -> Result<End, F
                 None => switch::resume(&state, json, out),
             }
         }
-        Command::Doctor { json, kill_drill: true, .. } => kill_drill(json, out),
-        Command::Doctor { json, manifest, kill_drill: false } => examine(json, manifest, out),
+        Command::Doctor { json, manifest } => examine(json, manifest, out),
         Command::Schema => {
             let mut out = out;
             schema::write(&mut out)?;
             Ok(End::Done)
         }
-        Command::Trust { which, yes, remove, list, json } => {
-            let task = match (remove, list, yes) {
-                (true, ..) => trust::Task::Remove,
-                (_, true, _) => trust::Task::List,
-                (.., true) => trust::Task::Take,
+        Command::Trust { which, yes, remove, json } => {
+            let task = match (remove, yes) {
+                (true, _) => trust::Task::Remove,
+                (_, true) => trust::Task::Take,
                 _ => trust::Task::Ask,
             };
             trust::run(which.path(), task, json, out)
         }
-        Command::Install { client, write, json, manifest } => {
+        Command::Install { client, write, json, remove: true, .. } | Command::Uninstall { client, write, json } => {
+            register::uninstall(client, write, json, out)
+        }
+        Command::Install { client, write, json, manifest, remove: false } => {
             let asks = !json && !quiet && io::stdin().is_terminal();
             register::install(client, write, json, asks, manifest.as_deref(), out)
         }
-        Command::Uninstall { client, write, json } => register::uninstall(client, write, json, out),
         Command::Check { which, policy_only, json } => {
             let reach = if policy_only { judging::Reach::Policy } else { judging::Reach::Machine };
             judging::check(which.path(), reach, json, out)
@@ -414,17 +414,6 @@ fn audit(state: &Path, command: AuditCommand, out: &mut dyn Write) -> Result<End
                 return Ok(End::Negative);
             }
         }
-        AuditCommand::Export { format, terms } => {
-            let format = match format {
-                ExportFormat::Otlp => Format::Otlp,
-                ExportFormat::Ocsf => Format::Ocsf,
-            };
-            log::export(state, &filter(&terms)?, format, out)?;
-        }
-        AuditCommand::Hash => {
-            let value = approvals::secret("value: ")?.ok_or_else(|| Fault::Use("give the value as a line of standard input".to_owned()))?;
-            writeln!(out, "{}", crate::audit::keyed(state, &value).map_err(log::Failed::from)?)?;
-        }
         AuditCommand::Report { network: true, json } => log::network(state, form(json), out)?,
         AuditCommand::Report { network: false, json } => log::report(state, &filter(&[])?, form(json), out)?,
     }
@@ -464,14 +453,4 @@ fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result
         }
     }
     Ok(if report.is_whole() { End::Done } else { End::Negative })
-}
-
-fn kill_drill(json: bool, out: &mut dyn Write) -> Result<End, Fault> {
-    let drill = drill::run()?;
-    if json {
-        writeln!(out, "{}", serde_json::to_string(&drill).map_err(io::Error::other)?)?;
-    } else {
-        writeln!(out, "{}", drill.text())?;
-    }
-    Ok(if drill.good { End::Done } else { End::Negative })
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 
 use super::arguments::ManifestFile;
 
@@ -110,16 +110,6 @@ pub enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print calls in others' words, one JSON object a line: a copy for dashboards, never the record itself.
-    Export {
-        /// Whose words.
-        #[arg(long, value_enum)]
-        format: ExportFormat,
-        /// Only those that fit, as for `query`, e.g. `since=1h`.
-        terms: Vec<String>,
-    },
-    /// Print the keyed hash that stands for a secret in this log; the secret is read from standard input, or asked for.
-    Hash,
     /// Sum the log up: calls, denials by reason, approvals.
     Report {
         /// Count web requests alone: by method, status and host, and the last ten.
@@ -129,13 +119,4 @@ pub enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
-}
-
-/// Whose words an export is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// OpenTelemetry: a span for each call (OTLP/JSON).
-    Otlp,
-    /// Open Cybersecurity Schema Framework: API Activity.
-    Ocsf,
 }

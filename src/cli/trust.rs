@@ -42,8 +42,6 @@ pub(super) enum Task {
     Take,
     /// Takes the trust away.
     Remove,
-    /// Lists what is trusted.
-    List,
 }
 
 /// Where trust is kept. No call may touch it.
@@ -84,9 +82,6 @@ pub(super) fn demanded(found: &Found) -> Result<(), Unbuilt> {
 
 /// `toolgate trust`
 pub(super) fn run(file: Option<&Path>, task: Task, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
-    if task == Task::List {
-        return list(as_json, out);
-    }
     let Some(lookup::Manifest { path, .. }) = lookup::manifest(file).map_err(Fault::Use)? else {
         return Err(Fault::Use("there is no manifest to trust; `toolgate init` writes one".to_owned()));
     };
@@ -193,21 +188,4 @@ fn grants(manifest: &Manifest) -> Vec<String> {
         });
     }
     lines
-}
-
-fn list(as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
-    let mut all: Vec<Trusted> = match std::fs::read_dir(folder()?) {
-        Ok(entries) => entries.filter_map(|entry| serde_json::from_str(&std::fs::read_to_string(entry.ok()?.path()).ok()?).ok()).collect(),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(fault) => return Err(fault.into()),
-    };
-    all.sort_by(|one, other| one.manifest.cmp(&other.manifest));
-    for Trusted { manifest, sha256 } in all {
-        if as_json {
-            writeln!(out, "{}", json!({"manifest": manifest, "sha256": sha256}))?;
-        } else {
-            writeln!(out, "{}  {}", escape_line(&sha256), escape_line(&manifest.to_string_lossy()))?;
-        }
-    }
-    Ok(End::Done)
 }

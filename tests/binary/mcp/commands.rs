@@ -116,21 +116,7 @@ fn a_registration_is_printed_and_written_only_where_it_is_asked_for() {
 }
 
 #[test]
-fn the_emergency_stop_kills_nearly_all_within_a_tenth_of_a_second() {
-    let home = Home::new(Policy::default());
-    let out = home.toolgate(&["doctor", "--kill-drill", "--json"]).output().unwrap();
-    let told = String::from_utf8_lossy(&out.stderr);
-    if told.contains("no program runs here") {
-        eprintln!("skipped: {told}");
-        return;
-    }
-    let drill: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|_| panic!("{told}"));
-    // How fast it was is the drill's to say: a machine under tests is no measure. That everything died is not.
-    assert!(drill["processes"].as_u64().unwrap() >= 60 && drill["last_ms"].as_u64().unwrap() < 10_000, "{drill}");
-}
-
-#[test]
-fn the_log_is_exported_in_others_words_and_followed_by_scripts() {
+fn the_log_is_read_and_followed_by_scripts() {
     let home = Home::new(Policy { approvals: "level_2 = \"none\"", ..Policy::default() });
     let mut server = crate::mcp::server::Server::greeted(&home, "2025-11-25");
     server.call("write_file", &serde_json::json!({"path": "project/new.txt", "content": "x"}));
@@ -141,11 +127,6 @@ fn the_log_is_exported_in_others_words_and_followed_by_scripts() {
         assert!(out.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8(out.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
-    let spans = lines(&["audit", "export", "--format", "otlp"]);
-    let span = &spans[0]["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
-    assert_eq!((spans.len(), &span["name"]), (2, &serde_json::json!("tools/call write_file")), "{spans:?}");
-    let events = lines(&["audit", "export", "--format", "ocsf", "ev=tool.denied"]);
-    assert_eq!((events.len(), &events[0]["class_uid"]), (1, &serde_json::json!(6003)), "{events:?}");
     let denied = lines(&["audit", "tail", "--json", "ev=tool.denied"]);
     assert_eq!((denied.len(), &denied[0]["reason"]), (1, &serde_json::json!("path_outside_roots")));
     let whole = lines(&["audit", "verify", "--json"]);

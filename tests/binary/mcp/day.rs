@@ -167,7 +167,6 @@ fn the_exit_codes_are_those_of_the_readme() {
         (&["audit", "query", "args.path~passwd"], 0),
         (&["audit", "query", "bogus=1"], 2),
         (&["audit", "tail", "statsu=denied"], 2),
-        (&["audit", "export", "--format", "otlp", "bogus=1"], 2),
         (&["audit", "show", "c_none"], 1),
         (&["no-such-command"], 2),
     ] {

@@ -236,7 +236,7 @@ fn an_installation_without_a_manifest_offers_one_to_a_person_and_asks_no_script(
     assert_eq!((&told["written"], &told["args"]), (&json!(true), &json!(["serve"])), "{told}");
     assert!(told["notes"].to_string().contains("toolgate init") && !user.join("script/tools.toml").exists(), "{told}");
     assert_eq!(std::fs::read_to_string(told["file"].as_str().unwrap()).unwrap(), told["text"].as_str().unwrap());
-    let mut removed = install("script", &["uninstall", "cursor", "--json", "--write"]);
+    let mut removed = install("script", &["install", "cursor", "--remove", "--json", "--write"]);
     let told: Value = serde_json::from_slice(&removed.output().unwrap().stdout).unwrap();
     assert_eq!((&told["found"], &told["removed"]), (&json!(true), &json!(true)), "{told}");
     let mut text = String::new();

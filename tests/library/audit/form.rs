@@ -48,8 +48,7 @@ fn lines_of_a_call() {
     log.append(&denied, Sync::Handed).unwrap();
     log.close().unwrap();
     // The keyed hash differs with each installation.
-    let keyed = toolgate::audit::keyed(state.path(), "s3cret").unwrap();
-    assert_eq!(log.keyed("s3cret").unwrap(), keyed);
+    let keyed = log.keyed("s3cret").unwrap();
     let digest = records(&files(state.path())[0])[1]["args_sha256"].as_str().unwrap().to_owned();
     insta::assert_snapshot!(stable(state.path()).replace(&keyed, "[keyed]").replace(&digest, "[digest]"));
 }
