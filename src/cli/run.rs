@@ -12,15 +12,13 @@ use std::time::Duration;
 use clap::Parser;
 use jiff::Timestamp;
 
-use super::arguments::{
-    Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice, PackagesCommand, PolicyCommand, YesNo,
-};
+use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice, PackagesCommand, PolicyCommand, YesNo};
 use super::audit::Form;
 use super::layout::Colour;
 use super::logs::LogFormat;
 use super::{
-    approvals, audit as log, demo, doctor, environment, extract, init, install, judging, lint, packages, register, scan, schema,
-    setup, switch, trust, watch,
+    approvals, audit as log, demo, doctor, environment, extract, init, install, judging, lint, packages, register, scan, schema, setup,
+    switch, trust, watch,
 };
 use crate::audit::Filter;
 use crate::filter::escape;

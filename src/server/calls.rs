@@ -1,24 +1,22 @@
-//! The requests of one connection that are under way, and the batches that some of them came in.
+//! The requests of one connection that are under way.
 //!
 //! rmcp knows a request by the client's id. A second request with that id, while the first is under way or just after it was cancelled, would
 //! get the first one's answer, and the other none. So each request is passed on under a number that is given once, and its answer gets the
 //! client's id back.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult,
     SubscriptionsListenResultMeta,
 };
 
-use super::message::{Fault, has_batches};
+use super::message::Fault;
 
 /// The requests of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     table: Mutex<Table>,
-    takes_batches: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -31,18 +29,6 @@ struct Table {
 struct Call {
     number: i64,
     id: RequestId,
-    batch: Option<Arc<Batch>>,
-}
-
-/// Where an answer goes.
-#[derive(Debug)]
-pub(super) enum Way {
-    /// To the client, as it is.
-    Alone,
-    /// Into the answer of its batch.
-    Batch(Arc<Batch>),
-    /// Nowhere: nobody waits for it any more.
-    Nowhere,
 }
 
 impl Calls {
@@ -50,22 +36,11 @@ impl Calls {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the client has agreed on a version with batches.
-    pub(super) fn takes_batches(&self) -> bool {
-        self.takes_batches.load(Ordering::Acquire)
-    }
-
-    /// Takes a message of the client: a request gets its number, a cancellation that of what it cancels. Gives the batch of a request that was
-    /// cancelled, which waits for one answer less.
+    /// Takes a message of the client: a request gets its number, a cancellation that of what it cancels.
     ///
     /// # Errors
     /// What a request is answered with at once: its id is under way, or `most` requests are. A `ping` is taken always.
-    pub(super) fn take(
-        &self,
-        message: &mut ClientJsonRpcMessage,
-        most: usize,
-        batch: Option<&Arc<Batch>>,
-    ) -> Result<Option<Arc<Batch>>, Fault> {
+    pub(super) fn take(&self, message: &mut ClientJsonRpcMessage, most: usize) -> Result<(), Fault> {
         let mut table = self.table();
         match message {
             JsonRpcMessage::Request(request) => {
@@ -78,57 +53,50 @@ impl Calls {
                 table.last += 1;
                 let number = table.last;
                 let id = std::mem::replace(&mut request.id, RequestId::Number(number));
-                table.open.push(Call { number, id, batch: batch.cloned() });
+                table.open.push(Call { number, id });
             }
             JsonRpcMessage::Notification(note) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &mut note.notification {
                     let found = table.open.iter().position(|call| Some(&call.id) == cancelled.params.request_id.as_ref());
                     let call = found.map(|at| table.open.swap_remove(at));
                     // A number that is given to no request: what was not found is ignored.
-                    cancelled.params.request_id = Some(RequestId::Number(call.as_ref().map_or(0, |call| call.number)));
-                    // rmcp sends no answer to a cancelled request.
-                    return Ok(call.and_then(|call| call.batch));
+                    cancelled.params.request_id = Some(RequestId::Number(call.map_or(0, |call| call.number)));
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
-        Ok(None)
+        Ok(())
     }
 
-    /// Gives a message to the client its id back, and ends the request that it answers.
-    pub(super) fn give(&self, message: &mut ServerJsonRpcMessage) -> Way {
+    /// Gives a message to the client its id back, and ends the request that it answers. Whether it is to be sent: the answer to a cancelled request
+    /// is not.
+    pub(super) fn give(&self, message: &mut ServerJsonRpcMessage) -> bool {
         match message {
             JsonRpcMessage::Response(response) => {
-                let Some(call) = self.end(&response.id) else { return Way::Nowhere };
-                match &mut response.result {
-                    ServerResult::InitializeResult(result) => {
-                        self.takes_batches.store(has_batches(&result.protocol_version), Ordering::Release);
-                    }
-                    ServerResult::SubscriptionsListenResult(result) => {
-                        result.meta.extend((*SubscriptionsListenResultMeta::new(call.id.clone())).clone());
-                    }
-                    _ => {}
+                let Some(call) = self.end(&response.id) else { return false };
+                if let ServerResult::SubscriptionsListenResult(result) = &mut response.result {
+                    result.meta.extend((*SubscriptionsListenResultMeta::new(call.id.clone())).clone());
                 }
                 response.id = call.id;
-                call.batch.map_or(Way::Alone, Way::Batch)
+                true
             }
             JsonRpcMessage::Error(error) => {
-                let Some(id) = &mut error.id else { return Way::Alone };
-                let Some(call) = self.end(id) else { return Way::Nowhere };
+                let Some(id) = &mut error.id else { return true };
+                let Some(call) = self.end(id) else { return false };
                 *id = call.id;
-                call.batch.map_or(Way::Alone, Way::Batch)
+                true
             }
             JsonRpcMessage::Notification(note) => {
                 // A note of a subscription names the request that asked for it.
                 let meta = note.notification.get_meta_mut();
                 if let Some(own) = meta.subscription_id() {
                     let table = self.table();
-                    let Some(call) = table.open.iter().find(|call| RequestId::Number(call.number) == own) else { return Way::Nowhere };
+                    let Some(call) = table.open.iter().find(|call| RequestId::Number(call.number) == own) else { return false };
                     meta.set_subscription_id(call.id.clone());
                 }
-                Way::Alone
+                true
             }
-            JsonRpcMessage::Request(_) => Way::Alone,
+            JsonRpcMessage::Request(_) => true,
         }
     }
 
@@ -137,42 +105,6 @@ impl Calls {
         let mut table = self.table();
         let at = table.open.iter().position(|call| call.number == *number)?;
         Some(table.open.swap_remove(at))
-    }
-}
-
-/// The answers to one batch, which are sent as one array when the last is there.
-#[derive(Debug)]
-pub(super) struct Batch(Mutex<Answers>);
-
-#[derive(Debug)]
-struct Answers {
-    /// Messages that are not dealt with yet.
-    left: usize,
-    array: Vec<u8>,
-}
-
-impl Batch {
-    /// A batch of so many messages.
-    pub(super) const fn new(messages: usize) -> Self {
-        Self(Mutex::new(Answers { left: messages, array: Vec::new() }))
-    }
-
-    /// One message is dealt with, with an answer where it gets one. Gives the array after the last; nothing where it would be empty (JSON-RPC
-    /// 2.0, section 6).
-    pub(super) fn settle(&self, answer: Option<&[u8]>) -> Option<Vec<u8>> {
-        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(answer) = answer {
-            let before = if answers.array.is_empty() { b'[' } else { b',' };
-            answers.array.push(before);
-            answers.array.extend_from_slice(answer);
-        }
-        answers.left = answers.left.saturating_sub(1);
-        if answers.left > 0 || answers.array.is_empty() {
-            return None;
-        }
-        let mut array = std::mem::take(&mut answers.array);
-        array.push(b']');
-        Some(array)
     }
 }
 
@@ -199,17 +131,17 @@ mod tests {
     fn an_id_is_taken_once_at_a_time_and_an_answer_finds_its_own_request() {
         let calls = Calls::default();
         let mut first = ping(&json!("a"), "tools/list");
-        assert!(calls.take(&mut first, 9, None).is_ok());
-        assert!(calls.take(&mut ping(&json!("a"), "tools/list"), 9, None).is_err());
+        assert!(calls.take(&mut first, 9).is_ok());
+        assert!(calls.take(&mut ping(&json!("a"), "tools/list"), 9).is_err());
         let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "a"}});
-        assert!(calls.take(&mut client(&cancel), 9, None).is_ok());
+        assert!(calls.take(&mut client(&cancel), 9).is_ok());
         let mut second = ping(&json!("a"), "tools/list");
-        assert!(calls.take(&mut second, 9, None).is_ok());
+        assert!(calls.take(&mut second, 9).is_ok());
         // The answer to the cancelled request comes late, and is not the answer to the next one with its id.
         let mut late = ServerJsonRpcMessage::response(ServerResult::empty(()), number(&first));
-        assert!(matches!(calls.give(&mut late), Way::Nowhere));
+        assert!(!calls.give(&mut late));
         let mut answer = ServerJsonRpcMessage::response(ServerResult::empty(()), number(&second));
-        assert!(matches!(calls.give(&mut answer), Way::Alone));
+        assert!(calls.give(&mut answer));
         assert_eq!(serde_json::to_value(answer).unwrap()["id"], "a");
         assert!(calls.table().open.is_empty());
     }
@@ -218,18 +150,9 @@ mod tests {
     fn above_the_bound_only_a_ping_is_taken() {
         let calls = Calls::default();
         for id in 0..3 {
-            assert!(calls.take(&mut ping(&json!(id), "tools/list"), 3, None).is_ok());
+            assert!(calls.take(&mut ping(&json!(id), "tools/list"), 3).is_ok());
         }
-        assert!(calls.take(&mut ping(&json!(3), "tools/list"), 3, None).is_err());
-        assert!(calls.take(&mut ping(&json!(4), "ping"), 3, None).is_ok());
-    }
-
-    #[test]
-    fn a_batch_is_answered_once_and_not_at_all_where_nothing_is_answered() {
-        let batch = Batch::new(3);
-        assert_eq!(batch.settle(Some(b"1")), None);
-        assert_eq!(batch.settle(None), None);
-        assert_eq!(batch.settle(Some(b"2")), Some(b"[1,2]".to_vec()));
-        assert_eq!(Batch::new(1).settle(None), None);
+        assert!(calls.take(&mut ping(&json!(3), "tools/list"), 3).is_err());
+        assert!(calls.take(&mut ping(&json!(4), "ping"), 3).is_ok());
     }
 }

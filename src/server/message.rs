@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
 };
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -28,8 +27,7 @@ pub(super) struct Fault {
     data: Option<Value>,
 }
 
-/// Messages of one batch.
-const BATCH: usize = 64;
+const BATCH: &str = "a batch is not accepted; send one message at a time";
 /// The longest id that is sent back although it cannot be used, in bytes.
 const LONGEST_ID: usize = 128;
 const INVALID_REQUEST: i32 = -32600;
@@ -76,6 +74,8 @@ fn null() -> String {
 pub(super) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
     let duplicate = match strict::inspect(text) {
         Some(Oddity::Unreadable(why)) => return Err(Fault::unreadable(text, &why)),
+        // Before anything is deserialized: serde reads an array as a struct, too.
+        _ if is_batch(text) => return Err(Fault::invalid(None, BATCH)),
         Some(Oddity::DuplicateHead(key)) => {
             unambiguous(text, &key)?;
             Some(key)
@@ -261,6 +261,8 @@ pub(super) fn head(text: &[u8], is_modern: bool) -> Result<Head, Fault> {
     }
     let malformed = match strict::inspect(text) {
         Some(Oddity::Unreadable(why)) => return Err(Fault::unreadable(text, &why)),
+        // Before anything is deserialized: serde reads an array as a struct, too.
+        _ if is_batch(text) => return Err(Fault::invalid(None, BATCH)),
         Some(Oddity::DuplicateHead(key)) => {
             unambiguous(text, &key)?;
             Some(Malformed(twice(&key)))
@@ -305,68 +307,8 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 }
 
 /// Whether a text is a batch: a JSON array.
-pub(super) fn is_batch(text: &[u8]) -> bool {
+fn is_batch(text: &[u8]) -> bool {
     text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
-}
-
-/// The messages of a batch, of a client that may send one.
-/// # Errors  What the whole is answered with (JSON-RPC 2.0, section 6).
-pub(super) fn batch(text: &[u8], takes_batches: bool) -> Result<Vec<&RawValue>, Fault> {
-    if let Some(Oddity::Unreadable(why)) = strict::inspect(text) {
-        return Err(Fault::unreadable(b"", &why));
-    }
-    if !takes_batches {
-        return Err(Fault::invalid(None, "batches are taken from clients that agreed on 2025-03-26 alone; send one message at a time"));
-    }
-    let Ok(Batch(messages)) = serde_json::from_slice(text) else {
-        return Err(Fault::invalid(None, format!("a batch holds at most {BATCH} messages")));
-    };
-    if messages.is_empty() {
-        return Err(Fault::invalid(None, "a batch holds at least one message"));
-    }
-    Ok(messages)
-}
-
-/// Reads one message of a batch.
-/// # Errors  As [`read`]; a batch holds no `initialize` (2025-03-26, basic/lifecycle).
-pub(super) fn read_entry(entry: &RawValue) -> Result<Option<ClientJsonRpcMessage>, Fault> {
-    match read(entry.get().as_bytes())? {
-        Some(JsonRpcMessage::Request(request)) if matches!(request.request, ClientRequest::InitializeRequest(_)) => {
-            Err(Fault::invalid(Some(&json!(request.id)), "`initialize` is no part of a batch"))
-        }
-        message => Ok(message),
-    }
-}
-
-/// Whether a client that agreed on this version may send batches.
-pub(super) fn has_batches(version: &ProtocolVersion) -> bool {
-    *version == ProtocolVersion::V_2025_03_26
-}
-
-/// At most so many texts: a longer array is not kept to be counted.
-struct Batch<'a>(Vec<&'a RawValue>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Batch<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Few;
-        impl<'de> Visitor<'de> for Few {
-            type Value = Vec<&'de RawValue>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a batch")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-                let mut all = Vec::new();
-                while let Some(item) = items.next_element()? {
-                    if all.len() == BATCH {
-                        return Err(serde::de::Error::custom("too many"));
-                    }
-                    all.push(item);
-                }
-                Ok(all)
-            }
-        }
-        deserializer.deserialize_seq(Few).map(Batch)
-    }
 }
 
 #[cfg(test)]
@@ -448,15 +390,12 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_as_long_as_it_may_be_and_no_longer() {
-        let code = |text: &str, takes| batch(text.as_bytes(), takes).map(|entries| entries.len()).map_err(|fault| fault.code);
-        let of = |n: usize| format!("[{}]", vec!["1"; n].join(","));
-        assert_eq!(code(&of(64), true), Ok(64));
-        assert_eq!(code(&of(65), true), Err(-32600));
-        assert_eq!(code("[]", true), Err(-32600));
-        assert_eq!(code(&of(1), false), Err(-32600));
-        assert_eq!(code("[1,", true), Err(-32700));
-        assert!(is_batch(b" \t[1]") && !is_batch(b" {}"));
+    fn an_array_is_no_message_whatever_it_holds() {
+        let code = |text: &str| read(text.as_bytes()).map(drop).unwrap_err().code;
+        for text in ["[]", " \t[5]", r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, r#"["2.0",1,"tools/call",{"name":"x"}]"#] {
+            assert_eq!((code(text), head(text.as_bytes(), false).map(drop).unwrap_err().code), (-32600, -32600), "{text}");
+        }
+        assert_eq!(code("[1,"), -32700);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::{Batch, Calls, Way};
+use super::calls::Calls;
 use super::escape::escape;
 use super::message::Fault;
 
@@ -71,14 +71,8 @@ impl Outbox {
     }
 
     pub(super) fn message(&self, mut message: ServerJsonRpcMessage) -> io::Result<()> {
-        let batch = match self.state.calls.give(&mut message) {
-            Way::Alone => None,
-            Way::Batch(batch) => Some(batch),
-            Way::Nowhere => return Ok(()),
-        };
-        if let Some(batch) = batch {
-            let whole = batch.settle(Some(&serde_json::to_vec(&message)?));
-            return whole.map_or(Ok(()), |whole| self.bytes(whole));
+        if !self.state.calls.give(&mut message) {
+            return Ok(());
         }
         if let Some(text) = long_text(&mut message) {
             return self.line(around(&message, text)?);
@@ -88,23 +82,9 @@ impl Outbox {
         self.bytes(line)
     }
 
-    /// Answers with an error, in the answer of the batch where it belongs to one.
-    pub(super) fn fault(&self, fault: &Fault, batch: Option<&Arc<Batch>>) {
-        let answer = fault.answer().into_bytes();
-        let whole = match batch {
-            Some(batch) => batch.settle(Some(&answer)),
-            None => Some(answer),
-        };
-        self.whole(whole);
-    }
-
-    /// A message of the batch gets no answer.
-    pub(super) fn settle(&self, batch: Option<&Arc<Batch>>) {
-        self.whole(batch.and_then(|batch| batch.settle(None)));
-    }
-
-    fn whole(&self, bytes: Option<Vec<u8>>) {
-        if let Some(Err(fault)) = bytes.map(|bytes| self.bytes(bytes)) {
+    /// Answers with an error.
+    pub(super) fn fault(&self, fault: &Fault) {
+        if let Err(fault) = self.bytes(fault.answer().into_bytes()) {
             tracing::warn!(%fault, "an error could not be answered");
         }
     }
@@ -164,13 +144,13 @@ async fn write_lines(mut lines: mpsc::UnboundedReceiver<Line>, mut writer: impl 
         };
         let mut length = line.len();
         let written = match line {
-            Line::Whole(mut batch) => {
+            Line::Whole(mut lines_at_once) => {
                 // Small lines go out in one write; a big one goes as it is.
-                while batch.len() < 32 << 10 {
+                while lines_at_once.len() < 32 << 10 {
                     match lines.try_recv() {
                         Ok(Line::Whole(more)) => {
                             length += more.len();
-                            batch.extend_from_slice(&more);
+                            lines_at_once.extend_from_slice(&more);
                         }
                         Ok(long) => {
                             waiting = Some(long);
@@ -179,7 +159,7 @@ async fn write_lines(mut lines: mpsc::UnboundedReceiver<Line>, mut writer: impl 
                         Err(_) => break,
                     }
                 }
-                writer.write_all(&batch).await
+                writer.write_all(&lines_at_once).await
             }
             Line::Long { head, text, tail } => write_long(&mut writer, &head, &text, &tail).await,
         };
@@ -237,7 +217,7 @@ mod tests {
             let (near, mut far) = tokio::io::duplex(1 << 10);
             let (mut out, writer) = Outbox::open(near);
             let mut asked = serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).unwrap();
-            out.state.calls.take(&mut asked, 1, None).unwrap();
+            out.state.calls.take(&mut asked, 1).unwrap();
             let JsonRpcMessage::Request(asked) = asked else { panic!("a request") };
             let message = ServerJsonRpcMessage::response(result, asked.id);
             let mut plain = serde_json::to_value(&message).unwrap();

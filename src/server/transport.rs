@@ -1,6 +1,5 @@
 //! The stdio wire: lines in, lines out, with the strictness and the bounds rmcp's own transport does not have.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +12,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::Batch;
 use super::message::{self, Fault};
 use super::outbox::Outbox;
 use super::strict;
@@ -51,8 +49,6 @@ pub(super) struct Wire<R> {
     read: usize,
     at_end: bool,
     line: Vec<u8>,
-    /// Messages of a batch that are not taken yet.
-    waiting: VecDeque<ClientJsonRpcMessage>,
     /// Bytes of an over-long line seen so far, while the rest of it is thrown away.
     overlong: Option<usize>,
     /// Whether a first request was seen: stray notifications before it would end rmcp's session.
@@ -73,7 +69,6 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
             read: 0,
             at_end: false,
             line: Vec::new(),
-            waiting: VecDeque::new(),
             overlong: None,
             begun: false,
             out,
@@ -154,52 +149,38 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
         }
     }
 
-    /// Reads the line as a message or a batch; whatever is wrong with it is answered here.
-    fn read_line(&mut self) {
+    /// Reads the line as a message; whatever is wrong with it is answered here.
+    fn read_line(&mut self) -> Option<ClientJsonRpcMessage> {
+        let mut taken = None;
         let line = std::mem::take(&mut self.line);
         let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line);
         if let Some(length) = self.overlong.take() {
             let limit = self.bounds.line;
             let why = format!("the message has {length} bytes, more than the {limit} that are read; send less at once");
-            self.out.fault(&Fault::invalid(strict::salvage_id(text).as_ref(), why), None);
-        } else if message::is_batch(text) {
-            match message::batch(text, self.out.state.calls.takes_batches()) {
-                Ok(entries) => {
-                    let batch = Arc::new(Batch::new(entries.len()));
-                    for entry in entries {
-                        self.take(message::read_entry(entry), Some(&batch));
-                    }
-                }
-                Err(fault) => self.out.fault(&fault, None),
-            }
+            self.out.fault(&Fault::invalid(strict::salvage_id(text).as_ref(), why));
         } else if !text.iter().all(u8::is_ascii_whitespace) {
-            self.take(message::read(text), None);
+            taken = self.take(message::read(text));
         }
         self.line = line;
         self.line.clear();
         // One huge message must not hold its memory for the rest of the session.
         self.line.shrink_to(1 << 20);
+        taken
     }
 
-    fn take(&mut self, read: Result<Option<ClientJsonRpcMessage>, Fault>, batch: Option<&Arc<Batch>>) {
-        let read = read.map(|message| message.filter(|message| self.begun || matches!(message, JsonRpcMessage::Request(_))));
-        let mut message = match read {
-            Ok(Some(message)) => message,
-            Ok(None) => return self.out.settle(batch),
-            Err(fault) => return self.out.fault(&fault, batch),
-        };
-        match self.out.state.calls.take(&mut message, self.bounds.requests, batch) {
-            Ok(cancelled) => {
-                self.out.settle(cancelled.as_ref());
-                if matches!(message, JsonRpcMessage::Request(_)) {
-                    self.begun = true;
-                } else {
-                    self.out.settle(batch);
-                }
-                self.waiting.push_back(message);
-            }
-            Err(fault) => self.out.fault(&fault, batch),
-        }
+    fn take(&mut self, read: Result<Option<ClientJsonRpcMessage>, Fault>) -> Option<ClientJsonRpcMessage> {
+        let taken = read.and_then(|message| {
+            let Some(mut message) = message.filter(|message| self.begun || matches!(message, JsonRpcMessage::Request(_))) else {
+                return Ok(None);
+            };
+            self.out.state.calls.take(&mut message, self.bounds.requests)?;
+            self.begun = true;
+            Ok(Some(message))
+        });
+        taken.unwrap_or_else(|fault| {
+            self.out.fault(&fault);
+            None
+        })
     }
 }
 
@@ -213,9 +194,6 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            if let Some(message) = self.waiting.pop_front() {
-                return Some(message);
-            }
             let broken = self.out.state.broken.clone();
             // A client that reads no answers any more may keep the input open.
             let more = self.room().await
@@ -228,7 +206,9 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Wire<R> {
                 self.ended.cancel();
                 return None;
             }
-            self.read_line();
+            if let Some(message) = self.read_line() {
+                return Some(message);
+            }
         }
     }
 

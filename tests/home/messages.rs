@@ -24,8 +24,3 @@ pub(crate) fn no_requests() -> Vec<(&'static str, Value, i64)> {
 pub(crate) fn read(id: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "read_file", "arguments": {"path": "project/notes.txt"}}})
 }
-
-/// One request more than a batch may hold.
-pub(crate) fn too_many() -> Vec<Value> {
-    (0..65).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).collect()
-}

@@ -21,7 +21,6 @@ use rmcp::{RoleServer, ServerHandler, Service};
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{challenge, last, later, refused, rpc_error};
-use super::batch::Within;
 use super::identity::{Identity, identify};
 use super::keys::Keys;
 use super::listen::Connection;
@@ -204,13 +203,6 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
         }
         let bytes = self.body(&parts, body).await?;
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").map_or_else(|| bytes.clone(), |text| bytes.slice_ref(text));
-        if message::is_batch(&text) {
-            let takes_batches = known.as_ref().is_some_and(|seat| seat.takes_batches());
-            let entries = message::batch(&text, takes_batches).map_err(|fault| rpc_error(&fault))?;
-            let session = parts.headers.get(SESSION).and_then(|id| id.to_str().ok());
-            let (Some(session), Some(seat)) = (session, &known) else { return Err(rpc_error(&Fault::invalid(None, "no session"))) };
-            return Ok(self.batch(Within { session: session.into(), seat }, entries).await);
-        }
         let is_modern =
             parts.headers.get(VERSION).is_some_and(|version| version.as_bytes() >= ProtocolVersion::V_2026_07_28.as_str().as_bytes());
         let head = message::head(&text, is_modern).map_err(|fault| rpc_error(&fault))?;

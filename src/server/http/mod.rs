@@ -1,7 +1,6 @@
 //! MCP over HTTP: both eras at `/mcp`, the transport of 2024-11-05 at `/sse` where asked for, and what operators need beside them.
 
 mod answers;
-mod batch;
 mod events;
 mod front;
 mod identity;

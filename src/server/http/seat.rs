@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rmcp::model::{ProtocolVersion, RequestId};
+use rmcp::model::RequestId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::house::House;
 use crate::server::handler::Peer;
-use crate::server::message::has_batches;
 
 /// A session as the house knows it, with what keeps it alive.
 #[derive(Debug)]
@@ -23,7 +22,6 @@ pub struct Seat {
     /// Calls under way, those that wait for a person included, and streams that are held open.
     busy: AtomicUsize,
     calls: Mutex<HashSet<RequestId>>,
-    takes_batches: AtomicBool,
     begun: AtomicBool,
     ended: AtomicBool,
     /// Cancelled when the session is to end: its calls end with it.
@@ -40,7 +38,6 @@ impl Seat {
             used: AtomicU64::new(0),
             busy: AtomicUsize::new(0),
             calls: Mutex::default(),
-            takes_batches: AtomicBool::new(false),
             begun: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             leaving: CancellationToken::new(),
@@ -69,16 +66,6 @@ impl Seat {
         self.busy.fetch_add(1, Ordering::AcqRel);
         self.touch();
         Held(Arc::clone(self))
-    }
-
-    /// Whether its client agreed on a version with batches.
-    pub(super) fn takes_batches(&self) -> bool {
-        self.takes_batches.load(Ordering::Acquire)
-    }
-
-    /// Notes which version the client agreed on.
-    pub(super) fn agree(&self, version: &ProtocolVersion) {
-        self.takes_batches.store(has_batches(version), Ordering::Release);
     }
 
     /// Takes the id of a request until what is returned is dropped; nothing where another request under way has it.

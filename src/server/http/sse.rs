@@ -30,7 +30,7 @@ use super::answers::{later, refused, rpc_error};
 use super::front::Endpoint;
 use super::seat::Seat;
 use crate::audit::token;
-use crate::server::calls::{Batch, Calls, Way};
+use crate::server::calls::Calls;
 use crate::server::message::{self, Fault};
 use crate::server::metrics::One;
 
@@ -49,14 +49,12 @@ pub(super) struct Streams(Arc<Mutex<HashMap<String, Open>>>);
 struct Open {
     seat: Arc<Seat>,
     inbox: mpsc::Sender<ClientJsonRpcMessage>,
-    /// What is said to the client without rmcp.
-    outbox: mpsc::Sender<Bytes>,
     calls: Arc<Calls>,
 }
 
 impl Open {
     /// Passes a message on.
-    fn take(&self, mut message: ClientJsonRpcMessage, batch: Option<&Arc<Batch>>) -> Result<(), Fault> {
+    fn take(&self, mut message: ClientJsonRpcMessage) -> Result<(), Fault> {
         let id = match &message {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
@@ -66,20 +64,9 @@ impl Open {
             Some(id) => Fault::busy(id, "too many messages wait in this session"),
             None => Fault::invalid(None, "too many messages wait in this session"),
         })?;
-        let cancelled = self.calls.take(&mut message, WAITING, batch)?;
-        self.say(cancelled.and_then(|batch| batch.settle(None)));
-        if id.is_none() {
-            self.say(batch.and_then(|batch| batch.settle(None)));
-        }
+        self.calls.take(&mut message, WAITING)?;
         room.send(message);
         Ok(())
-    }
-
-    /// A client that reads nothing is not told.
-    fn say(&self, message: Option<Vec<u8>>) {
-        if message.is_some_and(|message| self.outbox.try_send(event(&message)).is_err()) {
-            tracing::debug!("an answer found no room in a stream");
-        }
     }
 }
 
@@ -118,9 +105,9 @@ async fn begin<S: ServerHandler + Send + 'static>(endpoint: &Arc<Endpoint<S>>, r
     // Cancelled when the stream is dropped, by either side.
     let gone = endpoint.stopping.child_token();
     let calls = Arc::new(Calls::default());
-    let wire = Wire { messages, answers: answers.clone(), calls: Arc::clone(&calls), gone: gone.clone() };
+    let wire = Wire { messages, answers, calls: Arc::clone(&calls), gone: gone.clone() };
     let handler = (endpoint.make)(Arc::clone(&seat));
-    endpoint.streams.open().insert(id.clone(), Open { seat: Arc::clone(&seat), inbox, outbox: answers, calls });
+    endpoint.streams.open().insert(id.clone(), Open { seat: Arc::clone(&seat), inbox, calls });
     seat.begin(&endpoint.house);
     tokio::spawn(serve(handler, wire, Arc::clone(endpoint), id.clone(), seat));
     let mut beat = interval(BEAT);
@@ -200,28 +187,10 @@ async fn take<S: ServerHandler + Send + 'static>(endpoint: &Endpoint<S>, id: &st
     Ok(response)
 }
 
-/// Reads a message or a batch and passes it on.
+/// Reads a message and passes it on.
 fn read(text: &[u8], open: &Open) -> Result<(), Fault> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    if !message::is_batch(text) {
-        return message::read(text)?.map_or(Ok(()), |message| open.take(message, None));
-    }
-    let entries = message::batch(text, open.calls.takes_batches())?;
-    let batch = Arc::new(Batch::new(entries.len()));
-    for entry in entries {
-        let taken = match message::read_entry(entry) {
-            Ok(Some(message)) => open.take(message, Some(&batch)),
-            Ok(None) => {
-                open.say(batch.settle(None));
-                Ok(())
-            }
-            Err(fault) => Err(fault),
-        };
-        if let Err(fault) = taken {
-            open.say(batch.settle(Some(fault.answer().as_bytes())));
-        }
-    }
-    Ok(())
+    message::read(text)?.map_or(Ok(()), |message| open.take(message))
 }
 
 /// rmcp's side of a stream.
@@ -238,16 +207,12 @@ impl Transport<RoleServer> for Wire {
     fn send(&mut self, mut message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let answers = self.answers.clone();
         let gone = self.gone.clone();
-        let way = self.calls.give(&mut message);
+        let is_sent = self.calls.give(&mut message);
         async move {
-            let message = match way {
-                Way::Nowhere => return Ok(()),
-                Way::Alone => serde_json::to_vec(&message)?,
-                Way::Batch(batch) => match batch.settle(Some(&serde_json::to_vec(&message)?)) {
-                    Some(whole) => whole,
-                    None => return Ok(()),
-                },
-            };
+            if !is_sent {
+                return Ok(());
+            }
+            let message = serde_json::to_vec(&message)?;
             tokio::select! {
                 sent = answers.send(event(&message)) => sent.map_err(|_| io::ErrorKind::BrokenPipe.into()),
                 () = gone.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),

@@ -4,10 +4,10 @@ use std::io::{BufReader, Write};
 
 use serde_json::{Value, json};
 
-use crate::http::edges::{no_requests, read, too_many};
+use crate::http::edges::{no_requests, read};
 use crate::http::home::{Home, Policy};
 use crate::http::server::HttpServer;
-use crate::http::wire::{Answer, Caller, MODERN, bytes, chunk, connect, head, message};
+use crate::http::wire::{Caller, MODERN, bytes, chunk, connect, head, message};
 
 fn hello(version: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params":
@@ -19,16 +19,6 @@ fn session(caller: &Caller<'_>, version: &str) -> String {
     let answer = caller.post(&[], &hello(version).to_string());
     assert_eq!(answer.message()["result"]["protocolVersion"], version, "{answer:?}");
     answer.header("mcp-session-id").unwrap().to_owned()
-}
-
-/// The array that answers a batch, be it JSON or the one event of a stream.
-fn array(answer: &Answer) -> Vec<Value> {
-    let mut data: Vec<&str> = answer.body.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
-    if data.is_empty() {
-        data.push(&answer.body);
-    }
-    let [one] = data.as_slice() else { panic!("more than one answer: {answer:?}") };
-    serde_json::from_str(one).unwrap_or_else(|fault| panic!("{fault}: {answer:?}"))
 }
 
 #[test]
@@ -89,53 +79,16 @@ fn a_client_that_takes_anything_is_answered_and_one_that_refuses_a_type_is_not()
 }
 
 #[test]
-fn a_client_of_2025_03_26_gets_one_array_for_a_batch() {
-    let home = Home::new(Policy { limits: "rate_limit_per_minute = 2", ..Policy::default() });
-    let text = home.read("tools.toml").replace("rate_limit_per_minute = 5000\n", "");
-    std::fs::write(home.manifest(), text).unwrap();
-    let server = HttpServer::start(&home);
-    let caller = Caller { address: &server.address, token: None };
-    let session = session(&caller, "2025-03-26");
-    let within = [("mcp-session-id", session.as_str())];
-    let batch = json!([
-        {"jsonrpc": "2.0", "id": "p", "method": "ping"},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        read("a"), read("b"), read("c"), read("c"),
-        7,
-        hello("2025-03-26"),
-    ]);
-    let answer = caller.post(&within, &batch.to_string());
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let answers = array(&answer);
-    assert_eq!(answers.len(), 7, "{answers:?}");
-    let count = |holds: &dyn Fn(&Value) -> bool| answers.iter().filter(|answer| holds(answer)).count();
-    assert_eq!(count(&|answer| answer["result"]["content"][0]["text"] == crate::http::NOTES), 2, "each is counted: {answers:?}");
-    assert_eq!(count(&|answer| answer["result"]["structuredContent"]["code"] == "rate_limited"), 1);
-    assert_eq!(count(&|answer| answer["id"] == "c" && answer["error"]["code"] == -32600), 1);
-    assert_eq!(count(&|answer| answer["id"] == 0 && answer["error"]["code"] == -32600), 1);
-    assert_eq!(count(&|answer| answer["id"].is_null() && answer["error"]["code"] == -32600), 1);
-    assert_eq!(count(&|answer| answer["id"] == "p" && answer["result"] == json!({})), 1);
-    assert_eq!(caller.post(&within, r#"[{"jsonrpc":"2.0","method":"notifications/initialized"}]"#).status, 202);
-    for batch in [json!([]), json!(too_many())] {
-        let answer = caller.post(&within, &batch.to_string());
-        assert_eq!((answer.status, &answer.message()["error"]["code"]), (400, &json!(-32600)), "{answer:?}");
-    }
-    assert_eq!(array(&caller.post(&within, "[5]")).len(), 1);
-}
-
-#[test]
-fn a_batch_is_no_message_where_2025_03_26_was_not_agreed_on() {
+fn a_batch_is_refused() {
     let home = Home::new(Policy::default());
     let server = HttpServer::start(&home);
     let caller = Caller { address: &server.address, token: None };
-    let session = session(&caller, "2025-06-18");
+    let session = session(&caller, "2025-03-26");
     let batch = json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]).to_string();
     for headers in [&[("mcp-session-id", &*session)][..], &[], &[("mcp-protocol-version", "2025-03-26")]] {
         let answer = caller.post(headers, &batch);
         assert_eq!((answer.status, &answer.message()["error"]["code"]), (400, &json!(-32600)), "{answer:?}");
     }
-    let first = json!([hello("2025-03-26")]).to_string();
-    assert_eq!(caller.post(&[], &first).message()["error"]["code"], -32600);
 }
 
 #[test]
@@ -160,8 +113,8 @@ fn the_transport_of_2024_11_05_answers_each_message_too() {
     assert_eq!(post(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#).message()["error"]["code"], -32602);
     assert_eq!(post(&hello("2025-03-26").to_string()).status, 202);
     assert_eq!(serde_json::from_str::<Value>(&next()).unwrap()["result"]["protocolVersion"], "2025-03-26");
-    assert_eq!(post(&json!([read("a"), 5, read("b"), {"jsonrpc": "2.0", "method": "notifications/initialized"}]).to_string()).status, 202);
-    let answers: Vec<Value> = serde_json::from_str(&next()).unwrap();
-    assert_eq!(answers.len(), 3, "{answers:?}");
-    assert_eq!(answers.iter().filter(|answer| answer["result"]["content"][0]["text"] == crate::http::NOTES).count(), 2, "{answers:?}");
+    assert_eq!(post(&json!([read("a"), read("b")]).to_string()).message()["error"]["code"], -32600);
+    assert_eq!(post(&read("a").to_string()).status, 202);
+    let answer: Value = serde_json::from_str(&next()).unwrap();
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!("a"), &json!(crate::http::NOTES)), "{answer}");
 }

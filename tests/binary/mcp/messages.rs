@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::mcp::edges::{no_requests, read, too_many};
+use crate::mcp::edges::{no_requests, read};
 use crate::mcp::home::{Home, Policy};
 use crate::mcp::server::{PATIENCE, STATELESS, Server, hello, until, went_well, with_meta};
 
@@ -136,62 +136,9 @@ fn an_id_equal_to_a_mark_of_the_server_comes_back_with_its_own_text() {
 }
 
 #[test]
-fn a_client_of_2025_03_26_gets_one_array_for_a_batch() {
-    let home = Home::new(Policy { limits: "rate_limit_per_minute = 3", ..Policy::default() });
-    let manifest = home.read("tools.toml").replace("rate_limit_per_minute = 5000\n", "");
-    std::fs::write(home.manifest(), manifest).unwrap();
-    let mut server = Server::greeted(&home, "2025-03-26");
-    let batch = json!([
-        {"jsonrpc": "2.0", "id": "p", "method": "ping"},
-        {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"},
-        read("a"), read("b"), read("c"), read("d"), read("d"),
-        7,
-        {"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": hello("2025-03-26")},
-    ]);
-    server.send(&batch);
-    let answers = server.next_message(PATIENCE).unwrap();
-    let answers = answers.as_array().unwrap_or_else(|| panic!("{answers}"));
-    assert_eq!(answers.len(), 8, "{answers:?}");
-    let of = |id: &str| answers.iter().filter(|answer| answer["id"] == id).collect::<Vec<_>>();
-    assert_eq!(of("p").first().unwrap()["result"], json!({}));
-    // Each is counted by itself.
-    let read_well = ["a", "b", "c", "d"].iter().flat_map(|id| of(id)).filter(|answer| went_well(answer)).count();
-    assert_eq!(read_well, 3, "{answers:?}");
-    assert_eq!(of("d").iter().filter(|answer| answer["error"]["code"] == -32600).count(), 1, "{answers:?}");
-    assert_eq!(of("i").first().unwrap()["error"]["code"], -32600);
-    assert!(answers.iter().any(|answer| answer["id"].is_null() && answer["error"]["code"] == -32600));
-    // Nothing is answered to notes alone, and what is no batch is one error.
-    server.send(&json!([{"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}]));
-    let too_many = too_many();
-    for batch in [json!([]), json!(too_many)] {
-        server.send(&batch);
-        let answer = server.next_message(PATIENCE).unwrap();
-        assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)), "{answer}");
-    }
-    server.send(&json!(too_many[..64]));
-    assert_eq!(server.next_message(PATIENCE).unwrap().as_array().unwrap().len(), 64);
-    server.is_alive();
-}
-
-#[test]
-fn a_batch_whose_request_is_cancelled_is_answered_without_it() {
+fn a_batch_is_refused_in_every_version() {
     let home = home();
-    let mut server = Server::greeted(&home, "2025-03-26");
-    let write = json!({"name": "write_file", "arguments": {"path": "project/notes.txt", "content": "new"}});
-    server.send(&json!([
-        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": write},
-        {"jsonrpc": "2.0", "id": 2, "method": "ping"},
-    ]));
-    while server.next_message(PATIENCE).unwrap()["method"] != "elicitation/create" {}
-    server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}));
-    let answers = server.next_message(PATIENCE).unwrap();
-    assert_eq!(answers, json!([{"jsonrpc": "2.0", "id": 2, "result": {}}]));
-}
-
-#[test]
-fn other_versions_take_no_batch() {
-    let home = home();
-    for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut server = Server::greeted(&home, version);
         server.send(&json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]));
         let answer = server.next_message(PATIENCE).unwrap();
