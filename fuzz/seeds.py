@@ -38,7 +38,7 @@ def manifest():
         "version = 1\n[network]\nallowed_domains = [\"*.a.example\"]\ninternal = [\"10.0.0.1:80\"]\n[python]\ncpu = \"10s\"\nenv = { A = \"b\" }\n",
         "version = 1\n[filters]\nsecrets = \"deny\"\n[filters.rules.a]\nregex = \"(?i)x{2,}\"\naction = \"mask\"\n[filters.input]\nlinks = \"mark\"\n",
         "version = 1\n[[test]]\nprofile = \"p\"\ncall = { tool = \"read_file\", args = { path = \"x\" } }\nexpect = \"deny\"\n",
-        "version = 1\n[limits]\nbreaker = { denials = 1, within = \"1m\", then = \"off\" }\n[approvals]\nlevel_2 = \"every\"\ntwo_persons = [\"fetch\"]\n",
+        "version = 1\n[limits]\nbreaker = { denials = 1, within = \"1m\" }\n[approvals]\nlevel_2 = \"every\"\ntwo_persons = [\"fetch\"]\n",
     )
 
 

@@ -166,7 +166,7 @@ impl SessionManager for Sessions {
 
     async fn initialize_session(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<ServerJsonRpcMessage, Self::Error> {
         let open = self.find(id)?;
-        Ok(open.inner.initialize_session(id, message).await?)
+        open.inner.initialize_session(id, message).await
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
