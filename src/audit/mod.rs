@@ -46,9 +46,7 @@ pub use filter::{Filter, FilterFault};
 pub use follow::Follower;
 pub use log::{Clock, Log};
 pub use network::{Network, Request as NetworkRequest, bare as bare_url, connection};
-pub use operator::{
-    Answered, Ask, Authenticator, Checked, Enrolment, Kind, Lineage, Operator, Place, Proven, Say, enrollable, is_id, persons,
-};
+pub use operator::{Answered, Ask, Checked, Operator, Place, Say, is_id, persons};
 pub use read::{Records, Stored};
 pub use record::{Client, Event, Record};
 pub use redact::{Redacted, is_partly_hidden};

@@ -196,7 +196,7 @@ impl Door {
         Ok(Answer {
             channel: AnswerChannel::Operator,
             response: refused.then(|| Response { action: "decline".to_owned(), ..Response::default() }),
-            // Two operators of whom one enrolled the other are one person.
+            // Two operators of whom one enrolled the other alone are one person.
             approvers: persons(answers)
                 .into_iter()
                 .filter(|answered| answered.say != Say::Deny)

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
-use crate::audit::{Answered, Ask, Checked, Event, Lineage, Place, Record, Say, Sync, persons};
+use crate::audit::{Answered, Ask, Checked, Event, Operator, Place, Record, Say, Sync, persons};
 use crate::house::House;
 use crate::policy::is_caller;
 
@@ -44,7 +44,7 @@ enum Request {
 struct Shown {
     #[serde(flatten)]
     ask: Ask,
-    /// Who agreed already; of several who count as one person, one.
+    /// Who agreed already; of two of whom one enrolled the other alone, the first.
     agreed: Vec<String>,
     /// How often the same was asked.
     times: u64,
@@ -172,7 +172,7 @@ async fn answer(house: &Arc<House>, request: Request, uid: u32, by_root: bool) -
             let house = Arc::clone(house);
             // A passphrase is slow to check, on purpose.
             let done = tokio::task::spawn_blocking(move || match prove(&house, &ask, say, Prover { operator, secret, uid, by_root })? {
-                Ok(name) => keep(&house, &ask, &name, say, Source { uid, by_root, reason }),
+                Ok(operator) => keep(&house, &ask, operator, say, uid, reason),
                 Err(why) => Ok(failed(&why)),
             });
             done.await.map_err(std::io::Error::other)?
@@ -188,15 +188,16 @@ struct Prover {
     by_root: bool,
 }
 
-/// The name of the operator who proved to be one; or why nobody did.
-fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Result<String, String>> {
+/// The operator who proved to be one; or why nobody did.
+fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Result<Operator, String>> {
     let Prover { operator, secret, uid, by_root } = who;
+    let unproven = |name: String| Ok(Ok(Operator { name, enrolled_by: None }));
     if by_root {
-        return Ok(Ok("root".to_owned()));
+        return unproven("root".to_owned());
     }
     // A no needs no proof: it makes nothing possible.
     if say == Say::Deny && secret.is_none() {
-        return Ok(Ok(operator.unwrap_or_else(|| format!("uid:{uid}"))));
+        return unproven(operator.unwrap_or_else(|| format!("uid:{uid}")));
     }
     let known = house.state().operators()?;
     let name = match (operator, known.as_slice()) {
@@ -207,7 +208,10 @@ fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Res
     };
     let why = match house.state().check_operator(&name, secret.as_deref().unwrap_or_default(), house.gate().tick().seconds())? {
         Checked::Right if is_caller(&name, &ask.principal) => "nobody approves a call of their own".to_owned(),
-        Checked::Right => return Ok(Ok(name)),
+        Checked::Right => {
+            let enrolled_by = known.into_iter().find(|operator| operator.name == name).and_then(|operator| operator.enrolled_by);
+            return Ok(Ok(Operator { name, enrolled_by }));
+        }
         Checked::Wrong => "the secret is not this operator's".to_owned(),
         Checked::Closed(seconds) => format!("too many wrong secrets; try again in {seconds} s"),
     };
@@ -215,19 +219,10 @@ fn prove(house: &House, ask: &Ask, say: Say, who: Prover) -> std::io::Result<Res
     Ok(Err(why))
 }
 
-/// Where an answer comes from, and why it was given.
-struct Source {
-    uid: u32,
-    by_root: bool,
-    reason: Option<String>,
-}
-
 /// Keeps an answer: on the record first.
-fn keep(house: &House, ask: &Ask, name: &str, say: Say, Source { uid, by_root, reason }: Source) -> std::io::Result<Value> {
-    let enrolled = house.state().operators()?.into_iter().find(|operator| operator.name == name).map(|operator| operator.lineage);
-    // Root is nobody's making, unless an operator was given its name.
-    let lineage = enrolled.unwrap_or_else(|| if by_root { Lineage::founder(name) } else { Lineage::default() });
-    let answered = Answered::new(ask, name, lineage, say, house.gate().tick());
+fn keep(house: &House, ask: &Ask, operator: Operator, say: Say, uid: u32, reason: Option<String>) -> std::io::Result<Value> {
+    let name = operator.name.clone();
+    let answered = Answered::new(ask, operator, say, house.gate().tick());
     if house.state().answers(&ask.id)?.iter().any(|other| other.operator == name) {
         return Ok(failed("you have answered this already"));
     }
@@ -240,8 +235,8 @@ fn keep(house: &House, ask: &Ask, name: &str, say: Say, Source { uid, by_root, r
     let agreed = agreed(house, &ask.id)?;
     let counted = persons(&agreed).len();
     let lacking = if say == Say::Deny { 0 } else { usize::from(ask.needed).saturating_sub(counted) };
-    let note = (lacking > 0 && agreed.len() > counted)
-        .then_some("those who agreed count as one person: one of them enrolled the other, or a third enrolled both");
+    let note =
+        (lacking > 0 && agreed.len() > counted).then_some("one of those who agreed enrolled the other alone; another operator must agree");
     Ok(json!({"ok": true, "operator": name, "decision": decision, "lacking": lacking, "note": note}))
 }
 

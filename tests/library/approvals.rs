@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use toolgate::audit::counts::{Tick, Ticks};
-use toolgate::audit::{Answer, Answered, Lineage, Log, Say, StateDir};
+use toolgate::audit::{Answer, Answered, Log, Operator, Say, StateDir};
 use toolgate::gate::{Asker, Gate, Permit, Waits};
 use toolgate::house::House;
 use toolgate::model::{
@@ -242,7 +242,8 @@ async fn an_operators_yes_is_not_prolonged_by_a_clock_either() {
         let (one, two, client) = (site.house(tools::all()), site.house(tools::all()), Client { operator: true, ..Client::default() });
         let (state, _) = asked(&one, &client, "new\n").await;
         let ask = site.state().asks().unwrap().pop().unwrap();
-        site.state().put_answer(&Answered::new(&ask, "ann", Lineage::founder("ann"), Say::Once, site.hands.ticks().now())).unwrap();
+        let ann = Operator { name: "ann".to_owned(), enrolled_by: None };
+        site.state().put_answer(&Answered::new(&ask, ann, Say::Once, site.hands.ticks().now())).unwrap();
         site.hands.pass(passed);
         site.hands.wall.fetch_sub(set_back * 1000, Ordering::SeqCst);
         let said = outcome(&two, &client, call(Channel::Repeat, "new\n", Some((&state, None)))).await;

@@ -16,7 +16,7 @@ use sha2::Sha256;
 
 use super::super::counts::{Millis, Tick};
 use super::super::{Kept, StateDir, hex, token};
-use super::lineage::Lineage;
+use super::secrets::Operator;
 
 /// A question to an operator, as it waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,9 +106,8 @@ pub struct Answered {
     /// When, by all clocks.
     #[serde(default)]
     pub when: Tick,
-    /// The enrolment of the operator.
-    #[serde(default)]
-    pub lineage: Lineage,
+    /// The one operator that enrolled this one alone. It is kept with the answer, so that removing an operator hides nothing.
+    pub enrolled_by: Option<String>,
     /// The keyed hash over the rest.
     #[serde(default)]
     mac: String,
@@ -116,21 +115,16 @@ pub struct Answered {
 
 impl Answered {
     /// An answer, not yet sealed.
-    pub fn new(ask: &Ask, operator: &str, lineage: Lineage, say: Say, when: Tick) -> Self {
-        let (at, operator) = (when.seconds(), operator.to_owned());
-        Self { id: ask.id.clone(), binding: ask.binding.clone(), operator, say, at, when, lineage, mac: String::new() }
+    pub fn new(ask: &Ask, Operator { name, enrolled_by }: Operator, say: Say, when: Tick) -> Self {
+        let (id, binding) = (ask.id.clone(), ask.binding.clone());
+        Self { id, binding, operator: name, say, at: when.seconds(), when, enrolled_by, mac: String::new() }
     }
 
-    /// The operator and its enrolment.
-    pub(super) fn enrolled(&self) -> (&str, &Lineage) {
-        (&self.operator, &self.lineage)
-    }
-
-    /// A yes to nothing.
-    #[cfg(test)]
-    pub(super) fn of(operator: &str, lineage: Lineage) -> Self {
-        let (id, binding, when, mac) = (String::new(), String::new(), Tick::default(), String::new());
-        Self { id, binding, operator: operator.to_owned(), say: Say::Once, at: 0, when, lineage, mac }
+    /// Whether the two are of different operators, of whom neither enrolled the other alone.
+    fn seconds(&self, other: &Self) -> bool {
+        self.operator != other.operator
+            && self.enrolled_by.as_ref() != Some(&other.operator)
+            && other.enrolled_by.as_ref() != Some(&self.operator)
     }
 
     fn mac(&self, key: &[u8; 32]) -> Option<String> {
@@ -138,6 +132,15 @@ impl Answered {
         let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
         mac.update(&unsealed);
         Some(hex::long(&mac.finalize().into_bytes()))
+    }
+}
+
+/// The answers that count: two of which one seconds the other, where there are two, else the first.
+pub fn persons(answers: &[Answered]) -> Vec<&Answered> {
+    let second = |one: &Answered| answers.iter().find(|other| one.seconds(other));
+    match answers.iter().find_map(|one| Some([one, second(one)?])) {
+        Some(pair) => pair.to_vec(),
+        None => answers.first().into_iter().collect(),
     }
 }
 
@@ -361,13 +364,37 @@ pub(super) mod tests {
         }
     }
 
+    fn operator(name: &str, enrolled_by: Option<&str>) -> Operator {
+        Operator { name: name.to_owned(), enrolled_by: enrolled_by.map(str::to_owned) }
+    }
+
+    #[test]
+    fn an_operator_enrolled_by_one_alone_does_not_second_that_one() {
+        let answer = |(name, by)| Answered::new(&ask("ap_0001"), operator(name, by), Say::Once, tick(110));
+        let (ann, ann2, bob, carl) = (("ann", None), ("ann2", Some("ann")), ("bob", None), ("carl", None));
+        for (operators, expected) in [
+            (&[][..], &[][..]),
+            (&[ann], &["ann"]),
+            (&[ann, ann], &["ann"]),
+            (&[ann, ann2], &["ann"]),
+            (&[ann2, ann], &["ann2"]),
+            (&[ann, bob], &["ann", "bob"]),
+            (&[ann2, bob], &["ann2", "bob"]),
+            (&[ann, ann2, carl], &["ann", "carl"]),
+        ] {
+            let answers: Vec<_> = operators.iter().copied().map(answer).collect();
+            let counted: Vec<_> = persons(&answers).into_iter().map(|answered| answered.operator.as_str()).collect();
+            assert_eq!(counted, expected, "{operators:?}");
+        }
+    }
+
     #[test]
     fn a_question_waits_for_every_process_and_each_operator_answers_once() {
         let (_keep, state) = state();
         state.put_ask(&ask("ap_0001")).unwrap();
         let other = StateDir::open(state.path()).unwrap();
         assert_eq!(other.asks().unwrap(), [ask("ap_0001")]);
-        let yes = |name: &str, at| Answered::new(&ask("ap_0001"), name, Lineage::founder(name), Say::Once, tick(at));
+        let yes = |name: &str, at| Answered::new(&ask("ap_0001"), operator(name, None), Say::Once, tick(at));
         assert!(other.put_answer(&yes("bob", 120)).unwrap() && other.put_answer(&yes("ann", 110)).unwrap());
         assert!(!state.put_answer(&yes("bob", 130)).unwrap(), "nobody answers twice");
         let given: Vec<_> = state.answers("ap_0001").unwrap().into_iter().map(|answered| (answered.operator, answered.at)).collect();
@@ -382,11 +409,11 @@ pub(super) mod tests {
     fn an_answer_that_was_put_there_by_somebody_without_the_key_is_none() {
         let (_keep, state) = state();
         state.put_ask(&ask("ap_0001")).unwrap();
-        let forged = Answered { mac: "0".repeat(64), ..Answered::new(&ask("ap_0001"), "eve", Lineage::default(), Say::Once, tick(110)) };
+        let forged = Answered { mac: "0".repeat(64), ..Answered::new(&ask("ap_0001"), operator("eve", None), Say::Once, tick(110)) };
         std::fs::write(state.path().join("approvals").join(answer_name("ap_0001", "eve")), serde_json::to_vec(&forged).unwrap()).unwrap();
         assert_eq!(state.answers("ap_0001").unwrap(), []);
         // A real answer, put under another question or another name.
-        state.put_answer(&Answered::new(&ask("ap_0001"), "ann", Lineage::default(), Say::Once, tick(110))).unwrap();
+        state.put_answer(&Answered::new(&ask("ap_0001"), operator("ann", None), Say::Once, tick(110))).unwrap();
         let real = state.path().join("approvals").join(answer_name("ap_0001", "ann"));
         for place in [answer_name("ap_0002", "ann"), answer_name("ap_0001", "eve")] {
             std::fs::copy(&real, state.path().join("approvals").join(place)).unwrap();

@@ -1,49 +1,27 @@
-//! Who may answer: named operators, each with a passphrase (kept as Argon2id) or an authenticator.
+//! Who may answer: named operators, each with a passphrase (kept as Argon2id).
 //!
-//! A secret is what tells an operator from an agent with the same user id, whose other tools could reach the socket as well.
+//! A passphrase is what tells an operator from an agent with the same user id, whose other tools could reach the socket as well.
 
 use std::io;
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::super::{StateDir, hex, random};
 use super::failures::{Failures, lock};
-use super::lineage::Lineage;
 use super::queue::{constant_time_eq, names, put, read, remove};
-use super::totp::{self, Proven};
 
-/// How an operator proves who they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Something they know.
-    Passphrase,
-    /// The code of an authenticator, new every 30 seconds and good once.
-    Totp,
-}
-
-/// An operator, without the secret.
+/// An operator, without the passphrase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Operator {
     /// The name answers are recorded under.
     pub name: String,
-    /// How they prove who they are.
-    pub kind: Kind,
-    /// The enrolment.
-    pub lineage: Lineage,
+    /// The one operator that enrolled this one alone, and is not seconded by it.
+    pub enrolled_by: Option<String>,
 }
 
-/// How an operator gets a secret.
-#[derive(Debug, Clone, Copy)]
-pub enum Enrolment<'a> {
-    /// Without a voucher: there are no operators but these, the first, which are enrolled together.
-    Founding(&'a [String]),
-    /// The names of the vouchers, each checked by its present secret: two, or the only one there is; for a new secret of a known name, that name.
-    Vouched(&'a [String]),
-}
-
-/// What a secret was worth.
+/// What a passphrase was worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checked {
     /// It is the operator's.
@@ -54,28 +32,16 @@ pub enum Checked {
     Closed(u64),
 }
 
+/// The file of an operator. Earlier versions wrote other keys, among them those of an authenticator: such a file is not read.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Stored {
     name: String,
-    kind: Kind,
-    /// Of a passphrase: 16 random bytes in hex.
-    #[serde(default)]
+    /// 16 random bytes in hex.
     salt: String,
-    /// The Argon2id hash, or the authenticator's key, in hex.
+    /// The Argon2id hash in hex.
     secret: String,
-    /// Of an authenticator: the last step a code was taken for.
-    #[serde(default)]
-    last_step: u64,
-    /// The enrolment.
-    #[serde(default)]
-    lineage: Lineage,
-}
-
-/// What is kept beside a secret, by its kind.
-#[derive(Debug, Default)]
-struct Extra {
-    salt: String,
-    last_step: u64,
+    enrolled_by: Option<String>,
 }
 
 const FOLDER: &str = "operators";
@@ -83,67 +49,60 @@ const FOLDER: &str = "operators";
 const SHORTEST: usize = 8;
 
 impl StateDir {
-    /// The operators that have a secret here, by name.
-    /// # Errors  When they cannot be read.
+    /// The operators that have a passphrase here, by name.
+    /// # Errors  When they cannot be read, or one was enrolled by an earlier version.
     pub fn operators(&self) -> io::Result<Vec<Operator>> {
+        let stored = self.stored()?.into_iter();
+        Ok(stored.map(|Stored { name, enrolled_by, .. }| Operator { name, enrolled_by }).collect())
+    }
+
+    fn stored(&self) -> io::Result<Vec<Stored>> {
         let folder = self.subfolder(FOLDER)?;
         let mut found = Vec::new();
         for name in names(&folder)?.iter().filter(|name| name.strip_suffix(".json").is_some()) {
-            let stored = read(&folder, name)?.and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
-            found.extend(stored.map(|Stored { name, kind, lineage, .. }| Operator { name, kind, lineage }));
+            found.extend(read(&folder, name)?.map(|bytes| parse(&bytes)).transpose()?);
         }
-        found.sort_by(|one, other| one.name.cmp(&other.name));
+        found.sort_by(|one: &Stored, other| one.name.cmp(&other.name));
         Ok(found)
     }
 
-    /// Gives an operator a passphrase, in place of whatever secret they had.
-    /// # Errors  A passphrase that is too short, a word that is not enough, or a secret that cannot be kept.
-    pub fn set_passphrase(&self, name: &str, passphrase: &str, enrolment: Enrolment<'_>) -> io::Result<()> {
-        enrollable(name, Some(passphrase))?;
-        let mut salt = [0; 16];
-        random(&mut salt)?;
-        let secret = hex::long(&hash(passphrase, &salt)?);
-        self.enrol(name, Kind::Passphrase, secret, Extra { salt: hex::long(&salt), ..Extra::default() }, enrolment)
-    }
-
-    /// Gives an operator an authenticator that has proved itself, in place of whatever secret they had. The code it proved itself with is spent.
-    /// # Errors  A word that is not enough, or a secret that cannot be kept.
-    pub fn set_totp(&self, name: &str, authenticator: &Proven, enrolment: Enrolment<'_>) -> io::Result<()> {
-        let secret = hex::long(authenticator.key());
-        self.enrol(name, Kind::Totp, secret, Extra { last_step: authenticator.step(), ..Extra::default() }, enrolment)
-    }
-
-    fn enrol(&self, name: &str, kind: Kind, secret: String, Extra { salt, last_step }: Extra, enrolment: Enrolment<'_>) -> io::Result<()> {
+    /// Gives operators a passphrase each: the first ones, without an enroller; one more, enrolled by two operators or by the only one; or one that
+    /// is known, which names itself. The passphrases of the enrollers were checked.
+    /// # Errors  A name or a passphrase that cannot be, too few enrollers, or a passphrase that cannot be kept.
+    pub fn enrol(&self, new: &[(String, String)], by: &[String]) -> io::Result<()> {
+        // All before the first is kept: of several, either all are the first or none is.
+        for (name, passphrase) in new {
+            enrollable(name, passphrase)?;
+        }
         let folder = self.subfolder(FOLDER)?;
         // Two that enrol at once must not both be the first.
         let _alone = lock(&folder)?;
-        let lineage = self.lineage(name, enrolment)?;
-        self.keep(&Stored { name: name.to_owned(), kind, salt, secret, last_step, lineage })
-    }
-
-    /// What an enrolment makes of an operator.
-    fn lineage(&self, name: &str, enrolment: Enrolment<'_>) -> io::Result<Lineage> {
-        let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned()));
         let known = self.operators()?;
-        let own = known.iter().find(|operator| operator.name == name);
-        match (enrolment, own) {
-            (Enrolment::Founding(first), None) if known.iter().all(|operator| first.contains(&operator.name)) => Ok(Lineage::founder(name)),
-            (Enrolment::Founding(_), _) => refused("there are operators already; one of them must vouch"),
-            (Enrolment::Vouched(by), Some(own)) if by.contains(&own.name) => Ok(own.lineage.clone()),
-            (Enrolment::Vouched(_), Some(_)) => refused("only an operator themselves gets a new secret"),
-            (Enrolment::Vouched(by), None) => {
-                let vouchers: Vec<_> = known.iter().filter(|operator| by.contains(&operator.name)).collect();
-                if vouchers.is_empty() || vouchers.len() < known.len().min(2) {
-                    return refused("where there are two operators or more, two of them vouch for another");
+        let is_known = |name: &String| known.iter().any(|operator| operator.name == *name);
+        for (name, passphrase) in new {
+            let enrolled_by = match (known.iter().find(|operator| operator.name == *name), by) {
+                (None, []) if known.is_empty() => None,
+                (None, [one]) if known.len() == 1 && is_known(one) => Some(one.clone()),
+                (None, [one, other]) if one != other && is_known(one) && is_known(other) => None,
+                (Some(own), [one]) if one == name => own.enrolled_by.clone(),
+                _ => {
+                    let why = "operators enrol another, two of them where there are two; a known one changes its own passphrase alone";
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
                 }
-                let lines: Vec<_> = vouchers.into_iter().map(|voucher| (voucher.name.clone(), voucher.lineage.clone())).collect();
-                Ok(Lineage::enrolled(name, &lines))
-            }
+            };
+            let mut salt = [0; 16];
+            random(&mut salt)?;
+            let secret = hex::long(&hash(passphrase, &salt)?);
+            let stored = Stored { name: name.clone(), salt: hex::long(&salt), secret, enrolled_by };
+            remove(&folder, ".next")?;
+            put(&folder, ".next", &serde_json::to_vec(&stored).map_err(io::Error::other)?)?;
+            rustix::fs::renameat(&folder, ".next", &folder, file_of(name))?;
         }
+        Ok(rustix::fs::fsync(&folder)?)
     }
 
-    /// Takes an operator's secret away. Whether there was one.
-    /// # Errors  When it stays. The last secret does: without any, the next enrolment would need no voucher.
+    /// Takes an operator's passphrase away. Whether there was one.
+    /// # Errors  When it stays. The last one does: without any, the next enrolment would need no enroller.
     pub fn remove_operator(&self, name: &str) -> io::Result<bool> {
         let folder = self.subfolder(FOLDER)?;
         let _alone = lock(&folder)?;
@@ -157,62 +116,44 @@ impl StateDir {
         Ok(there)
     }
 
-    /// Whether this is the operator's secret, at `now` (seconds since 1970). Slow on purpose, and closed for a while after five wrong ones.
+    /// Whether this is the operator's passphrase, at `now` (seconds since 1970). Slow on purpose, and closed for a while after five wrong ones.
     /// # Errors  When it cannot be told, which is no yes.
-    pub fn check_operator(&self, name: &str, secret: &str, now: u64) -> io::Result<Checked> {
+    pub fn check_operator(&self, name: &str, passphrase: &str, now: u64) -> io::Result<Checked> {
         let folder = self.subfolder(FOLDER)?;
-        let file = file_of(name);
-        let failures = Failures::open(&folder, file.trim_end_matches(".json"), now)?;
+        let failures = Failures::open(&folder, file_of(name).trim_end_matches(".json"), now)?;
         if let Some(seconds) = failures.closed(now) {
             return Ok(Checked::Closed(seconds));
         }
-        let stored = read(&folder, &file)?.and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());
-        if let Some(stored) = stored.filter(|stored| stored.name == name)
-            && self.proves(stored, secret, now)?
-        {
-            return Ok(Checked::Right);
+        if let Some(stored) = self.stored()?.into_iter().find(|stored| stored.name == name) {
+            let [salt, kept] = [&stored.salt, &stored.secret].map(|text| hex::decode(text).unwrap_or_default());
+            if constant_time_eq(&hash(passphrase, &salt)?, &kept) {
+                return Ok(Checked::Right);
+            }
         }
         failures.add(now)?;
         Ok(Checked::Wrong)
     }
-
-    fn proves(&self, mut stored: Stored, given: &str, now: u64) -> io::Result<bool> {
-        let kept = hex::decode(&stored.secret).unwrap_or_default();
-        match stored.kind {
-            Kind::Passphrase => {
-                let salt = hex::decode(&stored.salt).unwrap_or_default();
-                Ok(constant_time_eq(&hash(given, &salt)?, &kept))
-            }
-            Kind::Totp => match totp::step_of(&kept, given, now) {
-                // A code that was read over a shoulder is of no use a second time (RFC 6238, section 5.2).
-                Some(step) if step > stored.last_step => {
-                    stored.last_step = step;
-                    self.keep(&stored).map(|()| true)
-                }
-                _ => Ok(false),
-            },
-        }
-    }
-
-    fn keep(&self, stored: &Stored) -> io::Result<()> {
-        enrollable(&stored.name, None)?;
-        let folder = self.subfolder(FOLDER)?;
-        let bytes = serde_json::to_vec(stored).map_err(io::Error::other)?;
-        remove(&folder, ".next")?;
-        put(&folder, ".next", &bytes)?;
-        rustix::fs::renameat(&folder, ".next", &folder, file_of(&stored.name))?;
-        Ok(rustix::fs::fsync(&folder)?)
-    }
 }
 
-/// Whether an operator may have this name and this passphrase.
-/// # Errors  Why not.
-pub fn enrollable(name: &str, passphrase: Option<&str>) -> io::Result<()> {
+fn parse(bytes: &[u8]) -> io::Result<Stored> {
+    serde_json::from_slice(bytes).map_err(|_| {
+        let name = serde_json::from_slice::<Value>(bytes).ok().and_then(|file| Some(file.get("name")?.as_str()?.to_owned()));
+        let why = format!(
+            "operator `{}` was enrolled by an earlier version, maybe with an authenticator, and cannot answer any more; remove the folder \
+             `{FOLDER}` from the state folder and enrol all operators anew: toolgate approvals secret set --as NAME",
+            name.unwrap_or_default().escape_debug()
+        );
+        io::Error::new(io::ErrorKind::InvalidData, why)
+    })
+}
+
+/// Whether an operator may have this name and this passphrase; if not, why.
+fn enrollable(name: &str, passphrase: &str) -> io::Result<()> {
     let fault = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     if !is_name(name) {
         return fault("a name has 1 to 64 letters, digits, `.`, `_`, `-` or `@`".to_owned());
     }
-    if passphrase.is_some_and(|passphrase| passphrase.chars().count() < SHORTEST) {
+    if passphrase.chars().count() < SHORTEST {
         return fault(format!("a passphrase has at least {SHORTEST} characters"));
     }
     Ok(())
@@ -240,14 +181,17 @@ mod tests {
     use super::super::queue::tests::state;
     use super::*;
 
+    fn set(state: &StateDir, name: &str, passphrase: &str, by: &[&str]) -> io::Result<()> {
+        let by: Vec<String> = by.iter().map(|name| (*name).to_owned()).collect();
+        state.enrol(&[(name.to_owned(), passphrase.to_owned())], &by)
+    }
+
     #[test]
     fn a_passphrase_is_its_operators_and_stands_nowhere() {
         let (_keep, state) = state();
-        let first = ["ann".to_owned(), "bob".to_owned()];
-        let set = |name: &str, passphrase: &str| state.set_passphrase(name, passphrase, Enrolment::Founding(&first));
-        assert!(set("ann", "short").is_err() && set("../ann", "long enough").is_err());
-        set("ann", "long enough").unwrap();
-        set("bob", "another one").unwrap();
+        assert!(set(&state, "ann", "short", &[]).is_err() && set(&state, "../ann", "long enough", &[]).is_err());
+        set(&state, "ann", "long enough", &[]).unwrap();
+        set(&state, "bob", "another one", &["ann"]).unwrap();
         let check = |name: &str, secret: &str| state.check_operator(name, secret, 1000).unwrap();
         assert_eq!(check("ann", "long enough"), Checked::Right);
         assert_eq!(check("ann", "another one"), Checked::Wrong, "another operator's");
@@ -257,70 +201,61 @@ mod tests {
             assert!(!text.contains("long enough") && !text.contains(&hex::long(b"long enough")));
         }
         assert!(state.remove_operator("ann").unwrap() && !state.remove_operator("ann").unwrap());
-        let bob = Operator { name: "bob".to_owned(), kind: Kind::Passphrase, lineage: Lineage::founder("bob") };
+        let bob = Operator { name: "bob".to_owned(), enrolled_by: Some("ann".to_owned()) };
         assert_eq!(state.operators().unwrap(), [bob]);
         assert!(state.remove_operator("bob").is_err(), "the last one stays");
         assert_eq!(check("bob", "another one"), Checked::Right);
     }
 
     #[test]
-    fn the_first_are_founders_the_next_takes_the_only_one_and_every_other_two() {
+    fn the_first_need_nobody_the_next_takes_the_only_one_and_every_other_two() {
         let (_keep, state) = state();
-        let set = |name: &str, enrolment: Enrolment<'_>| state.set_passphrase(name, "long enough", enrolment);
-        let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
-        assert!(set("ann", Enrolment::Vouched(&names(&["ann"]))).is_err(), "nobody vouches for themselves");
-        set("ann", Enrolment::Founding(&names(&["ann"]))).unwrap();
-        for late in ["ann", "bob"] {
-            assert!(set(late, Enrolment::Founding(&names(&[late]))).is_err(), "{late}: there is one already");
+        let enrol = |name: &str, by: &[&str]| set(&state, name, "long enough", by);
+        assert!(enrol("ann", &["ann"]).is_err(), "nobody enrols themselves");
+        enrol("ann", &[]).unwrap();
+        for (name, by) in [("ann", &[][..]), ("bob", &[]), ("bob", &["eve"]), ("bob", &["ann", "ann"])] {
+            assert!(enrol(name, by).is_err(), "{name} by {by:?}");
         }
-        for by in [&["eve"][..], &[]] {
-            assert!(set("bob", Enrolment::Vouched(&names(by))).is_err(), "{by:?}");
-        }
-        set("bob", Enrolment::Vouched(&names(&["ann"]))).unwrap();
+        enrol("bob", &["ann"]).unwrap();
         for by in [&["ann"][..], &["bob"], &["ann", "eve"], &["bob", "bob"], &["ann", "carl"]] {
-            assert!(set("carl", Enrolment::Vouched(&names(by))).is_err(), "{by:?}");
+            assert!(enrol("carl", by).is_err(), "{by:?}");
         }
-        set("carl", Enrolment::Vouched(&names(&["ann", "bob"]))).unwrap();
-        // A new secret keeps the lineage of the old one, and takes the old one as its voucher.
+        enrol("carl", &["ann", "bob"]).unwrap();
+        // A new passphrase takes the old one alone, and changes nothing else.
         let before = state.operators().unwrap();
-        assert!(set("carl", Enrolment::Vouched(&names(&["ann", "bob"]))).is_err());
-        set("carl", Enrolment::Vouched(&names(&["carl"]))).unwrap();
+        assert!(enrol("bob", &["ann", "carl"]).is_err());
+        enrol("bob", &["bob"]).unwrap();
         assert_eq!(state.operators().unwrap(), before);
-        assert_eq!(before[2].lineage.vouched().collect::<Vec<_>>(), ["ann", "bob"]);
+        let by: Vec<_> = before.iter().map(|operator| operator.enrolled_by.as_deref()).collect();
+        assert_eq!(by, [None, Some("ann"), None]);
+    }
+
+    #[test]
+    fn an_operator_of_an_earlier_version_is_told_to_enrol_anew_and_accepted_nowhere() {
+        let (_keep, state) = state();
+        set(&state, "bob", "long enough", &[]).unwrap();
+        let totp = r#"{"name":"ann","kind":"totp","salt":"","secret":"00","last_step":1,"lineage":{"vouched":[],"alone":["ann"]}}"#;
+        std::fs::write(state.path().join("operators").join(file_of("ann")), totp).unwrap();
+        let told = |fault: io::Error| {
+            let text = fault.to_string();
+            assert!(text.contains("`ann` was enrolled by an earlier version") && text.contains("enrol all operators anew"), "{text}");
+        };
+        told(state.operators().unwrap_err());
+        told(state.check_operator("ann", "", 1000).unwrap_err());
+        told(set(&state, "carl", "long enough", &["bob"]).unwrap_err());
+        told(set(&state, "ann", "long enough", &[]).unwrap_err());
     }
 
     #[test]
     fn five_wrong_secrets_close_a_name_for_a_minute_in_every_process() {
         let (_keep, state) = state();
-        state.set_totp("ann", &proven(1000).1, Enrolment::Founding(&[])).unwrap();
+        set(&state, "ann", "long enough", &[]).unwrap();
         let other = StateDir::open(state.path()).unwrap();
         for wrong in 0..5 {
             assert_eq!(state.check_operator("ann", &format!("x{wrong}"), 3000 + wrong).unwrap(), Checked::Wrong);
         }
-        assert_eq!(other.check_operator("ann", "000000", 3010).unwrap(), Checked::Closed(50));
+        assert_eq!(other.check_operator("ann", "long enough", 3010).unwrap(), Checked::Closed(50));
         assert_eq!(other.check_operator("bob", "x", 3010).unwrap(), Checked::Wrong, "another name is open");
         assert_eq!(other.check_operator("ann", "x", 3060).unwrap(), Checked::Wrong, "looked at again");
-    }
-
-    /// An authenticator that showed its code at this time.
-    fn proven(now: u64) -> (totp::Authenticator, Proven) {
-        let authenticator = totp::Authenticator::draw().unwrap();
-        let address = authenticator.address("ann@site");
-        assert!(address.starts_with("otpauth://totp/toolgate:ann%40site?secret=") && address.ends_with("&issuer=toolgate"), "{address}");
-        let code = authenticator.code_at(now);
-        let proven = authenticator.proven(&code, now).unwrap();
-        assert!(authenticator.proven(&code, now + 90).is_none() && authenticator.proven("", now).is_none());
-        (authenticator, proven)
-    }
-
-    #[test]
-    fn a_code_of_an_authenticator_is_good_once_and_so_is_the_one_it_was_enrolled_with() {
-        let (_keep, state) = state();
-        let (authenticator, proven) = proven(2970);
-        state.set_totp("ann@site", &proven, Enrolment::Founding(&[])).unwrap();
-        assert_eq!(state.check_operator("ann@site", &authenticator.code_at(2970), 2971).unwrap(), Checked::Wrong);
-        let code = authenticator.code_at(3000);
-        assert_eq!(state.check_operator("ann@site", &code, 3000).unwrap(), Checked::Right);
-        assert_eq!(state.check_operator("ann@site", &code, 3001).unwrap(), Checked::Wrong);
     }
 }

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::lineage::persons;
-use super::queue::Say;
+use super::queue::{Say, persons};
 use crate::audit::StateDir;
 use crate::audit::counts::Tick;
 
@@ -26,7 +25,7 @@ impl StateDir {
 #[cfg(test)]
 mod tests {
     use crate::audit::counts::Tick;
-    use crate::audit::{Answered, Ask, Lineage, Say, StateDir};
+    use crate::audit::{Answered, Ask, Operator, Say, StateDir};
 
     #[test]
     fn a_question_waits_until_it_is_refused_or_all_have_agreed_or_its_time_is_over() {
@@ -52,15 +51,16 @@ mod tests {
             choices: Vec::new(),
             diff: String::new(),
         };
+        let operator = |name: &str| Operator { name: name.to_owned(), enrolled_by: None };
         let (one, two) = (ask("a", 1), ask("b", 2));
         state.put_ask(&one).unwrap();
         state.put_ask(&two).unwrap();
         assert_eq!((state.unsettled(at(50)).unwrap(), state.unsettled(at(100)).unwrap()), (2, 0));
-        assert!(state.put_answer(&Answered::new(&two, "ann", Lineage::founder("ann"), Say::Once, at(20))).unwrap());
+        assert!(state.put_answer(&Answered::new(&two, operator("ann"), Say::Once, at(20))).unwrap());
         assert_eq!(state.unsettled(at(50)).unwrap(), 2, "one of two is not enough");
-        assert!(state.put_answer(&Answered::new(&two, "bob", Lineage::founder("bob"), Say::Once, at(21))).unwrap());
+        assert!(state.put_answer(&Answered::new(&two, operator("bob"), Say::Once, at(21))).unwrap());
         assert_eq!(state.unsettled(at(50)).unwrap(), 1);
-        assert!(state.put_answer(&Answered::new(&one, "ann", Lineage::founder("ann"), Say::Deny, at(22))).unwrap());
+        assert!(state.put_answer(&Answered::new(&one, operator("ann"), Say::Deny, at(22))).unwrap());
         assert_eq!(state.unsettled(at(50)).unwrap(), 0);
     }
 }

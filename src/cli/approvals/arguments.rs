@@ -21,11 +21,11 @@ pub enum ApprovalsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Allow it, this once. The secret is asked for on the terminal, or read as a line of standard input.
+    /// Allow it, this once. The passphrase is asked for on the terminal, or read as a line of standard input.
     Allow {
         /// Its id, or enough of its beginning.
         id: String,
-        /// Who answers. Default: the only operator that has a secret.
+        /// Who answers. Default: the only operator that has a passphrase.
         #[arg(long = "as", value_name = "NAME")]
         who: Option<String>,
         /// Why; kept in the log.
@@ -41,7 +41,7 @@ pub enum ApprovalsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Deny it. Needs no secret.
+    /// Deny it. Needs no passphrase.
     Deny {
         /// Its id, or enough of its beginning.
         id: String,
@@ -60,11 +60,11 @@ pub enum ApprovalsCommand {
         /// One JSON object a line; nothing is answered.
         #[arg(long)]
         json: bool,
-        /// Who answers. Default: the only operator that has a secret.
+        /// Who answers. Default: the only operator that has a passphrase.
         #[arg(long = "as", value_name = "NAME")]
         who: Option<String>,
     },
-    /// Who may allow, and what they prove it with.
+    /// Who may allow, each with a passphrase.
     Secret {
         /// What to do.
         #[command(subcommand)]
@@ -72,17 +72,14 @@ pub enum ApprovalsCommand {
     },
 }
 
-/// What to do with the secrets of operators.
+/// What to do with the passphrases of operators.
 #[derive(Debug, Subcommand)]
 pub enum SecretCommand {
-    /// Give an operator a passphrase or an authenticator. Where there are operators, two of them (or the only one) must give theirs first.
+    /// Give an operator a passphrase. Where there are operators, two of them (or the only one) must give theirs first.
     Set {
-        /// Who. Default: `operator`. Several names found the operators together, each with a secret of their own, where there are none yet.
+        /// Who. Default: `operator`. Several names found the operators together, each with a passphrase of their own, where there are none yet.
         #[arg(long = "as", value_name = "NAME")]
         who: Vec<String>,
-        /// An authenticator (TOTP, RFC 6238) instead of a passphrase.
-        #[arg(long)]
-        totp: bool,
     },
     /// List the operators.
     List {
@@ -90,7 +87,7 @@ pub enum SecretCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Take an operator's secret away.
+    /// Take an operator's passphrase away.
     Remove {
         /// Who.
         name: String,

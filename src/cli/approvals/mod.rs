@@ -7,7 +7,6 @@ mod terminal;
 mod watch;
 
 pub use arguments::{ApprovalsCommand, SecretCommand};
-pub(super) use terminal::secret;
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -164,7 +163,7 @@ fn answer(
     writeln!(shown)?;
     shown.flush()?;
     // The one who allows has read what stands above; what they prove themselves with is never an argument, for others can read those.
-    let secret = if say == "deny" { None } else { secret("passphrase or code: ")? };
+    let secret = if say == "deny" { None } else { terminal::secret("passphrase: ", &mut io::stdin().lock())? };
     let proof = Proof { who, secret: secret.as_deref(), reason };
     if !as_json {
         return send(server, &question, say, &proof, out);

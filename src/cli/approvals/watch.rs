@@ -1,13 +1,14 @@
 //! `toolgate approvals watch`: questions as they come and go, answered in place by a letter.
 
-use std::io::{self, BufRead, IsTerminal, Write};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
 
-use super::terminal::Quiet;
-use super::{Failed, Proof, Server, notice, print, send, text};
+use super::{Failed, Proof, Server, notice, print, send, terminal, text};
 use crate::audit::{StateDir, is_hidden, plain};
 
 /// Between two looks for questions.
@@ -20,17 +21,16 @@ pub(super) fn run(folder: &StateDir, as_json: bool, who: Option<&str>, out: &mut
     if as_json {
         return stream(folder, out);
     }
-    let mut watch =
-        Watch { folder, who, lines: lines(), notes: notice::program(), open: Vec::new(), answered: Vec::new(), is_asked: false };
+    let input = BufReader::new(File::from(io::stdin().as_fd().try_clone_to_owned()?));
+    let mut watch = Watch { folder, who, input, notes: notice::program(), open: Vec::new(), answered: Vec::new(), is_asked: false };
     loop {
         watch.look(out)?;
         watch.ask(out)?;
         out.flush()?;
-        match watch.lines.recv_timeout(LOOK) {
-            Ok(line) => watch.hear(line.trim(), out)?,
-            Err(RecvTimeoutError::Timeout) => {}
-            // The input has ended: from here on questions are only shown.
-            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(LOOK),
+        match watch.line(LOOK)? {
+            Some(line) if line.is_empty() => std::thread::sleep(LOOK),
+            Some(line) => watch.hear(line.trim(), out)?,
+            None => {}
         }
     }
 }
@@ -38,7 +38,7 @@ pub(super) fn run(folder: &StateDir, as_json: bool, who: Option<&str>, out: &mut
 struct Watch<'a> {
     folder: &'a StateDir,
     who: Option<&'a str>,
-    lines: Receiver<String>,
+    input: BufReader<File>,
     notes: Option<std::path::PathBuf>,
     /// What waits, the oldest first; the first is the one that an answer is for.
     open: Vec<Value>,
@@ -72,14 +72,27 @@ impl Watch<'_> {
         }
         if self.open.first().map(|one| text(one, "id")) != first.as_deref() {
             self.is_asked = false;
-            self.forget_lines();
+            self.forget_lines()?;
         }
         Ok(())
     }
 
+    /// The next line of the input with its end, where one comes in time; an empty one for ever once the input has ended. No thread reads ahead: it
+    /// would take the passphrase from the terminal.
+    fn line(&mut self, wait: Duration) -> io::Result<Option<String>> {
+        let wait = wait.try_into().map_err(io::Error::other)?;
+        if self.input.buffer().is_empty() && poll(&mut [PollFd::new(self.input.get_ref(), PollFlags::IN)], Some(&wait))? == 0 {
+            return Ok(None);
+        }
+        let mut line = String::new();
+        self.input.read_line(&mut line)?;
+        Ok(Some(line))
+    }
+
     /// Drops what was typed before the first question was shown: it was meant for another one.
-    fn forget_lines(&self) {
-        while self.lines.try_recv().is_ok() {}
+    fn forget_lines(&mut self) -> io::Result<()> {
+        while self.line(Duration::ZERO)?.is_some_and(|line| !line.is_empty()) {}
+        Ok(())
     }
 
     /// Shows the answers to the first question, once.
@@ -126,7 +139,7 @@ impl Watch<'_> {
             Ok(true) => {
                 self.answered.push(text(&first, "id").to_owned());
                 self.open.remove(0);
-                self.forget_lines();
+                self.forget_lines()?;
             }
             Ok(false) => {}
             Err(Failed::Nobody(_)) => writeln!(out, "the server that asked is gone")?,
@@ -137,15 +150,13 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// The next line, as the secret for a yes to this question: a terminal does not echo it.
-    fn secret(&self, id: &str, out: &mut dyn Write) -> Result<Option<String>, Failed> {
-        write!(out, "passphrase or code for {}: ", plain(id))?;
+    /// The passphrase for a yes to this question.
+    fn secret(&mut self, id: &str, out: &mut dyn Write) -> Result<Option<String>, Failed> {
+        write!(out, "passphrase for {}: ", plain(id))?;
         out.flush()?;
-        let quiet = io::stdin().is_terminal().then(Quiet::begin);
-        let line = self.lines.recv().unwrap_or_default();
-        drop(quiet);
+        let secret = terminal::secret("", &mut self.input)?;
         writeln!(out)?;
-        Ok((!line.is_empty()).then_some(line))
+        Ok(secret)
     }
 }
 
@@ -157,21 +168,6 @@ fn answers(question: &Value) -> Vec<(&'static str, String)> {
         pairs.find(|pair| pair.first().and_then(Value::as_str) == Some(say)).and_then(|pair| pair.get(1)?.as_str().map(str::to_owned))
     };
     LETTERS.iter().filter_map(|(letter, say)| Some((*letter, title(say)?))).collect()
-}
-
-/// The lines of standard input, as they come.
-fn lines() -> Receiver<String> {
-    let (sender, lines) = channel();
-    std::thread::spawn(move || {
-        let mut line = String::new();
-        while io::stdin().lock().read_line(&mut line).is_ok_and(|read| read > 0) {
-            if sender.send(line.trim_end_matches(['\r', '\n']).to_owned()).is_err() {
-                break;
-            }
-            line.clear();
-        }
-    });
-    lines
 }
 
 /// What waits on the servers of the folder. They come and go; the watch stays.

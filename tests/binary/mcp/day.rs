@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::mcp::home::{Home, Policy};
-use crate::mcp::operator::{approvals, said};
+use crate::mcp::operator::said;
 use crate::mcp::packages::open_home;
 use crate::mcp::server::{Server, code, repeat, until, went_well, write};
 
@@ -49,69 +49,6 @@ fn the_marks_of_a_traceback_stand_below_what_they_mean() {
             assert_eq!(marks.find('~'), lines[at].find("1 / x"), "{text}");
         }
     }
-}
-
-/// Base32 without padding (RFC 4648, section 6).
-fn base32(text: &str) -> Vec<u8> {
-    let (mut bytes, mut buffer, mut bits) = (Vec::new(), 0_u32, 0);
-    for letter in text.bytes() {
-        let value = if letter.is_ascii_uppercase() { letter - b'A' } else { letter - b'2' + 26 };
-        buffer = buffer << 5 | u32::from(value);
-        bits += 5;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push(u8::try_from(buffer >> bits & 0xff).unwrap());
-        }
-    }
-    bytes
-}
-
-/// The code an authenticator with this key shows now (RFC 6238).
-fn shown_code(key: &[u8]) -> String {
-    let step = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() / 30;
-    let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, key);
-    let tag = aws_lc_rs::hmac::sign(&key, &step.to_be_bytes());
-    let digest = tag.as_ref();
-    let at = usize::from(digest[19] & 15);
-    let number = u32::from_be_bytes(digest[at..at + 4].try_into().unwrap()) & 0x7fff_ffff;
-    format!("{:06}", number % 1_000_000)
-}
-
-#[test]
-fn an_authenticator_is_shown_as_a_picture_and_counts_once_it_has_shown_a_code() {
-    use std::io::{BufRead, BufReader, Read, Write};
-    let home = Home::new(Policy::default());
-    let enrol = |answers: &dyn Fn(&[u8]) -> Vec<String>| {
-        let mut command = home.toolgate(&["approvals", "secret", "set", "--as", "ann", "--totp"]);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        let mut text = String::new();
-        let key = loop {
-            let mut line = String::new();
-            assert!(lines.read_line(&mut line).unwrap() > 0, "{text}");
-            text.push_str(&line);
-            if let Some((_, rest)) = line.split_once("secret=") {
-                break base32(rest.split('&').next().unwrap());
-            }
-        };
-        let mut input = child.stdin.take().unwrap();
-        for answer in answers(&key) {
-            let _ = writeln!(input, "{answer}");
-        }
-        drop(input);
-        lines.read_to_string(&mut text).unwrap();
-        (child.wait().unwrap().code().unwrap(), text)
-    };
-    let listed = || said(&approvals(&home, &["secret", "list"], &[]));
-    for wrong in [vec![], vec!["000".to_owned(), "x".to_owned(), "1".to_owned()]] {
-        let (exit, text) = enrol(&|_| wrong.clone());
-        assert!(exit == 1 && text.contains("nothing has changed"), "{text}");
-        assert!(!listed().contains("ann"), "{}", listed());
-    }
-    let (exit, text) = enrol(&|key| vec!["000".to_owned(), shown_code(key)]);
-    assert_eq!(exit, 0, "{text}");
-    assert!(text.lines().filter(|line| line.contains('█')).count() > 10, "there is a picture: {text}");
-    assert!(listed().contains("ann  authenticator"), "{}", listed());
 }
 
 #[test]

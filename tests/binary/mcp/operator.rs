@@ -43,8 +43,8 @@ pub(crate) fn the_one(home: &Home) -> String {
     all.remove(0)["id"].as_str().unwrap().to_owned()
 }
 
-pub(crate) fn secret(home: &Home, name: &str, passphrase: &str, vouching: Option<&str>) {
-    let lines: Vec<&str> = vouching.into_iter().chain([passphrase]).collect();
+pub(crate) fn secret(home: &Home, name: &str, passphrase: &str, enroller: Option<&str>) {
+    let lines: Vec<&str> = enroller.into_iter().chain([passphrase]).collect();
     let out = approvals(home, &["secret", "set", "--as", name], &lines);
     assert!(out.status.success(), "{}", said(&out));
 }
@@ -149,7 +149,7 @@ fn nobody_allows_without_an_operators_own_secret() {
         (vec!["secret", "set", "--as", "ann"], vec!["my own secret", "my own secret"]),
         (vec!["secret", "set", "--as", "eve", "--as", "mallory"], vec!["my own secret", "another of mine"]),
         (vec!["secret", "remove", "ann"], vec!["my own secret"]),
-        // Without the last operator, the next would need nobody's word.
+        // Without the last operator, the next would need no enroller.
         (vec!["secret", "remove", "ann"], vec![SECRET]),
     ] {
         let out = approvals(&home, &arguments, &lines);
@@ -209,28 +209,26 @@ fn two_persons_means_two_different_operators() {
 }
 
 #[test]
-fn nobody_is_seconded_by_an_operator_of_their_own_making() {
+fn nobody_is_seconded_by_an_operator_whom_they_enrolled_alone() {
     let home = Home::new(TWO);
     secret(&home, "ann", SECRET, None);
     secret(&home, "ann2", "ann's second", Some(SECRET));
-    let enrol = |lines: &[&str]| approvals(&home, &["secret", "set", "--as", "ann3"], lines);
-    for one in [&[SECRET, "ann's third"][..], &["ann's second", "ann's third"], &[SECRET, SECRET, "ann's third"]] {
+    let enrol = |lines: &[&str]| approvals(&home, &["secret", "set", "--as", "carl"], lines);
+    for one in [&[SECRET, "third of these"][..], &["ann's second", "third of these"], &[SECRET, SECRET, "third of these"]] {
         let out = enrol(one);
         assert!(!out.status.success() && said(&out).contains("it takes two"), "{one:?}: {}", said(&out));
     }
-    let out = enrol(&[SECRET, "ann's second", "ann's third"]);
+    let out = enrol(&[SECRET, "ann's second", "third of these"]);
     assert!(out.status.success(), "{}", said(&out));
     let listed = said(&approvals(&home, &["secret", "list"], &[]));
-    assert!(listed.contains("ann3  passphrase  on the word of ann, ann2"), "{listed}");
+    assert_eq!(listed, "ann\nann2  enrolled by ann alone\ncarl\n");
     let mut server = Server::start(&home);
     let state = asked(&mut server, &write("new\n"));
     let id = the_one(&home);
-    for (name, passphrase) in [("ann", SECRET), ("ann2", "ann's second"), ("ann3", "ann's third")] {
+    for (name, passphrase) in [("ann", SECRET), ("ann2", "ann's second")] {
         let out = approvals(&home, &["allow", &id, "--as", name], &[passphrase]);
         assert!(said(&out).contains("1 more operator(s) must agree"), "{name}: {}", said(&out));
-        assert_eq!(said(&out).contains("count as one person"), name != "ann", "{name}: {}", said(&out));
-        let still = server.stateless("tools/call", &repeat(&write("new\n"), &state, None));
-        assert_eq!(still["result"]["resultType"], "input_required", "{name}: {still}");
+        assert_eq!(said(&out).contains("enrolled the other alone"), name != "ann", "{name}: {}", said(&out));
     }
     assert_eq!(waiting(&home)[0]["agreed"], json!(["ann"]));
     // Also when the one who was enrolled is gone again.
@@ -254,22 +252,6 @@ fn nobody_approves_a_call_of_their_own() {
     asked(&mut server, &write("new\n"));
     let out = approvals(&home, &["allow", &the_one(&home), "--as", "stdio"], &["battery staple"]);
     assert!(!out.status.success() && said(&out).contains("of their own"), "{}", said(&out));
-}
-
-#[test]
-fn a_site_of_one_founder_is_told_that_two_persons_will_never_be_there() {
-    let home = Home::new(TWO);
-    let out = approvals(&home, &["secret", "set", "--as", "ann"], &[SECRET]);
-    assert!(out.status.success() && said(&out).contains("two_persons") && said(&out).contains("--as ann --as NAME"), "{}", said(&out));
-    // An operator whom the only founder enrols counts as one person with the founder.
-    let out = approvals(&home, &["secret", "set", "--as", "bob"], &[SECRET, "battery staple"]);
-    assert!(out.status.success() && said(&out).contains("two_persons"), "{}", said(&out));
-    // Two founders are two persons.
-    let home = Home::new(TWO);
-    let out = approvals(&home, &["secret", "set", "--as", "ann", "--as", "bob"], &[SECRET, "battery staple"]);
-    assert!(out.status.success() && !said(&out).contains("two_persons"), "{}", said(&out));
-    let out = approvals(&home, &["secret", "set", "--as", "carl"], &[SECRET, "battery staple", "third of these"]);
-    assert!(out.status.success() && !said(&out).contains("two_persons"), "{}", said(&out));
 }
 
 #[test]

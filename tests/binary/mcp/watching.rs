@@ -130,7 +130,7 @@ fn what_is_typed_before_a_question_is_shown_answers_nothing() {
     let id = the_one(&home);
     watch.shows(&format!("{id}: "));
     watch.types(&["y"]);
-    watch.shows(&format!("passphrase or code for {id}: "));
+    watch.shows(&format!("passphrase for {id}: "));
     watch.types(&[SECRET]);
     let done = server.answer(&second);
     assert!(went_well(&done), "the line that was typed for the first question refused the second: {done}");
