@@ -1,66 +1,52 @@
 //! The requests of one connection that are under way.
 //!
 //! rmcp knows a request by the client's id. A second request with that id, while the first is under way or just after it was cancelled, would
-//! get the first one's answer, and the other none. So each request is passed on under a number that is given once, and its answer gets the
-//! client's id back.
+//! get the first one's answer, and the other none. So such an id is refused; the protocol allows each id once in a session.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Mutex, PoisonError};
 
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult,
-    SubscriptionsListenResultMeta,
-};
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 
 use super::message::Fault;
 
 /// The requests of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    table: Mutex<Table>,
-}
+pub(super) struct Calls(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    last: i64,
-    open: Vec<Call>,
-}
-
-#[derive(Debug)]
-struct Call {
-    number: i64,
-    id: RequestId,
+    open: HashSet<RequestId>,
+    /// The last ones that were cancelled: the work of each may still be ending, and rmcp does not tell when it has.
+    cancelled: VecDeque<RequestId>,
 }
 
 impl Calls {
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes a message of the client: a request gets its number, a cancellation that of what it cancels.
+    /// Takes a message of the client.
     ///
     /// # Errors
-    /// What a request is answered with at once: its id is under way, or `most` requests are. A `ping` is taken always.
-    pub(super) fn take(&self, message: &mut ClientJsonRpcMessage, most: usize) -> Result<(), Fault> {
-        let mut table = self.table();
+    /// What a request is answered with at once: its id is under way or was cancelled, or `most` requests are under way. Of cancelled ones the
+    /// last `most` are known. A `ping` is taken always.
+    pub(super) fn take(&self, message: &ClientJsonRpcMessage, most: usize) -> Result<(), Fault> {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match message {
             JsonRpcMessage::Request(request) => {
-                if table.open.iter().any(|call| call.id == request.id) {
+                if table.open.contains(&request.id) || table.cancelled.contains(&request.id) {
                     return Err(Fault::taken(&request.id));
                 }
                 if table.open.len() >= most && !matches!(request.request, ClientRequest::PingRequest(_)) {
                     return Err(Fault::busy(&request.id, format!("{most} requests are under way already; wait for one of them to end")));
                 }
-                table.last += 1;
-                let number = table.last;
-                let id = std::mem::replace(&mut request.id, RequestId::Number(number));
-                table.open.push(Call { number, id });
+                table.open.insert(request.id.clone());
             }
             JsonRpcMessage::Notification(note) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &mut note.notification {
-                    let found = table.open.iter().position(|call| Some(&call.id) == cancelled.params.request_id.as_ref());
-                    let call = found.map(|at| table.open.swap_remove(at));
-                    // A number that is given to no request: what was not found is ignored.
-                    cancelled.params.request_id = Some(RequestId::Number(call.map_or(0, |call| call.number)));
+                if let ClientNotification::CancelledNotification(cancelled) = &note.notification
+                    && let Some(id) = cancelled.params.request_id.as_ref().and_then(|id| table.open.take(id))
+                {
+                    if table.cancelled.len() >= most {
+                        table.cancelled.pop_front();
+                    }
+                    table.cancelled.push_back(id);
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
@@ -68,48 +54,22 @@ impl Calls {
         Ok(())
     }
 
-    /// Gives a message to the client its id back, and ends the request that it answers. Whether it is to be sent: the answer to a cancelled request
-    /// is not.
-    pub(super) fn give(&self, message: &mut ServerJsonRpcMessage) -> bool {
-        match message {
-            JsonRpcMessage::Response(response) => {
-                let Some(call) = self.end(&response.id) else { return false };
-                if let ServerResult::SubscriptionsListenResult(result) = &mut response.result {
-                    result.meta.extend((*SubscriptionsListenResultMeta::new(call.id.clone())).clone());
-                }
-                response.id = call.id;
-                true
-            }
-            JsonRpcMessage::Error(error) => {
-                let Some(id) = &mut error.id else { return true };
-                let Some(call) = self.end(id) else { return false };
-                *id = call.id;
-                true
-            }
-            JsonRpcMessage::Notification(note) => {
-                // A note of a subscription names the request that asked for it.
-                let meta = note.notification.get_meta_mut();
-                if let Some(own) = meta.subscription_id() {
-                    let table = self.table();
-                    let Some(call) = table.open.iter().find(|call| RequestId::Number(call.number) == own) else { return false };
-                    meta.set_subscription_id(call.id.clone());
-                }
-                true
-            }
-            JsonRpcMessage::Request(_) => true,
+    /// Ends the request that a message to the client answers.
+    pub(super) fn give(&self, message: &ServerJsonRpcMessage) {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        if let Some(id) = id {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).open.remove(id);
         }
-    }
-
-    fn end(&self, own: &RequestId) -> Option<Call> {
-        let RequestId::Number(number) = own else { return None };
-        let mut table = self.table();
-        let at = table.open.iter().position(|call| call.number == *number)?;
-        Some(table.open.swap_remove(at))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use rmcp::model::ServerResult;
     use serde_json::json;
 
     use super::*;
@@ -118,41 +78,31 @@ mod tests {
         serde_json::from_value(message.clone()).unwrap()
     }
 
-    fn ping(id: &serde_json::Value, method: &str) -> ClientJsonRpcMessage {
+    fn request(id: &serde_json::Value, method: &str) -> ClientJsonRpcMessage {
         client(&json!({"jsonrpc": "2.0", "id": id, "method": method}))
     }
 
-    fn number(message: &ClientJsonRpcMessage) -> RequestId {
-        let JsonRpcMessage::Request(request) = message else { panic!("a request") };
-        request.id.clone()
-    }
-
     #[test]
-    fn an_id_is_taken_once_at_a_time_and_an_answer_finds_its_own_request() {
+    fn an_id_is_taken_once_at_a_time_and_not_again_once_it_is_cancelled() {
         let calls = Calls::default();
-        let mut first = ping(&json!("a"), "tools/list");
-        assert!(calls.take(&mut first, 9).is_ok());
-        assert!(calls.take(&mut ping(&json!("a"), "tools/list"), 9).is_err());
-        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "a"}});
-        assert!(calls.take(&mut client(&cancel), 9).is_ok());
-        let mut second = ping(&json!("a"), "tools/list");
-        assert!(calls.take(&mut second, 9).is_ok());
-        // The answer to the cancelled request comes late, and is not the answer to the next one with its id.
-        let mut late = ServerJsonRpcMessage::response(ServerResult::empty(()), number(&first));
-        assert!(!calls.give(&mut late));
-        let mut answer = ServerJsonRpcMessage::response(ServerResult::empty(()), number(&second));
-        assert!(calls.give(&mut answer));
-        assert_eq!(serde_json::to_value(answer).unwrap()["id"], "a");
-        assert!(calls.table().open.is_empty());
+        let (first, second) = (request(&json!("a"), "tools/list"), request(&json!("b"), "tools/list"));
+        assert!(calls.take(&first, 9).is_ok());
+        assert!(calls.take(&first, 9).is_err());
+        calls.give(&ServerJsonRpcMessage::response(ServerResult::empty(()), RequestId::String("a".into())));
+        assert!(calls.take(&first, 9).is_ok());
+        let cancel = client(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "a"}}));
+        assert!(calls.take(&cancel, 9).is_ok());
+        assert!(calls.take(&first, 9).is_err());
+        assert!(calls.take(&second, 1).is_ok(), "a cancelled request is not under way");
     }
 
     #[test]
     fn above_the_bound_only_a_ping_is_taken() {
         let calls = Calls::default();
         for id in 0..3 {
-            assert!(calls.take(&mut ping(&json!(id), "tools/list"), 3).is_ok());
+            assert!(calls.take(&request(&json!(id), "tools/list"), 3).is_ok());
         }
-        assert!(calls.take(&mut ping(&json!(3), "tools/list"), 3).is_err());
-        assert!(calls.take(&mut ping(&json!(4), "ping"), 3).is_ok());
+        assert!(calls.take(&request(&json!(3), "tools/list"), 3).is_err());
+        assert!(calls.take(&request(&json!(4), "ping"), 3).is_ok());
     }
 }

@@ -54,7 +54,7 @@ struct Open {
 
 impl Open {
     /// Passes a message on.
-    fn take(&self, mut message: ClientJsonRpcMessage) -> Result<(), Fault> {
+    fn take(&self, message: ClientJsonRpcMessage) -> Result<(), Fault> {
         let id = match &message {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
@@ -64,7 +64,7 @@ impl Open {
             Some(id) => Fault::busy(id, "too many messages wait in this session"),
             None => Fault::invalid(None, "too many messages wait in this session"),
         })?;
-        self.calls.take(&mut message, WAITING)?;
+        self.calls.take(&message, WAITING)?;
         room.send(message);
         Ok(())
     }
@@ -204,14 +204,11 @@ struct Wire {
 impl Transport<RoleServer> for Wire {
     type Error = io::Error;
 
-    fn send(&mut self, mut message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let answers = self.answers.clone();
         let gone = self.gone.clone();
-        let is_sent = self.calls.give(&mut message);
+        self.calls.give(&message);
         async move {
-            if !is_sent {
-                return Ok(());
-            }
             let message = serde_json::to_vec(&message)?;
             tokio::select! {
                 sent = answers.send(event(&message)) => sent.map_err(|_| io::ErrorKind::BrokenPipe.into()),

@@ -106,15 +106,15 @@ fn an_id_in_flight_again_is_refused_and_takes_no_answer() {
 fn a_cancelled_request_gives_its_answer_to_no_later_one_with_its_id() {
     let home = home();
     let mut server = Server::greeted(&home, "2025-11-25");
-    for _ in 0..50 {
-        server.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params":
+    for id in 100..150 {
+        server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params":
             {"name": "read_file", "arguments": {"path": "project/notes.txt"}}}));
-        server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}));
-        server.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "resources/read", "params": {"uri": "toolgate://nothing"}}));
-        let mut answer = server.answer(&json!(5));
+        server.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+        server.send(&json!({"jsonrpc": "2.0", "id": id, "method": "resources/read", "params": {"uri": "toolgate://nothing"}}));
+        let mut answer = server.answer(&json!(id));
         if answer["result"]["content"].is_array() {
             // The first was answered before it was cancelled.
-            answer = server.answer(&json!(5));
+            answer = server.answer(&json!(id));
         }
         assert!(answer["error"].is_object(), "{answer}");
     }
