@@ -3,7 +3,6 @@
 mod below;
 pub mod egress;
 mod fonts;
-pub mod heap;
 pub mod jail;
 mod pool;
 mod printed;

@@ -13,7 +13,7 @@ use rmcp::transport::WorkerTransport;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError, LocalSessionWorker};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
-use super::events::{Events, Store, Weight};
+use super::events::Events;
 use super::identity::Identity;
 use super::seat::Seat;
 use crate::house::House;
@@ -29,8 +29,6 @@ tokio::task_local! {
 pub(super) struct Sessions {
     house: Arc<House>,
     open: Mutex<HashMap<SessionId, Open>>,
-    /// What the events of all of them weigh.
-    events: Arc<Weight>,
     /// From 2026-07-28 a session is the principal, until it is idle.
     principals: Mutex<HashMap<String, Arc<Seat>>>,
 }
@@ -38,7 +36,7 @@ pub(super) struct Sessions {
 #[derive(Debug, Clone)]
 struct Open {
     inner: Arc<LocalSessionManager>,
-    events: Arc<Events>,
+    events: Events,
     seat: Arc<Seat>,
 }
 
@@ -47,7 +45,7 @@ const ENDING: Duration = Duration::from_secs(2);
 
 impl Sessions {
     pub(super) fn new(house: Arc<House>) -> Self {
-        Self { house, open: Mutex::default(), events: Arc::default(), principals: Mutex::default() }
+        Self { house, open: Mutex::default(), principals: Mutex::default() }
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
@@ -108,9 +106,6 @@ impl Sessions {
             names.iter().filter_map(|name| principals.remove(name)).collect()
         };
         self.wipe(gone).await;
-        if self.events.has_fallen() {
-            let _ = tokio::task::spawn_blocking(crate::sandbox::heap::release).await;
-        }
     }
 
     /// Ends every session there is.
@@ -151,8 +146,8 @@ impl SessionManager for Sessions {
     type Transport = WorkerTransport<LocalSessionWorker>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let events = Arc::new(Events::new(&self.events));
-        let mut inner = LocalSessionManager::default().with_event_store(Arc::new(Store(Arc::clone(&events))));
+        let events = Events::default();
+        let mut inner = LocalSessionManager::default().with_event_store(Arc::new(events.clone()));
         inner.session_config.keep_alive = None;
         // Else rmcp keeps each answer for a minute as well, whatever its size; a client that comes back is served from our events.
         inner.session_config.completed_cache_ttl = Duration::ZERO;

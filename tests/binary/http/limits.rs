@@ -182,40 +182,6 @@ fn a_caller_whose_programs_see_a_large_folder_slows_no_other() {
 }
 
 #[test]
-fn memory_goes_back_after_a_burst_of_kept_answers() {
-    let home = house(Policy::default(), "[http]\nsession_idle = \"10m\"\n");
-    let folder = home.path("project/many");
-    std::fs::create_dir(&folder).unwrap();
-    (0..1500).for_each(|at| drop(std::fs::File::create(folder.join(format!("a file with a name of some length {at}"))).unwrap()));
-    let server = HttpServer::start(&home);
-    let resident = || {
-        let text = std::fs::read_to_string(format!("/proc/{}/statm", server.child.as_ref().unwrap().id())).unwrap();
-        text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
-    };
-    let caller = Caller { address: &server.address, token: None };
-    let list = |session: &str, id| {
-        let listed = caller.call_in(session, id, "list_directory", &json!({"path": "project/many", "limit": 1500}));
-        assert_eq!(listed.status, 200, "{listed:?}");
-    };
-    let end = |session: &str| assert_eq!(request(&server.address, "DELETE", "/mcp", &[("mcp-session-id", session)], b"").status, 204);
-    // What the first calls need stays.
-    let first = caller.begin();
-    list(&first, 1);
-    end(&first);
-    let before = resident();
-    let sessions: Vec<String> = (0..12).map(|_| caller.begin()).collect();
-    for session in &sessions {
-        (1..=4).for_each(|id| list(session, id));
-    }
-    let most = resident();
-    assert!(most > before + (12 << 20), "the burst took {} bytes, which shows nothing", most.saturating_sub(before));
-    for session in &sessions {
-        end(session);
-    }
-    until("memory goes back", || resident() < before + (most - before) / 2);
-}
-
-#[test]
 fn a_caller_is_suspended_in_all_its_sessions_and_on_every_server() {
     let policy = Policy { limits: "breaker = { denials = 3, within = \"1m\" }", ..Policy::default() };
     let home = house(policy, &format!("{}{}", token("ann", "a-secret"), token("bob", "b-secret")));
