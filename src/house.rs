@@ -71,7 +71,7 @@ impl House {
         Self { reload: Reload::of(source), ..self }
     }
 
-    /// Takes a change of the manifest as far as it may be taken.
+    /// Takes a change of the manifest where it may be taken.
     pub async fn refresh(&self) {
         self.reload.refresh(self).await;
     }

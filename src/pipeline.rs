@@ -29,7 +29,7 @@ pub struct Within<'a> {
 
 /// Answers one call. `within`: it is a part of another one.
 pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage, within: Option<Within<'_>>) -> Reply {
-    // A manifest that was changed holds from here on where it is tighter; the one of this moment holds for the whole call.
+    // A manifest that was changed holds from here on; the one of this moment holds for the whole call.
     house.refresh().await;
     let door = house.gate().door();
 

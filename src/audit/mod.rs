@@ -49,7 +49,7 @@ pub use network::{Network, Request as NetworkRequest, bare as bare_url, connecti
 pub use operator::{Answered, Ask, Checked, Operator, Place, Say, is_id, persons};
 pub use read::{Records, Stored};
 pub use record::{Client, Event, Record};
-pub use redact::{Redacted, is_partly_hidden};
+pub use redact::Redacted;
 pub use settings::{Durability, Reach, Settings, Sync};
 pub use state::{Kept, StateDir, StateFault, random, token};
 pub use tally::{Approvals, Tally};

@@ -64,8 +64,6 @@ events! {
     ManifestLoaded = "manifest.loaded",
     /// A manifest was refused.
     ManifestRefused = "manifest.refused",
-    /// A looser manifest was applied by an operator.
-    ManifestLoosened = "manifest.loosened",
     /// A session began.
     SessionStarted = "session.started",
     /// A session ended.

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::approvals::ApprovalsCommand;
 use super::http::Address;
 use super::logs::LogFormat;
-pub use super::subcommands::{AuditCommand, PackagesCommand, PolicyCommand};
+pub use super::subcommands::{AuditCommand, PackagesCommand};
 
 /// Real tools for language models behind one gate.
 #[derive(Debug, Parser)]
@@ -209,12 +209,6 @@ pub enum Command {
         /// Print the result as JSON.
         #[arg(long)]
         json: bool,
-    },
-    /// Changes of the manifest: what they mean, the operator's word on one that waits, lines that the log suggests.
-    Policy {
-        /// What to do.
-        #[command(subcommand)]
-        command: PolicyCommand,
     },
     /// Judge recorded or invented calls in a described world, one JSON line each.
     #[command(after_help = SIMULATED)]

@@ -271,7 +271,7 @@ fn known(state: &Path, filter: &Filter) -> Result<(), Failed> {
 }
 
 /// What events write, the most asked for first.
-const FIELDS: [&str; 57] = [
+const FIELDS: [&str; 54] = [
     "ev",
     "tool",
     "status",
@@ -311,9 +311,6 @@ const FIELDS: [&str; 57] = [
     "why",
     "reason_given",
     "from",
-    "waits",
-    "looser",
-    "tightened",
     "host",
     "port",
     "how",

@@ -15,10 +15,9 @@ use serde_json::{Map, Value, json};
 use super::arguments::ManifestChoice;
 use super::decide::{Call, modules};
 use super::run::{End, Fault, reader};
-use super::{check, explain, setup, simulate, watch};
+use super::{check, explain, setup, simulate};
 use crate::audit::{Answer, StateDir};
 use crate::calls;
-use crate::filter::escape;
 use crate::gate::Asker;
 use crate::manifest::Manifest;
 use crate::model::name::{self, Found};
@@ -88,12 +87,10 @@ pub(super) fn check(file: Option<&Path>, reach: Reach, as_json: bool, out: &mut 
         Reach::Machine => super::environment::find(&found.manifest, found.file.as_deref(), &state).unready,
         Reach::Policy => None,
     };
-    let held: Vec<_> = watch::waiting(&state).into_iter().filter(|told| Some(told.manifest.as_path()) == found.file.as_deref()).collect();
     if as_json {
-        let held: Vec<Value> = held.iter().map(|told| json!({"pid": told.pid, "sha256": told.sha256, "looser": told.looser})).collect();
         let answer = json!({
             "valid": true, "manifest": name, "faults": [], "roots": found.manifest.roots.len(), "profiles": found.manifest.profiles.len(),
-            "tests": found.manifest.tests.len(), "run_python_refused": unready, "held_back": held
+            "tests": found.manifest.tests.len(), "run_python_refused": unready
         });
         writeln!(out, "{answer}")?;
         return Ok(End::Done);
@@ -108,14 +105,6 @@ pub(super) fn check(file: Option<&Path>, reach: Reach, as_json: bool, out: &mut 
     )?;
     if let Some(why) = unready {
         writeln!(out, "run_python is refused until then: {why}")?;
-    }
-    for told in held {
-        let looser = escape(&told.looser.join("; ")).into_owned();
-        writeln!(
-            out,
-            "not in force: a running server (process {}) holds this change back until `toolgate policy apply`: {looser}",
-            told.pid
-        )?;
     }
     Ok(End::Done)
 }
@@ -146,9 +135,8 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
     let manifest = Arc::new(found.manifest);
     let modules = modules(&call, &manifest, |profile, names| roots.modules("explain", &manifest, profile, names));
     let state = State { killed, channels: Channels { client: true, operator: true }, modules, ..State::default() };
-    let explanation = explain::explain(tools::all(), &manifest, &call, &state, &|action, screened| {
-        look(&roots, &manifest, action, screened, Names::Resolved)
-    });
+    let explanation =
+        explain::explain(tools::all(), &manifest, &call, &state, &|action, screened| look(&roots, &manifest, action, screened));
     let allowed = explanation.verdict.decision != crate::policy::Decision::Deny;
     if as_json {
         writeln!(out, "{}", explanation.to_json())?;
@@ -159,17 +147,8 @@ pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_j
     Ok(if allowed { End::Done } else { End::Negative })
 }
 
-/// How a host's name is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
-    /// It is resolved.
-    Resolved,
-    /// By its text alone: names from the log are not resolved.
-    ByText,
-}
-
 /// Sees the machine as a call would, without any effect.
-pub(super) fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened: &Screened, names: Names) -> Result<Facts, Refusal> {
+fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened: &Screened) -> Result<Facts, Refusal> {
     let mut paths = Vec::new();
     for (touch, target) in action.touches().iter().zip(&screened.targets) {
         let own = manifest.roots.get(&target.root).is_some_and(crate::manifest::Root::is_session);
@@ -188,7 +167,6 @@ pub(super) fn look(roots: &Roots, manifest: &Manifest, action: &Action, screened
     let addresses: Vec<IpAddr> = match screened.url.as_ref().map(|url| (url.host(), url.port())) {
         None => Vec::new(),
         Some((Host::Address(address), _)) => vec![address],
-        Some((Host::Name(_), _)) if names == Names::ByText => vec![super::world::PUBLIC],
         // A name that does not resolve here is judged by its text alone: where it leads is seen when it is called.
         Some((Host::Name(name), port)) => match (name, port).to_socket_addrs().map(|found| found.map(|at| at.ip()).collect::<Vec<_>>()) {
             Ok(found) if !found.is_empty() => found,

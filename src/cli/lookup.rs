@@ -20,8 +20,10 @@ pub struct Manifest {
 /// How a manifest came to be meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// The user named it: on the command line, in the environment, or by its place in the user's own configuration folder.
-    User,
+    /// The command line or the environment names it.
+    Name,
+    /// It lies in the user's own configuration folder.
+    Folder,
     /// It lies in the working folder or above it, where a repository may have brought it.
     Place,
 }
@@ -29,10 +31,9 @@ pub enum By {
 /// The manifest that is meant: the flag, the environment, upward from here, the configuration folder. None: the built-in one.
 /// # Errors  What keeps a file that was found from being used.
 pub fn manifest(flag: Option<&Path>) -> Result<Option<Manifest>, String> {
-    let by_user = |path: PathBuf| Manifest { path, by: By::User };
     let variable = |name: &str| std::env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from);
     if let Some(file) = flag.map(Path::to_owned).or_else(|| variable("TOOLGATE_MANIFEST")) {
-        return Ok(Some(by_user(file)));
+        return Ok(Some(Manifest { path: file, by: By::Name }));
     }
     let home = variable("HOME");
     if let Some(found) = std::env::current_dir().ok().and_then(|here| upward(&here, home.as_deref())) {
@@ -43,7 +44,7 @@ pub fn manifest(flag: Option<&Path>) -> Result<Option<Manifest>, String> {
     }
     let configuration = variable("XDG_CONFIG_HOME").or_else(|| home.map(|home| home.join(".config")));
     let file = configuration.map(|folder| folder.join("toolgate").join(NAME)).filter(|file| file.exists());
-    Ok(file.map(by_user))
+    Ok(file.map(|path| Manifest { path, by: By::Folder }))
 }
 
 /// The manifest that a server which starts in this folder finds, where nothing names one.

@@ -23,7 +23,6 @@ pub mod logs;
 pub mod lookup;
 mod nearest;
 mod packages;
-mod policy;
 mod register;
 mod run;
 pub mod scan;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Parser;
 use jiff::Timestamp;
 
-use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice, PackagesCommand, PolicyCommand, YesNo};
+use super::arguments::{Arguments, AuditCommand, Command, HttpChoice, Input, ManifestChoice, PackagesCommand, YesNo};
 use super::audit::Form;
 use super::layout::Colour;
 use super::logs::LogFormat;
@@ -109,7 +109,7 @@ struct Output {
 fn asks(command: &Command) -> bool {
     match command {
         Command::Init { yes, json, .. } => !yes && !json,
-        Command::Trust { yes, .. } | Command::Policy { command: PolicyCommand::Apply { yes, .. } } => !yes,
+        Command::Trust { yes, .. } => !yes,
         Command::Approvals { .. } => true,
         _ => false,
     }
@@ -185,7 +185,6 @@ fn dispatch(command: Command, quiet: bool, out: &mut dyn Write) -> Result<End, F
             judging::check(which.path(), reach, json, out)
         }
         Command::Explain { tool, arguments, choice, json } => judging::explain(&tool, &arguments, &choice, json, out),
-        Command::Policy { command } => super::policy::run(command, out),
         Command::Simulate { cases } => judging::simulate(&cases, out),
         Command::Python { file, choice, json } => judging::python(&file, &choice, json, out),
         Command::Packages { command: PackagesCommand::Sync { manifest, locked, upgrade, json } } => {
@@ -440,15 +439,6 @@ fn examine(json: bool, manifest: Option<PathBuf>, out: &mut dyn Write) -> Result
         writeln!(out, "{}", serde_json::to_string(&report).map_err(io::Error::other)?)?;
     } else {
         write!(out, "{}", report.text())?;
-        for told in watch::waiting(&state) {
-            let looser = escape(&told.looser.join("; ")).into_owned();
-            writeln!(
-                out,
-                "\nmanifest {}: a looser one waits for `toolgate policy apply` (process {}): {looser}",
-                told.manifest.display(),
-                told.pid
-            )?;
-        }
     }
     Ok(if report.is_whole() { End::Done } else { End::Negative })
 }

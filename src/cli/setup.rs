@@ -76,7 +76,7 @@ pub struct Found {
 impl Found {
     /// The built-in one.
     pub fn builtin() -> Self {
-        Self { file: None, by: By::User, text: String::new(), manifest: Manifest::builtin() }
+        Self { file: None, by: By::Name, text: String::new(), manifest: Manifest::builtin() }
     }
 }
 
@@ -120,7 +120,7 @@ pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Fo
     if let Ok(state) = state_path(&manifest, Some(&canonical)) {
         manifest.python.installed = environment::installed(&manifest, Some(&canonical), &state);
     }
-    Ok(Found { file: Some(canonical), by: By::User, text, manifest })
+    Ok(Found { file: Some(canonical), by: By::Name, text, manifest })
 }
 
 /// The state folder that the command line names for every command of this process.
@@ -184,7 +184,7 @@ pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Unbuilt> {
         Err(fault @ Unbuilt::Machine { .. }) if flag.is_some() => Err(fault),
         Err(_) => {
             let found = lookup::manifest(flag).ok().flatten();
-            let by = found.as_ref().map_or(By::User, |found| found.by);
+            let by = found.as_ref().map_or(By::Name, |found| found.by);
             let file = found.and_then(|found| found.path.canonicalize().ok());
             let text = file.as_deref().and_then(|file| super::text_file::read(file).ok()).unwrap_or_default();
             if let Some(file) = file.as_deref().filter(|file| by == By::Place && !trust::is_trusted(file, &text)) {

@@ -1,10 +1,8 @@
-//! What `packages`, `policy` and `audit` can be told to do, as clap reads it.
+//! What `packages` and `audit` can be told to do, as clap reads it.
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
-
-use super::arguments::ManifestFile;
 
 /// What to do with the packages.
 #[derive(Debug, Subcommand)]
@@ -23,51 +21,6 @@ pub enum PackagesCommand {
         /// Print what was installed as JSON, and no stages.
         #[arg(long)]
         json: bool,
-    },
-}
-
-/// What to do about the manifest.
-#[derive(Debug, Subcommand)]
-pub enum PolicyCommand {
-    /// Say in what two manifests differ, and which recorded calls would come out otherwise. Exits 1 where the second is looser.
-    Diff {
-        /// The manifest before. Without two manifests, the difference is that between the one in force and the one that waits for `apply`.
-        old: Option<PathBuf>,
-        /// The manifest after.
-        new: Option<PathBuf>,
-        /// The manifest that waits for `apply`; default as for `serve`.
-        #[arg(long, value_name = "FILE", conflicts_with = "old")]
-        manifest: Option<PathBuf>,
-        /// Print it as JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Put a looser manifest in force on running servers, after showing what it changes.
-    Apply {
-        /// Which manifest.
-        #[command(flatten)]
-        which: ManifestFile,
-        /// Do not ask.
-        #[arg(long, short)]
-        yes: bool,
-        /// Print what changed, and whether it is in force, as JSON; needs `--yes`, for it asks nothing.
-        #[arg(long, requires = "yes")]
-        json: bool,
-    },
-    /// Propose lines from the log: what was refused and could be allowed, and what is open and was never used.
-    Suggest {
-        /// The manifest; default as for `serve`.
-        #[arg(long, value_name = "FILE")]
-        manifest: Option<PathBuf>,
-        /// How many of the last recorded calls are looked at.
-        #[arg(long, value_name = "N", default_value_t = 10_000)]
-        calls: usize,
-        /// Propose to take out denials as well.
-        #[arg(long)]
-        denied: bool,
-        /// Only what makes the manifest tighter.
-        #[arg(long)]
-        tighten: bool,
     },
 }
 

@@ -4,6 +4,8 @@
 #![expect(clippy::disallowed_methods, reason = "the command line is where a user's paths become files")]
 
 use std::io::{self, BufRead, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -13,13 +15,11 @@ use sha2::{Digest, Sha256};
 use super::lookup::{self, By};
 use super::run::{End, Fault};
 use super::setup::{self, Found, Unbuilt};
-use super::watch;
 use crate::filter::escape_line;
 use crate::gate::hex;
 use crate::manifest::{Approvals, Check, Manifest, Place, ReviewBy, RootMode};
 use crate::model::Level;
 use crate::policy::effect::meaning;
-use crate::reload::note_of;
 
 /// The folder below the user's state folder.
 const FOLDER: &str = "trusted";
@@ -49,6 +49,11 @@ pub(super) fn folder() -> Result<PathBuf, Unbuilt> {
     Ok(setup::own_state()?.join(FOLDER))
 }
 
+/// The file of a manifest in the folder, by its canonical path.
+fn note_of(manifest: &Path) -> PathBuf {
+    PathBuf::from(hex(&Sha256::digest(manifest.as_os_str().as_bytes())))
+}
+
 fn digest(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
@@ -58,7 +63,12 @@ fn digest(text: &str) -> String {
 pub(super) fn keep(file: &Path, text: &str) -> Result<(), Fault> {
     let manifest = file.canonicalize()?;
     let note = folder()?.join(note_of(&manifest));
-    Ok(watch::put(&note, &Trusted { manifest, sha256: digest(text) })?)
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder()?)?;
+    // Whole or not at all: a server may look at it just now.
+    let draft = note.with_extension(format!("{}.draft", std::process::id()));
+    let mut out = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    out.write_all(&serde_json::to_vec(&Trusted { manifest, sha256: digest(text) }).map_err(io::Error::other)?)?;
+    Ok(std::fs::rename(&draft, note)?)
 }
 
 /// Whether exactly this text at this canonical path is trusted.

@@ -3,25 +3,22 @@
 #![expect(clippy::disallowed_methods, reason = "the manifest is a file that a user named")]
 
 use std::fmt;
-use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
-
 use super::arguments::ManifestChoice;
 use super::guarded::guarded;
+use super::lookup::By;
 use super::setup::{self, Found, Unbuilt};
-use super::text_file;
-use crate::gate::{Waiting, hex};
+use super::{text_file, trust};
 use crate::manifest::Manifest;
-use crate::reload::{APPLIED, Look, Offer, Source, WAITING, note_of};
+use crate::reload::{Look, Offer, Source};
 
 /// Which file a text was read from: another one, or the same one written again, has another mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
     device: u64,
     inode: u64,
     size: u64,
@@ -31,7 +28,7 @@ pub struct Mark {
 
 impl Mark {
     /// The mark of the file that lies at a path now.
-    pub fn of(path: &Path) -> Option<Self> {
+    fn of(path: &Path) -> Option<Self> {
         let seen = std::fs::metadata(path).ok()?;
         Some(Self {
             device: seen.dev(),
@@ -51,32 +48,6 @@ impl Mark {
     }
 }
 
-/// What a server tells about a manifest that waits: one file a server, below the state folder.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Told {
-    /// The manifest's canonical path.
-    pub manifest: PathBuf,
-    /// The server.
-    pub pid: u32,
-    /// The digest of what waits.
-    pub sha256: String,
-    /// In what respects it is looser.
-    pub looser: Vec<String>,
-    /// The text that was in force before.
-    pub before: String,
-    /// The server's choices that belong to it.
-    pub roots: Vec<(String, PathBuf)>,
-}
-
-/// The operator's word on a manifest.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Applied {
-    /// The digest of the text.
-    pub sha256: String,
-    /// The file it was read from: the same text written again later is not meant.
-    pub mark: Mark,
-}
-
 /// What is done to a manifest after it was read, as the command line asked.
 pub type Adjust = Box<dyn Fn(&mut Manifest) -> Result<(), String> + Send + Sync>;
 
@@ -84,6 +55,7 @@ pub type Adjust = Box<dyn Fn(&mut Manifest) -> Result<(), String> + Send + Sync>
 pub struct ManifestFile {
     choice: ManifestChoice,
     path: PathBuf,
+    by: By,
     state: PathBuf,
     adjust: Adjust,
     seen: Mutex<Seen>,
@@ -92,8 +64,10 @@ pub struct ManifestFile {
 #[derive(Debug)]
 struct Seen {
     mark: Option<Mark>,
-    sha256: [u8; 32],
-    before: String,
+    /// Whether the manifest in force lies where others than the operator change files, so that a change of it holds once it is trusted.
+    is_bound: bool,
+    /// Whether what lies there waits for that.
+    is_held: bool,
 }
 
 impl fmt::Debug for ManifestFile {
@@ -112,8 +86,8 @@ impl ManifestFile {
         let mark = Mark::of(&path).filter(|mark| !mark.is_fresh() && text_file::read(&path).is_ok_and(|text| text == found.text));
         // What the choice names stays the same file, whatever happens to the working folder or the environment.
         let choice = ManifestChoice { manifest: Some(path.clone()), ..choice.clone() };
-        let seen = Mutex::new(Seen { mark, sha256: found.manifest.sha256, before: found.text.clone() });
-        Ok(Some(Self { choice, path, state, adjust, seen }))
+        let seen = Mutex::new(Seen { mark, is_bound: is_bound(&path, found.by, &found.manifest), is_held: false });
+        Ok(Some(Self { choice, path, by: found.by, state, adjust, seen }))
     }
 
     /// Reads what lies there now as a start would.
@@ -123,129 +97,66 @@ impl ManifestFile {
         Ok(found)
     }
 
-    fn note(&self, folder: &str) -> PathBuf {
-        self.state.join(folder).join(note_of(&self.path))
+    /// Whether what lies there now is trusted by now.
+    fn is_trusted(&self) -> bool {
+        text_file::read(&self.path).is_ok_and(|text| trust::is_trusted(&self.path, &text))
     }
 }
 
+/// Whether a change of a manifest counts only once it is trusted: it was not named, or it lies where a client's own editor or a pull of a
+/// repository can change it.
+fn is_bound(file: &Path, by: By, manifest: &Manifest) -> bool {
+    let in_root =
+        |segments: &Vec<String>| Path::new(&format!("/{}", segments.join("/"))).canonicalize().is_ok_and(|root| file.starts_with(root));
+    by != By::Name
+        || manifest.roots.values().flat_map(|root| &root.paths).any(in_root)
+        || file.ancestors().any(|folder| folder.join(".git").exists())
+}
+
 impl Source for ManifestFile {
-    fn look(&self) -> Look {
+    fn look(&self, in_force: &[u8; 32]) -> Look {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mark = Mark::of(&self.path);
-        if mark == seen.mark && mark.is_some() {
+        if mark == seen.mark && mark.is_some() && !(seen.is_held && self.is_trusted()) {
             return Look::Same;
         }
         let Some(mark) = mark else {
             // An editor takes a file away for a moment; one that stays away is told once.
             let told = seen.mark.take().is_none();
-            return if told { Look::Same } else { Look::Faulty(format!("`{}` is gone", self.path.display())) };
+            return if told { Look::Same } else { Look::Refused(format!("`{}` is gone", self.path.display())) };
         };
         if mark.is_fresh() {
             return Look::Unsettled;
         }
-        let read = self.read().and_then(|mut found| setup::checked_places(&mut found, &self.state).map(|places| (found, places)));
+        let read = self.read();
         if Mark::of(&self.path) != Some(mark) {
             return Look::Unsettled;
         }
         seen.mark = Some(mark);
-        match read {
-            Ok((found, _)) if found.manifest.sha256 == seen.sha256 => Look::Same,
-            Ok((found, places)) => {
-                seen.sha256 = found.manifest.sha256;
+        seen.is_held = false;
+        let mut found = match read {
+            Ok(found) if found.manifest.sha256 == *in_force => return Look::Same,
+            Ok(found) => found,
+            Err(fault) => return Look::Refused(fault.to_string()),
+        };
+        if seen.is_bound && !trust::is_trusted(&self.path, &found.text) {
+            seen.is_held = true;
+            let file = self.path.display();
+            return Look::Refused(format!(
+                "`{file}` is not trusted as it is now; `toolgate trust {file}` shows what it opens, and puts it in force"
+            ));
+        }
+        match setup::checked_places(&mut found, &self.state) {
+            Ok(places) => {
+                seen.is_bound = is_bound(&self.path, self.by, &found.manifest);
                 let guarded = guarded(found.file.as_deref(), &found.manifest);
                 Look::Changed(Box::new(Offer { manifest: found.manifest, places, guarded }))
             }
-            Err(fault) => {
-                // The same text again, after a faulty one, is a change back.
-                seen.sha256 = [0; 32];
-                Look::Faulty(fault.to_string())
-            }
-        }
-    }
-
-    fn is_applied(&self, sha256: &[u8; 32]) -> bool {
-        let Ok(text) = std::fs::read_to_string(self.note(APPLIED)) else { return false };
-        let Ok(applied) = serde_json::from_str::<Applied>(&text) else { return false };
-        let meant = applied.sha256 == hex(sha256) && Mark::of(&self.path) == Some(applied.mark);
-        if meant {
-            // From here on this text is what a later change is compared with.
-            self.seen.lock().unwrap_or_else(PoisonError::into_inner).before = text_file::read(&self.path).unwrap_or_default();
-        }
-        meant
-    }
-
-    fn tell(&self, waiting: Option<&Waiting>) {
-        let file = self.state.join(WAITING).join(format!("{}.{}", note_of(&self.path).display(), std::process::id()));
-        let done = match waiting {
-            None => {
-                if let Ok(text) = text_file::read(&self.path) {
-                    self.seen.lock().unwrap_or_else(PoisonError::into_inner).before = text;
-                }
-                match std::fs::remove_file(&file) {
-                    Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(()),
-                    done => done,
-                }
-            }
-            Some(waiting) => {
-                let told = Told {
-                    manifest: self.path.clone(),
-                    pid: std::process::id(),
-                    sha256: hex(&waiting.manifest.sha256),
-                    looser: waiting.looser.clone(),
-                    before: self.seen.lock().unwrap_or_else(PoisonError::into_inner).before.clone(),
-                    roots: self.choice.roots.clone(),
-                };
-                put(&file, &told)
-            }
-        };
-        if let Err(fault) = done {
-            tracing::error!(%fault, "what waits could not be told to the operator's commands");
+            Err(fault) => Look::Refused(fault.to_string()),
         }
     }
 
     fn name(&self) -> String {
         self.path.display().to_string()
     }
-}
-
-impl Drop for ManifestFile {
-    fn drop(&mut self) {
-        self.tell(None);
-    }
-}
-
-/// Puts a value into a file of the state folder, whole or not at all.
-/// # Errors  When it cannot be written.
-pub fn put(file: &Path, value: &impl Serialize) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    if let Some(folder) = file.parent() {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    let draft = file.with_extension(format!("{}.draft", std::process::id()));
-    let mut out = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    out.write_all(&serde_json::to_vec(value).map_err(std::io::Error::other)?)?;
-    std::fs::rename(&draft, file)
-}
-
-/// What servers that still run tell about manifests that wait.
-pub fn waiting(state: &Path) -> Vec<Told> {
-    let Ok(entries) = std::fs::read_dir(state.join(WAITING)) else { return Vec::new() };
-    let files = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end != "draft"));
-    let mut told = Vec::new();
-    for file in files {
-        let one = std::fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str::<Told>(&text).ok());
-        let Some(one) = one else { continue };
-        if runs(one.pid) {
-            told.push(one);
-        } else {
-            // Its server died; nobody waits there any more.
-            let _ = std::fs::remove_file(&file);
-        }
-    }
-    told
-}
-
-fn runs(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }

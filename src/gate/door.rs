@@ -12,7 +12,6 @@ use super::crowd::Crowd;
 use super::grants::Grants;
 use super::pending::hex;
 use super::rates::{Meter, Millis};
-use super::reload::Waiting;
 use super::taint::Taint;
 use crate::audit::StateDir;
 use crate::audit::counts::{Counts, Tick, Ticks};
@@ -22,8 +21,7 @@ use crate::model::{Code, Refusal};
 /// What decides on the calls of one server.
 #[derive(Debug)]
 pub struct Gate {
-    pub(super) manifest: RwLock<Arc<Manifest>>,
-    pub(super) waiting: Mutex<Option<Waiting>>,
+    manifest: RwLock<Arc<Manifest>>,
     shared: Arc<Shared>,
 }
 
@@ -74,7 +72,7 @@ impl Gate {
             begun: Instant::now(),
             has_refused_sessions: AtomicBool::new(false),
         };
-        Ok(Self { manifest: RwLock::new(Arc::new(manifest)), waiting: Mutex::default(), shared: Arc::new(shared) })
+        Ok(Self { manifest: RwLock::new(Arc::new(manifest)), shared: Arc::new(shared) })
     }
 
     /// What counts requests below the gate.
@@ -102,6 +100,16 @@ impl Gate {
     /// The manifest in force.
     pub fn manifest(&self) -> Arc<Manifest> {
         Arc::clone(&self.manifest.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another manifest in force.
+    pub fn put(&self, manifest: Manifest) {
+        *self.manifest.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(manifest);
+    }
+
+    /// Whether the manifest of this door is still the one in force.
+    pub fn is_current(&self, door: &Door) -> bool {
+        self.manifest().sha256 == door.manifest.sha256
     }
 
     /// The door for one call: the manifest of this moment holds for the whole of it.

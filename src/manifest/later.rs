@@ -21,11 +21,6 @@ impl LaterPattern {
         &self.by
     }
 
-    /// Whether everything it covers is surely covered by the other.
-    pub fn is_within(&self, other: &Self) -> bool {
-        self.pattern.is_within(&other.pattern)
-    }
-
     /// The patterns of an entry of the key: those of the set of this name, else the one pattern that it is.
     /// # Errors  A sentence for the manifest's list of faults.
     pub(super) fn parse(text: &str) -> Result<Vec<Self>, String> {

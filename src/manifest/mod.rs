@@ -4,14 +4,11 @@ mod decisions;
 mod fault;
 mod http;
 mod later;
-mod loosened;
-mod meet;
 mod packages;
 mod pattern;
 mod raw;
 mod read;
 mod roots;
-mod rule;
 mod schema;
 mod segment;
 mod shape;
@@ -19,7 +16,6 @@ mod text;
 mod tree;
 mod types;
 pub mod units;
-mod within;
 
 use std::collections::BTreeMap;
 

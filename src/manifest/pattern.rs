@@ -6,7 +6,6 @@
 
 use super::segment::Segment;
 use super::text::fold_segments;
-use super::within::is_within;
 use crate::model::{RelPath, name};
 
 /// What became of a path against one pattern.
@@ -132,11 +131,6 @@ impl AllowPattern {
         self.run(path).matches
     }
 
-    /// Whether everything it matches is surely matched by the other.
-    pub fn is_within(&self, other: &Self) -> bool {
-        is_within(&self.glob.0, &other.glob.0)
-    }
-
     /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -173,11 +167,6 @@ impl DenyPattern {
     fn covers_form(&self, exact: &[String], folded: Option<&[String]>) -> bool {
         let covers = |glob: &Glob, names: &[String]| glob.run(names.iter().map(String::as_str)).covers;
         covers(&self.folded, folded.unwrap_or(exact)) || self.exact.as_ref().is_some_and(|glob| covers(glob, exact))
-    }
-
-    /// Whether everything it denies is surely denied by the other.
-    pub fn is_within(&self, other: &Self) -> bool {
-        self == other || self.exact.is_none() && other.exact.is_none() && is_within(&self.folded.0, &other.folded.0)
     }
 
     /// As it was written.
@@ -243,11 +232,6 @@ impl NamePattern {
             }
         }
         true
-    }
-
-    /// Whether every name it matches is matched by the other: a star of the other takes whatever a star of this one stands for.
-    pub fn is_within(&self, other: &Self) -> bool {
-        other.matches(&self.0)
     }
 
     /// As it was written.

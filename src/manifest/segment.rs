@@ -84,15 +84,6 @@ impl Segment {
         Self::Wild(out)
     }
 
-    /// Whether it surely matches every name that the other matches. Neither is `**`.
-    pub(super) fn covers(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Wild(tokens), _) if tokens.iter().all(|token| *token == Token::Star) => true,
-            (one, Self::Name(name)) => one.matches(name),
-            (one, other) => one == other,
-        }
-    }
-
     /// Whether it asks for a number of characters, which folding can change.
     pub(super) fn counts_characters(&self) -> bool {
         matches!(self, Self::Wild(tokens) if tokens.iter().any(|token| matches!(token, Token::One | Token::Class { .. })))

@@ -76,16 +76,6 @@ pub struct Quota {
     pub files: Option<u64>,
 }
 
-impl Quota {
-    /// The smaller of both bounds, each by itself.
-    #[must_use]
-    pub fn meet(self, other: Self) -> Self {
-        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
-        let bytes = least(self.bytes.map(|bytes| bytes.0), other.bytes.map(|bytes| bytes.0)).map(Bytes);
-        Self { bytes, files: least(self.files, other.files) }
-    }
-}
-
 /// One named folder.
 #[derive(Debug, Clone)]
 pub struct Root {
@@ -184,11 +174,6 @@ impl RootUse {
     /// A root with its own mode.
     pub fn whole(name: impl Into<String>) -> Self {
         Self { name: name.into(), mode: RootMode::ReadWrite, is_view: false }
-    }
-
-    /// Whether all that this use allows is allowed by the other.
-    pub fn is_within(&self, other: &Self) -> bool {
-        self.name == other.name && (self.mode == RootMode::ReadOnly || other.mode == RootMode::ReadWrite)
     }
 }
 

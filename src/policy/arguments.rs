@@ -141,7 +141,7 @@ pub(super) fn fits(rule: &ArgumentRule, value: &Value) -> Result<(), String> {
 }
 
 /// Compares without losing digits of whole numbers.
-pub(crate) fn less(a: &Number, b: &Number) -> bool {
+fn less(a: &Number, b: &Number) -> bool {
     let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     match (whole(a), whole(b)) {
         (Some(a), Some(b)) => a < b,

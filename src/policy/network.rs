@@ -141,22 +141,6 @@ impl DomainPattern {
         Ok(Self { kind })
     }
 
-    /// Whether everything it allows is allowed by the other.
-    pub fn is_within(&self, other: &Self) -> bool {
-        match (&self.kind, &other.kind) {
-            (PatternKind::Name(name) | PatternKind::Below(name), PatternKind::Below(wide)) if is_below(name, wide) => true,
-            (own, wide) => own == wide,
-        }
-    }
-
-    /// Whether everything it denies is denied by the other.
-    pub fn is_denied_by(&self, other: &Self) -> bool {
-        match (&self.kind, &other.kind) {
-            (PatternKind::Name(name) | PatternKind::Below(name), PatternKind::Name(wide)) => name == wide || is_below(name, wide),
-            _ => self.is_within(other),
-        }
-    }
-
     /// Exactly this host, or for `*.` a subdomain.
     fn allows(&self, host: Host<'_>) -> bool {
         match (&self.kind, host) {

@@ -300,7 +300,7 @@ fn is_module(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::manifest::{Manifest, RootMode, RootUse, parse};
+    use crate::manifest::{Manifest, parse};
     use crate::policy::python_roots;
 
     fn read(python: &str) -> Result<Manifest, String> {
@@ -351,24 +351,6 @@ mod tests {
         // A scratch folder holds nothing but what the session made; the root's own mode is as it was.
         for python in ["network = true\nroots = [{ name = \"work\", mode = \"ro\" }]", "network = true\nroots = [\"data\", \"work\"]"] {
             assert!(read(python).is_ok(), "{python}");
-        }
-    }
-
-    #[test]
-    fn a_view_in_the_place_of_a_root_is_tighter_and_never_the_other_way_round() {
-        let whole = read("roots = [\"work\"]").unwrap();
-        let view = read("roots = [{ name = \"work\", mode = \"ro\" }]").unwrap();
-        let more = read("roots = [\"work\", { name = \"project\", mode = \"ro\" }]").unwrap();
-        assert!(whole.loosened_by(&view).is_empty());
-        for (old, new) in [(&view, &whole), (&whole, &more)] {
-            assert!(old.loosened_by(new).iter().any(|key| key.contains("python.roots")), "{:?}", old.loosened_by(new));
-        }
-        let view = RootUse { name: "work".to_owned(), mode: RootMode::ReadOnly, is_view: true };
-        for met in [
-            whole.meet(&read("roots = [{ name = \"work\", mode = \"ro\" }]").unwrap()),
-            read("roots = [{ name = \"work\" }]").unwrap().meet(&more),
-        ] {
-            assert_eq!(met.python.roots, std::slice::from_ref(&view));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -17,27 +17,6 @@ use super::seen::Seen;
 use super::session::SessionFolders;
 use crate::manifest::Quota;
 use crate::model::{Code, Failure, Target};
-
-impl Root {
-    /// The same open folder under another bound and another guard.
-    fn tightened(&self, quota: Option<Quota>, guard: &Protected) -> Result<Self, (PathBuf, Errno)> {
-        let path = PathBuf::from(format!("/{}", self.place.join("/")));
-        if guard.holds_folder(&path) {
-            return Err((path, Errno::PERM));
-        }
-        Ok(Self {
-            folder: Arc::clone(&self.folder),
-            resolver: self.resolver,
-            place: self.place.clone(),
-            mount: self.mount,
-            protected: guard.inside(&path),
-            protected_folder: guard.has_folder_inside(&path),
-            quota,
-            looks: Looks::default(),
-            scratch: self.scratch,
-        })
-    }
-}
 
 /// One root of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,13 +47,11 @@ pub struct Roots {
     state: Option<PathBuf>,
     folders: OnceLock<SessionFolders>,
     protected: RwLock<Arc<Protected>>,
-    /// The protected paths, as they were given.
-    guarded: Mutex<Vec<PathBuf>>,
     pub(super) leftovers: Leftovers,
     pub(super) known: Known,
 }
 
-/// What is open now: another set after the operator applied another manifest.
+/// What is open now: another set after another manifest came into force.
 #[derive(Debug, Default)]
 struct Open {
     fixed: BTreeMap<String, Arc<Root>>,
@@ -112,7 +89,6 @@ impl Roots {
             state: state.map(Path::to_owned),
             folders: OnceLock::new(),
             protected: RwLock::default(),
-            guarded: Mutex::default(),
             leftovers,
             known: Known::default(),
         };
@@ -153,32 +129,6 @@ impl Roots {
         // What is protected holds before the roots are reached that it lies in.
         *self.protected.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(protected);
         *self.open.write().unwrap_or_else(PoisonError::into_inner) = open;
-        *self.guarded.lock().unwrap_or_else(PoisonError::into_inner) = guarded;
-        Ok(())
-    }
-
-    /// Keeps the roots that are open, and takes of another manifest what it bounds and protects more.
-    ///
-    /// # Errors
-    /// `EPERM` for a root that would be protected as a whole, and what the kernel said of a protected place; then nothing is changed.
-    pub fn tighten(&self, places: &[Place], protected: &[PathBuf]) -> Result<(), (PathBuf, Errno)> {
-        let mut guarded = self.guarded.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: Vec<PathBuf> = guarded.iter().chain(protected.iter().filter(|path| !guarded.contains(path))).cloned().collect();
-        let protected = Protected::open(&all).map_err(|errno| (all.first().cloned().unwrap_or_default(), errno))?;
-        let bound = |name: &str, quota: Option<Quota>| {
-            let new = places.iter().find(|place| place.name == name).and_then(|place| place.quota);
-            quota.into_iter().chain(new).reduce(Quota::meet)
-        };
-        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        let mut fixed = BTreeMap::new();
-        for (name, root) in &open.fixed {
-            let root = root.tightened(bound(name, root.quota), &protected)?;
-            fixed.insert(name.clone(), Arc::new(root));
-        }
-        let sessions = open.sessions.iter().map(|(name, quota)| (name.clone(), bound(name, *quota))).collect();
-        *self.protected.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(protected);
-        *open = Open { fixed, sessions };
-        *guarded = all;
         Ok(())
     }
 

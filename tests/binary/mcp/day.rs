@@ -151,7 +151,6 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
         &["install", "cursor"],
         &["schema"],
         &["simulate", "case.jsonl"],
-        &["policy", "suggest"],
         &["demo"],
         &["trust", "--yes"],
     ] {
@@ -207,56 +206,6 @@ fn check_says_no_in_the_words_of_serve_and_looks_at_the_rules_alone_where_it_is_
     std::fs::write(home.manifest(), good.replace(&root, "\"/no/such/folder\"")).unwrap();
     let elsewhere = run(&home, &["check", "--policy-only", file]);
     assert!(elsewhere.status.success() && said(&elsewhere).contains("were not looked at"), "{}", said(&elsewhere));
-}
-
-#[test]
-fn check_tells_that_a_running_server_holds_a_change_back() {
-    let home = Home::new(Policy::default());
-    let mut server = Server::greeted(&home, "2025-11-25");
-    let text = home.read("tools.toml").replace("denied_paths = [\"secrets/**\"]", "denied_paths = []");
-    std::fs::write(home.manifest(), text).unwrap();
-    until("the server to see the change", || {
-        server.call("read_file", &json!({"path": "project/notes.txt"}));
-        said(&run(&home, &["check"])).contains("holds this change back until `toolgate policy apply`")
-    });
-    let told = run(&home, &["check", "--json"]);
-    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
-    assert_eq!(told["held_back"].as_array().unwrap().len(), 1, "{told}");
-    assert!(run(&home, &["policy", "apply", "--yes"]).status.success());
-    assert!(!said(&run(&home, &["check"])).contains("holds"));
-}
-
-#[test]
-fn a_difference_tells_which_recorded_calls_it_cannot_judge() {
-    let home = Home::new(Policy::default());
-    let mut server = Server::greeted(&home, "2025-11-25");
-    server.call("run_python", &json!({"code": "print("}));
-    server.call("read_file", &json!({"path": "project/notes.txt"}));
-    server.close();
-    let text = home.read("tools.toml");
-    std::fs::write(home.path("new.toml"), text.replace("allowed_imports = [", "allowed_imports = [\"socket\", ")).unwrap();
-    let out = run(&home, &["policy", "diff", "tools.toml", "new.toml"]);
-    let shown = said(&out);
-    assert!(
-        shown.contains("of the last 2 recorded call(s) 1 cannot be judged again; of the other 1, 0 would come out otherwise"),
-        "{shown}"
-    );
-    assert!(shown.contains("1 × run_python: code in the log is a digest"), "{shown}");
-    let out = run(&home, &["policy", "diff", "--json", "tools.toml", "new.toml"]);
-    let told: Value = serde_json::from_slice(&out.stdout).unwrap();
-    assert_eq!((&told["judged"], told["not_judged"].as_array().unwrap().len()), (&json!(1), 1), "{told}");
-    // Of a program that was refused for its imports these alone are in the log; where the rest is judged too, that is not enough for a yes.
-    let home = Home::new(Policy::default());
-    let mut server = Server::greeted(&home, "2025-11-25");
-    server.call("run_python", &json!({"code": "import socket\neval('1')"}));
-    server.close();
-    for (check, judged) in [("strict", 0), ("imports", 1)] {
-        let text = home.read("tools.toml").replace("check = \"imports\"", &format!("check = \"{check}\""));
-        std::fs::write(home.path("new.toml"), text.replace("allowed_imports = [", "allowed_imports = [\"socket\", ")).unwrap();
-        let out = run(&home, &["policy", "diff", "--json", "tools.toml", "new.toml"]);
-        let told: Value = serde_json::from_slice(&out.stdout).unwrap();
-        assert_eq!((&told["judged"], &told["differ"]), (&json!(judged), &json!(judged)), "{check}: {told}");
-    }
 }
 
 #[test]

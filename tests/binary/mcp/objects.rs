@@ -30,34 +30,6 @@ fn init_says_what_it_wrote() {
 }
 
 #[test]
-fn policy_apply_says_what_it_put_in_force_and_asks_nothing() {
-    let home = Home::new(Policy::default());
-    let apply = |arguments: &[&str]| home.toolgate(&[&["policy", "apply"], arguments].concat()).output().unwrap();
-    let idle = object(&apply(&["--yes", "--json"]));
-    assert_eq!((&idle["waits"], &idle["applied"], &idle["in_force"]), (&json!(false), &json!(false), &json!(false)), "{idle}");
-    let mut server = Server::greeted(&home, "2025-11-25");
-    let mut read = || server.call("read_file", &json!({"path": "project/secrets/key.txt"}));
-    assert_eq!(code(&read()), "path_denied");
-    let text = home.read("tools.toml").replacen("denied_paths = [\"secrets/**\"]", "denied_paths = []", 1);
-    std::fs::write(home.manifest(), text).unwrap();
-    assert_eq!(code(&read()), "path_denied", "it waits");
-    let without = apply(&["--json"]);
-    assert!(without.status.code() == Some(2) && without.stdout.is_empty(), "without --yes nothing is applied: {}", said(&without));
-    assert_eq!(code(&read()), "path_denied");
-    let out = apply(&["--yes", "--json"]);
-    let told = object(&out);
-    assert_eq!(
-        (out.status.code(), &told["applied"], &told["in_force"], &told["waits"]),
-        (Some(0), &json!(true), &json!(true), &json!(true))
-    );
-    assert_eq!(told["looser"], json!(["roots.project.denied_paths: no longer denies what it denied"]), "{told}");
-    assert!(told["sha256"].as_str().is_some_and(|digest| digest.len() == 64) && told["judged"].is_u64(), "{told}");
-    assert!(went_well(&read()));
-    server.close();
-    home.verify();
-}
-
-#[test]
 fn an_operators_answer_is_told_as_an_object_and_the_question_stands_beside_it() {
     let home = house(Policy { approvals: "level_2 = \"operator\"", ..Policy::default() });
     let mut server = Server::greeted(&home, "2025-11-25");

@@ -1,7 +1,4 @@
-//! A manifest that changes while it is served: tighter holds at once, looser waits for the operator, and nothing below the gate can say so.
-
-use std::io::Write;
-use std::os::unix::fs::MetadataExt;
+//! A manifest that changes while it is served: it holds at once where the operator alone writes it, and else once it is trusted.
 
 use serde_json::{Value, json};
 
@@ -18,83 +15,57 @@ fn change(home: &Home, from: &str, to: &str) {
     std::fs::write(home.manifest(), text.replacen(from, to, 1)).unwrap();
 }
 
-fn policy(home: &Home, arguments: &[&str]) -> (bool, String) {
-    let out = home.toolgate(&[&["policy"], arguments].concat()).output().unwrap();
-    (out.status.success(), format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr)))
-}
-
 fn events(home: &Home, event: &str) -> Vec<Value> {
     home.records().into_iter().filter(|record| record["ev"] == event).collect()
 }
 
 #[test]
-fn a_tighter_manifest_holds_for_the_very_next_call() {
+fn a_changed_manifest_holds_for_the_very_next_call() {
     let home = Home::new(Policy::default());
     let mut server = Server::start(&home);
     assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
-    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = [\"secrets/**\", \"notes.txt\"]");
+    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
+    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = [\"notes.txt\"]");
     assert_eq!(code(&server.stateless("tools/call", &read("project/notes.txt"))), "path_denied");
-    assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
+    assert!(went_well(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "it is named, and lies where no client writes");
     assert_eq!(events(&home, "manifest.loaded").len(), 2);
     server.close();
     home.verify();
 }
 
 #[test]
-fn a_narrowed_list_is_tighter_and_a_new_entry_is_looser() {
-    let home = Home::new(Policy::default());
-    let mut server = Server::start(&home);
-    assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
-    change(&home, "allowed_paths = [\"**\"]\ndenied_paths", "allowed_paths = [\"src/**\"]\ndenied_paths");
-    assert_eq!(code(&server.stateless("tools/call", &read("project/notes.txt"))), "path_not_allowed");
-    assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
-    change(&home, "allowed_paths = [\"src/**\"]", "allowed_paths = [\"src/**\", \"notes.txt\"]");
-    assert_eq!(code(&server.stateless("tools/call", &read("project/notes.txt"))), "path_not_allowed", "it waits");
-}
-
-#[test]
-fn a_looser_manifest_waits_for_the_operator_who_sees_what_it_changes() {
-    let home = Home::new(Policy::default());
-    let mut server = Server::start(&home);
-    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
-    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = []");
-    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
-    let told = events(&home, "manifest.loaded");
-    assert_eq!(told[1]["looser"], json!(["roots.project.denied_paths: no longer denies what it denied"]), "{told:?}");
-    assert!(server.errors().contains("policy apply"), "{}", server.errors());
-
-    let (same, diff) = policy(&home, &["diff"]);
-    assert!(!same && diff.contains("roots.project.denied_paths") && diff.contains("read_file project/secrets/key.txt"), "{diff}");
-    assert!(diff.contains("of the last 2 recorded call(s) 2 would come out otherwise"), "{diff}");
-
-    let mut asked = home.toolgate(&["policy", "apply"]);
-    let mut asked = asked.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    asked.stdin.take().unwrap().write_all(b"n\n").unwrap();
-    assert_eq!(asked.wait().unwrap().code(), Some(1));
-    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied", "a no is a no");
-
-    let (done, said) = policy(&home, &["apply", "--yes"]);
-    assert!(done && said.ends_with("in force\n"), "{said}");
-    assert!(went_well(&server.stateless("tools/call", &read("project/secrets/key.txt"))));
-    assert_eq!(events(&home, "manifest.loosened").len(), 2, "the operator's word, and the server's");
-    let (done, said) = policy(&home, &["apply", "--yes"]);
-    assert!(done && said.contains("nothing waits"), "{said}");
-    server.close();
-    home.verify();
-}
-
-#[test]
-fn of_a_mixed_change_what_is_tighter_holds_while_what_is_looser_waits() {
-    let home = Home::new(Policy::default());
-    let mut server = Server::start(&home);
-    assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
-    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = [\"src/**\"]");
-    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
-    assert_eq!(code(&server.stateless("tools/call", &read("project/src/apples.csv"))), "path_denied");
-    assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
-    assert!(policy(&home, &["apply", "--yes"]).0);
-    assert!(went_well(&server.stateless("tools/call", &read("project/secrets/key.txt"))));
-    assert_eq!(code(&server.stateless("tools/call", &read("project/src/apples.csv"))), "path_denied");
+fn a_change_of_a_manifest_that_others_could_write_holds_once_it_is_trusted() {
+    for (place, is_named) in
+        [("tools.toml", false), (".config/toolgate/tools.toml", false), ("repository/tools.toml", true), ("project/tools.toml", true)]
+    {
+        let home = Home::new(Policy::default());
+        let file = home.path(place);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::create_dir_all(home.path("repository/.git")).unwrap();
+        std::fs::rename(home.manifest(), &file).unwrap();
+        let trust = || assert!(home.toolgate(&["trust", file.to_str().unwrap(), "--yes"]).output().unwrap().status.success());
+        let mut command = home.toolgate(&["serve"]);
+        if is_named {
+            command.arg("--manifest").arg(&file);
+        } else {
+            trust();
+        }
+        let mut server = Server::of(&home, command);
+        let mut secret = || server.stateless("tools/call", &read("project/secrets/key.txt"));
+        assert_eq!(code(&secret()), "path_denied");
+        let text = home.read(place);
+        std::fs::write(&file, text.replace("denied_paths = [\"secrets/**\"]", "denied_paths = []")).unwrap();
+        assert_eq!(code(&secret()), "path_denied", "{place}: the old one holds");
+        assert_eq!(code(&secret()), "path_denied");
+        assert_eq!(events(&home, "manifest.refused").len(), 1, "{place}: told once");
+        trust();
+        assert!(went_well(&secret()), "{place}");
+        std::fs::write(&file, text).unwrap();
+        assert!(went_well(&secret()), "{place}: what was trusted before was another text");
+        assert!(server.errors().contains("toolgate trust"), "{}", server.errors());
+        server.close();
+        home.verify();
+    }
 }
 
 #[test]
@@ -128,6 +99,7 @@ fn a_faulty_manifest_changes_nothing_and_is_told_once() {
 #[test]
 fn a_manifest_replaced_again_and_again_during_calls_never_opens_what_waits() {
     let home = Home::new(Policy { limits: "breaker = { denials = 100000, within = \"1m\" }", ..Policy::default() });
+    std::fs::create_dir(home.path(".git")).unwrap();
     let mut server = Server::start(&home);
     assert!(went_well(&server.stateless("tools/call", &read("project/src/apples.csv"))));
     let tight = home.read("tools.toml");
@@ -205,37 +177,35 @@ fn a_client_is_told_when_its_list_of_tools_changes() {
 fn no_tool_and_no_program_can_say_the_operators_word() {
     let home =
         Home::new(Policy { python: "network = false", limits: "breaker = { denials = 1000, within = \"1m\" }", ..Policy::default() });
+    std::fs::create_dir(home.path(".git")).unwrap();
+    let loose = home.read("tools.toml").replace("denied_paths = [\"secrets/**\"]", "denied_paths = []");
+    // The name of the operator's word, and below the word as their command writes it.
+    assert!(home.toolgate(&["trust", "--yes"]).arg(home.manifest()).output().unwrap().status.success());
+    let folder = home.state().join("trusted");
+    let name = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();
+    let place = folder.join(&name);
+    std::fs::remove_file(&place).unwrap();
     let mut server = Server::start(&home);
     assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
-    change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = []");
+    std::fs::write(home.manifest(), loose).unwrap();
     assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
-    // The word as the operator's command would write it, for the file as it lies there.
-    let seen = std::fs::metadata(home.manifest()).unwrap();
-    let digest = events(&home, "manifest.loaded")[1]["waits"].clone();
-    let word = json!({"sha256": digest, "mark": {"device": seen.dev(), "inode": seen.ino(), "size": seen.len(),
-        "modified": [seen.mtime(), seen.mtime_nsec()], "changed": [seen.ctime(), seen.ctime_nsec()]}});
-    let told = std::fs::read_dir(home.state().join("waiting")).unwrap().next().unwrap().unwrap().file_name();
-    let name = told.to_str().unwrap().split('.').next().unwrap().to_owned();
-    let place = home.state().join("applied").join(&name);
-    std::fs::create_dir_all(home.state().join("applied")).unwrap();
+    let digest = String::from_utf8(home.toolgate(&["trust", "--json"]).arg(home.manifest()).output().unwrap().stdout).unwrap();
+    let digest: Value = serde_json::from_str(&digest).unwrap();
+    let word = json!({"manifest": digest["manifest"], "sha256": digest["sha256"]}).to_string();
     let state = home.state().to_str().unwrap().to_owned();
-    for path in [place.to_str().unwrap().to_owned(), format!("work/../../applied/{name}"), format!("{state}/applied/{name}")] {
-        let write = json!({"name": "write_file", "arguments": {"path": path, "content": word.to_string()}});
+    for path in [place.to_str().unwrap().to_owned(), format!("work/../../trusted/{name}"), format!("{state}/trusted/{name}")] {
+        let write = json!({"name": "write_file", "arguments": {"path": path, "content": word}});
         assert_ne!(server.stateless("tools/call", &write)["result"]["isError"], json!(false));
     }
     let program = format!(
-        "import os\nfor base in ['{state}', '/roots/work/..', '/roots/work/../..', '/proc/1/root{state}']:\n    try:\n        os.makedirs(base + '/applied', exist_ok=True)\n        open(base + '/applied/{name}', 'w').write({})\n    except OSError as e:\n        print(e)\n",
-        serde_json::to_string(&word.to_string()).unwrap()
+        "import os\nfor base in ['{state}', '/roots/work/..', '/roots/work/../..', '/proc/1/root{state}']:\n    try:\n        os.makedirs(base + '/trusted', exist_ok=True)\n        open(base + '/trusted/{name}', 'w').write({})\n    except OSError as e:\n        print(e)\n",
+        serde_json::to_string(&word).unwrap()
     );
     server.stateless("tools/call", &json!({"name": "run_python", "arguments": {"code": program}}));
     assert!(!place.exists(), "the place cannot be reached");
     assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
-    // The same text written again is another file: a word for the one before does not hold for it.
-    std::fs::write(&place, word.to_string()).unwrap();
-    let text = home.read("tools.toml");
-    std::fs::write(home.manifest(), text).unwrap();
-    std::fs::write(home.path("later"), "").unwrap();
-    assert_eq!(code(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "path_denied");
+    std::fs::write(&place, word).unwrap();
+    assert!(went_well(&server.stateless("tools/call", &read("project/secrets/key.txt"))), "the same word from outside counts");
     server.close();
 }
 
@@ -275,7 +245,7 @@ fn a_hang_up_signal_looks_at_once_and_ends_nothing() {
     assert!(went_well(&server.stateless("tools/call", &read("project/notes.txt"))));
     change(&home, "denied_paths = [\"secrets/**\"]", "denied_paths = [\"secrets/**\", \"src/**\"]");
     server.signal("-HUP");
-    until("the tighter manifest", || events(&home, "manifest.loaded").len() == 2);
+    until("the changed manifest", || events(&home, "manifest.loaded").len() == 2);
     let id = server.ask("tools/call", &with_meta(&read("project/src/apples.csv"), STATELESS));
     assert_eq!(code(&server.answer(&id)), "path_denied");
 }

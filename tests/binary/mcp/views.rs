@@ -234,7 +234,7 @@ fn imports_acts_as_strict_on_a_backend_that_proves_no_walls() {
 }
 
 #[test]
-fn a_module_that_was_refused_is_proposed_by_explain_and_by_suggest() {
+fn a_module_that_was_refused_is_recorded_and_proposed_by_explain() {
     let home = home("");
     let mut server = Server::greeted(&home, "2025-11-25");
     for code in ["import pandas\nimport pandas", "import os\nfrom json import loads", "import os"] {
@@ -243,10 +243,6 @@ fn a_module_that_was_refused_is_proposed_by_explain_and_by_suggest() {
     server.close();
     let refused: Vec<Value> = home.told("tool.denied", "run_python").iter().map(|record| record["imports"].clone()).collect();
     assert_eq!(refused, [json!(["pandas"]), json!(["json"])]);
-    let said = home.toolgate(&["policy", "suggest"]).output().unwrap();
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    assert!(said.contains("allowed_imports = [\"os\", \"sys\", \"csv\", \"pathlib\", \"json\", \"pandas\"]"), "{said}");
-    assert!(said.contains("1 × import_not_allowed: run_python import pandas"), "{said}");
     let explained = home.toolgate(&["explain", "run_python", "{\"code\":\"import pandas\"}"]).output().unwrap();
     let explained = String::from_utf8_lossy(&explained.stdout).into_owned();
     assert!(explained.contains("python.allowed_imports: add \"pandas\""), "{explained}");
