@@ -93,12 +93,6 @@ impl Flags {
         Self(self.0 | other.0)
     }
 
-    /// What is in both sets.
-    #[must_use]
-    pub const fn intersection(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-
     /// Whether every flag of `other` is in this set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0

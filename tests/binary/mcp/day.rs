@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::mcp::home::{Home, Policy};
 use crate::mcp::operator::said;
 use crate::mcp::packages::open_home;
-use crate::mcp::server::{Server, code, repeat, until, went_well, write};
+use crate::mcp::server::{Server, code, repeat, went_well, write};
 
 pub(crate) fn run(home: &Home, arguments: &[&str]) -> Output {
     home.toolgate(arguments).env("XDG_CONFIG_HOME", home.path("config")).stdin(Stdio::null()).output().unwrap()
