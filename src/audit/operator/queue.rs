@@ -212,7 +212,7 @@ impl StateDir {
                 found.push(answered);
             }
         }
-        found.sort_by_key(|answered| answered.at);
+        found.sort_by_key(|answered| answered.when.wall);
         Ok(found)
     }
 
