@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::audit::{Answer, Decision, Entry, Reach, Reply, Status};
 use crate::filter::{Filtered, Part, Shown};
-use crate::gate::{Admitted, Asker, Door, Waits};
+use crate::gate::{Admitted, Asker, Door, Place, Waits};
 use crate::house::House;
 use crate::model::{Bytes, Channel, Code, Level, Question, Refusal, ToolCall};
 use crate::pipeline::{self, Within};
@@ -18,12 +18,15 @@ use crate::policy::Capability;
 use crate::told;
 use crate::tool::{Parts, Piece, Stage, Tool};
 
-/// Answers one call.
-pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage) -> Reply {
+/// Answers one call. `place`: where it waits for calls that change the same.
+pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage, place: &Place) -> Reply {
     match house.tool(&call.tool).and_then(|tool| Some((tool, tool.parts()?))) {
         // Boxed: most calls are one call, and each holds the place for it.
-        Some((tool, parts)) => Box::pin(several(house, tool, &parts, call, asker, stage)).await,
-        None => pipeline::answer(house, call, asker, stage, None).await,
+        Some((tool, parts)) => {
+            place.leave();
+            Box::pin(several(house, tool, &parts, call, asker, stage)).await
+        }
+        None => pipeline::answer(house, call, asker, stage, place, None).await,
     }
 }
 
@@ -138,7 +141,8 @@ impl Run<'_> {
         // A part ends its own work by its own token.
         let stage = Stage { cancel: self.stage.cancel.child_token(), progress: self.stage.progress.clone() };
         let within = Within { call: self.id, room };
-        let answered = pipeline::answer(self.house, call, &self.asker, stage, Some(within)).await.into_answer();
+        let place = self.house.gate().queue().enter();
+        let answered = pipeline::answer(self.house, call, &self.asker, stage, &place, Some(within)).await.into_answer();
         let (call, shown) = match answered {
             Answer::Done { filtered, call_id } => (call_id, Shown::Answer(Box::new(filtered))),
             Answer::Refused { refusal, call_id } if refusal.code == Code::NoApprovalChannel && repeats => {

@@ -10,10 +10,10 @@ use tracing::Instrument;
 use crate::audit::counts::Counted;
 use crate::audit::{Entry, Reply, Status};
 use crate::filter::{Filtered, Known};
-use crate::gate::{Admitted, Asker, Brought, Case, Door, Granted, Places, Reservation, Settled};
+use crate::gate::{Admitted, Asker, Brought, Case, Door, Granted, Place, Places, Reservation, Settled};
 use crate::house::House;
 use crate::meant;
-use crate::model::{Action, Bytes, Code, Facts, Failure, Opened, Question, Refusal, ToolCall};
+use crate::model::{Action, Bytes, Code, Facts, Failure, Opened, Question, Refusal, RunPython, ToolCall};
 use crate::policy::{self, Capability, Screened};
 use crate::told;
 use crate::tool::{Stage, Tool};
@@ -27,8 +27,8 @@ pub struct Within<'a> {
     pub room: Bytes,
 }
 
-/// Answers one call. `within`: it is a part of another one.
-pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage, within: Option<Within<'_>>) -> Reply {
+/// Answers one call. `place`: where it waits for calls that change the same. `within`: it is a part of another one.
+pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Stage, place: &Place, within: Option<Within<'_>>) -> Reply {
     // A manifest that was changed holds from here on; the one of this moment holds for the whole call.
     house.refresh().await;
     let door = house.gate().door();
@@ -44,8 +44,10 @@ pub async fn answer(house: &House, call: ToolCall, asker: &dyn Asker, stage: Sta
     });
     let (span, begun) = (told::span(house, &entry, &call), Instant::now());
     let mut counted = Counted::default();
-    let way = walk(house, &door, &mut entry, &call, asker, stage, room, &mut counted);
-    match way.instrument(span.clone()).await {
+    let way = walk(house, &door, &mut entry, &call, asker, stage, place, room, &mut counted);
+    let end = way.instrument(span.clone()).await;
+    place.leave();
+    match end {
         Ok(Turn::Answer(filtered, status)) => {
             told::answered(&span, &filtered, status, begun.elapsed());
             entry.close(filtered, status)
@@ -108,6 +110,7 @@ async fn walk(
     call: &ToolCall,
     asker: &dyn Asker,
     stage: Stage,
+    place: &Place,
     room: Option<Bytes>,
     taken: &mut Counted,
 ) -> Result<Turn, End> {
@@ -128,15 +131,16 @@ async fn walk(
     entry.takes(&action)?;
 
     // 6. What the text decides; then a look without effect; then the judgement, and a person where it asks for one.
+    if !action.touches().iter().any(|touch| touch.access.writes()) {
+        place.leave();
+    }
     if let Action::RunPython(run) = &action {
-        capability.lacking = house.sandbox().lacking_wall(door.manifest()).await;
-        let wanted = policy::program::modules_to_look_for(&door.manifest().python, capability.lacking.as_deref(), &run.code);
-        capability.modules = house.sandbox().roots.modules(&call.caller.session, door.manifest(), &capability.profile, wanted);
+        look_for_modules(house, door, &call.caller.session, run, &mut capability).await;
     }
     let mut screened = capability.screen(&action)?;
     let action = screened.as_judged(action);
     let (definition, definitions) = (house.definition(tool), house.definitions(tool));
-    let (mut opened, mut facts) = look(house, door, &call.caller.session, &action, &screened).await?;
+    let (mut opened, mut facts) = look_in_turn(house, door, call, &action, &screened, place, &stage).await?;
     seen(&mut screened, &mut capability, &mut reservation, &action, &facts);
     let mut granted = loop {
         let (opened_now, facts_now) = (&opened, &facts);
@@ -149,6 +153,7 @@ async fn walk(
             screened: &screened,
             facts: facts_now,
             opened: opened_now,
+            place,
             definition: &definition,
             definitions: &definitions,
         };
@@ -156,15 +161,11 @@ async fn walk(
         match door.settle(&case, entry, brought.take(), &preview, house.sandbox(), asker).await? {
             Settled::Granted(granted) => break *granted,
             Settled::Ask(question, sealed) => return Ok(Turn::Ask(question, sealed)),
-            Settled::Doomed(failure) => {
-                let mut end = End::from(failure);
-                end.refusal = meant::with_path(house, door, call, &action, &opened, end.refusal).await;
-                return Err(end);
-            }
+            Settled::Doomed(failure) => return Err(hinted(house, door, call, &action, &opened, failure.into()).await),
             // Each time round, a person has answered, or the same question was ended in another call.
             Settled::Again(next) => {
                 brought = next;
-                (opened, facts) = look(house, door, &call.caller.session, &action, &screened).await?;
+                (opened, facts) = look_in_turn(house, door, call, &action, &screened, place, &stage).await?;
             }
         }
     };
@@ -191,8 +192,8 @@ async fn walk(
     reservation.begin();
     let output = match execute(house, door, tool, &capability, granted, stage).await {
         Ok(output) => output,
-        Err(mut end) => {
-            end.refusal = meant::with_path(house, door, call, &action, &opened, end.refusal).await;
+        Err(end) => {
+            let end = hinted(house, door, call, &action, &opened, end).await;
             let sent = sent.load(Ordering::Relaxed);
             if sent > 0 {
                 // Another host has answered it already.
@@ -227,6 +228,40 @@ async fn walk(
     }
     let filtered = door.took_in(session, filtered).with_carried(&carried);
     Ok(Turn::Answer(filtered, status))
+}
+
+/// Which walls a program lacks, and which of its imports are modules of the roots that it sees.
+async fn look_for_modules(house: &House, door: &Door, session: &str, run: &RunPython, capability: &mut Capability) {
+    capability.lacking = house.sandbox().lacking_wall(door.manifest()).await;
+    let wanted = policy::program::modules_to_look_for(&door.manifest().python, capability.lacking.as_deref(), &run.code);
+    capability.modules = house.sandbox().roots.modules(session, door.manifest(), &capability.profile, wanted);
+}
+
+/// Looks when no call that arrived before changes the same: this one is judged on what they leave. Each of them ends within the time of a call.
+async fn look_in_turn(
+    house: &House,
+    door: &Door,
+    call: &ToolCall,
+    action: &Action,
+    screened: &Screened,
+    place: &Place,
+    stage: &Stage,
+) -> Result<(Vec<Opened>, Facts), End> {
+    let touches = action.touches();
+    let changed = touches.iter().zip(&screened.targets).filter(|(touch, _)| touch.access.writes());
+    let targets: Vec<_> = changed.map(|(_, target)| target.clone()).collect();
+    if !targets.is_empty() {
+        tokio::select! {
+            () = place.turn(targets) => {}
+            () = stage.cancel.cancelled() => return Err(cancelled()),
+        }
+    }
+    look(house, door, &call.caller.session, action, screened).await
+}
+
+/// The end of a call that found nothing, with what it was likely to mean.
+async fn hinted(house: &House, door: &Door, call: &ToolCall, action: &Action, opened: &[Opened], end: End) -> End {
+    End { refusal: meant::with_path(house, door, call, action, opened, end.refusal).await, ..end }
 }
 
 async fn look(house: &House, door: &Door, session: &str, action: &Action, screened: &Screened) -> Result<(Vec<Opened>, Facts), End> {

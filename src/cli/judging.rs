@@ -220,7 +220,8 @@ pub(super) fn python(file: &Path, choice: &ManifestChoice, as_json: bool, out: &
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let stage = Stage { cancel: tokio_util::sync::CancellationToken::new(), progress: Progress::default() };
     let reply = runtime.block_on(async {
-        let reply = calls::answer(&house, call, &Nobody, stage).await;
+        let place = house.gate().queue().enter();
+        let reply = calls::answer(&house, call, &Nobody, stage, &place).await;
         house.sandbox().close().await;
         reply
     });

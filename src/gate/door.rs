@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::crowd::Crowd;
 use super::grants::Grants;
 use super::pending::hex;
+use super::queue::Queue;
 use super::rates::{Meter, Millis};
 use super::taint::Taint;
 use crate::audit::StateDir;
@@ -34,6 +35,7 @@ pub(super) struct Shared {
     pub(super) grants: Grants,
     pub(super) crowd: Crowd,
     pub(super) taint: Mutex<Taint>,
+    queue: Queue,
     slots: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: Mutex<CancellationToken>,
     begun: Instant,
@@ -67,12 +69,18 @@ impl Gate {
             state,
             crowd: Crowd::default(),
             taint: Mutex::default(),
+            queue: Queue::default(),
             slots: Mutex::default(),
             stop: Mutex::default(),
             begun: Instant::now(),
             has_refused_sessions: AtomicBool::new(false),
         };
         Ok(Self { manifest: RwLock::new(Arc::new(manifest)), shared: Arc::new(shared) })
+    }
+
+    /// Where calls that change the same wait for each other.
+    pub fn queue(&self) -> &Queue {
+        &self.shared.queue
     }
 
     /// What counts requests below the gate.

@@ -13,6 +13,7 @@ use super::operator::Asked;
 use super::pending::Pending;
 use super::permit::{Permit, Terms};
 use super::preview::Preview;
+use super::queue::Place;
 use super::review::Reviewers;
 use super::sight::Sight;
 use crate::audit::counts::Window;
@@ -90,6 +91,8 @@ pub struct Case<'a> {
     pub facts: &'a Facts,
     /// The same, with the handles it was seen through.
     pub opened: &'a [Opened],
+    /// Where it waits for calls that change the same; left while a person is asked.
+    pub place: &'a Place,
     /// Digest of what the client was told of the tool.
     pub definition: &'a str,
     /// Digests of the definitions of all tools that one grant covers, concatenated.
@@ -187,6 +190,7 @@ impl Door {
             {
                 return Ok(Settled::Doomed(failure));
             }
+            case.place.leave();
             let wanted = Asked { verdict, level, binding, preview: &preview };
             // Boxed: most calls never come here, and each holds the place for it.
             return Box::pin(self.settle_with_operator(case, entry, brought, wanted, state, asker)).await;
@@ -202,6 +206,7 @@ impl Door {
         if let Some(failure) = Self::doomed(case, &mut preview) {
             return Ok(Settled::Doomed(failure));
         }
+        case.place.leave();
         let principal = &case.call.caller.principal;
         let seat = match self.shared.crowd.enter(principal, &binding, self.tick(), self.open_for())? {
             Found::Room(seat) => seat,

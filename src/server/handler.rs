@@ -28,6 +28,7 @@ use super::resources;
 use super::seal::Seals;
 use crate::audit::Answer;
 use crate::calls;
+use crate::gate::Place;
 use crate::house::House;
 use crate::model::{Block, Caller, ClientLabel, Code, Inside, Refusal, Repeat, ToolCall};
 use crate::tool::{Progress, Stage, Tool};
@@ -185,6 +186,8 @@ impl ServerHandler for Handler {
 
     async fn call_tool(&self, params: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let call = self.call(params, &context);
+        // Over standard input it was taken when the request was read, so that calls keep their order.
+        let place = context.extensions.get::<Arc<Place>>().cloned().unwrap_or_else(|| Arc::new(self.house.gate().queue().enter()));
         // Over HTTP a session with a call under way, or one that waits for a person, is not idle.
         let _held = self.seat.as_ref().map(|seat| {
             seat.begin(&self.house);
@@ -206,7 +209,7 @@ impl ServerHandler for Handler {
             pending: self.metrics.as_ref().map(|metrics| metrics.pending.clone()),
         };
         let stop = cancel.clone();
-        let mut answering = std::pin::pin!(calls::answer(&self.house, call, &asker, Stage { cancel, progress }));
+        let mut answering = std::pin::pin!(calls::answer(&self.house, call, &asker, Stage { cancel, progress }, &place));
         let left = async {
             match &self.seat {
                 Some(seat) => seat.leaves().await,

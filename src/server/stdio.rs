@@ -42,7 +42,7 @@ pub async fn serve(house: Arc<House>, profile: Option<String>) -> io::Result<()>
         metrics: None,
     };
     let bounds = Bounds { line: house.longest_message(), ..Bounds::default() };
-    let wire = Wire::new(reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?, bounds, eof.clone());
+    let wire = Wire::new(reader(io::stdin().as_fd())?, writer(io::stdout().as_fd())?, bounds, eof.clone(), house.gate().queue().clone());
     let attending = attend(&house);
     house.discover(profile.as_deref().into_iter());
     let watch = tokio::spawn(watch(Arc::clone(&house), eof, stopping.clone()));

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::task::JoinHandle;
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::message::{self, Fault};
 use super::outbox::Outbox;
 use super::strict;
+use crate::gate::Queue;
 
 /// Bytes that are read at once.
 const AT_ONCE: usize = 64 << 10;
@@ -57,11 +58,18 @@ pub(super) struct Wire<R> {
     writer: Option<JoinHandle<()>>,
     bounds: Bounds,
     ended: CancellationToken,
+    queue: Queue,
 }
 
 impl<R: AsyncRead + Send + Unpin> Wire<R> {
-    /// A wire over `reader` and `writer`; `ended` is cancelled when the input ends.
-    pub(super) fn new(reader: R, writer: impl AsyncWrite + Send + Unpin + 'static, bounds: Bounds, ended: CancellationToken) -> Self {
+    /// A wire over `reader` and `writer`; `ended` is cancelled when the input ends. Tool calls take their places in `queue` as they are read.
+    pub(super) fn new(
+        reader: R,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        bounds: Bounds,
+        ended: CancellationToken,
+        queue: Queue,
+    ) -> Self {
         let (out, task) = Outbox::open(writer);
         Self {
             reader,
@@ -75,6 +83,7 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
             writer: Some(task),
             bounds,
             ended,
+            queue,
         }
     }
 
@@ -170,11 +179,16 @@ impl<R: AsyncRead + Send + Unpin> Wire<R> {
 
     fn take(&mut self, read: Result<Option<ClientJsonRpcMessage>, Fault>) -> Option<ClientJsonRpcMessage> {
         let taken = read.and_then(|message| {
-            let Some(message) = message.filter(|message| self.begun || matches!(message, JsonRpcMessage::Request(_))) else {
+            let Some(mut message) = message.filter(|message| self.begun || matches!(message, JsonRpcMessage::Request(_))) else {
                 return Ok(None);
             };
             self.out.state.calls.take(&message, self.bounds.requests)?;
             self.begun = true;
+            if let JsonRpcMessage::Request(request) = &mut message
+                && let ClientRequest::CallToolRequest(call) = &mut request.request
+            {
+                call.extensions.insert(Arc::new(self.queue.enter()));
+            }
             Ok(Some(message))
         });
         taken.unwrap_or_else(|fault| {
@@ -232,7 +246,7 @@ mod tests {
     async fn feed(input: &[u8], bounds: Bounds) -> (Vec<String>, String) {
         let (mut far, near) = tokio::io::duplex(1 << 20);
         let (reader, writer) = tokio::io::split(near);
-        let mut wire = Wire::new(reader, writer, bounds, CancellationToken::new());
+        let mut wire = Wire::new(reader, writer, bounds, CancellationToken::new(), Queue::default());
         far.write_all(input).await.unwrap();
         let (mut answers, sink) = tokio::io::split(far);
         // Half of a split stream does not close alone; the newline-terminated lines below are all that is read.
@@ -266,7 +280,7 @@ mod tests {
         let (mut far, reader) = tokio::io::duplex(1 << 10);
         let (answers, writer) = tokio::io::duplex(1 << 10);
         drop(answers);
-        let mut wire = Wire::new(reader, writer, Bounds::default(), CancellationToken::new());
+        let mut wire = Wire::new(reader, writer, Bounds::default(), CancellationToken::new(), Queue::default());
         // Its answer cannot be written; the input stays open.
         far.write_all(b"not json\n").await.unwrap();
         let ended = tokio::time::timeout(Duration::from_mins(1), wire.receive()).await;

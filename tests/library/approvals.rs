@@ -154,7 +154,8 @@ fn says(decision: &str) -> Value {
 
 async fn answer(house: &House, client: &Client, call: ToolCall) -> Answer {
     let stage = Stage { cancel: tokio_util::sync::CancellationToken::new(), progress: Progress::default() };
-    calls::answer(house, call, client, stage).await.into_answer()
+    let place = house.gate().queue().enter();
+    calls::answer(house, call, client, stage, &place).await.into_answer()
 }
 
 /// `done`, or the code and what else was told.
