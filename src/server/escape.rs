@@ -30,6 +30,19 @@ pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(bytes.get(from..).unwrap_or_default());
 }
 
+/// A JSON text without characters that some clients take for the end of a line: U+2028, U+2029 and U+0085 are escaped.
+pub(super) fn in_one_line(json: Vec<u8>) -> Vec<u8> {
+    // Their first bytes; without a branch in a block, as above.
+    let may_begin = |byte: &u8| *byte == 0xe2 || *byte == 0xc2;
+    if !json.chunks(BLOCK).any(|block| block.iter().fold(false, |found, byte| found | may_begin(byte))) {
+        return json;
+    }
+    match String::from_utf8(json) {
+        Ok(text) => text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029").replace('\u{85}', "\\u0085").into_bytes(),
+        Err(fault) => fault.into_bytes(),
+    }
+}
+
 /// Which bytes of a block are escaped: the first byte is the lowest bit.
 #[inline]
 fn escaped(block: &[u8; BLOCK]) -> u64 {
@@ -86,6 +99,14 @@ mod tests {
                 assert_eq!(out, between_marks(&text), "{character:?} after {before}");
             }
         }
+    }
+
+    #[test]
+    fn what_ends_a_line_for_some_readers_is_escaped() {
+        let text = "a\u{2028}b\u{2029}c\u{85}d\u{a0}\u{201c}e";
+        let json = in_one_line(serde_json::to_vec(text).unwrap());
+        assert_eq!(String::from_utf8_lossy(&json), "\"a\\u2028b\\u2029c\\u0085d\u{a0}\u{201c}e\"");
+        assert_eq!(serde_json::from_slice::<String>(&json).unwrap(), text);
     }
 
     proptest! {

@@ -9,11 +9,10 @@ use std::time::Instant;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
-    ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
-    SubscriptionFilter, Tool as McpTool, ToolAnnotations,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool as McpTool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -22,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asker::{APPROVAL, ClientAsker, channel, input_required};
 use super::http::Seat;
-use super::message::Malformed;
+use super::message::{Malformed, odd_params};
 use super::metrics::Metrics;
 use super::resources;
 use super::seal::Seals;
@@ -259,7 +258,7 @@ impl ServerHandler for Handler {
 
     // What is not declared is not there: rmcp would answer these with an empty success.
     async fn list_prompts(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        Err(no_method("prompts/list"))
     }
 
     async fn list_resource_templates(
@@ -274,7 +273,7 @@ impl ServerHandler for Handler {
     }
 
     async fn complete(&self, _: CompleteRequestParams, _: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        Err(no_method("completion/complete"))
     }
 
     /// rmcp hands over here what it could not read: an unknown method, or a known one with malformed params.
@@ -288,11 +287,14 @@ impl ServerHandler for Handler {
             other => KNOWN.contains(&other),
         };
         if is_known {
-            let why = format!("the params of `{}` do not have the form the protocol gives them", request.method);
-            return Err(ErrorData::invalid_params(why, None));
+            return Err(ErrorData::invalid_params(odd_params(&request.method, request.params.as_ref()), None));
         }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+        Err(no_method(&request.method))
     }
+}
+
+fn no_method(name: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{}`", crate::filter::escape_line(name)), None)
 }
 
 /// The tools of a profile, and when they are others.

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rmcp::model::{
-    CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId,
+    CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta, InitializeRequestParams, JsonRpcMessage,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, RequestId,
 };
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -99,7 +100,7 @@ pub(super) fn read(text: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> {
                 }
                 // From 2026-07-28 on there is no such method, whatever its params.
                 ClientRequest::CustomRequest(custom) if custom.method == "initialize" && version.is_none() => {
-                    return Err(malformed_initialize(&request.id));
+                    return Err(malformed_params(odd_params("initialize", custom.params.as_ref()), &request.id));
                 }
                 other if LISTS.contains(&other.method()) => {
                     let params = serde_json::from_slice::<Asked>(text).ok().and_then(|asked| asked.params);
@@ -215,13 +216,29 @@ fn check_version(version: Option<&ProtocolVersion>, id: &RequestId) -> Result<()
     Err(Fault { id: json!(id).to_string(), code: -32022, why, data })
 }
 
-fn malformed_initialize(id: &RequestId) -> Fault {
-    malformed_params("initialize", id)
+fn malformed_params(why: String, id: &RequestId) -> Fault {
+    Fault { id: json!(id).to_string(), code: INVALID_PARAMS, why, data: None }
 }
 
-fn malformed_params(method: &str, id: &RequestId) -> Fault {
-    let why = format!("the params of `{method}` do not have the form the protocol gives them");
-    Fault { id: json!(id).to_string(), code: INVALID_PARAMS, why, data: None }
+fn odd_form(method: &str) -> String {
+    format!("the params of `{method}` do not have the form the protocol gives them")
+}
+
+/// What is wrong with params that do not have the form the protocol gives them: the field, and what was expected of it.
+pub(super) fn odd_params(method: &str, params: Option<&Value>) -> String {
+    fn fault<T: serde::de::DeserializeOwned>(params: &Value) -> Option<String> {
+        let fault = serde_path_to_error::deserialize::<_, T>(params).err()?;
+        Some(if fault.path().iter().len() == 0 { fault.inner().to_string() } else { format!("`{}`: {}", fault.path(), fault.inner()) })
+    }
+    let params = params.unwrap_or(&Value::Null);
+    let why = match method {
+        "initialize" => fault::<InitializeRequestParams>(params),
+        "tools/call" => fault::<CallToolRequestParams>(params),
+        "resources/read" => fault::<ReadResourceRequestParams>(params),
+        _ => fault::<PaginatedRequestParams>(params),
+    };
+    let why = why.map(|why| format!(": {}", crate::filter::escape_line(&why))).unwrap_or_default();
+    odd_form(method) + &why
 }
 
 #[derive(serde::Deserialize)]
@@ -234,7 +251,7 @@ const LISTS: [&str; 3] = ["tools/list", "resources/list", "resources/templates/l
 
 fn check_cursor(method: &str, params: Option<&Params>, id: &RequestId) -> Result<(), Fault> {
     let is_odd = LISTS.contains(&method) && params.is_some_and(|params| params.is_odd_cursor);
-    if is_odd { Err(malformed_params(method, id)) } else { Ok(()) }
+    if is_odd { Err(malformed_params(format!("{}: `cursor` is a text", odd_form(method)), id)) } else { Ok(()) }
 }
 
 /// What an HTTP request's body says of itself; the rest is rmcp's to read.
@@ -283,7 +300,8 @@ pub(super) fn head(text: &[u8], is_modern: bool) -> Result<Head, Fault> {
                     |read| matches!(read, JsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::InitializeRequest(_))),
                 );
                 if !is_whole && !is_modern && version.is_none() {
-                    return Err(malformed_initialize(id));
+                    let message = serde_json::from_slice::<Value>(text).unwrap_or_default();
+                    return Err(malformed_params(odd_params("initialize", message.get("params")), id));
                 }
             } else {
                 check_version(version, id)?;

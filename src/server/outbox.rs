@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::calls::Calls;
-use super::escape::escape;
+use super::escape::{escape, in_one_line};
 use super::message::Fault;
 
 /// The sending end: answers wait here for the writer.
@@ -87,7 +87,8 @@ impl Outbox {
         }
     }
 
-    fn bytes(&self, mut line: Vec<u8>) -> io::Result<()> {
+    fn bytes(&self, line: Vec<u8>) -> io::Result<()> {
+        let mut line = in_one_line(line);
         line.push(b'\n');
         self.line(Line::Whole(line))
     }
@@ -122,7 +123,7 @@ fn around(message: &ServerJsonRpcMessage, text: String) -> io::Result<Line> {
     let mut head = br#"{"jsonrpc":"2.0","id":"#.to_vec();
     serde_json::to_writer(&mut head, &response.id)?;
     head.extend_from_slice(br#","result":"#);
-    let result = serde_json::to_vec(&response.result)?;
+    let result = in_one_line(serde_json::to_vec(&response.result)?);
     let at = result.windows(PLACE_IN_JSON.len()).position(|window| window == PLACE_IN_JSON);
     let parts = at.and_then(|at| Some((result.get(..at)?, result.get(at + PLACE_IN_JSON.len()..)?)));
     let Some((before, after)) = parts else { return Err(io::Error::other("a long text lost its place")) };
@@ -190,6 +191,7 @@ async fn write_long(writer: &mut (impl AsyncWrite + Unpin), head: &[u8], text: &
         // Between the quotation marks that the head ends with and the tail begins with.
         escape(piece, &mut escaped);
         rest = after;
+        escaped = in_one_line(escaped);
         if !rest.is_empty() {
             writer.write_all(&escaped).await?;
             escaped.clear();

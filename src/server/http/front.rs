@@ -31,6 +31,7 @@ use super::sse;
 use crate::audit::token;
 use crate::house::House;
 use crate::manifest::{Http, Manifest};
+use crate::server::escape::in_one_line;
 use crate::server::handler::Peer;
 use crate::server::message::{self, Fault};
 use crate::server::metrics::Metrics;
@@ -251,7 +252,9 @@ impl<S: ServerHandler + Send + 'static> Endpoint<S> {
     }
 
     async fn pass(&self, seat: Arc<Seat>, request: http::Request<Full<bytes::Bytes>>) -> Response {
-        SEAT.scope(seat, self.mcp.handle(request)).await.map(Body::new)
+        // One frame is one message or one event.
+        let line = |frame: Frame<bytes::Bytes>| frame.map_data(|data| bytes::Bytes::from(in_one_line(data.into())));
+        SEAT.scope(seat, self.mcp.handle(request)).await.map(|body| Body::new(body.map_frame(line)))
     }
 }
 

@@ -109,6 +109,8 @@ async fn serve_with<S: ServerHandler + Send + 'static>(
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_json_response(true)
+        // Our sessions know who may be sent one.
+        .with_sse_retry(None)
         .with_max_request_body_bytes(house.longest_message())
         .with_cancellation_token(stopping.clone());
     let factory = make.clone();

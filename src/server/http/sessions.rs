@@ -4,11 +4,12 @@
 //! that clock, and what is idle is told by what is under way.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::Stream;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use futures::{Stream, StreamExt as _};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage, ServerResult};
 use rmcp::transport::WorkerTransport;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError, LocalSessionWorker};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
@@ -38,10 +39,22 @@ struct Open {
     inner: Arc<LocalSessionManager>,
     events: Events,
     seat: Arc<Seat>,
+    /// Whether its version knows events without a message, which tell where a stream began (2025-11-25, basic/transports).
+    is_primed: Arc<AtomicBool>,
 }
 
+/// After so long a client comes back whose stream broke.
+const RETRY: Duration = Duration::from_secs(3);
 /// How long the end of a session may take; its worker may be waiting for a client that does not read.
 const ENDING: Duration = Duration::from_secs(2);
+
+impl Open {
+    fn kept(&self, stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static) -> Kept {
+        let is_primed = self.is_primed.load(Ordering::Relaxed);
+        let known = stream.filter(move |event| std::future::ready(is_primed || event.message.is_some()));
+        Kept { inner: Box::pin(known), _seat: self.seat.hold() }
+    }
+}
 
 impl Sessions {
     pub(super) fn new(house: Arc<House>) -> Self {
@@ -155,13 +168,21 @@ impl SessionManager for Sessions {
         // Only requests that went through the front door come here; one without a seat has no session either.
         let Ok(seat) = SEAT.try_with(Arc::clone) else { return Err(LocalSessionManagerError::SessionNotFound(id)) };
         seat.begin(&self.house);
-        self.open().insert(Arc::clone(&id), Open { inner: Arc::new(inner), events, seat });
+        self.open().insert(Arc::clone(&id), Open { inner: Arc::new(inner), events, seat, is_primed: Arc::default() });
         Ok((id, transport))
     }
 
     async fn initialize_session(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<ServerJsonRpcMessage, Self::Error> {
         let open = self.find(id)?;
-        open.inner.initialize_session(id, message).await
+        let answer = open.inner.initialize_session(id, message).await?;
+        if let JsonRpcMessage::Response(response) = &answer
+            && let ServerResult::InitializeResult(result) = &response.result
+        {
+            // ISO dates compare as text.
+            let is_primed = result.protocol_version.as_str() >= ProtocolVersion::V_2025_11_25.as_str();
+            open.is_primed.store(is_primed, Ordering::Relaxed);
+        }
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -180,7 +201,7 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let open = self.find(id)?;
         let stream = open.inner.create_stream(id, message).await?;
-        Ok(Kept { inner: Box::pin(stream), _seat: open.seat.hold() })
+        Ok(open.kept(stream))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
@@ -193,7 +214,8 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let open = self.find(id)?;
         let stream = open.inner.create_standalone_stream(id).await?;
-        Ok(Kept { inner: Box::pin(stream), _seat: open.seat.hold() })
+        let first = futures::stream::once(std::future::ready(ServerSseMessage::retry(RETRY)));
+        Ok(open.kept(first.chain(stream)))
     }
 
     async fn resume(
@@ -203,7 +225,7 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         let open = self.find(id)?;
         let stream = open.inner.resume(id, last_event_id).await?;
-        Ok(Kept { inner: Box::pin(stream), _seat: open.seat.hold() })
+        Ok(open.kept(stream))
     }
 }
 

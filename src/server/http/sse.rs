@@ -31,6 +31,7 @@ use super::front::Endpoint;
 use super::seat::Seat;
 use crate::audit::token;
 use crate::server::calls::Calls;
+use crate::server::escape::in_one_line;
 use crate::server::message::{self, Fault};
 use crate::server::metrics::One;
 
@@ -209,7 +210,7 @@ impl Transport<RoleServer> for Wire {
         let gone = self.gone.clone();
         self.calls.give(&message);
         async move {
-            let message = serde_json::to_vec(&message)?;
+            let message = in_one_line(serde_json::to_vec(&message)?);
             tokio::select! {
                 sent = answers.send(event(&message)) => sent.map_err(|_| io::ErrorKind::BrokenPipe.into()),
                 () = gone.cancelled() => Err(io::ErrorKind::BrokenPipe.into()),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::http::home::{Home, Policy};
 use crate::http::server::HttpServer;
-use crate::http::wire::{Caller, bytes, chunk, connect, head, request};
+use crate::http::wire::{Caller, bytes, chunk, connect, head, hello, request};
 use crate::http::{NOTES, house, until};
 
 const SLOW: &str = "import time\nfor n in range(1200):\n    with open('/roots/scratch/beat', 'a') as beat:\n        beat.write('x')\n    time.sleep(0.05)\nprint('done')";
@@ -268,6 +268,22 @@ fn a_client_whose_connection_broke_comes_back_for_its_answer() {
     assert_eq!(resume(&session).message()["result"]["structuredContent"]["stdout"], "late\n");
     // The id of an event means nothing in another session.
     assert!(!resume(&other).body.contains("late"));
+}
+
+#[test]
+fn only_sessions_that_know_them_get_events_without_a_message() {
+    let home = Home::new(FREE);
+    let server = HttpServer::start(&home);
+    let caller = Caller { address: &server.address, token: None };
+    for (version, is_primed) in [("2025-03-26", false), ("2025-06-18", false), ("2025-11-25", true)] {
+        let mut hello = hello();
+        hello["params"]["protocolVersion"] = json!(version);
+        let begun = caller.post(&[], &hello.to_string());
+        let session = begun.header("mcp-session-id").unwrap().to_owned();
+        let answer = caller.call_in(&session, 1, "read_file", &json!({"path": "project/notes.txt"}));
+        assert_eq!(answer.body.contains("retry:"), is_primed, "{version}: {answer:?}");
+        assert!(answer.message()["result"].is_object(), "{version}: {answer:?}");
+    }
 }
 
 #[test]
