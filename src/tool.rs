@@ -29,7 +29,7 @@ pub struct Card {
     /// It reaches beyond this machine.
     pub open_world: bool,
     /// JSON Schema of the arguments: no `$ref`, no type arrays, `additionalProperties: false`.
-    pub input_schema: Map<String, Value>,
+    pub input_schema: &'static Map<String, Value>,
     /// JSON Schema of the structured answer, success and refusal alike; none where the answer is the text itself.
     pub output_schema: Option<Map<String, Value>>,
 }

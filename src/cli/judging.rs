@@ -117,6 +117,11 @@ fn fault_json(fault: &crate::manifest::Fault) -> Value {
 pub(super) fn explain(tool: &str, arguments: &str, choice: &ManifestChoice, as_json: bool, out: &mut dyn Write) -> Result<End, Fault> {
     let arguments: Map<String, Value> = serde_json::from_str(arguments)
         .map_err(|fault| Fault::Use(format!("the arguments are no JSON object, e.g. '{{\"path\":\"work/a.txt\"}}': {fault}")))?;
+    // As a server takes them.
+    let arguments = match tools::find(tool) {
+        Some(tool) => tools::schema::as_meant(tool.card().input_schema, arguments),
+        None => arguments,
+    };
     let mut found = setup::find(choice)?;
     let profile = setup::stdio_profile(&found.manifest, choice)?;
     let places = setup::places(&mut found)?;

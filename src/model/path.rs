@@ -24,11 +24,14 @@ impl CallPath {
     /// `path_malformed`: empty, an empty, `.` or `..` segment, a backslash, control, bidi or zero-width characters, a joiner or selector
     /// that acts on nothing, a space at either end of a segment, a segment over 255 or a path over 4096 bytes.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let refuse = |why: &str| {
-            let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
-            Err(Refusal::new(Code::PathMalformed, format!("`{shown}` is not a well-formed path: {why}"))
-                .hint("write ROOT/folder/file with plain names, e.g. `work/notes/a.txt`"))
-        };
+        match within(text) {
+            Some(path) => Self::read(&path).and_then(|_| Err(malformed(text, "it is more than the path").hint(format!("write `{path}`")))),
+            None => Self::read(text),
+        }
+    }
+
+    fn read(text: &str) -> Result<Self, Refusal> {
+        let refuse = |why: &str| Err(malformed(text, why).hint("write ROOT/folder/file with plain names, e.g. `work/notes/a.txt`"));
         if text.is_empty() {
             return refuse("it is empty");
         }
@@ -83,6 +86,20 @@ impl CallPath {
     }
 }
 
+fn malformed(text: &str, why: &str) -> Refusal {
+    let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+    Refusal::new(Code::PathMalformed, format!("`{shown}` is not a well-formed path: {why}"))
+}
+
+/// The path in a text that holds it in quotation marks, or as the URL of a file. No root's name begins so.
+fn within(text: &str) -> Option<String> {
+    if text.starts_with("file://") {
+        return url::Url::parse(text).ok()?.to_file_path().ok()?.into_os_string().into_string().ok();
+    }
+    let quoted = |mark: char| text.strip_prefix(mark)?.strip_suffix(mark);
+    ['"', '\'', '`'].into_iter().find_map(quoted).map(str::to_owned)
+}
+
 impl fmt::Display for CallPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.absolute {
@@ -108,7 +125,7 @@ impl RelPath {
         if text.is_empty() {
             return Ok(Self::ROOT);
         }
-        let path = CallPath::parse(text)?;
+        let path = CallPath::read(text)?;
         if path.absolute {
             return Err(Refusal::new(Code::PathMalformed, "an absolute path where a relative one is wanted"));
         }
@@ -266,6 +283,13 @@ mod tests {
         }
         assert!(CallPath::parse(&"a".repeat(256)).is_err());
         assert!(CallPath::parse(&"ab/".repeat(1366)).is_err());
+    }
+
+    #[test]
+    fn a_path_in_quotation_marks_or_in_a_url_is_named_in_the_hint() {
+        for (text, path) in [("\"work/a b.txt\"", "work/a b.txt"), ("`w/a`", "w/a"), ("file:///home/ann/a%20b.txt", "/home/ann/a b.txt")] {
+            assert_eq!(CallPath::parse(text).unwrap_err().hint, Some(format!("write `{path}`")), "{text}");
+        }
     }
 
     #[test]

@@ -7,15 +7,14 @@ use crate::manifest::ArgumentRule;
 use crate::model::{Code, Flag, Flags, Refusal};
 
 impl Capability {
-    /// Judges the arguments by the manifest: known names, listed values, ranges, lengths; for an absent one the value that is then in force.
+    /// Judges the arguments by the manifest: listed names and values, ranges, lengths; for an absent one the value that is then in force.
     /// A number without a bound is outside of every range.
     /// Gives them back with the first listed value in the place of each absent one.
     ///
     /// `malformed`: what the strict reader of the message found that JSON parsers differ on, such as a duplicate key.
     ///
     /// # Errors
-    /// `permission_missing` (a file to save to without the flag to write), `argument_invalid`, `unknown_argument`,
-    /// `argument_not_allowed`.
+    /// `permission_missing` (a file to save to without the flag to write), `argument_invalid`, `argument_not_allowed`.
     pub fn check_arguments(&self, arguments: &Map<String, Value>, malformed: Option<&str>) -> Result<Map<String, Value>, Refusal> {
         if arguments.get("save_to").is_some_and(|value| !value.is_null()) && self.spec.arguments.iter().any(|known| known.name == "save_to")
         {
@@ -27,10 +26,8 @@ impl Capability {
                 .hint("send every name once"));
         }
         let rules = self.tool_rules();
-        for name in arguments.keys() {
-            if !self.spec.arguments.iter().any(|known| known.name == name) {
-                return Err(self.unknown(name));
-            }
+        // A name that the tool does not know is told with all other faults of the form, where the tool reads its arguments.
+        for name in arguments.keys().filter(|name| self.spec.arguments.iter().any(|known| known.name == *name)) {
             if let Some(rules) = rules.filter(|rules| rules.only_listed && !rules.arguments.contains_key(name)) {
                 let listed: Vec<&str> = rules.arguments.keys().map(String::as_str).collect();
                 return Err(Refusal::new(Code::ArgumentNotAllowed, format!("`{name}` may not be given to `{}`", self.spec.name))
@@ -90,13 +87,6 @@ impl Capability {
             (None, _, "max_length") => Some(self.max_answer.0.into()),
             (None, ..) => None,
         }
-    }
-
-    fn unknown(&self, name: &str) -> Refusal {
-        let known: Vec<&str> = self.spec.arguments.iter().map(|known| known.name).collect();
-        let shown: String = name.chars().take(64).flat_map(char::escape_debug).collect();
-        Refusal::new(Code::UnknownArgument, format!("`{}` has no argument `{shown}`", self.spec.name))
-            .hint(format!("its arguments are: {}", known.join(", ")))
     }
 }
 

@@ -31,6 +31,7 @@ use crate::gate::Place;
 use crate::house::House;
 use crate::model::{Block, Caller, ClientLabel, Code, Inside, Refusal, Repeat, ToolCall};
 use crate::tool::{Progress, Stage, Tool};
+use crate::tools::schema::as_meant;
 
 /// Who is on the other end, as the transport established it.
 #[derive(Debug, Clone)]
@@ -71,9 +72,13 @@ impl Handler {
             state,
             answer: params.input_responses.as_ref().and_then(|all| serde_json::to_value(all).ok()?.get(APPROVAL).cloned()),
         });
+        let arguments = params.arguments.unwrap_or_default();
         ToolCall {
+            arguments: match self.house.tool(&params.name) {
+                Some(tool) => as_meant(tool.card().input_schema, arguments),
+                None => arguments,
+            },
             tool: params.name.into_owned(),
-            arguments: params.arguments.unwrap_or_default(),
             trace: context.meta.0.get("traceparent").and_then(Value::as_str).filter(|text| is_trace(text)).map(str::to_owned),
             malformed: malformed(context).map(|found| found.0.clone()),
             caller: Caller {
@@ -396,7 +401,7 @@ fn description(tool: &'static dyn Tool) -> McpTool {
         .destructive(card.destructive)
         .idempotent(card.idempotent)
         .open_world(card.open_world);
-    let mut described = McpTool::new(tool.spec().name, card.description, Arc::new(card.input_schema)).with_annotations(annotations);
+    let mut described = McpTool::new(tool.spec().name, card.description, Arc::new(card.input_schema.clone())).with_annotations(annotations);
     described.title = Some(card.title.to_owned());
     described.output_schema = card.output_schema.map(Arc::new);
     described

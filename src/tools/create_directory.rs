@@ -31,6 +31,7 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// ROOT/folder
     path: String,
 }
 
@@ -47,7 +48,7 @@ impl Tool for CreateDirectory {
             destructive: false,
             idempotent: true,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({}))),
         }
     }

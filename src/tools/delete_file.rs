@@ -31,7 +31,9 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// A file or a folder.
     path: String,
+    /// Also a folder that is not empty.
     recursive: Option<bool>,
 }
 
@@ -48,7 +50,7 @@ impl Tool for DeleteFile {
             destructive: true,
             idempotent: true,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({}))),
         }
     }

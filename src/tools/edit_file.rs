@@ -35,7 +35,9 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// ROOT/folder/file
     path: String,
+    /// Made in this order.
     #[schemars(length(min = 1))]
     edits: Vec<Edit>,
     /// Only show the diff.
@@ -48,7 +50,9 @@ struct Edit {
     /// Exactly as in the file, and there once unless `replace_all`.
     #[schemars(length(min = 1))]
     old_text: String,
+    /// What takes its place.
     new_text: String,
+    /// Every place where it is.
     replace_all: Option<bool>,
 }
 
@@ -65,7 +69,7 @@ impl Tool for EditFile {
             destructive: true,
             idempotent: false,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({
                 "diff": {"type": "string"},
                 "sha256": {"type": "string"},

@@ -33,6 +33,7 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// Made in this order.
     #[schemars(length(min = 1))]
     edits: Vec<Edit>,
     /// Only show the diff.
@@ -42,10 +43,14 @@ struct Args {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edit {
+    /// ROOT/folder/file
     path: String,
+    /// As of one file.
     #[schemars(length(min = 1))]
     old_text: String,
+    /// What takes its place.
     new_text: String,
+    /// Every place where it is.
     replace_all: Option<bool>,
 }
 
@@ -62,7 +67,7 @@ impl Tool for EditFiles {
             destructive: true,
             idempotent: false,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({}))),
         }
     }

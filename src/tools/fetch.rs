@@ -44,20 +44,24 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// http or https.
     url: String,
     /// GET, HEAD, POST, PUT, PATCH, DELETE
     method: Option<String>,
+    /// Of the request.
     headers: Option<BTreeMap<String, String>>,
+    /// Of the request, as text.
     body: Option<String>,
-    #[schemars(description = " ")]
+    /// Of the answer.
     format: Option<Format>,
     /// The last answer's `next_index`.
     start_index: Option<u64>,
+    /// Most characters of the answer.
     #[schemars(range(min = 1))]
     max_length: Option<u64>,
     /// A file that takes the body, instead of an answer.
     save_to: Option<String>,
-    #[schemars(description = " ")]
+    /// Where links stand.
     links: Option<Links>,
 }
 
@@ -75,7 +79,7 @@ impl Tool for Fetch {
             destructive: true,
             idempotent: false,
             open_world: true,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: None,
         }
     }

@@ -34,9 +34,10 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// Up to 10.
     #[schemars(length(min = 1, max = 10))]
     urls: Vec<String>,
-    #[schemars(description = " ")]
+    /// As in fetch.
     format: Option<Format>,
     /// Of each.
     #[schemars(range(min = 1))]
@@ -56,7 +57,7 @@ impl Tool for FetchMany {
             destructive: false,
             idempotent: true,
             open_world: true,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: None,
         }
     }

@@ -33,6 +33,7 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// A file or a folder.
     path: String,
 }
 
@@ -49,7 +50,7 @@ impl Tool for FileInfo {
             destructive: false,
             idempotent: true,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({}))),
         }
     }

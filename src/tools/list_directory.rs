@@ -45,10 +45,12 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 struct Args {
     /// `.` lists the roots
     path: String,
+    /// 1: only its own entries.
     #[schemars(range(min = 1, max = 32))]
     depth: Option<u32>,
     /// `*.rs` at any depth, or `src/**/*.rs`
     glob: Option<String>,
+    /// Most entries.
     #[schemars(range(min = 1, max = 10000))]
     limit: Option<u32>,
     /// Also what .gitignore names.
@@ -68,7 +70,7 @@ impl Tool for ListDirectory {
             destructive: false,
             idempotent: true,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({}))),
         }
     }

@@ -78,6 +78,43 @@ mod tests {
     }
 
     #[test]
+    fn arguments_are_read_as_models_write_them() {
+        let meant = |tool: &str, given: Value| {
+            let given = given.as_object().unwrap().clone();
+            Value::Object(schema::as_meant(find(tool).unwrap().card().input_schema, given))
+        };
+        for (tool, given, read) in [
+            ("read_file", json!({"path": "2", "offset": "2", "limit": null}), json!({"path": "2", "offset": 2})),
+            (
+                "read_file",
+                json!({"offset": 2.0, "limit": 1.5, "line_numbers": "true"}),
+                json!({"offset": 2, "limit": 1.5, "line_numbers": true}),
+            ),
+            ("read_file", json!({"path": null, "offset": "two", "odd": null}), json!({"path": null, "offset": "two", "odd": null})),
+            ("read_files", json!({"paths": "[\"a\", \"1\"]"}), json!({"paths": ["a", "1"]})),
+            ("edit_file", json!({"edits": "[{\"replace_all\": \"false\"}]"}), json!({"edits": [{"replace_all": false}]})),
+            ("edit_file", json!({"edits": [{"old_text": "1", "replace_all": null}]}), json!({"edits": [{"old_text": "1"}]})),
+            ("fetch", json!({"headers": "{\"accept\": \"1\"}", "body": "{}"}), json!({"headers": {"accept": "1"}, "body": "{}"})),
+        ] {
+            assert_eq!(meant(tool, given.clone()), read, "{tool} {given}");
+        }
+    }
+
+    #[test]
+    fn every_argument_is_described() {
+        fn walk(at: &str, schema: &Value) {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                assert!(property["description"].is_string(), "{at}.{name}");
+                walk(name, property);
+                walk(name, &property["items"]);
+            }
+        }
+        for tool in all() {
+            walk(tool.spec().name, &Value::Object(tool.card().input_schema.clone()));
+        }
+    }
+
+    #[test]
     fn spec_and_schema_name_the_same_arguments() {
         for tool in all() {
             let card = tool.card();

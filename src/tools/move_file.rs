@@ -31,6 +31,7 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// A file or a folder.
     from: String,
     /// The whole new path.
     to: String,
@@ -49,7 +50,7 @@ impl Tool for MoveFile {
             destructive: true,
             idempotent: false,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({}))),
         }
     }

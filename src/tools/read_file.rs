@@ -42,17 +42,20 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// ROOT/folder/file
     path: String,
     /// First line.
     #[schemars(range(min = 1))]
     offset: Option<u64>,
+    /// Most lines.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
     /// In the first line.
     #[schemars(range(min = 1))]
     column: Option<u64>,
+    /// Before each line.
     line_numbers: Option<bool>,
-    #[schemars(description = " ")]
+    /// Of the answer.
     encoding: Option<Encoding>,
 }
 
@@ -70,7 +73,7 @@ impl Tool for ReadFile {
             destructive: false,
             idempotent: true,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: None,
         }
     }

@@ -34,11 +34,13 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// Up to 50.
     #[schemars(length(min = 1, max = 50))]
     paths: Vec<String>,
     /// Lines of each.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
+    /// Before each line.
     line_numbers: Option<bool>,
 }
 
@@ -55,7 +57,7 @@ impl Tool for ReadFiles {
             destructive: false,
             idempotent: true,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: None,
         }
     }

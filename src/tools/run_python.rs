@@ -39,12 +39,14 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// The program.
     code: String,
     /// `new` keeps variables; later calls give the handle that was answered.
     #[schemars(length(min = 1))]
     session: Option<String>,
     /// What `input()` reads.
     stdin: Option<String>,
+    /// Most seconds.
     #[schemars(range(min = 1))]
     timeout_s: Option<u64>,
     /// A cold interpreter.
@@ -65,7 +67,7 @@ impl Tool for RunPython {
             destructive: true,
             idempotent: false,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({
                 "status": {"type": "string", "enum": ["ok", "exception", "limit", "killed", "sandbox_error"]},
                 "stdout": {"type": "string"},

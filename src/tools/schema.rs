@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use crate::model::{Code, Refusal, ToolSpec};
 
@@ -44,10 +44,12 @@ pub fn output(properties: Value) -> Map<String, Value> {
     schema
 }
 
-/// Reads arguments strictly: checked against the schema first, so that a fault is named, then into the struct.
-/// # Errors  `argument_invalid`, `unknown_argument`.
+/// Reads arguments strictly: checked against the schema first, so that all faults are named, then into the struct.
+/// # Errors  `unknown_argument` where a name is unknown, else `argument_invalid`.
 pub fn parse<A: DeserializeOwned>(schema: &Map<String, Value>, arguments: Map<String, Value>) -> Result<A, Refusal> {
-    check_object(schema, "", &arguments)?;
+    let mut faults = Vec::new();
+    check_object(schema, "", &arguments, &mut faults);
+    all_of(faults)?;
     A::deserialize(Value::Object(arguments))
         .map_err(|fault| Refusal::new(Code::ArgumentInvalid, format!("the arguments do not fit: {fault}")))
 }
@@ -95,42 +97,42 @@ fn make_portable(schema: &mut Value) {
     if map.get("type") == Some(&json!("object")) && map.contains_key("properties") {
         map.insert("additionalProperties".to_owned(), json!(false));
     }
-    // An argument whose own description is blank needs none, and not that of its type either. An empty one would be none of its own.
-    if map.get("description") == Some(&json!(" ")) {
-        map.remove("description");
-    }
 }
 
-fn check_object(schema: &Map<String, Value>, at: &str, given: &Map<String, Value>) -> Result<(), Refusal> {
+/// Adds what is wrong with the values of an object, in the order of the schema; names that it does not know come last.
+fn check_object(schema: &Map<String, Value>, at: &str, given: &Map<String, Value>, faults: &mut Vec<Refusal>) {
     let empty = Map::new();
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let full = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
-    for (name, value) in given {
-        let Some(property) = known.get(name) else {
-            let shown: String = name.chars().take(40).flat_map(char::escape_debug).collect();
-            let names: Vec<&str> = known.keys().map(String::as_str).collect();
-            return Err(Refusal::new(Code::UnknownArgument, format!("there is no argument `{}`", full(&shown)))
-                .hint(format!("the arguments are: {}", names.join(", "))));
-        };
-        check(property, &full(name), value)?;
-    }
-    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-        if !given.contains_key(name) {
-            let what = known.get(name).map_or_else(String::new, expected);
-            return Err(Refusal::new(Code::ArgumentInvalid, format!("argument `{}` is missing; it must be {what}", full(name))));
+    for (name, property) in known {
+        match given.get(name) {
+            Some(value) => check(property, &full(name), value, faults),
+            None if is_required(schema, name) => {
+                let why = format!("argument `{}` is missing; it must be {}", full(name), expected(property));
+                faults.push(Refusal::new(Code::ArgumentInvalid, why));
+            }
+            None => {}
         }
     }
-    Ok(())
+    for name in given.keys().filter(|name| !known.contains_key(*name)) {
+        let shown: String = name.chars().take(40).flat_map(char::escape_debug).collect();
+        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+        let fault = Refusal::new(Code::UnknownArgument, format!("there is no argument `{}`", full(&shown)));
+        faults.push(fault.hint(format!("the arguments are: {}", names.join(", "))));
+    }
 }
 
-fn check(schema: &Value, name: &str, value: &Value) -> Result<(), Refusal> {
+fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
+    schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|required| required == name))
+}
+
+fn check(schema: &Value, name: &str, value: &Value, faults: &mut Vec<Refusal>) {
     let bound = |key| schema.get(key).and_then(Value::as_i64);
     let long_enough = |len: usize, key| bound(key).is_none_or(|least| i64::try_from(len).is_ok_and(|len| len >= least));
     let fits = match (schema.get("type").and_then(Value::as_str), value) {
         (Some("string"), Value::String(text)) => {
             long_enough(text.len(), "minLength") && schema.get("enum").and_then(Value::as_array).is_none_or(|listed| listed.contains(value))
         }
-        // Exact types: 1.0 is no whole number here, for parsers differ on it.
         (Some("integer"), Value::Number(number)) => {
             let least = bound("minimum")
                 .is_none_or(|least| number.as_u64().map_or(number.as_i64() >= Some(least), |n| i128::from(n) >= i128::from(least)));
@@ -141,19 +143,89 @@ fn check(schema: &Value, name: &str, value: &Value) -> Result<(), Refusal> {
         (Some("array"), Value::Array(items)) => {
             for (index, item) in items.iter().enumerate() {
                 if let Some(schema) = schema.get("items") {
-                    check(schema, &format!("{name}[{index}]"), item)?;
+                    check(schema, &format!("{name}[{index}]"), item, faults);
                 }
             }
             long_enough(items.len(), "minItems")
                 && bound("maxItems").is_none_or(|most| i64::try_from(items.len()).is_ok_and(|len| len <= most))
         }
         (Some("object"), Value::Object(map)) => {
-            let schema = schema.as_object().cloned().unwrap_or_default();
-            return if schema.contains_key("properties") { check_object(&schema, name, map) } else { Ok(()) };
+            if let Some(schema) = schema.as_object().filter(|schema| schema.contains_key("properties")) {
+                check_object(schema, name, map, faults);
+            }
+            true
         }
         _ => false,
     };
-    if fits { Ok(()) } else { Err(invalid(name, &expected(schema), &came(value))) }
+    if !fits {
+        faults.push(invalid(name, &expected(schema), &came(value)));
+    }
+}
+
+/// One refusal of all faults, with a number each where there are several.
+fn all_of(mut faults: Vec<Refusal>) -> Result<(), Refusal> {
+    if faults.len() < 2 {
+        return faults.pop().map_or(Ok(()), Err);
+    }
+    let is_unknown = |fault: &&Refusal| fault.code == Code::UnknownArgument;
+    let code = if faults.iter().any(|fault| is_unknown(&fault)) { Code::UnknownArgument } else { Code::ArgumentInvalid };
+    let told: Vec<_> = (1..=MOST_FAULTS).zip(&faults).map(|(at, fault)| format!("({at}) {}", fault.message)).collect();
+    let mut refusal = Refusal::new(code, format!("the arguments have {} faults: {}", faults.len(), told.join("; ")));
+    refusal.hint = faults.into_iter().find_map(|fault| fault.hint);
+    Err(refusal)
+}
+
+/// Faults of one call that are written out; the rest is in the count.
+const MOST_FAULTS: usize = 20;
+
+/// The arguments as they are meant, before anything is judged or recorded: models send `null` for what they leave out, `2.0` for 2, and the JSON text
+/// of a number, a truth value, a list or an object. What is neither of these stays as it came.
+pub fn as_meant(schema: &Map<String, Value>, given: Map<String, Value>) -> Map<String, Value> {
+    let property = |name: &str| schema.get("properties").and_then(|all| all.get(name));
+    let is_absent = |name: &str, value: &Value| value.is_null() && property(name).is_some() && !is_required(schema, name);
+    let there = given.into_iter().filter(|(name, value)| !is_absent(name, value));
+    let one = |(name, value): (String, Value)| match property(&name) {
+        Some(schema) => (name, meant(schema, value)),
+        None => (name, value),
+    };
+    there.map(one).collect()
+}
+
+fn meant(schema: &Value, value: Value) -> Value {
+    let kind = schema.get("type").and_then(Value::as_str);
+    let spelled = match &value {
+        Value::String(text) => serde_json::from_str(text).ok().filter(|spelled| is_of(kind, spelled)),
+        _ => None,
+    };
+    match (spelled.unwrap_or(value), schema) {
+        (Value::Number(number), _) if kind == Some("integer") => whole(number).into(),
+        (Value::Array(items), _) => {
+            let of = schema.get("items").unwrap_or(&Value::Null);
+            items.into_iter().map(|item| meant(of, item)).collect()
+        }
+        (Value::Object(entries), Value::Object(schema)) if schema.contains_key("properties") => as_meant(schema, entries).into(),
+        (value, _) => value,
+    }
+}
+
+/// Whether a value is of a type that no text is of.
+fn is_of(kind: Option<&str>, value: &Value) -> bool {
+    match kind {
+        Some("integer") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        _ => false,
+    }
+}
+
+/// A number without a fraction as the integer that it is, where every reader takes it for the same one: below 2^53 (RFC 8259, section 6).
+fn whole(number: Number) -> Number {
+    const EXACT: f64 = 9_007_199_254_740_991.0;
+    let is_whole = |value: &f64| value.fract() == 0.0 && value.abs() <= EXACT;
+    let read =
+        number.as_f64().filter(|value| number.is_f64() && is_whole(value)).and_then(|value| format!("{value:.0}").parse::<i64>().ok());
+    read.map_or(number, Number::from)
 }
 
 fn expected(schema: &Value) -> String {

@@ -42,13 +42,16 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// A folder or a file.
     path: String,
     /// Rust regex, (?i) ignores case; without it file names are listed.
     query: Option<String>,
     /// `*.rs` at any depth, or `src/**/*.rs`
     glob: Option<String>,
+    /// Shown around each match.
     #[schemars(range(min = 0, max = 20))]
     context_lines: Option<u32>,
+    /// Most matches.
     #[schemars(range(min = 1, max = 1000))]
     max_results: Option<u32>,
 }
@@ -67,7 +70,7 @@ impl Tool for SearchFiles {
             destructive: false,
             idempotent: true,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({
                 "matches": {"type": "array", "items": {"type": "object"}},
                 "truncated": {"type": "boolean"},

@@ -39,9 +39,11 @@ static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Ar
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    /// ROOT/folder/file
     path: String,
+    /// The whole content.
     content: String,
-    #[schemars(description = " ")]
+    /// Of `content`.
     encoding: Option<Encoding>,
     /// create fails when the file exists.
     mode: Option<WriteMode>,
@@ -62,7 +64,7 @@ impl Tool for WriteFile {
             destructive: true,
             idempotent: false,
             open_world: false,
-            input_schema: INPUT.clone(),
+            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({}))),
         }
     }

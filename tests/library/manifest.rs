@@ -293,7 +293,7 @@ fn names_that_exist_are_taken_and_those_inside_an_argument_are_looked_for_by_the
 #[test]
 fn names_inside_an_argument_are_those_that_its_schema_has() {
     for tool in tools::all() {
-        let schema = Value::Object(tool.card().input_schema);
+        let schema = Value::Object(tool.card().input_schema.clone());
         for (argument, inside) in tool.spec().inside {
             let own = &schema["properties"][argument];
             let fields = own["items"]["properties"].as_object().or(own["properties"].as_object());

@@ -49,8 +49,8 @@ fn the_list_is_short_sorted_and_the_same_in_both_eras() {
     };
     let (first, all) = (size(&|name| FIRST.contains(&name)), size(&|_| true));
     assert!(tools(&handshake).len() >= FIRST.len() + 2, "{handshake}");
-    assert!(first <= 8 << 10, "the first {} tools have {first} bytes", FIRST.len());
-    assert!(all <= 11 << 10, "tools/list has {all} bytes");
+    assert!(first <= 9 << 10, "the first {} tools have {first} bytes", FIRST.len());
+    assert!(all <= 25 << 9, "tools/list has {all} bytes");
     let names: Vec<String> = tools(&handshake).iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
     assert!(names.is_sorted(), "{names:?}");
     assert_eq!(tools(&handshake), tools(&server.stateless("tools/list", &json!({}))));

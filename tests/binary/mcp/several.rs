@@ -154,7 +154,7 @@ fn the_rules_of_the_tool_that_reads_hold_for_every_part() {
     for (arguments, says) in [
         (json!({"paths": []}), "a list of 1 to 50 entries"),
         (json!({"paths": vec!["project/notes.txt"; 51]}), "it is a list of 51"),
-        (json!({"paths": ["project/notes.txt"], "encoding": "base64"}), "`read_files` has no argument `encoding`"),
+        (json!({"paths": ["project/notes.txt"], "encoding": "base64"}), "there is no argument `encoding`"),
     ] {
         let home = Home::new(Policy::default());
         let mut server = Server::greeted(&home, "2025-11-25");
