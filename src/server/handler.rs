@@ -421,7 +421,8 @@ fn respond(answer: Answer, context: &RequestContext<RoleServer>) -> Result<CallT
         Answer::Refused { refusal, call_id } => refused(&refusal, &call_id),
         Answer::Done { filtered, call_id } => {
             let parts = filtered.into_parts();
-            let pieces = parts.blocks.into_iter().map(block).collect();
+            let is_empty = |block: &Block| matches!(block, Block::Text { text, .. } if text.is_empty());
+            let pieces = parts.blocks.into_iter().filter(|block| !is_empty(block)).map(block).collect();
             let mut result = if parts.is_error { CallToolResult::error(pieces) } else { CallToolResult::success(pieces) };
             result.structured_content = parts.structured.map(|mut structured| {
                 structured.insert("call_id".to_owned(), Value::String(call_id));

@@ -215,6 +215,9 @@ fn page_of(
         notes.push(format!("[the server answered HTTP {}]", page.status));
     }
     facts.insert("truncated".to_owned(), (piece.next.is_some() || page.truncated || missing.is_some()).into());
+    if piece.text.is_empty() && notes.is_empty() {
+        notes.push("[the page has no text]".to_owned());
+    }
     if !notes.is_empty() {
         blocks.push(Block::Text { text: notes.join("\n"), origin: Origin::Own });
     }

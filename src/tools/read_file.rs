@@ -174,10 +174,15 @@ fn answer(reading: Reading, action: &model::ReadFile) -> Output {
     let mut blocks = vec![match reading.content {
         Content::Text(text) => {
             is_marked = reading.first == 1 && text.starts_with('\u{feff}');
-            Block::Text { text, origin: Origin::File }
+            match (text.is_empty(), reading.size) {
+                (false, _) => Block::Text { text, origin: Origin::File },
+                (true, 0) => Block::Text { text: "[empty file]".to_owned(), origin: Origin::Own },
+                (true, _) => Block::Text { text: "[no text]".to_owned(), origin: Origin::Own },
+            }
         }
         // The text of these bytes is read before there is an answer.
         Content::Pdf(_) => Block::Text { text: String::new(), origin: Origin::Own },
+        Content::Base64(text) if text.is_empty() => Block::Text { text: "[empty file]".to_owned(), origin: Origin::Own },
         Content::Base64(text) => {
             facts.insert("encoding".to_owned(), "base64".into());
             Block::Text { text, origin: Origin::File }

@@ -233,7 +233,10 @@ fn text(outcome: &Outcome) -> String {
             let name = serde_json::to_value(limit).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default();
             let _ = writeln!(text, "[the program hit its {name} limit: {}]", outcome.evidence.as_deref().unwrap_or("no further evidence"));
         }
-        (Status::Killed, _) => text.push_str("[the program was killed]\n"),
+        (Status::Killed, _) => {
+            let by = outcome.signal_name().map(|name| format!(" by {name}")).unwrap_or_default();
+            let _ = writeln!(text, "[the program was killed{by}]");
+        }
         (Status::SandboxError, _) => {
             let _ = writeln!(text, "[the sandbox failed: {}]", outcome.evidence.as_deref().unwrap_or("the server's log knows more"));
         }

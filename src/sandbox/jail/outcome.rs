@@ -1,5 +1,6 @@
 //! What comes back from the jail: the fields of `run_python`'s answer, and why a call could not be made.
 
+use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use super::spec::Layers;
@@ -140,6 +141,14 @@ pub struct Outcome {
     /// Events of the interpreter that an ordinary program does not cause, for the log. A tripwire: a program can hide or invent them.
     #[serde(skip)]
     pub events: Vec<String>,
+}
+
+impl Outcome {
+    /// The name of the signal that ended it, as in signal(7).
+    pub fn signal_name(&self) -> Option<String> {
+        let named = |signal: i32| Signal::try_from(signal).map_or_else(|_| format!("signal {signal}"), |signal| signal.as_str().to_owned());
+        self.signal.map(named)
+    }
 }
 
 /// Why a call was not made, or how the jail failed.

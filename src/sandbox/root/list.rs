@@ -22,7 +22,7 @@ pub type Judge<'a> = &'a dyn Fn(&RelPath, bool) -> Visible;
 /// One entry of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its path below the root; a name that is no UTF-8 is shown as far as it is.
+    /// Its path below the root.
     pub path: RelPath,
     /// What it is.
     pub kind: Kind,
@@ -37,7 +37,7 @@ pub struct Listing {
     pub target: Target,
     /// Entries in order of their paths.
     pub entries: Vec<Listed>,
-    /// Entries that were met and may not be seen.
+    /// Entries that were met and may not be seen, or whose name no call can give.
     pub left_out: u64,
     /// Entries that may be seen and that `.gitignore` files name; what is below such a folder is not counted.
     pub ignored: u64,
@@ -92,7 +92,13 @@ impl Roots {
                 if is_temporary(name.as_encoded_bytes()) {
                     continue;
                 }
-                let path = path.join(&name.to_string_lossy());
+                let text = name.to_string_lossy();
+                let path = path.join(&text);
+                // What no call can name is shown by none.
+                if name.to_str().is_none() || RelPath::parse(&text).is_err() {
+                    listing.left_out += 1;
+                    continue;
+                }
                 let is_folder = seen.kind == Kind::Directory;
                 if guard.holds(&path, &seen) || judge(&path, is_folder) == Visible::No {
                     listing.left_out += 1;

@@ -57,18 +57,27 @@ impl<'a> Passages<'a> {
         (self.text.len() - old) as u64 + self.count().saturating_mul((by.len() + line_ends) as u64)
     }
 
-    /// What stands in the place of the passage at `range` when it is replaced; line ends take the form of those around them.
+    /// What stands in the place of the passage at `range` when it is replaced: each line end takes the form of the one in its place in the passage,
+    /// further ones that of the last, and where the passage has none that of most in the text.
     pub(super) fn written<'b>(&self, range: &Range<usize>, by: &'b str) -> Cow<'b, str> {
         let old = self.text.get(range.clone()).unwrap_or_default();
-        let crlf = if old.contains('\n') { old.contains("\r\n") } else { self.crlf };
-        // In a text with plain line ends the new text stands as it was given.
-        if crlf {
-            Cow::Owned(by.replace("\r\n", "\n").replace('\n', "\r\n"))
-        } else if self.crlf {
-            Cow::Owned(by.replace("\r\n", "\n"))
-        } else {
-            Cow::Borrowed(by)
+        let mut ends = old.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| line.ends_with("\r\n"));
+        if !by.contains('\n') || !(by.contains("\r\n") || self.text.contains("\r\n")) {
+            return Cow::Borrowed(by);
         }
+        let mut crlf = self.crlf;
+        let mut out = String::with_capacity(by.len());
+        for line in by.split_inclusive('\n') {
+            match line.strip_suffix('\n') {
+                Some(line) => {
+                    crlf = ends.next().unwrap_or(crlf);
+                    out.push_str(line.strip_suffix('\r').unwrap_or(line));
+                    out.push_str(if crlf { "\r\n" } else { "\n" });
+                }
+                None => out.push_str(line),
+            }
+        }
+        Cow::Owned(out)
     }
 }
 
@@ -175,6 +184,9 @@ mod tests {
         assert_eq!(edit("a\r\nb\nc\r\n", "b\nc", "B\nC").unwrap(), "a\r\nB\nC\r\n");
         assert_eq!(edit("a\r\nb\r\nc\n", "c", "C").unwrap(), "a\r\nb\r\nC\n");
         assert_eq!(edit("a\r\n\r\nb", "\n\nb", "\nb").unwrap(), "a\r\nb");
+        assert_eq!(edit("a\r\nb\nc\r\n", "a\nb\nc\n", "A\nB\nC\nD\n").unwrap(), "A\r\nB\nC\r\nD\r\n");
+        // What comes from a client with other line ends.
+        assert_eq!(edit("a\nb\nc\n", "b\r\n", "x\r\ny\r\n").unwrap(), "a\nx\ny\nc\n");
     }
 
     #[test]

@@ -14,7 +14,8 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a glob: `*` `?` `[…]` stay inside one folder, `**` crosses folders and stands alone between slashes.
+    /// Reads a glob: `*` `?` `[…]` stay inside one folder, `**` crosses folders and stands alone between slashes. A name that holds the brackets and
+    /// braces of the glob as they stand there matches as well.
     /// # Errors
     /// What is wrong with it, as a clause.
     pub fn parse(text: &str) -> Result<Self, String> {
@@ -26,12 +27,19 @@ impl Pattern {
             return Err(format!("`{shown}`, where `**` is not a whole name between slashes"));
         }
         // Names are compared in normal form C, as the rules compare them.
-        let glob = GlobBuilder::new(&name::nfc(text))
-            .literal_separator(true)
-            .backslash_escape(false)
-            .build()
-            .map_err(|fault| format!("`{shown}`: {}", fault.kind()))?;
-        let matcher = Regex::new(&by_character(glob.regex())).map_err(|_| format!("`{shown}`, which is too large"))?;
+        let text = name::nfc(text);
+        let expression = |glob: &str| {
+            let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(false).build();
+            glob.map(|glob| by_character(glob.regex())).map_err(|fault| format!("`{shown}`: {}", fault.kind()))
+        };
+        let mut matchers = expression(&text)?;
+        if text.contains(['[', '{']) {
+            // Web frameworks have folders that are named `[id]`.
+            let literal: String =
+                text.chars().map(|letter| if "[]{}".contains(letter) { format!("[{letter}]") } else { letter.into() }).collect();
+            matchers = format!("{matchers}|{}", expression(&literal)?);
+        }
+        let matcher = Regex::new(&matchers).map_err(|_| format!("`{shown}`, which is too large"))?;
         Ok(Self { matcher, names: !text.contains('/') })
     }
 
@@ -115,6 +123,18 @@ mod tests {
         assert_eq!(hits("src/*.rs"), ["src/b.rs"]);
         assert_eq!(hits("src/**/*.rs"), ["src/b.rs", "src/x/c.rs"]);
         assert_eq!(hits("**/c.*"), ["src/x/c.rs", "src/x/c.txt"]);
+        let routes =
+            ["app/[id]/page.tsx", "app/i/page.tsx", "app/[...slug]/page.tsx", "app/(shop)/{a,b}/page.tsx", "app/(shop)/a/page.tsx"];
+        for (glob, hits) in [
+            ("**/[id]/page.tsx", &routes[..2]),
+            ("app/[...slug]/*", &routes[2..3]),
+            ("**/(shop)/{a,b}/*.tsx", &routes[3..]),
+            ("**/[[]id[]]/*", &routes[..1]),
+        ] {
+            let pattern = Pattern::parse(glob).unwrap();
+            let found: Vec<&str> = routes.into_iter().filter(|path| pattern.matches(&RelPath::parse(path).unwrap())).collect();
+            assert_eq!(found, hits, "{glob}");
+        }
         for (glob, path) in [("caf\u{e9}", "cafe\u{301}"), ("cafe\u{301}/*", "caf\u{e9}/a")] {
             assert!(Pattern::parse(glob).unwrap().matches(&RelPath::parse(path).unwrap()), "{glob:?} {path:?}");
         }

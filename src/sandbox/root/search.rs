@@ -284,7 +284,10 @@ impl Search<'_> {
             return self.text(&lines, path, &text);
         }
         let mut utf8 = Utf8::default();
-        let reader = Watched { file: file.as_fd(), at: 0, stop: self.stop, utf8: &mut utf8 };
+        // `^` holds behind a byte order mark.
+        let mut mark = [0; 3];
+        let is_marked = rustix::io::pread(&file, &mut mark, 0).is_ok() && mark == *b"\xef\xbb\xbf";
+        let reader = Watched { file: file.as_fd(), at: if is_marked { 3 } else { 0 }, stop: self.stop, utf8: &mut utf8 };
         let searched = self.lines_of(&lines, reader);
         let is_text = !searched.binary && utf8.holds();
         if !is_text && let Some(text) = in_its_encoding(&file, searched.binary, seen.size, self.max_file_size) {

@@ -40,6 +40,7 @@ mod struck;
 mod suggest;
 mod trust;
 mod untrusted;
+mod usual;
 mod views;
 mod waiting;
 mod watching;

@@ -227,11 +227,3 @@ fn a_cancelled_listing_ends() {
     let stop = Stop::new(cancel, std::time::Duration::from_secs(1));
     assert_eq!(code(house.roots.list(house.permit(action, vec![house.look("work", Access::List)]), &all_visible, &stop)), Code::Cancelled);
 }
-
-#[test]
-fn names_that_are_no_utf8_are_listed_as_far_as_they_are() {
-    use std::os::unix::ffi::OsStrExt as _;
-    let house = House::new();
-    std::fs::write(house.path("work").join(std::ffi::OsStr::from_bytes(b"caf\xe9")), "x").unwrap();
-    assert_eq!(shown(&house.list("work", 1, &all_visible).unwrap()), ["caf\u{fffd}"]);
-}

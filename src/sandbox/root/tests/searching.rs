@@ -78,7 +78,7 @@ fn a_notebook_is_searched_as_its_cells_so_that_no_half_of_a_secret_is_found() {
 }
 
 #[test]
-fn what_no_call_can_name_is_shown_by_no_search() {
+fn what_no_call_can_name_is_shown_by_no_search_and_no_listing() {
     use std::os::unix::ffi::OsStrExt as _;
     let house = House::new();
     house.put("work/a", "here\n");
@@ -87,6 +87,8 @@ fn what_no_call_can_name_is_shown_by_no_search() {
     std::fs::write(odd, "here\n").unwrap();
     let found = search(&house, Some("here"), None, &all_visible);
     assert_eq!((hits(&found), found.left_out), (vec!["a:1:here".to_owned()], 2));
+    let listed = house.list("work", 1, &all_visible).unwrap();
+    assert_eq!((shown(&listed), listed.left_out), (vec!["a".to_owned()], 2));
 }
 
 #[test]
@@ -205,7 +207,7 @@ fn a_search_decodes_no_text_whose_secrets_were_not_masked() {
     }
     // The same bytes as UTF-8 are a text.
     house.put("work/a", "\u{feff}id = 7\n");
-    assert_eq!(hits(&search(&house, Some("id"), None, &all_visible)).len(), 1);
+    assert_eq!(hits(&search(&house, Some("^id"), None, &all_visible)), ["a:1:id = 7"]);
 }
 
 #[test]
