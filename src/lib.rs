@@ -13,7 +13,6 @@ mod meant;
 pub mod model;
 pub mod pipeline;
 pub mod policy;
-pub mod python;
 pub mod reload;
 pub mod sandbox;
 pub mod server;

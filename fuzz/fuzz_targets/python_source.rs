@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate::python::{MAX_FINDINGS, Rules, check, check_bytes};
+use toolgate_pycheck::{MAX_FINDINGS, Rules, check, check_bytes};
 
 fuzz_target!(|data: &[u8]| {
     let rules = Rules::strict(["json", "math", "functools", "typing", "dataclasses", "enum", "copy", "contextlib", "numpy"]);

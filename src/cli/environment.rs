@@ -84,7 +84,7 @@ fn module_of(line: &str) -> Option<String> {
         None => return None,
     };
     let is_name = first.starts_with(|c: char| c.is_alphabetic()) && first.chars().all(|c| c == '_' || c.is_alphanumeric());
-    (is_name && !crate::python::is_standard_module(first)).then(|| first.to_owned())
+    (is_name && !toolgate_pycheck::is_standard_module(first)).then(|| first.to_owned())
 }
 
 /// The interpreter as the manifest names it: a name on the search path, or a path, which is relative to the manifest.

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
+use toolgate_pycheck::{self as python, Finding, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
 
 use super::jsonl;
 pub use super::layout::Colour;
-use crate::python::{self, Finding, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
 
 /// What a run over many programs amounts to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,7 +51,7 @@ pub fn lint_jsonl(input: impl BufRead, output: impl Write, rules: &Rules) -> std
 }
 
 /// The longest line of a JSONL file, in bytes: the largest program with every byte escaped, and room for the rest.
-pub const MAX_LINE: u64 = MAX_SOURCE.0 * 6 + 64 * 1024;
+pub const MAX_LINE: u64 = MAX_SOURCE as u64 * 6 + 64 * 1024;
 
 #[derive(Deserialize)]
 struct Case {
@@ -82,8 +82,8 @@ struct Shown {
 
 impl From<Finding> for Shown {
     fn from(finding: Finding) -> Self {
-        let Finding { rule, severity, code, line, column, message, hint, source_line, .. } = finding;
-        Self { rule, severity, code: code.as_str(), line, column, message, hint, source_line }
+        let Finding { rule, severity, reason, line, column, message, hint, source_line, .. } = finding;
+        Self { rule, severity, code: reason.as_str(), line, column, message, hint, source_line }
     }
 }
 

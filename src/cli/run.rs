@@ -23,9 +23,9 @@ use super::{
 use crate::audit::Filter;
 use crate::filter::escape;
 use crate::policy::program;
-use crate::python::{Check, Rules, Verdict};
 use crate::sandbox::jail;
 use crate::server;
+use toolgate_pycheck::{Check, Rules, Verdict};
 
 /// How a command ended.
 pub(super) enum End {
@@ -307,7 +307,7 @@ fn run_lint(input: &Input, imports: Option<&str>, manifest: Option<PathBuf>, out
         return Ok(if summary.is_clean() { End::Done } else { End::Negative });
     }
     let (name, bytes) = whole(input)?;
-    let report = crate::python::check_bytes(&bytes, &rules);
+    let report = toolgate_pycheck::check_bytes(&bytes, &rules);
     let clean = report.verdict != Verdict::Deny;
     if input.json {
         writeln!(out, "{}", lint::json(report))?;

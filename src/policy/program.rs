@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use toolgate_pycheck::{self as python, Check, Finding, Imports, Reason, Rules, Severity, Verdict};
+
 use crate::manifest::{self, Python};
-use crate::model::Refusal;
-use crate::python::{self, Check, Finding, Imports, Rules, Severity, Verdict};
+use crate::model::{Code, Refusal};
 
 /// What the static check made of a program that it lets through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +91,7 @@ pub fn check(python: &Python, lacking: Option<&str>, code: &str, has_input: bool
     let of = |severity| report.findings.iter().filter(move |finding| finding.severity == severity);
     if report.verdict == Verdict::Deny {
         let Some(first) = of(Severity::Deny).next() else {
-            return Err(Refusal::new(crate::model::Code::CodeForbidden, "the program is refused by the static check"));
+            return Err(Refusal::new(Code::CodeForbidden, "the program is refused by the static check"));
         };
         let (mut hints, mut modules) = (BTreeSet::new(), BTreeSet::new());
         // A module that is missing in ten places is missing once.
@@ -98,7 +99,8 @@ pub fn check(python: &Python, lacking: Option<&str>, code: &str, has_input: bool
         let lines: Vec<String> = told.map(|finding| line(finding, hints.insert(&finding.hint))).collect();
         let why = lacking.map(|wall| format!("\n  (`check = \"imports\"` acts as `strict` on this machine: {wall})")).unwrap_or_default();
         let message = format!("the program is refused by reading it, nothing ran:\n{}{why}\n", lines.join("\n"));
-        let mut refusal = Refusal::new(first.code, message).rule("python").hint("change all of these and send the program again");
+        let mut refusal =
+            Refusal::new(code_of(first.reason), message).rule("python").hint("change all of these and send the program again");
         refusal.imports = missing(&report.findings).into();
         return Err(refusal);
     }
@@ -121,6 +123,14 @@ fn missing(findings: &[Finding]) -> Vec<String> {
         }
     }
     missing
+}
+
+const fn code_of(reason: Reason) -> Code {
+    match reason {
+        Reason::SyntaxError => Code::SyntaxError,
+        Reason::ImportNotAllowed => Code::ImportNotAllowed,
+        Reason::CodeForbidden => Code::CodeForbidden,
+    }
 }
 
 /// One finding: where, what, what to write instead where an earlier one has not said it, and below it the line of the program.

@@ -306,7 +306,7 @@ impl Room {
         }
         let python = &manifest.python;
         let rules = if is_lacking { program::rules_without_a_wall(python) } else { program::rules(python) };
-        let text: Arc<str> = crate::python::import_hook(&rules).into();
+        let text: Arc<str> = toolgate_pycheck::import_hook(&rules).into();
         *last = Some(Hook { manifest: Arc::clone(manifest), is_lacking, text: Arc::clone(&text) });
         text
     }

@@ -12,7 +12,5 @@ mod judge_later;
 mod manifest;
 mod policy;
 mod policy_properties;
-mod python_differential;
 mod reader;
-mod static_check;
 mod web;

@@ -6,7 +6,7 @@ use super::names;
 /// Floors from the ground up; a file may use its own floor and those below.
 const FLOORS: &[&[&str]] = &[
     &["model"],
-    &["manifest", "policy", "python", "filter"],
+    &["manifest", "policy", "filter"],
     &["audit"],
     &["gate"],
     &["sandbox"],
@@ -16,7 +16,7 @@ const FLOORS: &[&[&str]] = &[
 ];
 
 /// Floors of pure decisions: values in, values out.
-const PURE: &[&str] = &["model", "manifest", "policy", "python", "filter"];
+const PURE: &[&str] = &["model", "manifest", "policy", "filter"];
 
 /// Files that may hold unsafe code; each says why in docs/decisions.md.
 pub(crate) const UNSAFE_FILES: &[&str] = &["sandbox/jail/inside/raw.rs"];
@@ -273,7 +273,7 @@ fn a_pure_room_with_a_clock_or_a_future_is_found() {
         ("policy/x.rs", "use std::time::SystemTime;"),
         ("filter/x.rs", "async fn f() {}"),
         ("model/x.rs", "fn f(t: jiff::Timestamp) { Timestamp::now(); }"),
-        ("python/x.rs", "use tokio::sync::mpsc;"),
+        ("filter/x.rs", "use tokio::sync::mpsc;"),
         ("policy/x.rs", "use std::time::Duration; fn f(now: jiff::Timestamp) {}"),
         ("gate/x.rs", "async fn f() { std::time::Instant::now(); }"),
     ];

@@ -13,7 +13,7 @@ mod texts;
 use super::program::Program;
 use super::report::{Raw, Severity};
 use super::rules::{Check, Rules};
-use crate::model::Code;
+use crate::report::Reason;
 use facts::Facts;
 
 /// Judges a program; every finding is appended to `raw`.
@@ -59,22 +59,22 @@ impl Problem {
 
 impl Judge<'_, '_> {
     pub(super) fn deny(&mut self, start: usize, end: usize, problem: Problem) {
-        self.push(Code::CodeForbidden, Severity::Deny, start, end, problem);
+        self.push(Reason::CodeForbidden, Severity::Deny, start, end, problem);
     }
 
     pub(super) fn deny_import(&mut self, start: usize, end: usize, problem: Problem) {
-        self.push(Code::ImportNotAllowed, Severity::Deny, start, end, problem);
+        self.push(Reason::ImportNotAllowed, Severity::Deny, start, end, problem);
     }
 
     pub(super) fn warn(&mut self, start: usize, end: usize, problem: Problem) {
-        self.push(Code::CodeForbidden, Severity::Warn, start, end, problem);
+        self.push(Reason::CodeForbidden, Severity::Warn, start, end, problem);
     }
 
-    fn push(&mut self, code: Code, severity: Severity, start: usize, end: usize, problem: Problem) {
+    fn push(&mut self, reason: Reason, severity: Severity, start: usize, end: usize, problem: Problem) {
         // A hostile program can hold a finding per word; the report keeps 20, and sorting needs no more than this.
         if self.raw.len() < 4096 {
             let Problem { rule, message, hint, module } = problem;
-            self.raw.push(Raw { rule, severity, code, start, end, message, hint, module });
+            self.raw.push(Raw { rule, severity, reason, start, end, message, hint, module });
         }
     }
 }

@@ -12,8 +12,7 @@ use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal
 use ruff_python_ast::{AnyNodeRef, ExprContext, PySourceType, PythonVersion};
 use ruff_python_parser::{ParseOptions, parse_unchecked};
 use ruff_text_size::Ranged;
-use toolgate::model::Code;
-use toolgate::python::{Check, Rules, Version, check_bytes};
+use toolgate_pycheck::{Check, Reason, Rules, Version, check_bytes};
 
 /// Names, attributes, imports, calls, definitions, arguments, keywords, captures and string constants of one program, a line each, sorted.
 /// Places are lines and bytes; inside an f-string there are none, since `CPython` 3.11 gives them wrongly.
@@ -178,7 +177,7 @@ fn the_standard_library_is_read_as_cpython_reads_it() {
         let report = check_bytes(&std::fs::read(path).unwrap(), &rules);
         let name = path.strip_prefix(folder).unwrap().display();
         let own_rule = report.findings.iter().find(|finding| finding.rule.starts_with("source."));
-        let syntax = report.findings.iter().any(|finding| finding.code == Code::SyntaxError && !finding.rule.starts_with("source."));
+        let syntax = report.findings.iter().any(|finding| finding.reason == Reason::SyntaxError && !finding.rule.starts_with("source."));
         match (theirs, syntax, own_rule) {
             (_, _, Some(finding)) => by_rule.push(format!("{name}: {}", finding.rule)),
             (None, true, None) => alike += 1,

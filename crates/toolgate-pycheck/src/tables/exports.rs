@@ -68,32 +68,32 @@ const RISKY: &[&str] = &[
 ];
 
 /// Whether the table knows what `module` exports.
-pub(in crate::python) fn knows_module(module: &str) -> bool {
+pub(crate) fn knows_module(module: &str) -> bool {
     EXPORTS.contains_key(module)
 }
 
 /// Whether `name` is a public name of `module`, a module the table knows.
-pub(in crate::python) fn is_export(module: &str, name: &str) -> bool {
+pub(crate) fn is_export(module: &str, name: &str) -> bool {
     EXPORTS.get(module).is_some_and(|names| names.contains(name))
 }
 
 /// Whether `module`, or the package it is in, belongs to the standard library.
-pub(crate) fn is_standard_module(module: &str) -> bool {
+pub fn is_standard_module(module: &str) -> bool {
     STANDARD.contains(module.split('.').next().unwrap_or(module))
 }
 
 /// Whether a module of this name, private or not, hands out the machine or the interpreter.
-pub(in crate::python) fn is_risky_module(name: &str) -> bool {
+pub(crate) fn is_risky_module(name: &str) -> bool {
     RISKY.contains(&name.trim_start_matches('_'))
 }
 
 /// Every harmless submodule and its package.
-pub(in crate::python) fn implied() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn implied() -> impl Iterator<Item = (&'static str, &'static str)> {
     IMPLIED.iter().copied()
 }
 
 /// The package whose listing covers this harmless submodule.
-pub(in crate::python) fn implied_parent(module: &str) -> Option<&'static str> {
+pub(crate) fn implied_parent(module: &str) -> Option<&'static str> {
     IMPLIED.iter().find(|(name, _)| *name == module).map(|(_, parent)| *parent)
 }
 

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 /// For each first byte a bit per length.
 #[derive(Debug)]
-pub(in crate::python) struct Filter([u32; 256]);
+pub(crate) struct Filter([u32; 256]);
 
 impl Filter {
-    pub(in crate::python) fn new(tables: &[&[&str]]) -> Self {
+    pub(crate) fn new(tables: &[&[&str]]) -> Self {
         let mut lengths = [0_u32; 256];
         for name in tables.iter().flat_map(|table| table.iter()) {
             if let Some(entry) = name.as_bytes().first().and_then(|first| lengths.get_mut(usize::from(*first))) {
@@ -18,14 +18,14 @@ impl Filter {
     }
 
     /// False only where no table holds `name`.
-    pub(in crate::python) fn may_hold(&self, name: &str) -> bool {
+    pub(crate) fn may_hold(&self, name: &str) -> bool {
         let lengths = name.as_bytes().first().and_then(|first| self.0.get(usize::from(*first)));
         lengths.is_some_and(|lengths| lengths >> name.len().min(31) & 1 == 1)
     }
 }
 
 /// Attributes a rule may refuse, beside those with underscores.
-pub(in crate::python) static ATTRIBUTES: LazyLock<Filter> =
+pub(crate) static ATTRIBUTES: LazyLock<Filter> =
     LazyLock::new(|| Filter::new(&[super::ALWAYS_REFUSED, super::RISKY_PUBLIC, &["obj", "evaluate"]]));
 
 #[cfg(test)]

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use toolgate::python::{Rules, Verdict, check};
+use toolgate_pycheck::{Rules, Verdict, check};
 
 /// The folder of the shared cases: `$TOOLGATE_CASES`, else beside the repository.
 fn cases() -> Option<PathBuf> {
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let candidates =
         [std::env::var_os("TOOLGATE_CASES").map(PathBuf::from), Some(here.join("../shared/cases")), Some(here.join("../../shared/cases"))];
     let found = candidates.into_iter().flatten().map(|folder| folder.join("python")).find(|folder| folder.is_dir());
@@ -92,7 +92,7 @@ fn run(interpreter: &str, program: &str, input: &str) -> String {
 /// Runs `program` behind the hook, as the jail does.
 fn hooked(interpreter: &str, rules: &Rules, program: &str) -> String {
     let boot = "import sys, json\nhook, source = json.loads(sys.stdin.read())\nspace = {}\nexec(hook, space)\nevents = []\nprogram = sys.modules['__main__'].__dict__\nspace['guard'](program, lambda event, detail: events.append(event))\nimport atexit\natexit.register(lambda: print('events', events))\nexec(compile(source, '<program>', 'exec'), program)\n";
-    run(interpreter, boot, &serde_json::json!([toolgate::python::import_hook(rules), program]).to_string())
+    run(interpreter, boot, &serde_json::json!([toolgate_pycheck::import_hook(rules), program]).to_string())
 }
 
 #[test]
@@ -229,7 +229,7 @@ mod properties {
         #[test]
         fn any_text_gets_a_verdict_and_its_findings_are_sorted(text in programs()) {
             let report = check(&text, &Rules::strict(["json", "math", "functools", "typing", "dataclasses", "enum", "copy"]));
-            prop_assert!(report.findings.len() <= toolgate::python::MAX_FINDINGS);
+            prop_assert!(report.findings.len() <= toolgate_pycheck::MAX_FINDINGS);
             prop_assert!(report.findings.is_sorted_by_key(|finding| (finding.line, finding.column)));
             for finding in &report.findings {
                 let line = report.source.split('\n').nth(finding.line as usize - 1).unwrap_or_default();
@@ -339,7 +339,7 @@ fn the_standard_library_reads_as_in_cpython() {
     for (path, theirs) in sample.iter().zip(dumps.lines()) {
         let Ok(theirs) = serde_json::from_str::<serde_json::Value>(theirs) else { continue };
         let Ok(bytes) = std::fs::read(path) else { continue };
-        let report = toolgate::python::check_bytes(&bytes, &Rules { check: toolgate::python::Check::Off, ..Rules::default() });
+        let report = toolgate_pycheck::check_bytes(&bytes, &Rules { check: toolgate_pycheck::Check::Off, ..Rules::default() });
         // What we refuse is safe, whatever CPython makes of it.
         let Some(ours) = dump(&report.source).filter(|_| report.verdict == Verdict::Allow) else { continue };
         compared += 1;

@@ -1,8 +1,8 @@
-//! The static check of Python: reads a program and says what it must not do, before anything of it runs.
+#![doc = include_str!("../README.md")]
 //!
-//! It is the first layer and no wall; the jail is the wall. What it accepts may still fail there.
-//! Order: bytes to text (`source`), a bound on the nesting (`nesting`), the parser, one walk (`walk`), then the rules (`judge`)
-//! over the lists the walk made, with their data in `tables`.
+//! Inside: bytes to text (`source`), a bound on the nesting (`nesting`), the parser, one walk (`walk`), then the rules (`judge`) over the lists the
+//! walk made, with their data in `tables`.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 #[cfg(test)]
 mod examples;
@@ -18,17 +18,16 @@ mod tables;
 mod walk;
 
 pub use hook::{EVENTS, import_hook};
-pub use report::{Finding, MAX_FINDINGS, Report, Severity, Verdict};
+pub use report::{Finding, MAX_FINDINGS, Reason, Report, Severity, Verdict};
 pub use rules::{Check, Imports, Rules, Version, VersionFault};
 pub use source::MAX_SOURCE;
-pub(crate) use tables::is_standard_module;
+pub use tables::is_standard_module;
 
 use std::collections::BTreeSet;
 
 use ruff_python_ast::{Mod, PySourceType, PythonVersion};
 use ruff_python_parser::{ParseOptions, parse_unchecked};
 
-use crate::model::Code;
 use report::Raw;
 
 /// Judges a program.
@@ -117,7 +116,7 @@ fn syntax(range: std::ops::Range<usize>, message: &str, hint: &str) -> Raw {
     Raw {
         rule: "syntax",
         severity: Severity::Deny,
-        code: Code::SyntaxError,
+        reason: Reason::SyntaxError,
         start: range.start,
         end: range.end,
         message,
@@ -130,7 +129,7 @@ fn too_deep(what: &str) -> Raw {
     Raw {
         rule: "source.nesting",
         severity: Severity::Deny,
-        code: Code::CodeForbidden,
+        reason: Reason::CodeForbidden,
         start: 0,
         end: 0,
         message: format!("{what} nested too deeply to be read safely"),

@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use toolgate::python::{MAX_SOURCE, Rules, check, check_bytes};
+use toolgate_pycheck::{MAX_SOURCE, Rules, check, check_bytes};
 
 fn best(rounds: usize, mut work: impl FnMut()) -> Duration {
     (0..rounds)
@@ -74,7 +74,7 @@ fn standard_library() -> Vec<Vec<u8>> {
             if path.is_dir() && !path.ends_with("site-packages") {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "py") {
-                sources.extend(std::fs::read(&path).ok().filter(|source| source.len() < MAX_SOURCE.as_usize()));
+                sources.extend(std::fs::read(&path).ok().filter(|source| source.len() < MAX_SOURCE));
             }
         }
     }

@@ -1,16 +1,16 @@
 //! Names, attributes and class body entries: what is harmless, and what never is.
 
 /// Whether a sorted table holds `name`.
-pub(in crate::python) fn contains(table: &[&str], name: &str) -> bool {
+pub(crate) fn contains(table: &[&str], name: &str) -> bool {
     table.binary_search(&name).is_ok()
 }
 
 /// Double-underscore names a program may read as plain names.
-pub(in crate::python) const DUNDER_NAMES: &[&str] =
+pub(crate) const DUNDER_NAMES: &[&str] =
     &["__all__", "__author__", "__class__", "__debug__", "__doc__", "__file__", "__name__", "__version__"];
 
 /// Double-underscore names a module or function may bind.
-pub(in crate::python) const MODULE_STORES: &[&str] = &[
+pub(crate) const MODULE_STORES: &[&str] = &[
     "__all__",
     "__author__",
     "__copyright__",
@@ -29,7 +29,7 @@ pub(in crate::python) const MODULE_STORES: &[&str] = &[
 ///
 /// Left out on purpose: `__dict__`, `__annotations__` (a dataclass executes its keys), `__dataclass_fields__`, `__set_name__` (re-aims a cached
 /// property), `__reduce__` and its kin, `__getattribute__`, `__subclasses__`, `__mro__`, `__base__`, `__bases__`, everything of functions and frames.
-pub(in crate::python) const DUNDER_LOADS: &[&str] = &[
+pub(crate) const DUNDER_LOADS: &[&str] = &[
     "__abs__",
     "__add__",
     "__aenter__",
@@ -143,13 +143,13 @@ pub(in crate::python) const DUNDER_LOADS: &[&str] = &[
 ];
 
 /// Double-underscore attributes a program may assign on an object.
-pub(in crate::python) const DUNDER_STORES: &[&str] = &["__doc__", "__module__", "__name__", "__qualname__", "__wrapped__"];
+pub(crate) const DUNDER_STORES: &[&str] = &["__doc__", "__module__", "__name__", "__qualname__", "__wrapped__"];
 
 /// Double-underscore names a class body may bind beside those of [`DUNDER_LOADS`].
 ///
 /// Left out on purpose: what other code consults by name to be told a lie (`__class__`, `__instancecheck__`, `__subclasshook__`, `__prepare__`,
 /// `__mro_entries__`), what `copy` obeys (`__reduce__`, `__reduce_ex__`, `__getstate__`, `__setstate__`), `__getattribute__`, `__annotations__`.
-pub(in crate::python) const CLASS_BODY: &[&str] = &[
+pub(crate) const CLASS_BODY: &[&str] = &[
     "__delattr__",
     "__delete__",
     "__doc__",
@@ -167,7 +167,7 @@ pub(in crate::python) const CLASS_BODY: &[&str] = &[
 ];
 
 /// Attributes that are refused whoever defines them: frames, code objects, tracebacks, loaders and the hooks of allowed modules.
-pub(in crate::python) const ALWAYS_REFUSED: &[&str] = &[
+pub(crate) const ALWAYS_REFUSED: &[&str] = &[
     "_convert_",
     "_create_",
     "_evaluate",
@@ -218,7 +218,7 @@ pub(in crate::python) const ALWAYS_REFUSED: &[&str] = &[
 ];
 
 /// Public attributes that name a module or the object an exception holds; free where the program itself defines them.
-pub(in crate::python) const RISKY_PUBLIC: &[&str] = &[
+pub(crate) const RISKY_PUBLIC: &[&str] = &[
     "CodeType",
     "FunctionType",
     "Popen",
@@ -292,7 +292,7 @@ pub(in crate::python) const RISKY_PUBLIC: &[&str] = &[
 ];
 
 /// Private names that the standard library documents for its users.
-pub(in crate::python) const FOREIGN_PRIVATE: &[&str] = &[
+pub(crate) const FOREIGN_PRIVATE: &[&str] = &[
     "_",
     "_asdict",
     "_field_defaults",
@@ -311,11 +311,10 @@ pub(in crate::python) const FOREIGN_PRIVATE: &[&str] = &[
 ];
 
 /// Builtin types whose positional class pattern captures the subject itself.
-pub(in crate::python) const VALUE_TYPES: &[&str] =
-    &["bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"];
+pub(crate) const VALUE_TYPES: &[&str] = &["bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"];
 
 /// Builtin classes that lend a subclass nothing but their own methods.
-pub(in crate::python) const FIELD_BASES: &[&str] = &[
+pub(crate) const FIELD_BASES: &[&str] = &[
     "ArithmeticError",
     "AssertionError",
     "AttributeError",

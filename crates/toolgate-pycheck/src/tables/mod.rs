@@ -4,7 +4,7 @@ mod exports;
 mod filter;
 mod names;
 
-pub(crate) use exports::is_standard_module;
+pub use exports::is_standard_module;
 pub(super) use exports::{implied, implied_parent, is_export, is_risky_module, knows_module};
 pub(super) use filter::{ATTRIBUTES, Filter};
 pub(super) use names::{

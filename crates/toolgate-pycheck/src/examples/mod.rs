@@ -142,7 +142,8 @@ fn a_star_turns_the_import_rule_off_and_no_other() {
 #[test]
 fn every_finding_comes_in_one_report() {
     let report = check("import os\nx = eval('1')\nprint(x.__globals__)\n", &rules());
-    let found: Vec<_> = report.findings.iter().map(|finding| (finding.line, finding.column, finding.rule, finding.code.as_str())).collect();
+    let found: Vec<_> =
+        report.findings.iter().map(|finding| (finding.line, finding.column, finding.rule, finding.reason.as_str())).collect();
     assert_eq!(
         found,
         [(1, 8, "import", "import_not_allowed"), (2, 5, "builtin", "code_forbidden"), (3, 9, "attribute.dunder", "code_forbidden"),]

@@ -1,20 +1,19 @@
 //! From bytes to the one text that is judged and run.
 
-use super::report::{Raw, Severity};
-use crate::model::{Bytes, Code};
+use super::report::{Raw, Reason, Severity};
 
-/// The largest program that is read.
-pub const MAX_SOURCE: Bytes = Bytes::kib(256);
+/// The largest program that is read, in bytes.
+pub const MAX_SOURCE: usize = 256 * 1024;
 
 /// Brings a program into its one form: UTF-8, no byte order mark, `\n` line ends.
 ///
 /// `CPython` turns `\r` and `\r\n` into `\n` inside string constants too, and a parser that does not would judge other constants.
 /// An encoding cookie lets a comment become code (utf-7, `unicode_escape`, gb18030), and `CPython` up to 3.10 stops reading at NUL.
 pub(super) fn normalise(bytes: &[u8]) -> Result<String, Raw> {
-    if bytes.len() > MAX_SOURCE.as_usize() {
+    if bytes.len() > MAX_SOURCE {
         return Err(fault(
             "source.size",
-            format!("the program is {}, over the limit of {MAX_SOURCE}", Bytes(bytes.len() as u64)),
+            format!("the program is {} KiB, over the limit of {} KiB", bytes.len().div_ceil(1024), MAX_SOURCE / 1024),
             "split it up, or read its data from a file",
         ));
     }
@@ -72,7 +71,7 @@ fn is_utf8_name(name: &str) -> bool {
 }
 
 fn fault(rule: &'static str, message: String, hint: &str) -> Raw {
-    Raw { rule, severity: Severity::Deny, code: Code::SyntaxError, start: 0, end: 0, message, hint: hint.to_owned(), module: None }
+    Raw { rule, severity: Severity::Deny, reason: Reason::SyntaxError, start: 0, end: 0, message, hint: hint.to_owned(), module: None }
 }
 
 #[cfg(test)]

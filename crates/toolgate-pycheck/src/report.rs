@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use crate::model::Code;
-
 /// How much a finding weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -12,6 +10,29 @@ pub enum Severity {
     Warn,
     /// The program must not run.
     Deny,
+}
+
+/// Why a finding refuses or warns, for programs that read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The text is no Python, or not of the target's version.
+    SyntaxError,
+    /// A module that the rules do not list.
+    ImportNotAllowed,
+    /// A name, an attribute or a construct that the rules refuse.
+    CodeForbidden,
+}
+
+impl Reason {
+    /// The word of a report.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SyntaxError => "syntax_error",
+            Self::ImportNotAllowed => "import_not_allowed",
+            Self::CodeForbidden => "code_forbidden",
+        }
+    }
 }
 
 /// The answer to one program.
@@ -33,8 +54,8 @@ pub struct Finding {
     pub rule: &'static str,
     /// Whether it refuses or warns.
     pub severity: Severity,
-    /// The reason as the gate reports it.
-    pub code: Code,
+    /// The kind of the reason.
+    pub reason: Reason,
     /// Line in [`Report::source`], from 1.
     pub line: u32,
     /// Column in code points, from 1.
@@ -78,7 +99,7 @@ impl Report {
 pub(super) struct Raw {
     pub(super) rule: &'static str,
     pub(super) severity: Severity,
-    pub(super) code: Code,
+    pub(super) reason: Reason,
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) message: String,
@@ -128,7 +149,7 @@ impl Place<'_> {
         Finding {
             rule: raw.rule,
             severity: raw.severity,
-            code: raw.code,
+            reason: raw.reason,
             line: self.line,
             column: u32::try_from(before + 1).unwrap_or(u32::MAX),
             length: u32::try_from(length).unwrap_or(u32::MAX),
@@ -158,7 +179,7 @@ mod tests {
     use super::*;
 
     fn raw(start: usize, end: usize, severity: Severity) -> Raw {
-        Raw { rule: "r", severity, code: Code::CodeForbidden, start, end, message: String::new(), hint: String::new(), module: None }
+        Raw { rule: "r", severity, reason: Reason::CodeForbidden, start, end, message: String::new(), hint: String::new(), module: None }
     }
 
     #[test]
