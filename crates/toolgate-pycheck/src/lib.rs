@@ -4,8 +4,6 @@
 //! walk made, with their data in `tables`.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-#[cfg(test)]
-mod examples;
 mod hook;
 mod judge;
 mod nesting;

@@ -1,12 +1,8 @@
-//! Programs that hold the rules to their word: ways out that were tried on them, and ordinary code that must pass.
+//! The rules against labelled programs: ways out that were tried on them, and ordinary code that must pass. The programs lie in `tests/programs`.
+#![expect(clippy::expect_used, reason = "a helper of tests reads files of the repository")]
 
-mod gadgets;
-mod modules;
-mod ordinary;
-mod places;
-mod scoping;
-
-use super::{Rules, Verdict, check};
+use serde::Deserialize;
+use toolgate_pycheck::{Check, Report, Rules, Verdict, check};
 
 fn rules() -> Rules {
     Rules::strict([
@@ -36,38 +32,46 @@ fn rules() -> Rules {
     ])
 }
 
+/// The programs of one file, each with its report.
+fn reports(file: &str) -> Vec<(String, Report)> {
+    #[derive(Deserialize)]
+    struct File {
+        programs: Vec<String>,
+    }
+    let file: File = toml::from_str(file).expect("a list of programs");
+    let judged = file.programs.into_iter().map(|program| (program.clone(), check(&program, &rules())));
+    judged.collect()
+}
+
+fn all_are_refused(file: &str) {
+    for (program, report) in reports(file) {
+        assert_eq!(report.verdict, Verdict::Deny, "{program}");
+    }
+}
+
 #[test]
 fn objects_of_allowed_modules_lead_nowhere() {
-    for program in gadgets::PROGRAMS {
-        assert_eq!(check(program, &rules()).verdict, Verdict::Deny, "{program}");
-    }
+    all_are_refused(include_str!("programs/gadgets.toml"));
 }
 
 #[test]
 fn no_binding_hides_what_a_name_stands_for() {
-    for program in scoping::PROGRAMS {
-        assert_eq!(check(program, &rules()).verdict, Verdict::Deny, "{program}");
-    }
+    all_are_refused(include_str!("programs/scoping.toml"));
 }
 
 #[test]
 fn modules_are_reached_by_import_alone() {
-    for program in modules::PROGRAMS {
-        assert_eq!(check(program, &rules()).verdict, Verdict::Deny, "{program}");
-    }
+    all_are_refused(include_str!("programs/modules.toml"));
 }
 
 #[test]
 fn a_refused_word_is_refused_wherever_it_stands() {
-    for program in places::PROGRAMS {
-        assert_eq!(check(program, &rules()).verdict, Verdict::Deny, "{program}");
-    }
+    all_are_refused(include_str!("programs/places.toml"));
 }
 
 #[test]
 fn ordinary_code_passes() {
-    for program in ordinary::PROGRAMS {
-        let report = check(program, &rules());
+    for (program, report) in reports(include_str!("programs/ordinary.toml")) {
         assert_eq!(report.verdict, Verdict::Allow, "{program}\n{:?}", report.findings);
     }
 }
@@ -88,7 +92,7 @@ fn what_the_manifest_loosens_passes_and_nothing_else_does() {
 
 #[test]
 fn with_imports_alone_only_the_allowlist_is_judged() {
-    let imports = Rules { check: super::Check::Imports, ..rules() };
+    let imports = Rules { check: Check::Imports, ..rules() };
     for (program, verdict) in [
         ("eval('1')\nx.__class__\n", Verdict::Allow),
         ("__import__('json')\n", Verdict::Allow),
@@ -100,11 +104,8 @@ fn with_imports_alone_only_the_allowlist_is_judged() {
     ] {
         assert_eq!(check(program, &imports).verdict, verdict, "{program}");
     }
-    let off = Rules { check: super::Check::Off, ..rules() };
-    assert_eq!(
-        check("import os\r\n", &off),
-        super::Report { verdict: Verdict::Allow, findings: Vec::new(), source: "import os\n".to_owned() }
-    );
+    let off = Rules { check: Check::Off, ..rules() };
+    assert_eq!(check("import os\r\n", &off), Report { verdict: Verdict::Allow, findings: Vec::new(), source: "import os\n".to_owned() });
 }
 
 #[test]
