@@ -8,18 +8,18 @@ def _make():
     standard = getattr(sys, "stdlib_module_names", frozenset())
     allowed = frozenset(@ALLOWED@)
     every = @EVERY@
-    implied = {@IMPLIED@}
+    implied = frozenset(@IMPLIED@)
     refused = @REFUSED@
     shown = @SHOWN@
     watched = frozenset(@WATCHED@)
     roots = @ROOTS@
 
     def permitted(name):
-        if every or name in allowed or implied.get(name) in allowed:
+        parent, _, child = name.rpartition(".")
+        if every or name in allowed or (name in implied and parent in allowed):
             return True
         if name.partition(".")[0] in standard:
             return False
-        parent, _, child = name.rpartition(".")
         while parent:
             if child[:1] == "_":
                 break

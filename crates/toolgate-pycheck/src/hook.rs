@@ -32,60 +32,21 @@ pub fn import_hook(rules: &Rules) -> String {
         Imports::Listed(_) | Imports::All => (true, Vec::new()),
     };
     let strict = rules.check == Check::Strict;
-    let refused: Vec<&str> = ABSENT.iter().copied().filter(|name| strict && !rules.allowed_calls.contains(*name)).collect();
-    let implied = tables::implied().map(|(module, parent)| format!("{}: {}", quoted(module), quoted(parent)));
+    let absent = tables::ABSENT_BUILTINS.words.iter().copied();
+    let refused: Vec<&str> = absent.filter(|name| strict && !rules.allowed_calls.contains(*name)).collect();
     include_str!("hook.py")
         .replace("@ALLOWED@", &list(&allowed))
         .replace("@EVERY@", if every { "True" } else { "False" })
-        .replace("@IMPLIED@", &implied.collect::<Vec<_>>().join(", "))
+        .replace("@IMPLIED@", &list(&tables::IMPLIED_MODULES.words))
         .replace("@REFUSED@", &list(&refused))
         .replace("@SHOWN@", &quoted(&rules.shown_imports()))
-        .replace("@WATCHED@", &list(WATCHED))
+        .replace("@WATCHED@", &list(&tables::WATCHED_EVENTS.words))
         .replace("@ROOTS@", if !judged || rules.imports_from_roots() { "True" } else { "False" })
         .replace("@EVENTS@", &EVENTS.to_string())
 }
 
 /// How many audit events are recorded at most.
 pub const EVENTS: usize = 100;
-
-/// Builtins a strict program does without. `vars` stays, since some of its uses pass, and `input`, since it reads what a call gives as `stdin`:
-/// one interpreter serves calls with and without.
-const ABSENT: &[&str] = &["breakpoint", "compile", "copyright", "credits", "eval", "exec", "globals", "help", "license", "locals"];
-
-/// Audit events (Python library reference, "Audit events table") that an ordinary program never causes.
-const WATCHED: &[&str] = &[
-    "cpython._PySys_ClearAuditHooks",
-    "ctypes.dlopen",
-    "ctypes.dlsym",
-    "ctypes.call_function",
-    "ctypes.string_at",
-    "code.__new__",
-    "function.__new__",
-    "gc.get_objects",
-    "gc.get_referents",
-    "gc.get_referrers",
-    "mmap.__new__",
-    "os.exec",
-    "os.fork",
-    "os.forkpty",
-    "os.kill",
-    "os.posix_spawn",
-    "os.spawn",
-    "os.startfile",
-    "os.symlink",
-    "os.system",
-    "pickle.find_class",
-    "pty.spawn",
-    "signal.pthread_kill",
-    "socket.__new__",
-    "socket.bind",
-    "socket.connect",
-    "socket.getaddrinfo",
-    "subprocess.Popen",
-    "sys._current_frames",
-    "sys.setprofile",
-    "sys.settrace",
-];
 
 /// A string both languages read alike.
 fn quoted(text: &str) -> String {

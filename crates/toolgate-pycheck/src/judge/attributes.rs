@@ -47,13 +47,13 @@ impl<'a> Judge<'_, 'a> {
                 "call the attribute otherwise, or leave out `field`",
             ));
         }
-        if !may_matter(name) || self.rules.allows_attribute(name) {
+        if self.rules.allows_attribute(name) {
             return None;
         }
         if is_dunder(name) {
             return dunder_problem(name, access);
         }
-        if tables::contains(tables::ALWAYS_REFUSED, name) {
+        if tables::ALWAYS_REFUSED.contains(name) {
             return Some(Problem::new(
                 "attribute.interpreter",
                 format!("`.{name}` reaches into the interpreter"),
@@ -73,7 +73,7 @@ impl<'a> Judge<'_, 'a> {
                 "give the attribute another name, e.g. `.item`",
             ));
         }
-        let foreign = tables::contains(tables::RISKY_PUBLIC, name) && access == Access::Load && !self.facts.defined.contains(name);
+        let foreign = tables::RISKY_PUBLIC.contains(name) && access == Access::Load && !self.facts.defined.contains(name);
         if foreign {
             return Some(Problem::new(
                 "attribute.module",
@@ -104,7 +104,7 @@ impl<'a> Judge<'_, 'a> {
     }
 
     fn private_problem(&self, name: &str) -> Option<Problem> {
-        let own = tables::contains(tables::FOREIGN_PRIVATE, name) || self.facts.defined.contains(name) || self.is_spelt_out(name);
+        let own = tables::FOREIGN_PRIVATE.contains(name) || self.facts.defined.contains(name) || self.is_spelt_out(name);
         if own {
             return None;
         }
@@ -351,11 +351,6 @@ impl<'a> Judge<'_, 'a> {
     }
 }
 
-/// Whether a name can be refused at all; most cannot, and need no table.
-fn may_matter(name: &str) -> bool {
-    name.starts_with('_') || tables::ATTRIBUTES.may_hold(name)
-}
-
 fn dict_problem() -> Problem {
     Problem::new(
         "attribute.dunder",
@@ -365,8 +360,8 @@ fn dict_problem() -> Problem {
 }
 
 fn dunder_problem(name: &str, access: Access) -> Option<Problem> {
-    let load = tables::contains(tables::DUNDER_LOADS, name) || matches!(name, "__dict__" | "__setattr__" | "__delattr__");
-    let store = tables::contains(tables::DUNDER_STORES, name);
+    let load = tables::DUNDER_LOADS.contains(name) || matches!(name, "__dict__" | "__setattr__" | "__delattr__");
+    let store = tables::DUNDER_STORES.contains(name);
     let fine = match access {
         Access::Load => load,
         Access::Store => store,
@@ -414,7 +409,8 @@ fn is_safe_prefix(name: &Expr) -> bool {
         },
         _ => return false,
     };
-    let refused = tables::ALWAYS_REFUSED.iter().chain(tables::RISKY_PUBLIC).chain(&["obj", "evaluate", "format", "format_map", "register"]);
+    let refused =
+        tables::ALWAYS_REFUSED.words.iter().chain(&tables::RISKY_PUBLIC.words).chain(&["evaluate", "format", "format_map", "register"]);
     prefix.is_ascii()
         && prefix.len() >= 3
         && !prefix.starts_with('_')

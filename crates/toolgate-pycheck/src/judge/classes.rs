@@ -52,12 +52,8 @@ impl<'a> Judge<'_, 'a> {
     fn interpreter_names(&mut self) {
         let program = self.program;
         for class in &program.classes {
-            let names: Vec<&str> = program
-                .scopes
-                .names(class.body)
-                .map(|(name, _)| name)
-                .filter(|name| tables::contains(tables::ALWAYS_REFUSED, name))
-                .collect();
+            let names: Vec<&str> =
+                program.scopes.names(class.body).map(|(name, _)| name).filter(|name| tables::ALWAYS_REFUSED.contains(name)).collect();
             for name in names {
                 if !self.rules.allows_attribute(name) {
                     let (start, end) = (class.node.name.start().to_usize(), class.node.name.end().to_usize());
@@ -75,7 +71,7 @@ impl<'a> Judge<'_, 'a> {
     /// What is wrong with a double-underscore name in a class body.
     pub(super) fn class_entry(binding: &DunderBinding<'_>) -> Option<Problem> {
         let name = binding.name;
-        let known = tables::contains(tables::DUNDER_LOADS, name) || tables::contains(tables::CLASS_BODY, name);
+        let known = tables::DUNDER_LOADS.contains(name) || tables::CLASS_BODY.contains(name);
         if !known || name == "__class__" {
             let message = format!("`{name}` in a class changes what other code believes of its objects");
             return Some(Problem::new("class.body", message, "leave it out, or use an ordinary name"));
@@ -118,7 +114,7 @@ impl<'a> Judge<'_, 'a> {
 
     /// Whether the attributes that positional patterns of this class read are known to be harmless.
     fn is_matchable(&self, class: &'a Expr, scope: usize) -> bool {
-        if self.is_builtin(class, scope, tables::VALUE_TYPES) || self.is_record(class, scope) {
+        if self.is_builtin(class, scope, &tables::VALUE_TYPES.words) || self.is_record(class, scope) {
             return true;
         }
         let origins = self.expr_origins(class, scope);
@@ -145,7 +141,7 @@ impl<'a> Judge<'_, 'a> {
 /// A literal list of attribute names without leading underscores.
 fn is_public_names(value: &Expr) -> bool {
     names(value).is_some_and(|mut names| {
-        names.all(|name| name.is_some_and(|name| !name.starts_with('_') && !tables::contains(tables::ALWAYS_REFUSED, name)))
+        names.all(|name| name.is_some_and(|name| !name.starts_with('_') && !tables::ALWAYS_REFUSED.contains(name)))
     })
 }
 

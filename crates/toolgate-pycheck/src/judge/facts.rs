@@ -1,7 +1,6 @@
 //! What is true of the whole program, for rules that depend on more than one place.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use ruff_python_ast::Expr;
 use ruff_text_size::Ranged;
@@ -88,7 +87,7 @@ impl<'a> Facts<'a> {
             facts.classes.push(class_facts);
             facts.class_names.insert(class.node.name.as_str());
         }
-        for attribute in judge.program.attributes.iter().filter(|attribute| TELLING.may_hold(&attribute.node.attr)) {
+        for attribute in &judge.program.attributes {
             match attribute.node.attr.as_str() {
                 "format" | "format_map" | "vformat" => facts.templates = true,
                 "register" => facts.registers = true,
@@ -96,7 +95,7 @@ impl<'a> Facts<'a> {
                 "__class__" => facts.type_value(judge, &attribute.usage, attribute.scope),
                 _ => {}
             }
-            if export_matters(&attribute.node.attr) {
+            if tables::TELLING_EXPORTS.contains(&attribute.node.attr) {
                 for origin in judge.expr_origins_of(attribute) {
                     if let Origin::Export(module, name) = origin {
                         facts.export(&module, name);
@@ -110,7 +109,11 @@ impl<'a> Facts<'a> {
             let module = node.module.as_ref().map_or("", |module| module.as_str());
             for alias in &node.names {
                 if alias.name.as_str() == "*" {
-                    EXPORTS_THAT_MATTER.iter().filter(|name| tables::is_export(module, name)).for_each(|name| facts.export(module, name));
+                    tables::TELLING_EXPORTS
+                        .words
+                        .iter()
+                        .filter(|name| tables::is_export(module, name))
+                        .for_each(|name| facts.export(module, name));
                 } else {
                     facts.export(module, &alias.name);
                 }
@@ -132,7 +135,7 @@ impl<'a> Facts<'a> {
             facts.templates |= matches!(keyword.attr.as_str(), "format" | "format_map");
         }
         facts.dynamic_classes |= facts.fields
-            && judge.program.names.iter().any(|name| matches!(name.usage, Use::Annotation) && CLASS_MAKERS.contains(&name.name));
+            && judge.program.names.iter().any(|name| matches!(name.usage, Use::Annotation) && tables::CLASS_MAKERS.contains(name.name));
         facts.renames_fields = facts.fields && facts.classes.iter().any(|class| class.dataclass && class.inherits_fields);
         facts.sensitive = facts.renames_fields || facts.redirects || facts.cached_properties;
         facts.leaks_types |= facts.dynamic_classes;
@@ -228,7 +231,7 @@ impl<'a> Facts<'a> {
             };
             match judge.expr_origins(callee, scope).as_slice() {
                 [Origin::Export(module, "dataclass")] if module == "dataclasses" => facts.dataclass = true,
-                [Origin::Export(module, name)] if tables::knows_module(module) && LEAVES_CLASSES.contains(name) => {}
+                [Origin::Export(module, name)] if tables::knows_module(module) && tables::LEAVES_CLASSES.contains(name) => {}
                 _ => facts.replaced = true,
             }
         }
@@ -257,7 +260,7 @@ impl<'a> Facts<'a> {
         for origin in origins {
             match origin {
                 Origin::Builtin("type") => facts.metaclass = true,
-                Origin::Builtin(name) if tables::contains(tables::FIELD_BASES, name) => {}
+                Origin::Builtin(name) if tables::FIELD_BASES.contains(name) => {}
                 Origin::Export(module, "ABCMeta") if module == "abc" => facts.metaclass = true,
                 Origin::Export(module, "EnumMeta" | "EnumType") if module == "enum" => facts.metaclass = true,
                 Origin::Export(module, "Enum" | "IntEnum" | "StrEnum" | "Flag" | "IntFlag" | "ReprEnum") if module == "enum" => {
@@ -286,39 +289,6 @@ impl<'a> Facts<'a> {
             }
         }
     }
-}
-
-/// Decorators that give a class back with nothing in it that the program made.
-const LEAVES_CLASSES: &[&str] = &["dataclass", "dataclass_transform", "final", "runtime_checkable", "total_ordering", "unique", "verify"];
-
-/// Names that as annotations of fields can be had back as values.
-const CLASS_MAKERS: &[&str] = &["ABCMeta", "Enum", "EnumMeta", "EnumType", "Flag", "IntEnum", "IntFlag", "StrEnum", "type"];
-
-/// The names [`Facts::export`] knows.
-const EXPORTS_THAT_MATTER: &[&str] = &[
-    "AsyncExitStack",
-    "ExitStack",
-    "Field",
-    "Formatter",
-    "cached_property",
-    "field",
-    "fields",
-    "get_args",
-    "property",
-    "redirect_stderr",
-    "redirect_stdout",
-    "singledispatch",
-    "singledispatchmethod",
-];
-
-/// Attributes that tell something of the whole program.
-static TELLING: LazyLock<tables::Filter> = LazyLock::new(|| {
-    let names = ["format", "format_map", "vformat", "register", "__args__", "__bound__", "__constraints__", "__forward_arg__", "__class__"];
-    tables::Filter::new(&[&names, EXPORTS_THAT_MATTER])
-});
-
-fn export_matters(name: &str) -> bool {
-    EXPORTS_THAT_MATTER.contains(&name)
 }
 
 /// `type(x)(y)` and `x.__class__(y)`: again the type of something, or with three arguments a new class, where `x` is a class.

@@ -1,7 +1,5 @@
 //! Plain names: builtins, double-underscore names, modules as values, and what may be used in some ways only.
 
-use std::sync::LazyLock;
-
 use ruff_python_ast::{Expr, ExprCall};
 
 use super::super::program::{Decorated, NameUse, Use, is_dunder};
@@ -35,9 +33,7 @@ impl<'a> Judge<'_, 'a> {
         }
         for origin in self.name_origins(name.name, name.scope, name.start) {
             let problem = match &origin {
-                Origin::Builtin(builtin) if is_dunder(builtin) && !tables::contains(tables::DUNDER_NAMES, builtin) => {
-                    self.dunder_name(name)
-                }
+                Origin::Builtin(builtin) if is_dunder(builtin) && !tables::DUNDER_NAMES.contains(builtin) => self.dunder_name(name),
                 Origin::Builtin(builtin) => builtin_policy(builtin)
                     .and_then(|policy| self.usage_problem("builtin", builtin, builtin, policy, &name.usage, name.scope)),
                 other => self.origin_problem(other, name.name, &name.usage, name.scope),
@@ -229,7 +225,7 @@ impl<'a> Judge<'_, 'a> {
             Expr::Attribute(node) => node.attr.as_str() == "__class__",
             other => self.expr_origins(other, scope).iter().any(|origin| match origin {
                 Origin::Class(_) => true,
-                Origin::Builtin(name) => tables::contains(tables::FIELD_BASES, name) || *name == "type",
+                Origin::Builtin(name) => tables::FIELD_BASES.contains(name) || *name == "type",
                 _ => false,
             }),
         });
@@ -289,7 +285,7 @@ impl<'a> Judge<'_, 'a> {
             }
             let problem = if in_class {
                 Self::class_entry(binding)
-            } else if tables::contains(tables::MODULE_STORES, binding.name)
+            } else if tables::MODULE_STORES.contains(binding.name)
                 || (binding.scope == 0 && matches!(binding.name, "__getattr__" | "__dir__"))
             {
                 None
@@ -380,12 +376,9 @@ impl<'a> Judge<'_, 'a> {
     }
 }
 
-/// The names [`builtin_policy`] knows.
-static RESTRICTED: LazyLock<tables::Filter> = LazyLock::new(|| tables::Filter::new(&[RESTRICTED_BUILTINS]));
-
 /// Whether a name can be refused where no import or class binds it.
 fn may_matter(name: &str) -> bool {
-    name.starts_with("__") || (RESTRICTED.may_hold(name) && builtin_policy(name).is_some())
+    name.starts_with("__") || RESTRICTED_BUILTINS.contains(name)
 }
 
 /// Whether names are rewritten inside a class: `__x`, but not `__x__`.

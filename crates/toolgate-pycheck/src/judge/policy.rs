@@ -1,4 +1,9 @@
-//! Builtins and exports that may be used in some ways only, as data.
+//! Builtins and exports that may be used in some ways only.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::super::tables::{List, sections};
 
 /// How a restricted name may be used. Everything not restricted is an ordinary value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,94 +45,52 @@ pub(super) enum Arguments {
     Function,
 }
 
+/// By module and name; the module of a builtin is empty.
+static POLICIES: LazyLock<HashMap<(&str, &str), Policy>> = LazyLock::new(|| {
+    let sections = sections(include_str!("../../data/policies.txt"));
+    sections
+        .into_iter()
+        .flat_map(|(heading, text, names)| {
+            let policy = parse(heading, text);
+            names.into_iter().map(move |name| (name.rsplit_once('.').unwrap_or(("", name)), policy))
+        })
+        .collect()
+});
+
+fn parse(heading: &'static str, text: &'static str) -> Policy {
+    match heading {
+        "called" => Policy::Called(Arguments::Any),
+        "attribute name" => Policy::Called(Arguments::AttributeName),
+        "attribute names" => Policy::Called(Arguments::AttributeNames),
+        "wrapper" => Policy::Called(Arguments::Wrapper),
+        "formatter" => Policy::Called(Arguments::Formatter),
+        "module" => Policy::Called(Arguments::Module),
+        "function" => Policy::Called(Arguments::Function),
+        "method decorator" => Policy::MethodDecorator,
+        "class decorator" => Policy::ClassDecorator,
+        "enumeration" => Policy::EnumClass,
+        "metaclass" => Policy::Metaclass,
+        "type" => Policy::Type,
+        "annotation" => Policy::Annotation,
+        _ => {
+            let (why, hint) = text.split_once(" | ").unwrap_or((text, ""));
+            Policy::Refused(why, hint)
+        }
+    }
+}
+
 /// The builtins with a policy.
-pub(super) const RESTRICTED_BUILTINS: &[&str] = &[
-    "__import__",
-    "breakpoint",
-    "compile",
-    "copyright",
-    "credits",
-    "delattr",
-    "eval",
-    "exec",
-    "exit",
-    "getattr",
-    "globals",
-    "help",
-    "input",
-    "license",
-    "locals",
-    "quit",
-    "setattr",
-    "type",
-    "vars",
-];
+pub(super) static RESTRICTED_BUILTINS: LazyLock<List> =
+    LazyLock::new(|| List::new(POLICIES.keys().filter(|(module, _)| module.is_empty()).map(|(_, name)| *name).collect()));
 
 /// The policy of a builtin.
 pub(super) fn builtin_policy(name: &str) -> Option<Policy> {
-    Some(match name {
-        "eval" | "exec" | "compile" => {
-            Policy::Refused("runs text as code", "write the code itself; to read data use `json.loads`, `int` or `float`")
-        }
-        "__import__" => Policy::Refused("imports by a name that is worked out at run time", "use an `import` statement"),
-        "globals" | "locals" | "vars" => Policy::Refused("hands out a whole namespace", "keep the values in a `dict` of your own"),
-        "breakpoint" | "help" => Policy::Refused("starts an interactive tool", "remove it; nobody can answer"),
-        "input" => Policy::Refused(
-            "reads standard input, and none is given",
-            "give `stdin` with the call, put the value into the program, or define a function of that name first",
-        ),
-        "license" | "copyright" | "credits" => Policy::Refused("belongs to interactive sessions", "remove it"),
-        "getattr" | "setattr" | "delattr" => Policy::Called(Arguments::AttributeName),
-        "exit" | "quit" => Policy::Called(Arguments::Any),
-        "type" => Policy::Type,
-        _ => return None,
-    })
+    export_policy("", name)
 }
 
 /// The policy of a name out of a module.
 pub(super) fn export_policy(module: &str, name: &str) -> Option<Policy> {
-    const TEXT: &str = "evaluates text as code";
-    const OWN: &str = "write it as ordinary code";
-    Some(match (module, name) {
-        ("typing", "get_type_hints" | "evaluate_forward_ref" | "ForwardRef")
-        | ("annotationlib", _)
-        | ("inspect", "get_annotations" | "signature") => Policy::Refused(TEXT, "read the annotations you need as constants of your own"),
-        ("dataclasses", "make_dataclass") => Policy::Refused("builds a class from text", "write the class with `@dataclass`"),
-        ("types", "FunctionType" | "LambdaType" | "CodeType" | "new_class" | "prepare_class" | "resolve_bases") => {
-            Policy::Refused("builds code or classes by hand", OWN)
-        }
-        ("types", "DynamicClassAttribute") | ("enum", "property") | ("functools", "cached_property") => Policy::MethodDecorator,
-        ("dataclasses", "dataclass") => Policy::ClassDecorator,
-        ("dataclasses", "Field") => Policy::Annotation,
-        ("enum", "global_enum" | "EnumDict" | "pickle_by_global_name" | "pickle_by_enum_name") => {
-            Policy::Refused("writes into modules", OWN)
-        }
-        ("enum", "Enum" | "IntEnum" | "StrEnum" | "Flag" | "IntFlag" | "ReprEnum") => Policy::EnumClass,
-        ("enum", "EnumMeta" | "EnumType") | ("abc", "ABCMeta") => Policy::Metaclass,
-        ("functools", "wraps" | "update_wrapper") => Policy::Called(Arguments::Wrapper),
-        ("operator", "attrgetter" | "methodcaller") => Policy::Called(Arguments::AttributeNames),
-        ("string", "Formatter") => Policy::Called(Arguments::Formatter),
-        ("contextlib", "redirect_stdout" | "redirect_stderr") => Policy::Called(Arguments::Any),
-        ("importlib", "import_module" | "__import__") => Policy::Called(Arguments::Module),
-        ("inspect", "getattr_static") => Policy::Called(Arguments::AttributeName),
-        ("timeit", "timeit" | "repeat" | "Timer") => Policy::Called(Arguments::Function),
-        (
-            "inspect",
-            "getmembers" | "getmembers_static" | "getclosurevars" | "currentframe" | "stack" | "trace" | "getargvalues" | "getouterframes"
-            | "getinnerframes",
-        )
-        | ("gc", "get_objects" | "get_referrers" | "get_referents")
-        | ("sys", "modules" | "settrace" | "setprofile" | "meta_path" | "path_hooks" | "path_importer_cache") => {
-            Policy::Refused("reaches into the interpreter", "pass the objects you need as arguments")
-        }
-        ("code" | "codeop" | "runpy" | "bdb" | "trace" | "doctest" | "logging.config", _)
-        | ("pdb" | "profile" | "cProfile", "run" | "runctx" | "runcall" | "runeval" | "set_trace" | "Pdb" | "Profile")
-        | ("pkgutil", "resolve_name")
-        | ("unittest.mock", "patch")
-        | ("pandas", "eval")
-        | ("numpy", "ctypeslib" | "f2py" | "distutils") => Policy::Refused(TEXT, OWN),
-        _ => return None,
-    })
+    POLICIES.get(&(module, name)).or_else(|| POLICIES.get(&(module, "*"))).copied()
 }
 
 #[cfg(test)]
@@ -135,18 +98,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_builtin_with_a_policy_is_listed() {
-        for name in RESTRICTED_BUILTINS {
-            assert!(builtin_policy(name).is_some(), "{name}");
+    fn every_refusal_has_a_reason_and_a_way_on() {
+        for (heading, text, names) in sections(include_str!("../../data/policies.txt")) {
+            assert!(!names.is_empty(), "{heading}");
+            assert_eq!(
+                heading == "refused",
+                matches!(parse(heading, text), Policy::Refused(why, hint) if !why.is_empty() && !hint.is_empty())
+            );
         }
-        let source = include_str!("policy.rs");
-        let body = source.split_once("fn builtin_policy").unwrap().1.split_once("fn export_policy").unwrap().0;
-        let arms: Vec<&str> = body
-            .lines()
-            .filter_map(|line| line.split_once("=>"))
-            .flat_map(|(arm, _)| arm.split('|'))
-            .map(|name| name.trim().trim_matches('"'))
-            .collect();
-        assert!(arms.iter().filter(|name| **name != "_").all(|name| RESTRICTED_BUILTINS.contains(name)), "{arms:?}");
     }
 }

@@ -10,6 +10,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::program::{Access, AttributeUse, Class, Decorated, DunderBinding, ImportStatement, Program, Use, is_dunder};
 use super::scope::{ScopeId, ScopeKind, Site, What};
+use super::tables;
 
 /// Walks a module.
 pub(super) fn module(body: &Suite, size: usize) -> Program<'_> {
@@ -358,34 +359,7 @@ impl<'a> Walker<'a> {
 /// Whether an `except` clause names only exceptions that cannot be an `AttributeError`.
 fn spares_attribute_errors(types: &Expr) -> bool {
     match types {
-        Expr::Name(name) => matches!(
-            name.id.as_str(),
-            "ValueError"
-                | "TypeError"
-                | "KeyError"
-                | "IndexError"
-                | "ZeroDivisionError"
-                | "OSError"
-                | "IOError"
-                | "FileNotFoundError"
-                | "StopIteration"
-                | "RuntimeError"
-                | "RecursionError"
-                | "OverflowError"
-                | "ArithmeticError"
-                | "LookupError"
-                | "AssertionError"
-                | "ImportError"
-                | "KeyboardInterrupt"
-                | "UnicodeDecodeError"
-                | "UnicodeEncodeError"
-                | "UnicodeError"
-                | "NotImplementedError"
-                | "EOFError"
-                | "PermissionError"
-                | "MemoryError"
-                | "TimeoutError"
-        ),
+        Expr::Name(name) => tables::SPARED_ERRORS.contains(&name.id),
         Expr::Tuple(tuple) => tuple.elts.iter().all(spares_attribute_errors),
         _ => false,
     }
