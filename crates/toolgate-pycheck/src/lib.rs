@@ -25,56 +25,57 @@ use std::collections::BTreeSet;
 
 use ruff_python_ast::{Mod, PySourceType, PythonVersion};
 use ruff_python_parser::{ParseOptions, parse_unchecked};
+use ruff_text_size::{Ranged, TextRange};
 
-use report::Raw;
+use report::Problem;
 
 /// Judges a program.
-///
-/// Never panics and never recurses deeper than `nesting` allows, whatever the text. Takes about 0.1 ms for 100 lines.
 pub fn check(source: &str, rules: &Rules) -> Report {
     check_bytes(source.as_bytes(), rules)
 }
 
 /// Judges a program as it came, with byte order mark, line ends and encoding cookie.
-pub fn check_bytes(bytes: &[u8], rules: &Rules) -> Report {
-    let source = match source::normalise(bytes) {
+///
+/// Never panics and never recurses deeper than `nesting` allows, whatever the bytes. Takes about 0.1 ms for 100 lines.
+pub fn check_bytes(source: &[u8], rules: &Rules) -> Report {
+    let whole = TextRange::default();
+    let source = match source::normalise(source) {
         Ok(source) => source,
-        Err(raw) => return report::finish(String::new(), vec![raw]),
+        Err(problem) => return report::finish(String::new(), vec![(whole, problem)]),
     };
-    if rules.check == Check::Off {
-        return report::finish(source, Vec::new());
-    }
-    let raw = match nesting::measure(&source) {
-        Err(what) => vec![too_deep(what)],
-        Ok(depth) => stacker::maybe_grow((depth + 16) * LEVEL, DEEP_STACK, || judged(&source, rules)),
+    let raw = match rules.check {
+        Check::Off => Vec::new(),
+        Check::Strict | Check::Imports => on_deep_stack(&source, || judged(&source, rules)).unwrap_or_else(|what| {
+            let message = format!("{what} nested too deeply to be read safely");
+            vec![(whole, Problem::new("source.nesting", message, "split it into several statements"))]
+        }),
     };
     report::finish(source, raw)
 }
 
-/// The top-level names of the modules that a program imports, by a statement or by a call with a constant name; at most `most`. Empty where the
-/// program cannot be read. `__future__` and the standard library are left out.
+/// The top-level names of the modules that a program imports, by a statement or by a call with a constant name; at most `most`. Empty where the program cannot be
+/// read. `__future__` and the standard library are left out.
 pub fn imported_from_outside(source: &str, most: usize) -> BTreeSet<String> {
     let Ok(source) = source::normalise(source.as_bytes()) else { return BTreeSet::new() };
-    let Ok(depth) = nesting::measure(&source) else { return BTreeSet::new() };
-    stacker::maybe_grow((depth + 16) * LEVEL, DEEP_STACK, || {
+    let read = on_deep_stack(&source, || {
         let parsed = parse_unchecked(&source, ParseOptions::from(PySourceType::Python));
-        // After an error the tree is a guess.
-        let Mod::Module(module) = parsed.syntax() else { return BTreeSet::new() };
-        if !parsed.errors().is_empty() {
-            return BTreeSet::new();
-        }
-        let program = walk::module(&module.body, source.len());
-        let names = program.imported().map(|name| name.split('.').next().unwrap_or_default());
-        let outside = names.filter(|name| !name.is_empty() && !tables::is_standard_module(name));
-        let mut found = BTreeSet::new();
-        for name in outside {
-            if found.len() == most {
-                break;
+        match parsed.syntax() {
+            Mod::Module(module) if parsed.errors().is_empty() => {
+                let program = walk::module(&module.body, source.len());
+                let names = program.imported().map(|name| name.split('.').next().unwrap_or_default());
+                names
+                    .filter(|name| !name.is_empty() && !is_standard_module(name))
+                    .map(str::to_owned)
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .take(most)
+                    .collect()
             }
-            found.insert(name.to_owned());
+            // After an error the tree is a guess.
+            _ => BTreeSet::new(),
         }
-        found
-    })
+    });
+    read.unwrap_or_default()
 }
 
 /// Stack that one level of the tree may take while it is parsed, walked and dropped, in bytes. Generous: a level is a few frames, also
@@ -83,55 +84,32 @@ const LEVEL: usize = 8 * 1024;
 /// Stack for trees that do not fit the caller's, in bytes; mapped, and touched only as far as it is used.
 const DEEP_STACK: usize = 32 * 1024 * 1024;
 
-fn judged(source: &str, rules: &Rules) -> Vec<Raw> {
+/// Calls `work` with enough stack for the tree of `source`.
+///
+/// # Errors
+/// What nests too deeply.
+fn on_deep_stack<T>(source: &str, work: impl FnOnce() -> T) -> Result<T, &'static str> {
+    let depth = nesting::measure(source)?;
+    Ok(stacker::maybe_grow((depth + 16) * LEVEL, DEEP_STACK, work))
+}
+
+fn judged(source: &str, rules: &Rules) -> Vec<(TextRange, Problem)> {
+    let syntax = |range: TextRange, message: &str, hint: &str| {
+        let message = message.lines().next().unwrap_or_default().trim_end_matches('.');
+        (range, Problem::new("syntax", message, hint).reason(Reason::SyntaxError))
+    };
     let version = PythonVersion { major: rules.target.major, minor: rules.target.minor };
     let parsed = parse_unchecked(source, ParseOptions::from(PySourceType::Python).with_target_version(version));
-    let faults: Vec<Raw> = parsed
-        .errors()
-        .iter()
-        .map(|error| syntax(error.location.into(), &error.error.to_string(), "correct the syntax and send the program again"))
-        .collect();
-    if !faults.is_empty() {
+    if !parsed.errors().is_empty() {
         // After an error the tree is a guess; judging it would say things that are not so.
-        return faults;
+        let hint = "correct the syntax and send the program again";
+        return parsed.errors().iter().map(|error| syntax(error.location, &error.error.to_string(), hint)).collect();
     }
-    let newer = parsed.unsupported_syntax_errors().iter().map(|error| {
-        syntax(
-            error.range.into(),
-            &error.to_string(),
-            &format!("the program runs under Python {}; write it for that version", rules.target),
-        )
-    });
-    let mut raw: Vec<Raw> = newer.collect();
+    let hint = format!("the program runs under Python {}; write it for that version", rules.target);
+    let newer = parsed.unsupported_syntax_errors().iter().map(|error| syntax(error.range(), &error.to_string(), &hint));
+    let mut raw = newer.collect();
     if let Mod::Module(module) = parsed.syntax() {
         judge::judge(&walk::module(&module.body, source.len()), rules, &mut raw);
     }
     raw
-}
-
-fn syntax(range: std::ops::Range<usize>, message: &str, hint: &str) -> Raw {
-    let message = message.lines().next().unwrap_or_default().trim_end_matches('.').to_owned();
-    Raw {
-        rule: "syntax",
-        severity: Severity::Deny,
-        reason: Reason::SyntaxError,
-        start: range.start,
-        end: range.end,
-        message,
-        hint: hint.to_owned(),
-        module: None,
-    }
-}
-
-fn too_deep(what: &str) -> Raw {
-    Raw {
-        rule: "source.nesting",
-        severity: Severity::Deny,
-        reason: Reason::CodeForbidden,
-        start: 0,
-        end: 0,
-        message: format!("{what} nested too deeply to be read safely"),
-        hint: "split it into several statements".to_owned(),
-        module: None,
-    }
 }

@@ -1,6 +1,7 @@
 //! What one walk over the tree collects, so that the rules read lists and never recurse.
 
-use ruff_python_ast::{Expr, ExprAttribute, ExprCall, Pattern, PatternKeyword, StmtClassDef, StmtFunctionDef, StmtImport, StmtImportFrom};
+use ruff_python_ast::{Alias, Expr, ExprAttribute, ExprCall, Identifier, PatternMatchClass, StmtClassDef, StmtImportFrom};
+use ruff_text_size::TextRange;
 
 use super::scope::{ScopeId, Scopes};
 
@@ -67,8 +68,7 @@ pub(super) enum Access {
 #[derive(Debug)]
 pub(super) struct NameUse<'a> {
     pub(super) name: &'a str,
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pub(super) range: TextRange,
     pub(super) scope: ScopeId,
     pub(super) usage: Use<'a>,
 }
@@ -96,18 +96,20 @@ pub(super) struct Class<'a> {
     pub(super) body: ScopeId,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) enum ImportStatement<'a> {
-    Import(&'a StmtImport),
-    From(&'a StmtImportFrom),
+/// One name of an import statement.
+#[derive(Debug)]
+pub(super) struct Import<'a> {
+    pub(super) alias: &'a Alias,
+    /// The statement, where it is `from … import`.
+    pub(super) from: Option<&'a StmtImportFrom>,
+    pub(super) scope: ScopeId,
 }
 
 /// A string constant: its text and where it stands.
 #[derive(Debug)]
 pub(super) struct Text<'a> {
     pub(super) value: &'a str,
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pub(super) range: TextRange,
     /// A statement of its own, e.g. a docstring.
     pub(super) alone: bool,
     pub(super) annotation: bool,
@@ -117,31 +119,29 @@ pub(super) struct Text<'a> {
 #[derive(Debug)]
 pub(super) struct DunderBinding<'a> {
     pub(super) name: &'a str,
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pub(super) range: TextRange,
     pub(super) scope: ScopeId,
     /// An annotation without or with a value: a dataclass makes a field of it.
     pub(super) annotated: bool,
-    pub(super) value: Option<&'a ruff_python_ast::Expr>,
+    pub(super) value: Option<&'a Expr>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Program<'a> {
     pub(super) scopes: Scopes<'a>,
     pub(super) names: Vec<NameUse<'a>>,
     pub(super) attributes: Vec<AttributeUse<'a>>,
-    pub(super) imports: Vec<(ImportStatement<'a>, ScopeId)>,
+    pub(super) imports: Vec<Import<'a>>,
     pub(super) classes: Vec<Class<'a>>,
     /// Class patterns and the scope they stand in.
-    pub(super) patterns: Vec<(&'a Pattern, ScopeId)>,
-    pub(super) keywords: Vec<(&'a PatternKeyword, ScopeId)>,
+    pub(super) patterns: Vec<(&'a PatternMatchClass, ScopeId)>,
     pub(super) calls: Vec<Call<'a>>,
-    /// Functions with decorators.
-    pub(super) decorated: Vec<(&'a StmtFunctionDef, ScopeId)>,
+    /// Decorators that stand directly above their functions.
+    pub(super) innermost: Vec<TextRange>,
     pub(super) texts: Vec<Text<'a>>,
     pub(super) dunders: Vec<DunderBinding<'a>>,
     /// Annotations, for programs in which some function evaluates them.
-    pub(super) annotations: Vec<(&'a ruff_python_ast::Expr, ScopeId)>,
+    pub(super) annotations: Vec<(&'a Expr, ScopeId)>,
     /// A handler, an `__exit__` method or a chained exception may hold an `AttributeError`.
     pub(super) holds_errors: bool,
     /// Names in `except` clauses that are taken for builtin exceptions.
@@ -151,47 +151,57 @@ pub(super) struct Program<'a> {
 }
 
 impl<'a> Program<'a> {
-    /// The dotted names of the modules it imports: by statements, and by calls that give a constant name. The names that a `from` takes are left out.
-    pub(super) fn imported(&self) -> impl Iterator<Item = &'a str> {
-        let statements = self.imports.iter().flat_map(|(statement, _)| match statement {
-            ImportStatement::Import(node) => node.names.iter().map(|alias| alias.name.as_str()).collect(),
-            ImportStatement::From(node) if node.level == 0 => node.module.iter().map(ruff_python_ast::Identifier::as_str).collect(),
-            ImportStatement::From(_) => Vec::new(),
-        });
-        let calls = self.calls.iter().filter_map(|call| {
-            let name = match &*call.node.func {
-                Expr::Name(name) => name.id.as_str(),
-                Expr::Attribute(attribute) => attribute.attr.as_str(),
-                _ => return None,
-            };
-            match call.node.arguments.args.first() {
-                Some(Expr::StringLiteral(text)) if matches!(name, "__import__" | "import_module") => Some(text.value.to_str()),
-                _ => None,
-            }
-        });
-        statements.chain(calls)
-    }
-
     /// `size` is the length of the source in bytes.
     pub(super) fn new(size: usize) -> Self {
         Self {
-            scopes: Scopes::new(),
             names: Vec::with_capacity(size / 16),
             attributes: Vec::with_capacity(size / 64),
-            imports: Vec::new(),
-            classes: Vec::new(),
-            patterns: Vec::new(),
-            keywords: Vec::new(),
             calls: Vec::with_capacity(size / 64),
-            decorated: Vec::new(),
-            texts: Vec::new(),
-            dunders: Vec::new(),
-            annotations: Vec::new(),
-            holds_errors: false,
-            spared: Vec::new(),
-            crowded: false,
+            ..Self::default()
         }
     }
+
+    /// The dotted names of the modules it imports: by statements, and by calls that give a constant name. The names that a `from` takes are left out.
+    pub(super) fn imported(&self) -> impl Iterator<Item = &'a str> {
+        let statements = self.imports.iter().filter_map(|import| match import.from {
+            None => Some(import.alias.name.as_str()),
+            Some(node) if node.level == 0 => node.module.as_ref().map(Identifier::as_str),
+            Some(_) => None,
+        });
+        let calls = self.calls.iter().filter_map(|call| match callee(call.node) {
+            Some("__import__" | "import_module") => call.node.arguments.args.first().and_then(constant),
+            _ => None,
+        });
+        statements.chain(calls)
+    }
+}
+
+/// The last name of what is called, e.g. `f` of `f(…)` and of `a.f(…)`.
+pub(super) fn callee(call: &ExprCall) -> Option<&str> {
+    match &*call.func {
+        Expr::Name(name) => Some(&name.id),
+        Expr::Attribute(attribute) => Some(&attribute.attr),
+        _ => None,
+    }
+}
+
+/// The text of a string constant.
+pub(super) fn constant(expr: &Expr) -> Option<&str> {
+    if let Expr::StringLiteral(text) = expr { Some(text.value.to_str()) } else { None }
+}
+
+/// The elements of a tuple or list that is written out.
+pub(super) fn elements(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Tuple(tuple) => Some(&tuple.elts),
+        Expr::List(list) => Some(&list.elts),
+        _ => None,
+    }
+}
+
+/// Whether an argument is written `*x`.
+pub(super) fn is_starred(call: &ExprCall) -> bool {
+    call.arguments.args.iter().any(Expr::is_starred_expr)
 }
 
 /// Whether `name` has two leading and two trailing underscores.

@@ -94,6 +94,15 @@ pub(super) struct Meaning<'s, 'a> {
     pub(super) star: Option<&'a str>,
 }
 
+impl<'s, 'a> Meaning<'s, 'a> {
+    /// Nothing but the builtin of that name.
+    const BUILTIN: Self = Self { sites: &[], also: &[], scope: 0, builtin: true, star: None };
+
+    pub(super) fn sites(&self) -> impl Iterator<Item = &'s Site<'a>> + use<'s, 'a> {
+        self.sites.iter().chain(self.also)
+    }
+}
+
 /// Every scope of a program, and every name that something in it binds.
 #[derive(Debug)]
 pub(super) struct Scopes<'a> {
@@ -133,11 +142,13 @@ impl Hasher for Dense {
     }
 }
 
-impl<'a> Scopes<'a> {
-    pub(super) fn new() -> Self {
+impl Default for Scopes<'_> {
+    fn default() -> Self {
         Self { all: vec![Scope::new(ScopeKind::Module, 0)], names: HashMap::new(), spelling: Vec::new(), any_star: false }
     }
+}
 
+impl<'a> Scopes<'a> {
     pub(super) fn open(&mut self, kind: ScopeKind, parent: ScopeId) -> ScopeId {
         self.all.push(Scope::new(kind, parent));
         self.all.len() - 1
@@ -283,7 +294,7 @@ impl<'a> Scopes<'a> {
     /// yet. A module-level name counts as bound only after a statement that is always reached, and if nothing unbinds it.
     pub(super) fn meaning(&self, name: &str, scope: ScopeId, at: usize) -> Meaning<'_, 'a> {
         let Some(number) = self.number_of(name) else {
-            return Meaning { sites: &[], also: &[], scope: 0, builtin: true, star: self.star(0, name) };
+            return Meaning { star: self.star(0, name), ..Meaning::BUILTIN };
         };
         let (id, first) = match self.declared(scope, number) {
             None => (scope, true),
@@ -297,7 +308,7 @@ impl<'a> Scopes<'a> {
     fn lookup(&self, (name, number): (&str, u32), reader: ScopeId, from: ScopeId, first: bool, at: usize) -> Meaning<'_, 'a> {
         let (mut id, mut first) = (from, first);
         loop {
-            let Some(here) = self.all.get(id) else { return Meaning { sites: &[], also: &[], scope: 0, builtin: true, star: None } };
+            let Some(here) = self.all.get(id) else { return Meaning::BUILTIN };
             let visible = first || here.kind != ScopeKind::Class;
             if visible && let Some(names) = here.names.get(&number) {
                 let closed = matches!(here.kind, ScopeKind::Function | ScopeKind::Comprehension);
@@ -317,13 +328,7 @@ impl<'a> Scopes<'a> {
                 }
             }
             if id == 0 {
-                return Meaning {
-                    sites: &[],
-                    also: &[],
-                    scope: 0,
-                    builtin: true,
-                    star: here.stars.iter().rev().find(|module| tables::is_export(module, name)).copied(),
-                };
+                return Meaning { star: self.star(0, name), ..Meaning::BUILTIN };
             }
             first = false;
             id = here.parent;

@@ -1,6 +1,6 @@
 //! From bytes to the one text that is judged and run.
 
-use super::report::{Raw, Reason, Severity};
+use super::report::{Problem, Reason};
 
 /// The largest program that is read, in bytes.
 pub const MAX_SOURCE: usize = 256 * 1024;
@@ -9,7 +9,7 @@ pub const MAX_SOURCE: usize = 256 * 1024;
 ///
 /// `CPython` turns `\r` and `\r\n` into `\n` inside string constants too, and a parser that does not would judge other constants.
 /// An encoding cookie lets a comment become code (utf-7, `unicode_escape`, gb18030), and `CPython` up to 3.10 stops reading at NUL.
-pub(super) fn normalise(bytes: &[u8]) -> Result<String, Raw> {
+pub(super) fn normalise(bytes: &[u8]) -> Result<String, Problem> {
     if bytes.len() > MAX_SOURCE {
         return Err(fault(
             "source.size",
@@ -34,7 +34,7 @@ pub(super) fn normalise(bytes: &[u8]) -> Result<String, Raw> {
     if text.contains('\0') {
         return Err(fault(
             "source.nul",
-            "the program holds a null character, which interpreters read differently".to_owned(),
+            "the program holds a null character, which interpreters read differently",
             "write `\\0` in the string instead",
         ));
     }
@@ -70,8 +70,8 @@ fn is_utf8_name(name: &str) -> bool {
     matches!(name.as_str(), "utf-8" | "utf8" | "u8" | "utf-8-sig" | "utf8-sig" | "ascii" | "us-ascii")
 }
 
-fn fault(rule: &'static str, message: String, hint: &str) -> Raw {
-    Raw { rule, severity: Severity::Deny, reason: Reason::SyntaxError, start: 0, end: 0, message, hint: hint.to_owned(), module: None }
+fn fault(rule: &'static str, message: impl Into<String>, hint: &str) -> Problem {
+    Problem::new(rule, message, hint).reason(Reason::SyntaxError)
 }
 
 #[cfg(test)]

@@ -1,28 +1,28 @@
 //! Attributes: of modules, with underscores, of frames, and those that name modules.
 
-use ruff_python_ast::Expr;
+use ruff_python_ast::{Expr, ExprCall, ExprName, FStringPart, InterpolatedStringElement, Operator};
 use ruff_text_size::Ranged;
+use unicode_normalization::UnicodeNormalization;
 
-use super::super::program::{Access, AttributeUse, Use, is_dunder};
-use super::super::scope::What;
+use super::super::program::{Access, AttributeUse, Use, constant, elements, is_dunder, is_starred};
+use super::super::report::Problem;
+use super::super::scope::{Names, What};
 use super::super::tables;
+use super::Judge;
 use super::names::is_private_to_class;
 use super::origin::Origin;
-use super::{Judge, Problem};
 
 impl<'a> Judge<'_, 'a> {
     pub(super) fn attributes(&mut self) {
         let program = self.program;
         for attribute in &program.attributes {
             let node = attribute.node;
-            let (start, end) = (node.attr.start().to_usize(), node.attr.end().to_usize());
+            let range = node.attr.range();
             if self.module_attribute(node, attribute.scope, attribute.access) {
-                let origins = self.expr_origins_of(attribute);
+                let origins = self.attribute_origins(attribute);
                 let name = node.attr.as_str();
                 let problem = origins.iter().find_map(|origin| self.origin_problem(origin, name, &attribute.usage, attribute.scope));
-                if let Some(problem) = problem {
-                    self.deny(start, end, problem);
-                }
+                self.deny(range, problem);
                 // A dunder of a module is no export; the rest of the rules would only say it again.
                 if !is_dunder(name) {
                     continue;
@@ -32,9 +32,7 @@ impl<'a> Judge<'_, 'a> {
                 .attribute_problem(&node.attr, attribute.access)
                 .or_else(|| self.context_problem(attribute))
                 .or_else(|| self.foreign_store(attribute));
-            if let Some(problem) = problem {
-                self.deny(start, end, problem);
-            }
+            self.deny(range, problem);
         }
     }
 
@@ -73,8 +71,7 @@ impl<'a> Judge<'_, 'a> {
                 "give the attribute another name, e.g. `.item`",
             ));
         }
-        let foreign = tables::RISKY_PUBLIC.contains(name) && access == Access::Load && !self.facts.defined.contains(name);
-        if foreign {
+        if tables::RISKY_PUBLIC.contains(name) && access == Access::Load && !self.facts.defined.contains(name) {
             return Some(Problem::new(
                 "attribute.module",
                 format!("`.{name}` is no attribute the program defines; on objects of other modules it leads out of the sandboxed part"),
@@ -82,11 +79,8 @@ impl<'a> Judge<'_, 'a> {
             ));
         }
         if name == "evaluate" && self.facts.forward_references {
-            return Some(Problem::new(
-                "attribute.module",
-                "`.evaluate` of a forward reference evaluates text as code",
-                "give the method another name",
-            ));
+            let message = "`.evaluate` of a forward reference evaluates text as code";
+            return Some(Problem::new("attribute.module", message, "give the method another name"));
         }
         None
     }
@@ -94,18 +88,13 @@ impl<'a> Judge<'_, 'a> {
     /// The same for a name that a constant spells, as in `getattr` and in keyword patterns: rules that look at the place cannot see it.
     fn spelt_problem(&self, name: &str, access: Access) -> Option<Problem> {
         if name == "register" && self.facts.evaluates_annotations {
-            return Some(Problem::new(
-                "annotation",
-                "`register` evaluates the annotations of what it is given",
-                "write `@function.register(Class)` directly above the function",
-            ));
+            return Some(register_problem());
         }
         self.attribute_problem(name, access)
     }
 
     fn private_problem(&self, name: &str) -> Option<Problem> {
-        let own = tables::FOREIGN_PRIVATE.contains(name) || self.facts.defined.contains(name) || self.is_spelt_out(name);
-        if own {
+        if tables::FOREIGN_PRIVATE.contains(name) || self.facts.defined.contains(name) || self.is_spelt_out(name) {
             return None;
         }
         let kind = if is_private_to_class(name) { "private to a class" } else { "private" };
@@ -147,37 +136,32 @@ impl<'a> Judge<'_, 'a> {
         if self.rules.allows_attribute(&node.attr) {
             return None;
         }
-        match node.attr.as_str() {
-            "__new__" if !self.is_settled_owner(&node.value, attribute.scope) => Some(Problem::new(
-                "attribute.dunder",
-                "`.__new__` of a class that cannot be read builds objects past its checks",
-                "call the class itself",
-            )),
-            "__call__" if !self.is_settled_owner(&node.value, attribute.scope) => Some(Problem::new(
-                "attribute.dunder",
-                "`.__call__` of a class that cannot be read may build a class",
-                "call the object itself",
-            )),
-            "__get__" if self.facts.sensitive => {
-                Some(Problem::new("attribute.dunder", "`.__get__` of a cached property reads any attribute", "call the function itself"))
+        let (message, hint) = match node.attr.as_str() {
+            "__new__" if !self.is_settled_owner(&node.value, attribute.scope) => {
+                ("`.__new__` of a class that cannot be read builds objects past its checks", "call the class itself")
             }
-            "__setattr__" | "__delattr__" => self.store_by_name(attribute),
-            "__dict__" if self.is_shown(&attribute.usage, attribute.scope) => None,
-            "__dict__" => Some(dict_problem()),
-            _ => None,
-        }
+            "__call__" if !self.is_settled_owner(&node.value, attribute.scope) => {
+                ("`.__call__` of a class that cannot be read may build a class", "call the object itself")
+            }
+            "__get__" if self.facts.sensitive => ("`.__get__` of a cached property reads any attribute", "call the function itself"),
+            "__setattr__" | "__delattr__" => return self.store_by_name(attribute),
+            "__dict__" if !self.is_shown(&attribute.usage, attribute.scope) => return Some(dict_problem()),
+            _ => return None,
+        };
+        Some(Problem::new("attribute.dunder", message, hint))
     }
 
     /// `super()`, a class by name, or `cls`; not `type(x)` and `x.__class__`, which may be `type` itself.
     fn is_settled_owner(&self, owner: &'a Expr, scope: usize) -> bool {
         match owner {
-            Expr::Call(call) => {
-                !self.is_builtin(&call.func, scope, &["type"])
-                    && !matches!(&*call.func, Expr::Attribute(node) if node.attr.as_str() == "__class__")
-            }
-            Expr::Attribute(node) => node.attr.as_str() != "__class__",
-            _ => true,
+            Expr::Call(call) => !self.yields_class(owner, scope) && !is_class_attribute(&call.func),
+            other => !is_class_attribute(other),
         }
+    }
+
+    /// `type(x)` and `x.__class__`.
+    pub(super) fn yields_class(&self, expr: &'a Expr, scope: usize) -> bool {
+        is_class_attribute(expr) || matches!(expr, Expr::Call(call) if self.is_builtin(&call.func, scope, &["type"]))
     }
 
     /// `object.__setattr__(self, "x", v)` and `super().__setattr__(name, value)` in an ordinary class.
@@ -193,13 +177,11 @@ impl<'a> Judge<'_, 'a> {
         let Use::Called(call) = &attribute.usage else { return problem() };
         match &*attribute.node.value {
             Expr::Name(_) if self.is_builtin(&attribute.node.value, attribute.scope, &["object"]) => {
-                self.attribute_name_call(if shown == "__setattr__" { "setattr" } else { "delattr" }, call, attribute.scope)
+                self.attribute_name_call(shown.trim_matches('_'), call, attribute.scope)
             }
             Expr::Call(owner) if self.is_builtin(&owner.func, attribute.scope, &["super"]) && owner.arguments.args.is_empty() => {
                 let expected = if shown == "__setattr__" { 2 } else { 1 };
-                let plain = call.arguments.args.len() == expected
-                    && call.arguments.keywords.is_empty()
-                    && !call.arguments.args.iter().any(Expr::is_starred_expr);
+                let plain = call.arguments.args.len() == expected && call.arguments.keywords.is_empty() && !is_starred(call);
                 if plain && self.is_in_ordinary_class(attribute.scope) { None } else { problem() }
             }
             _ => problem(),
@@ -210,11 +192,8 @@ impl<'a> Judge<'_, 'a> {
     fn is_in_ordinary_class(&self, mut scope: usize) -> bool {
         while scope != 0 {
             if let Some(index) = self.program.classes.iter().position(|class| class.body == scope) {
-                return self
-                    .facts
-                    .classes
-                    .get(index)
-                    .is_some_and(|facts| !facts.metaclass && !facts.unknown_base && !facts.built_by_program);
+                let facts = self.facts.classes.get(index);
+                return facts.is_some_and(|facts| !facts.metaclass && !facts.unknown_base && !facts.built_by_program);
             }
             let Some(here) = self.program.scopes.get(scope) else { return false };
             scope = here.parent;
@@ -223,132 +202,109 @@ impl<'a> Judge<'_, 'a> {
     }
 
     /// `getattr(x, "name")`, `setattr`, `delattr`: a constant public name, or one that cannot become a refused one.
-    pub(super) fn attribute_name_call(&self, function: &str, call: &'a ruff_python_ast::ExprCall, scope: usize) -> Option<Problem> {
-        let access = if function.ends_with("setattr") {
-            Access::Store
-        } else if function.ends_with("delattr") {
-            Access::Delete
-        } else {
-            Access::Load
+    pub(super) fn attribute_name_call(&self, function: &str, call: &'a ExprCall, scope: usize) -> Option<Problem> {
+        let access = match function {
+            "setattr" => Access::Store,
+            "delattr" => Access::Delete,
+            _ => Access::Load,
         };
-        let unreadable = || {
-            Problem::new(
-                "getattr",
-                format!("`{function}` with a name that is worked out at run time can reach any attribute"),
-                "write `object.name`, or keep the choices in a `dict`",
-            )
-        };
+        let unreadable = || unreadable_name(function, "write `object.name`, or keep the choices in a `dict`");
         let arguments = &call.arguments;
         if arguments.args.iter().take(2).any(Expr::is_starred_expr) || !arguments.keywords.is_empty() {
             return Some(unreadable());
         }
-        match arguments.args.get(1) {
-            None => None,
-            Some(Expr::StringLiteral(text)) => {
-                let name = text.value.to_str();
-                if name == "__class__"
-                    && access == Access::Load
-                    && !self
-                        .call_usage(call)
-                        .is_some_and(|usage| matches!(usage, Use::Comparison | Use::Identity | Use::Shown | Use::Owner(_)))
-                {
+        match arguments.args.get(1)? {
+            Expr::StringLiteral(text) => {
+                let name: String = text.value.to_str().nfkc().collect();
+                let compared = || matches!(self.call_usage(call), Some(Use::Comparison | Use::Identity | Use::Shown | Use::Owner(_)));
+                if name == "__class__" && access == Access::Load && !compared() {
                     return Some(unreadable());
                 }
-                let name: std::borrow::Cow<'_, str> = if name.is_ascii() {
-                    name.into()
-                } else {
-                    unicode_normalization::UnicodeNormalization::nfkc(name).collect::<String>().into()
-                };
-                self.spelt_problem(&name, access)
-                    .or_else(|| (matches!(&*name, "__dict__" | "__new__" | "__setattr__" | "__delattr__")).then(dict_problem))
+                let of_machinery = matches!(&*name, "__dict__" | "__new__" | "__setattr__" | "__delattr__");
+                self.spelt_problem(&name, access).or_else(|| of_machinery.then(dict_problem))
             }
-            Some(name @ (Expr::BinOp(_) | Expr::FString(_) | Expr::Call(_))) if is_safe_prefix(name) && access == Access::Load => None,
-            Some(Expr::Name(name)) if access == Access::Load && self.is_prefixed(name, scope) => None,
-            Some(Expr::Name(name)) => match self.constants_of(name, scope) {
+            name if access == Access::Load && is_safe_prefix(name) => None,
+            Expr::Name(name) if access == Access::Load && self.is_prefixed(name, scope) => None,
+            Expr::Name(name) => match self.constants_of(name, scope) {
                 Some(names) => {
                     names.into_iter().find_map(|name| self.spelt_problem(name, access).or_else(|| is_dunder(name).then(unreadable)))
                 }
                 None => Some(unreadable()),
             },
-            Some(_) => Some(unreadable()),
+            _ => Some(unreadable()),
         }
+    }
+
+    /// Everything that binds a variable, where all of it can be read.
+    fn bindings(&self, name: &'a ExprName, scope: usize) -> Option<&Names<'a>> {
+        let meaning = self.meaning(name, scope);
+        let names = self.program.scopes.sites(meaning.scope, &name.id)?;
+        let read = meaning.star.is_none() && meaning.also.is_empty() && !names.sites.is_empty() && names.count == names.sites.len();
+        read.then_some(names)
     }
 
     /// Whether a variable only ever holds names that begin alike, e.g. `method = "visit_" + kind`.
-    fn is_prefixed(&self, name: &'a ruff_python_ast::ExprName, scope: usize) -> bool {
-        let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
-        let Some(names) = self.program.scopes.sites(meaning.scope, &name.id) else { return false };
-        let read = meaning.star.is_none() && meaning.also.is_empty() && !names.sites.is_empty() && names.count == names.sites.len();
-        read && names.sites.iter().all(
-            |site| matches!(&site.what, What::Value(value @ (Expr::BinOp(_) | Expr::FString(_) | Expr::Call(_))) if is_safe_prefix(value)),
-        )
+    fn is_prefixed(&self, name: &'a ExprName, scope: usize) -> bool {
+        let is_prefix = |what: &What<'a>| matches!(what, What::Value(value) if is_safe_prefix(value));
+        self.bindings(name, scope).is_some_and(|names| names.sites.iter().all(|site| is_prefix(&site.what)))
     }
 
     /// The constants a variable goes through, where nothing else binds it.
-    fn constants_of(&self, name: &'a ruff_python_ast::ExprName, scope: usize) -> Option<Vec<&'a str>> {
-        let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
-        let names = self.program.scopes.sites(meaning.scope, &name.id)?;
-        if meaning.star.is_some() || !meaning.also.is_empty() || names.sites.is_empty() || names.count != names.sites.len() {
-            return None;
-        }
+    fn constants_of(&self, name: &'a ExprName, scope: usize) -> Option<Vec<&'a str>> {
         let mut constants = Vec::new();
-        for site in &names.sites {
-            let elements = match &site.what {
-                What::Value(value) => std::slice::from_ref(*value),
-                What::Each(Expr::Tuple(tuple)) => tuple.elts.as_slice(),
-                What::Each(Expr::List(list)) => list.elts.as_slice(),
+        for site in &self.bindings(name, scope)?.sites {
+            let values = match site.what {
+                What::Value(value) => std::slice::from_ref(value),
+                What::Each(list) => elements(list)?,
                 _ => return None,
             };
-            for element in elements {
-                let Expr::StringLiteral(text) = element else { return None };
-                constants.push(text.value.to_str());
+            for value in values {
+                constants.push(constant(value)?);
             }
         }
         Some(constants)
     }
 
     /// `attrgetter("a.b", "c")`: every part; `methodcaller("name", …)`: the first argument.
-    pub(super) fn attribute_names_call(&self, function: &str, call: &'a ruff_python_ast::ExprCall) -> Option<Problem> {
-        let unreadable = || {
-            Problem::new(
-                "getattr",
-                format!("`{function}` with a name that is worked out at run time can reach any attribute"),
-                "write a `lambda` with the attribute in it",
-            )
-        };
-        let names: Vec<&Expr> = if function.ends_with("methodcaller") {
-            call.arguments.args.iter().take(1).collect()
-        } else {
-            call.arguments.args.iter().collect()
-        };
+    pub(super) fn attribute_names_call(&self, function: &str, call: &'a ExprCall) -> Option<Problem> {
+        let unreadable = || unreadable_name(function, "write a `lambda` with the attribute in it");
+        let most = if function.ends_with("methodcaller") { 1 } else { usize::MAX };
         if call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none()) {
             return Some(unreadable());
         }
-        for name in names {
-            let Expr::StringLiteral(text) = name else { return Some(unreadable()) };
-            for part in text.value.to_str().split('.') {
-                let problem = self.spelt_problem(part, Access::Load).or_else(|| (is_dunder(part)).then(unreadable));
-                if problem.is_some() {
-                    return problem;
-                }
-            }
-        }
-        None
+        call.arguments.args.iter().take(most).find_map(|name| {
+            let Some(text) = constant(name) else { return Some(unreadable()) };
+            text.split('.').find_map(|part| self.spelt_problem(part, Access::Load).or_else(|| is_dunder(part).then(unreadable)))
+        })
     }
 
     /// Keyword patterns read attributes.
     pub(super) fn keyword_patterns(&mut self) {
-        let program = self.program;
-        for (keyword, _) in &program.keywords {
-            let name = keyword.attr.as_str();
-            let problem = self
-                .attribute_problem(name, Access::Load)
-                .or_else(|| matches!(name, "__dict__" | "__new__" | "__setattr__" | "__class__").then(dict_problem));
-            if let Some(problem) = problem {
-                self.deny(keyword.attr.start().to_usize(), keyword.attr.end().to_usize(), problem);
+        for (pattern, _) in &self.program.patterns {
+            for keyword in &pattern.arguments.keywords {
+                let name = keyword.attr.as_str();
+                let of_machinery = matches!(name, "__dict__" | "__new__" | "__setattr__" | "__class__");
+                let problem = self.attribute_problem(name, Access::Load).or_else(|| of_machinery.then(dict_problem));
+                self.deny(keyword.attr.range(), problem);
             }
         }
     }
+}
+
+fn is_class_attribute(expr: &Expr) -> bool {
+    matches!(expr, Expr::Attribute(node) if node.attr.as_str() == "__class__")
+}
+
+fn unreadable_name(function: &str, hint: &str) -> Problem {
+    Problem::new("getattr", format!("`{function}` with a name that is worked out at run time can reach any attribute"), hint)
+}
+
+pub(super) fn register_problem() -> Problem {
+    Problem::new(
+        "annotation",
+        "`register` evaluates the annotations of what it is given",
+        "write `@function.register(Class)` directly above the function",
+    )
 }
 
 fn dict_problem() -> Problem {
@@ -384,35 +340,34 @@ fn dunder_problem(name: &str, access: Access) -> Option<Problem> {
 
 /// A constant beginning that no refused name begins with.
 fn is_safe_prefix(name: &Expr) -> bool {
-    let prefix = match name {
-        Expr::StringLiteral(text) => text.value.to_str(),
-        Expr::FString(node) => match node.value.as_slice().first() {
-            Some(ruff_python_ast::FStringPart::Literal(text)) => text.as_str(),
-            Some(ruff_python_ast::FStringPart::FString(string)) => match string.elements.first() {
-                Some(ruff_python_ast::InterpolatedStringElement::Literal(text)) => &text.value,
-                _ => return false,
+    beginning(name).is_some_and(|prefix| {
+        let refused = tables::ALWAYS_REFUSED.words.iter().chain(&tables::RISKY_PUBLIC.words);
+        prefix.is_ascii()
+            && prefix.len() >= 3
+            && !prefix.starts_with('_')
+            && !refused
+                .chain(&["evaluate", "format", "format_map", "register"])
+                .any(|name| name.starts_with(prefix) || prefix.starts_with(name))
+    })
+}
+
+/// What a text that is put together at run time begins with.
+fn beginning(name: &Expr) -> Option<&str> {
+    match name {
+        Expr::FString(node) => match node.value.as_slice().first()? {
+            FStringPart::Literal(text) => Some(text.as_str()),
+            FStringPart::FString(string) => match string.elements.first()? {
+                InterpolatedStringElement::Literal(text) => Some(&text.value),
+                InterpolatedStringElement::Interpolation(_) => None,
             },
-            None => return false,
         },
-        Expr::BinOp(node) if matches!(node.op, ruff_python_ast::Operator::Add) => return is_safe_prefix(&node.left),
+        Expr::BinOp(node) if matches!(node.op, Operator::Add) => constant(&node.left).or_else(|| beginning(&node.left)),
         // `"visit_%s" % x` and `"visit_{}".format(x)` begin as far as the first field.
-        Expr::BinOp(node) if matches!(node.op, ruff_python_ast::Operator::Mod) => match &*node.left {
-            Expr::StringLiteral(text) => text.value.to_str().split('%').next().unwrap_or_default(),
-            _ => return false,
-        },
+        Expr::BinOp(node) if matches!(node.op, Operator::Mod) => constant(&node.left)?.split('%').next(),
         Expr::Call(call) => match &*call.func {
-            Expr::Attribute(owner) if owner.attr.as_str() == "format" => match &*owner.value {
-                Expr::StringLiteral(text) => text.value.to_str().split('{').next().unwrap_or_default(),
-                _ => return false,
-            },
-            _ => return false,
+            Expr::Attribute(owner) if owner.attr.as_str() == "format" => constant(&owner.value)?.split('{').next(),
+            _ => None,
         },
-        _ => return false,
-    };
-    let refused =
-        tables::ALWAYS_REFUSED.words.iter().chain(&tables::RISKY_PUBLIC.words).chain(&["evaluate", "format", "format_map", "register"]);
-    prefix.is_ascii()
-        && prefix.len() >= 3
-        && !prefix.starts_with('_')
-        && !refused.into_iter().any(|name| name.starts_with(prefix) || prefix.starts_with(name))
+        _ => None,
+    }
 }

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use ruff_python_ast::Expr;
-use ruff_text_size::Ranged;
+use ruff_python_ast::{Expr, ExprCall};
 
-use super::super::program::{Access, AttributeUse, Call, Class, ImportStatement, Use};
-use super::super::scope::{ScopeKind, What};
+use super::super::program::{Access, AttributeUse, Call, Class, Use, callee, constant, elements};
+use super::super::scope::What;
 use super::super::tables;
 use super::Judge;
 use super::origin::Origin;
@@ -96,7 +95,7 @@ impl<'a> Facts<'a> {
                 _ => {}
             }
             if tables::TELLING_EXPORTS.contains(&attribute.node.attr) {
-                for origin in judge.expr_origins_of(attribute) {
+                for origin in judge.attribute_origins(attribute) {
                     if let Origin::Export(module, name) = origin {
                         facts.export(&module, name);
                     }
@@ -104,36 +103,29 @@ impl<'a> Facts<'a> {
             }
         }
         // What is imported counts as used, whatever name it gets.
-        for (statement, _) in &judge.program.imports {
-            let ImportStatement::From(node) = statement else { continue };
+        for import in &judge.program.imports {
+            let Some(node) = import.from else { continue };
             let module = node.module.as_ref().map_or("", |module| module.as_str());
-            for alias in &node.names {
-                if alias.name.as_str() == "*" {
-                    tables::TELLING_EXPORTS
-                        .words
-                        .iter()
-                        .filter(|name| tables::is_export(module, name))
-                        .for_each(|name| facts.export(module, name));
-                } else {
-                    facts.export(module, &alias.name);
-                }
+            match import.alias.name.as_str() {
+                "*" => tables::TELLING_EXPORTS
+                    .words
+                    .iter()
+                    .filter(|name| tables::is_export(module, name))
+                    .for_each(|name| facts.export(module, name)),
+                name => facts.export(module, name),
             }
         }
         for call in &judge.program.calls {
-            if judge.is_builtin(&call.node.func, call.scope, &["type"]) || is_call_of_type(judge, call) {
-                facts.type_value(judge, &call.usage, call.scope);
-            }
-            if judge.is_builtin(&call.node.func, call.scope, &["map", "filter", "sorted", "min", "max"])
-                && call.node.arguments.args.iter().any(|argument| judge.is_builtin(argument, call.scope, &["type"]))
-            {
+            let takes_type = judge.is_builtin(&call.node.func, call.scope, &["map", "filter", "sorted", "min", "max"])
+                && call.node.arguments.args.iter().any(|argument| judge.is_builtin(argument, call.scope, &["type"]));
+            if takes_type || judge.is_builtin(&call.node.func, call.scope, &["type"]) || is_call_of_type(judge, call) {
                 facts.type_value(judge, &call.usage, call.scope);
             }
             facts.constant_names(call.node);
         }
         facts.handles_errors |= judge.program.spared.iter().any(|name| judge.program.scopes.is_bound(name));
-        for (keyword, _) in &judge.program.keywords {
-            facts.templates |= matches!(keyword.attr.as_str(), "format" | "format_map");
-        }
+        let mut keywords = judge.program.patterns.iter().flat_map(|(pattern, _)| &pattern.arguments.keywords);
+        facts.templates |= keywords.any(|keyword| matches!(keyword.attr.as_str(), "format" | "format_map"));
         facts.dynamic_classes |= facts.fields
             && judge.program.names.iter().any(|name| matches!(name.usage, Use::Annotation) && tables::CLASS_MAKERS.contains(name.name));
         facts.renames_fields = facts.fields && facts.classes.iter().any(|class| class.dataclass && class.inherits_fields);
@@ -170,24 +162,15 @@ impl<'a> Facts<'a> {
     }
 
     /// Names that constants spell: `setattr(x, "name", …)`, the fields of `namedtuple`, `methodcaller("format")`.
-    fn constant_names(&mut self, call: &'a ruff_python_ast::ExprCall) {
-        let name = match &*call.func {
-            Expr::Name(name) => name.id.as_str(),
-            Expr::Attribute(node) => node.attr.as_str(),
-            _ => return,
-        };
-        let constants = call.arguments.args.iter().flat_map(|argument| match argument {
-            Expr::List(list) => list.elts.as_slice(),
-            Expr::Tuple(tuple) => tuple.elts.as_slice(),
-            other => std::slice::from_ref(other),
-        });
-        let constants =
-            constants.filter_map(|constant| if let Expr::StringLiteral(text) = constant { Some(text.value.to_str()) } else { None });
+    fn constant_names(&mut self, call: &'a ExprCall) {
+        let Some(name) = callee(call) else { return };
+        let values = call.arguments.args.iter().flat_map(|argument| elements(argument).unwrap_or(std::slice::from_ref(argument)));
+        let mut constants = values.filter_map(constant);
         match name {
             "setattr" => self.defined.extend(constants),
             "namedtuple" => self.defined.extend(constants.flat_map(|text| text.split([' ', ',']))),
             "getattr" | "attrgetter" | "methodcaller" => {
-                self.templates |= constants.into_iter().any(|text| text.ends_with("format") || text.ends_with("format_map"));
+                self.templates |= constants.any(|text| text.ends_with("format") || text.ends_with("format_map"));
             }
             _ => {}
         }
@@ -213,7 +196,7 @@ impl<'a> Facts<'a> {
             self.base(judge, base, scope, &mut facts);
         }
         for keyword in node.keywords() {
-            match keyword.arg.as_ref().map(ruff_python_ast::Identifier::as_str) {
+            match keyword.arg.as_deref() {
                 Some("metaclass") => match judge.expr_origins(&keyword.value, scope).as_slice() {
                     [Origin::Export(module, "ABCMeta")] if module == "abc" => facts.abstract_base = true,
                     [Origin::Export(module, "EnumMeta" | "EnumType")] if module == "enum" => facts.enumeration = true,
@@ -247,14 +230,8 @@ impl<'a> Facts<'a> {
             Expr::Subscript(node) => &node.value,
             other => other,
         };
-        if let Expr::Call(call) = base
-            && (judge.is_export(&call.func, scope, "collections", &["namedtuple"])
-                || judge.is_export(&call.func, scope, "typing", &["NamedTuple"]))
-        {
-            return;
-        }
         let origins = judge.expr_origins(base, scope);
-        if origins.is_empty() && !judge.is_record(base, scope) {
+        if origins.is_empty() && !judge.makes_record(base, scope) && !judge.is_record(base, scope) {
             (facts.unknown_base, facts.inherits_fields) = (true, true);
         }
         for origin in origins {
@@ -271,17 +248,15 @@ impl<'a> Facts<'a> {
                     facts.abstract_base |= matches!(&*module, "abc" | "collections.abc" | "typing" | "numbers" | "contextlib" | "io");
                 }
                 Origin::Class(index) => {
-                    if let Some(other) = self.classes.get(index) {
-                        facts.unknown_base |= other.unknown_base || other.replaced;
-                        facts.metaclass |= other.metaclass;
-                        facts.built_by_program |= other.built_by_program;
-                        facts.abstract_base |= other.abstract_base;
-                        facts.structural |= other.structural;
-                        facts.inherits_fields |= other.dataclass || other.inherits_fields;
-                        facts.enumeration |= other.enumeration;
-                    } else {
-                        (facts.unknown_base, facts.inherits_fields) = (true, true);
-                    }
+                    let unknown = ClassFacts { unknown_base: true, inherits_fields: true, ..ClassFacts::default() };
+                    let other = self.classes.get(index).unwrap_or(&unknown);
+                    facts.unknown_base |= other.unknown_base || other.replaced;
+                    facts.metaclass |= other.metaclass;
+                    facts.built_by_program |= other.built_by_program;
+                    facts.abstract_base |= other.abstract_base;
+                    facts.structural |= other.structural;
+                    facts.inherits_fields |= other.dataclass || other.inherits_fields;
+                    facts.enumeration |= other.enumeration;
                 }
                 // A package from outside, which the manifest trusts.
                 Origin::Export(..) => facts.inherits_fields = true,
@@ -294,38 +269,27 @@ impl<'a> Facts<'a> {
 /// `type(x)(y)` and `x.__class__(y)`: again the type of something, or with three arguments a new class, where `x` is a class.
 fn is_call_of_type<'a>(judge: &Judge<'_, 'a>, call: &Call<'a>) -> bool {
     let one = matches!(call.node.arguments.args.as_ref(), [argument] if !argument.is_literal_expr());
-    (one || super::calls::may_be_class_arguments(call.node))
-        && match &*call.node.func {
-            Expr::Call(inner) => judge.is_builtin(&inner.func, call.scope, &["type"]),
-            Expr::Attribute(node) => node.attr.as_str() == "__class__",
-            _ => false,
-        }
+    (one || super::calls::may_be_class_arguments(call.node)) && judge.yields_class(&call.node.func, call.scope)
 }
 
 impl<'a> Judge<'_, 'a> {
-    pub(super) fn expr_origins_of(&self, attribute: &AttributeUse<'a>) -> Vec<Origin<'a>> {
+    /// What an attribute of a module stands for.
+    pub(super) fn attribute_origins(&self, attribute: &AttributeUse<'a>) -> Vec<Origin<'a>> {
         self.modules(&attribute.node.value, attribute.scope).into_iter().map(|owner| self.member(owner, &attribute.node.attr)).collect()
+    }
+
+    /// A call of `namedtuple` or `NamedTuple`.
+    fn makes_record(&self, expr: &'a Expr, scope: usize) -> bool {
+        let Expr::Call(call) = expr else { return false };
+        self.is_export(&call.func, scope, "collections", &["namedtuple"]) || self.is_export(&call.func, scope, "typing", &["NamedTuple"])
     }
 
     /// Whether the name is bound once, to a class that `namedtuple` or `NamedTuple` made.
     pub(super) fn is_record(&self, expr: &'a Expr, scope: usize) -> bool {
         let Expr::Name(name) = expr else { return false };
-        let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
-        let all = self.program.scopes.sites(meaning.scope, &name.id).map_or(0, |names| names.count);
-        match meaning.sites {
-            [site] if all == 1 && meaning.also.is_empty() => match &site.what {
-                What::Value(Expr::Call(call)) => {
-                    let home = if self.program.scopes.get(meaning.scope).is_some_and(|scope| scope.kind == ScopeKind::Module) {
-                        0
-                    } else {
-                        meaning.scope
-                    };
-                    self.is_export(&call.func, home, "collections", &["namedtuple"])
-                        || self.is_export(&call.func, home, "typing", &["NamedTuple"])
-                }
-                _ => false,
-            },
-            _ => false,
-        }
+        let meaning = self.meaning(name, scope);
+        let once = self.program.scopes.sites(meaning.scope, &name.id).is_some_and(|names| names.count == 1) && meaning.also.is_empty();
+        let [site] = meaning.sites else { return false };
+        once && matches!(site.what, What::Value(value) if self.makes_record(value, meaning.scope))
     }
 }

@@ -1,35 +1,29 @@
 //! The import allowlist, and modules reached through modules.
 
-use ruff_python_ast::{Alias, StmtImportFrom};
+use ruff_python_ast::{Alias, ExprAttribute, ExprCall, StmtImportFrom};
 use ruff_text_size::Ranged;
 
-use super::super::program::{Access, ImportStatement, Use, is_dunder};
+use super::super::program::{Access, Use, constant, is_dunder};
+use super::super::report::{Problem, Reason};
 use super::super::rules::{Check, Imports};
 use super::super::scope::{ScopeId, ScopeKind};
 use super::super::tables;
+use super::Judge;
+use super::names::refusal;
 use super::origin::Origin;
-use super::policy::{Policy, export_policy};
-use super::{Judge, Problem};
+use super::policy::{Kind, export_policy};
 
 impl<'a> Judge<'_, 'a> {
     pub(super) fn imports(&mut self) {
         let program = self.program;
-        for (statement, scope) in &program.imports {
-            match statement {
-                ImportStatement::Import(node) => {
-                    for alias in &node.names {
-                        self.import(alias);
-                        self.binding(alias, *scope, true);
-                    }
+        for import in &program.imports {
+            match import.from {
+                None => {
+                    self.deny(import.alias.name.range(), self.module_problem(&import.alias.name));
+                    self.binding(import.alias, import.scope, true);
                 }
-                ImportStatement::From(node) => self.import_from(node, *scope),
+                Some(node) => self.import_from(node, import.alias, import.scope),
             }
-        }
-    }
-
-    fn import(&mut self, alias: &'a Alias) {
-        if let Some(problem) = self.module_problem(&alias.name) {
-            self.deny_import(alias.name.start().to_usize(), alias.name.end().to_usize(), problem);
         }
     }
 
@@ -37,62 +31,43 @@ impl<'a> Judge<'_, 'a> {
         if self.rules.allows_import(module) {
             return None;
         }
-        let (message, hint) =
-            (format!("`{module}` is not on the import allowlist"), format!("allowed modules: {}", self.rules.shown_imports()));
-        Some(Problem { module: Some(module.to_owned()), ..Problem::new("import", message, hint) })
+        let message = format!("`{module}` is not on the import allowlist");
+        let problem = import_problem("import", message, format!("allowed modules: {}", self.rules.shown_imports()));
+        Some(Problem { module: Some(module.to_owned()), ..problem })
     }
 
-    fn import_from(&mut self, node: &'a StmtImportFrom, scope: ScopeId) {
+    fn import_from(&mut self, node: &'a StmtImportFrom, alias: &'a Alias, scope: ScopeId) {
         let module = node.module.as_ref().map_or("", |name| name.as_str());
-        let (start, end) = (node.start().to_usize(), node.end().to_usize());
         if node.level > 0 {
-            let problem = Problem::new(
-                "import.relative",
-                "a program has no package, so a relative import has nothing to start from",
-                "import by the module's full name",
-            );
-            return self.deny_import(start, end, problem);
+            let message = "a program has no package, so a relative import has nothing to start from";
+            return self.deny(node.range(), import_problem("import.relative", message, "import by the module's full name"));
         }
-        let open = self.rules.allows_import(module);
-        for alias in &node.names {
-            let (start, end) = (alias.start().to_usize(), alias.end().to_usize());
-            let name = alias.name.as_str();
-            if name == "*" {
-                match self.module_problem(module) {
-                    Some(problem) => self.deny_import(start, end, problem),
-                    None => self.star(module, start, end),
-                }
-                continue;
-            }
-            let submodule = matches!(self.member(module.into(), name), Origin::Module(path) if self.rules.allows_import(&path));
-            if !open && !submodule {
-                if let Some(problem) = self.module_problem(module) {
-                    self.deny_import(start, end, problem);
-                }
-                continue;
-            }
-            if !submodule && let Some(problem) = self.member_problem(module, name) {
-                self.deny_import(start, end, problem);
-            } else if self.rules.check == Check::Strict
-                && let Some(Policy::Refused(why, hint)) = export_policy(module, name)
-                && !self.rules.allows_call(name)
-                && !self.rules.allows_call(&format!("{module}.{name}"))
-            {
-                self.deny(start, end, Problem::new("import.name", format!("`{module}.{name}` {why}"), hint));
-            }
-            self.binding(alias, scope, submodule);
+        let range = alias.range();
+        let name = alias.name.as_str();
+        let refused = self.module_problem(module);
+        if name == "*" {
+            return self.deny(range, refused.or_else(|| self.star_problem(module)));
         }
+        let submodule = matches!(self.member(module.into(), name), Origin::Module(path) if self.rules.allows_import(&path));
+        if !submodule && refused.is_some() {
+            return self.deny(range, refused);
+        }
+        if !submodule && let Some(problem) = self.member_problem(module, name) {
+            self.deny(range, problem);
+        } else if self.rules.check == Check::Strict
+            && let Some(policy) = export_policy(module, name).filter(|policy| policy.kind == Kind::Refused)
+            && !self.rules.allows_call(name)
+            && !self.rules.allows_call(&format!("{module}.{name}"))
+        {
+            self.deny(range, refusal("import.name", &format!("{module}.{name}"), policy));
+        }
+        self.binding(alias, scope, submodule);
     }
 
-    fn star(&mut self, module: &str, start: usize, end: usize) {
-        if !tables::knows_module(module) && self.rules.imports != Imports::All && !self.rules.is_of_a_root(module) {
-            let problem = Problem::new(
-                "import.star",
-                format!("it is not known which names `{module}` exports"),
-                "import the names you use, one by one",
-            );
-            self.deny_import(start, end, problem);
-        }
+    fn star_problem(&self, module: &str) -> Option<Problem> {
+        let unknown = !tables::knows_module(module) && self.rules.imports != Imports::All && !self.rules.is_of_a_root(module);
+        let message = format!("it is not known which names `{module}` exports");
+        unknown.then(|| import_problem("import.star", message, "import the names you use, one by one"))
     }
 
     /// Why `module.name` must not be taken, for an allowed module.
@@ -123,7 +98,7 @@ impl<'a> Judge<'_, 'a> {
         } else {
             format!("use what `{module}` documents; modules come in through `import` alone, from: {}", self.rules.shown_imports())
         };
-        Some(Problem::new("import.name", message, hint))
+        Some(import_problem("import.name", message, hint))
     }
 
     /// What an import binds must be an ordinary name, and no module may become an attribute of a class.
@@ -132,17 +107,14 @@ impl<'a> Judge<'_, 'a> {
             return;
         }
         let name = alias.asname.as_ref().unwrap_or(&alias.name);
-        let (start, end) = (name.start().to_usize(), name.end().to_usize());
-        if alias.asname.as_ref().is_some_and(|name| is_dunder(name)) {
-            self.deny(start, end, Problem::new("import.alias", format!("an import must not bind `{name}`"), "use an ordinary name"));
+        if alias.asname.is_some() && is_dunder(name) {
+            let message = format!("an import must not bind `{name}`");
+            self.deny(name.range(), Problem::new("import.alias", message, "use an ordinary name"));
         }
         let in_class = self.program.scopes.get(scope).is_some_and(|scope| scope.kind == ScopeKind::Class);
         if module && in_class && self.rules.imports != Imports::All {
-            self.deny(
-                start,
-                end,
-                Problem::new("module.value", "an import in a class body makes a module an attribute", "import at the top of the program"),
-            );
+            let message = "an import in a class body makes a module an attribute";
+            self.deny(name.range(), Problem::new("module.value", message, "import at the top of the program"));
         }
     }
 
@@ -155,7 +127,7 @@ impl<'a> Judge<'_, 'a> {
         for name in &program.names {
             if name.name == "__import__"
                 && let Use::Called(call) = name.usage
-                && self.name_origins(name.name, name.scope, name.start).contains(&Origin::Builtin("__import__"))
+                && self.name_origins(name.name, name.scope, name.range.start().to_usize()).contains(&Origin::Builtin("__import__"))
             {
                 self.import_call(call);
             }
@@ -168,49 +140,39 @@ impl<'a> Judge<'_, 'a> {
     }
 
     /// An import by call: only of a constant name on the allowlist.
-    pub(super) fn import_call(&mut self, call: &'a ruff_python_ast::ExprCall) {
-        let module = match call.arguments.args.first() {
-            Some(ruff_python_ast::Expr::StringLiteral(text)) => Some(text.value.to_str()),
-            _ => None,
-        };
-        let problem = match module {
+    fn import_call(&mut self, call: &'a ExprCall) {
+        let problem = match call.arguments.args.first().and_then(constant) {
             Some(module) => self.module_problem(module),
             None if self.rules.imports == Imports::All => None,
             None => {
-                Some(Problem::new("import", "a module is imported by a name that is worked out at run time", "use an `import` statement"))
+                let message = "a module is imported by a name that is worked out at run time";
+                Some(import_problem("import", message, "use an `import` statement"))
             }
         };
-        if let Some(problem) = problem {
-            self.deny_import(call.start().to_usize(), call.end().to_usize(), problem);
-        }
+        self.deny(call.range(), problem);
     }
 
     /// Judges `module.name`; whether the owner was a module at all.
-    pub(super) fn module_attribute(&mut self, node: &'a ruff_python_ast::ExprAttribute, scope: ScopeId, access: Access) -> bool {
-        let mut was_module = false;
-        for module in self.modules(&node.value, scope) {
-            was_module = true;
-            let (start, end) = (node.attr.start().to_usize(), node.attr.end().to_usize());
+    pub(super) fn module_attribute(&mut self, node: &'a ExprAttribute, scope: ScopeId, access: Access) -> bool {
+        let modules = self.modules(&node.value, scope);
+        for module in &modules {
             let name = node.attr.as_str();
-            let submodule = matches!(self.member(module.clone(), name), Origin::Module(_));
-            let problem = if submodule {
+            let problem = if matches!(self.member(module.clone(), name), Origin::Module(_)) {
                 None
-            } else if !self.rules.allows_import(&module) {
-                self.module_problem(&module)
             } else {
-                self.member_problem(&module, name)
+                self.module_problem(module).or_else(|| self.member_problem(module, name))
             };
-            if let Some(problem) = problem {
-                self.deny_import(start, end, problem);
-            } else if access != Access::Load && self.rules.check == Check::Strict {
-                let problem = Problem::new(
-                    "module.store",
-                    format!("`{module}.{name}` must not be changed: every other user of the module would see it"),
-                    "keep the value in a variable of your own",
-                );
-                self.deny(start, end, problem);
+            let stored = problem.is_none() && access != Access::Load && self.rules.check == Check::Strict;
+            self.deny(node.attr.range(), problem);
+            if stored {
+                let message = format!("`{module}.{name}` must not be changed: every other user of the module would see it");
+                self.deny(node.attr.range(), Problem::new("module.store", message, "keep the value in a variable of your own"));
             }
         }
-        was_module
+        !modules.is_empty()
     }
+}
+
+fn import_problem(rule: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Problem {
+    Problem::new(rule, message, hint).reason(Reason::ImportNotAllowed)
 }

@@ -2,24 +2,23 @@
 
 use ruff_python_ast::{Expr, ExprCall};
 
-use super::super::program::{Decorated, NameUse, Use, is_dunder};
+use super::super::program::{Decorated, NameUse, Use, callee, constant, elements, is_dunder, is_starred};
+use super::super::report::Problem;
 use super::super::rules::Imports;
-use super::super::scope::ScopeKind;
+use super::super::scope::{ScopeKind, What};
 use super::super::tables;
+use super::Judge;
 use super::origin::Origin;
-use super::policy::{Arguments, Policy, RESTRICTED_BUILTINS, builtin_policy, export_policy};
-use super::{Judge, Problem};
+use super::policy::{Arguments, Kind, Policy, RESTRICTED_BUILTINS, builtin_policy, export_policy};
 
 impl<'a> Judge<'_, 'a> {
     pub(super) fn names(&mut self) {
         let program = self.program;
         for name in &program.names {
             // Nearly every name is a variable or a harmless builtin, whatever scope it is in.
-            if !program.scopes.is_known(name.name) && !may_matter(name.name) {
-                continue;
-            }
-            if let Some(problem) = self.name_problem(name) {
-                self.deny(name.start, name.end, problem);
+            let may_matter = name.name.starts_with("__") || RESTRICTED_BUILTINS.contains(name.name) || program.scopes.is_known(name.name);
+            if may_matter {
+                self.deny(name.range, self.name_problem(name));
             }
         }
         self.dunder_bindings();
@@ -31,18 +30,12 @@ impl<'a> Judge<'_, 'a> {
         {
             return Some(problem);
         }
-        for origin in self.name_origins(name.name, name.scope, name.start) {
-            let problem = match &origin {
-                Origin::Builtin(builtin) if is_dunder(builtin) && !tables::DUNDER_NAMES.contains(builtin) => self.dunder_name(name),
-                Origin::Builtin(builtin) => builtin_policy(builtin)
-                    .and_then(|policy| self.usage_problem("builtin", builtin, builtin, policy, &name.usage, name.scope)),
-                other => self.origin_problem(other, name.name, &name.usage, name.scope),
-            };
-            if problem.is_some() {
-                return problem;
-            }
-        }
-        None
+        let origins = self.name_origins(name.name, name.scope, name.range.start().to_usize());
+        origins.iter().find_map(|origin| match origin {
+            Origin::Builtin(builtin) if is_dunder(builtin) && !tables::DUNDER_NAMES.contains(builtin) => self.dunder_name(name),
+            Origin::Builtin(builtin) => self.usage_problem("builtin", builtin, builtin, builtin_policy(builtin)?, &name.usage, name.scope),
+            other => self.origin_problem(other, name.name, &name.usage, name.scope),
+        })
     }
 
     /// The same for what an attribute of a module stands for.
@@ -55,13 +48,9 @@ impl<'a> Judge<'_, 'a> {
             }
             Origin::Class(index) => {
                 let facts = self.facts.classes.get(*index)?;
-                let policy = if facts.metaclass {
-                    Policy::Metaclass
-                } else if facts.open_enumeration {
-                    Policy::EnumClass
-                } else {
-                    return None;
-                };
+                // The program's own class is used as the one that it derives from.
+                let base = if facts.metaclass { "EnumMeta" } else { "Enum" };
+                let policy = export_policy("enum", base).filter(|_| facts.metaclass || facts.open_enumeration)?;
                 self.usage_problem("class", shown, shown, policy, usage, scope)
             }
             Origin::Builtin(_) => None,
@@ -87,12 +76,8 @@ impl<'a> Judge<'_, 'a> {
             return None;
         }
         match builtin_policy(name.name) {
-            Some(Policy::Refused(why, hint)) => Some(Problem::new("builtin", format!("`{}` {why}", name.name), hint)),
-            _ => Some(Problem::new(
-                "name.dunder",
-                format!("the name `{}` belongs to the interpreter", name.name),
-                "use an ordinary name of your own",
-            )),
+            Some(policy) if policy.kind == Kind::Refused => Some(refusal("builtin", name.name, policy)),
+            _ => Some(dunder_name_problem(name.name)),
         }
     }
 
@@ -130,74 +115,33 @@ impl<'a> Judge<'_, 'a> {
             return None;
         }
         let type_position = self.is_type_position(usage, scope);
-        let (why, hint) = match policy {
-            Policy::Refused(why, hint) => {
-                if full == "vars" && self.namespace_is_only_shown(usage, scope) {
-                    return None;
-                }
-                (why.to_owned(), hint.to_owned())
+        let makes_class = |name: &str| matches!(name, "__new__" | "__call__" | "__init__");
+        let is_argument_of = |call: &'a ExprCall, names: &[&str]| self.is_builtin(&call.func, scope, names);
+        let allowed = match (policy.kind, usage) {
+            (Kind::Refused, _) => full == "vars" && self.namespace_is_only_shown(usage, scope),
+            (Kind::Called(arguments), Use::Called(call)) => return self.arguments_problem(shown, full, arguments, call, scope),
+            (Kind::Called(_), _) => type_position && !matches!(usage, Use::Annotation),
+            (Kind::MethodDecorator, _) => matches!(usage, Use::Decorator(Decorated::Method)),
+            (Kind::ClassDecorator, Use::Called(call)) => matches!(self.call_usage(call), Some(Use::Decorator(Decorated::Class))),
+            (Kind::ClassDecorator, _) => matches!(usage, Use::Decorator(Decorated::Class)),
+            (_, _) if type_position => true,
+            (Kind::Enumeration, Use::Called(call)) => has_readable_names(call),
+            (Kind::Enumeration, _) => matches!(usage, Use::Base | Use::Owner(_) | Use::Identity | Use::Pattern | Use::Shown),
+            (Kind::Metaclass, Use::Owner(node)) => !makes_class(&node.attr) || self.facts.dynamic_classes,
+            (Kind::Metaclass, _) => matches!(usage, Use::Base | Use::Metaclass | Use::Identity),
+            (Kind::Type, Use::Called(call)) => return self.type_call(call, scope),
+            (Kind::Type, Use::Owner(node)) => {
+                matches!(node.attr.as_str(), "__name__" | "__doc__") || (makes_class(&node.attr) && self.facts.dynamic_classes)
             }
-            Policy::Called(arguments) => {
-                let Use::Called(call) = usage else {
-                    if type_position && !matches!(usage, Use::Annotation) {
-                        return None;
-                    }
-                    return Some(Problem::new(
-                        "alias",
-                        format!(
-                            "`{shown}` may only be called directly; under another name or inside another call its arguments cannot be read"
-                        ),
-                        format!("write `{shown}(…)` where it is needed"),
-                    ));
-                };
-                return self.arguments_problem(shown, full, arguments, call, scope);
+            (Kind::Type, Use::Argument(call, 0, None)) => is_argument_of(call, &["map", "super"]),
+            (Kind::Type, Use::Argument(call, _, Some("key"))) => is_argument_of(call, &["sorted", "min", "max"]),
+            (Kind::Type, _) => {
+                matches!(usage, Use::Base | Use::Metaclass | Use::Identity | Use::Shown | Use::Dropped | Use::Test)
             }
-            Policy::MethodDecorator if matches!(usage, Use::Decorator(Decorated::Method)) => return None,
-            Policy::MethodDecorator => ("may only decorate a method".to_owned(), format!("write `@{shown}` above the method")),
-            Policy::ClassDecorator => match usage {
-                Use::Decorator(Decorated::Class) => return None,
-                Use::Called(call) if self.call_usage(call).is_some_and(|usage| matches!(usage, Use::Decorator(Decorated::Class))) => {
-                    return None;
-                }
-                _ => (
-                    "executes text that it builds from field names, so it may only decorate a class".to_owned(),
-                    format!("write `@{shown}` above the class"),
-                ),
-            },
-            Policy::EnumClass => match usage {
-                Use::Base | Use::Owner(_) | Use::Identity | Use::Pattern | Use::Shown => return None,
-                Use::Called(call) if has_readable_names(call) => return None,
-                _ if type_position => return None,
-                Use::Called(_) => {
-                    ("builds a class from names that cannot be read".to_owned(), "write an `enum` class with its members".to_owned())
-                }
-                _ => ("may only be used as a class".to_owned(), "derive a class from it".to_owned()),
-            },
-            Policy::Metaclass => match usage {
-                Use::Base | Use::Metaclass | Use::Identity => return None,
-                Use::Owner(node) if !matches!(node.attr.as_str(), "__new__" | "__call__" | "__init__") || self.facts.dynamic_classes => {
-                    return None;
-                }
-                _ if type_position => return None,
-                _ => ("builds classes by call, with entries that cannot be read".to_owned(), "write a `class` statement".to_owned()),
-            },
-            Policy::Type => match usage {
-                Use::Called(call) => return self.type_call(call, scope),
-                Use::Base | Use::Metaclass | Use::Identity | Use::Shown | Use::Dropped | Use::Test => return None,
-                Use::Owner(node) if matches!(node.attr.as_str(), "__name__" | "__doc__") => return None,
-                Use::Owner(node) if matches!(node.attr.as_str(), "__new__" | "__call__" | "__init__") && self.facts.dynamic_classes => {
-                    return None;
-                }
-                Use::Argument(call, 0, None) if self.is_builtin(&call.func, scope, &["map"]) => return None,
-                Use::Argument(call, _, Some("key")) if self.is_builtin(&call.func, scope, &["sorted", "min", "max"]) => return None,
-                Use::Argument(call, 0, None) if self.is_builtin(&call.func, scope, &["super"]) => return None,
-                _ if type_position => return None,
-                _ => ("may only be called as `type(value)` or used as a class".to_owned(), "call it where the type is needed".to_owned()),
-            },
-            Policy::Annotation if type_position => return None,
-            Policy::Annotation => ("may only be named in annotations".to_owned(), "leave it out".to_owned()),
+            (Kind::Annotation, _) => false,
         };
-        Some(Problem::new(rule, format!("`{shown}` {why}"), hint))
+        let rule = if matches!(policy.kind, Kind::Called(_)) { "alias" } else { rule };
+        (!allowed).then(|| refusal(rule, shown, policy))
     }
 
     /// An annotation, an `except`, or the second argument of the real `isinstance`.
@@ -211,31 +155,22 @@ impl<'a> Judge<'_, 'a> {
 
     /// `type(x)`: one value, and not one that is a class by its looks.
     fn type_call(&self, call: &'a ExprCall, scope: usize) -> Option<Problem> {
-        let one =
-            call.arguments.args.len() == 1 && call.arguments.keywords.is_empty() && !call.arguments.args.iter().any(Expr::is_starred_expr);
-        if !one {
-            return Some(Problem::new(
-                "type.call",
-                "`type` with three arguments builds a class that cannot be read",
-                "write a `class` statement",
-            ));
+        let [argument] = &*call.arguments.args else {
+            return Some(class_problem("`type` with three arguments builds a class that cannot be read"));
+        };
+        if argument.is_starred_expr() || !call.arguments.keywords.is_empty() {
+            return Some(class_problem("`type` with three arguments builds a class that cannot be read"));
         }
-        let class_like = call.arguments.args.first().is_some_and(|argument| match argument {
-            Expr::Call(inner) => self.is_builtin(&inner.func, scope, &["type"]),
-            Expr::Attribute(node) => node.attr.as_str() == "__class__",
-            other => self.expr_origins(other, scope).iter().any(|origin| match origin {
+        let class_like = self.yields_class(argument, scope)
+            || self.expr_origins(argument, scope).iter().any(|origin| match origin {
                 Origin::Class(_) => true,
                 Origin::Builtin(name) => tables::FIELD_BASES.contains(name) || *name == "type",
                 _ => false,
-            }),
-        });
+            });
         let shown = self
             .call_usage(call)
             .is_some_and(|usage| matches!(usage, Use::Comparison | Use::Identity | Use::Shown | Use::Dropped) || is_printed(usage));
-        if class_like && !shown {
-            return Some(Problem::new("type.call", "the type of a class builds classes that cannot be read", "write a `class` statement"));
-        }
-        None
+        (class_like && !shown).then(|| class_problem("the type of a class builds classes that cannot be read"))
     }
 
     pub(super) fn call_usage(&self, call: &ExprCall) -> Option<&Use<'a>> {
@@ -280,29 +215,20 @@ impl<'a> Judge<'_, 'a> {
         let program = self.program;
         for binding in &program.dunders {
             let in_class = program.scopes.get(binding.scope).is_some_and(|scope| scope.kind == ScopeKind::Class);
-            if self.rules.allows_attribute(binding.name) {
-                continue;
-            }
-            let problem = if in_class {
-                Self::class_entry(binding)
-            } else if tables::MODULE_STORES.contains(binding.name)
-                || (binding.scope == 0 && matches!(binding.name, "__getattr__" | "__dir__"))
-            {
+            let of_module = binding.scope == 0 && matches!(binding.name, "__getattr__" | "__dir__");
+            let problem = if self.rules.allows_attribute(binding.name) {
                 None
+            } else if in_class {
+                Self::class_entry(binding)
             } else {
-                Some(Problem::new(
-                    "name.dunder",
-                    format!("the name `{}` belongs to the interpreter", binding.name),
-                    "use an ordinary name of your own",
-                ))
+                (!of_module && !tables::MODULE_STORES.contains(binding.name)).then(|| dunder_name_problem(binding.name))
             };
-            if let Some(problem) = problem {
-                self.deny(binding.start, binding.end, problem);
-            }
+            self.deny(binding.range, problem);
         }
     }
 
     fn arguments_problem(&self, shown: &str, full: &str, arguments: Arguments, call: &'a ExprCall, scope: usize) -> Option<Problem> {
+        let first = call.arguments.args.first();
         match arguments {
             Arguments::Any => None,
             Arguments::AttributeName => self.attribute_name_call(full, call, scope),
@@ -310,37 +236,20 @@ impl<'a> Judge<'_, 'a> {
             Arguments::Wrapper => wrapper_call(shown, full, call).or_else(|| self.wrapped_class(shown, call)),
             Arguments::Formatter => self.formatter_call(call),
             Arguments::Module => {
-                let module = call
-                    .arguments
-                    .args
-                    .first()
-                    .and_then(|argument| if let Expr::StringLiteral(text) = argument { Some(text.value.to_str()) } else { None });
-                if module.is_some_and(|module| self.rules.allows_import(module)) || (self.rules.imports == Imports::All && module.is_some())
-                {
-                    return None;
-                }
-                Some(Problem::new(
-                    "import",
-                    format!("`{shown}` imports a module that cannot be read or is not allowed"),
-                    "use an `import` statement",
-                ))
+                let allowed = first.and_then(constant).is_some_and(|module| self.rules.allows_import(module));
+                let message = format!("`{shown}` imports a module that cannot be read or is not allowed");
+                (!allowed).then(|| Problem::new("import", message, "use an `import` statement"))
             }
             Arguments::Function => {
-                let function = call.arguments.args.first().is_some_and(|argument| match argument {
+                let function = first.is_some_and(|argument| match argument {
                     Expr::Lambda(_) => true,
                     Expr::Name(name) => {
-                        let meaning = self.program.scopes.meaning(&name.id, scope, call.range_start.to_usize());
-                        !meaning.sites.is_empty()
-                            && meaning.sites.iter().all(|site| matches!(site.what, super::super::scope::What::Function))
+                        let sites = self.meaning(name, scope).sites;
+                        !sites.is_empty() && sites.iter().all(|site| matches!(site.what, What::Function))
                     }
                     _ => false,
                 });
-                let plain = call.arguments.args.len() == 1
-                    && call
-                        .arguments
-                        .keywords
-                        .iter()
-                        .all(|keyword| keyword.arg.as_ref().is_some_and(|name| name == "number" || name == "repeat"));
+                let plain = call.arguments.args.len() == 1 && has_only_keywords(call, &["number", "repeat"]);
                 (!(function && plain))
                     .then(|| Problem::new("name", format!("`{shown}` evaluates text as code"), format!("write `{shown}(lambda: …)`")))
             }
@@ -349,8 +258,7 @@ impl<'a> Judge<'_, 'a> {
 
     /// Wrapping copies `__annotations__`, which a dataclass executes, and a whole `__dict__`.
     fn wrapped_class(&self, shown: &str, call: &'a ExprCall) -> Option<Problem> {
-        let on_function =
-            self.call_usage(call).is_some_and(|usage| matches!(usage, Use::Decorator(Decorated::Function | Decorated::Method)));
+        let on_function = matches!(self.call_usage(call), Some(Use::Decorator(Decorated::Function | Decorated::Method)));
         let harmful = self.facts.sensitive || self.facts.classes.iter().any(|class| class.dataclass);
         (harmful && !on_function).then(|| {
             Problem::new(
@@ -362,9 +270,7 @@ impl<'a> Judge<'_, 'a> {
     }
 
     fn formatter_call(&self, call: &'a ExprCall) -> Option<Problem> {
-        let used = self
-            .call_usage(call)
-            .is_some_and(|usage| matches!(usage, Use::Owner(node) if matches!(node.attr.as_str(), "format" | "parse")));
+        let used = matches!(self.call_usage(call), Some(Use::Owner(node)) if matches!(node.attr.as_str(), "format" | "parse"));
         let plain = call.arguments.args.is_empty() && call.arguments.keywords.is_empty();
         (!(used && plain)).then(|| {
             Problem::new(
@@ -376,9 +282,22 @@ impl<'a> Judge<'_, 'a> {
     }
 }
 
-/// Whether a name can be refused where no import or class binds it.
-fn may_matter(name: &str) -> bool {
-    name.starts_with("__") || RESTRICTED_BUILTINS.contains(name)
+/// What is wrong with a use that `policy` does not allow.
+pub(super) fn refusal(rule: &'static str, shown: &str, policy: Policy) -> Problem {
+    Problem::new(rule, format!("`{shown}` {}", policy.why), policy.hint.replace("NAME", shown))
+}
+
+fn dunder_name_problem(name: &str) -> Problem {
+    Problem::new("name.dunder", format!("the name `{name}` belongs to the interpreter"), "use an ordinary name of your own")
+}
+
+fn class_problem(message: &str) -> Problem {
+    Problem::new("type.call", message, "write a `class` statement")
+}
+
+/// Whether every argument by keyword has one of these names.
+fn has_only_keywords(call: &ExprCall, names: &[&str]) -> bool {
+    call.arguments.keywords.iter().all(|keyword| keyword.arg.as_ref().is_some_and(|name| names.contains(&name.as_str())))
 }
 
 /// Whether names are rewritten inside a class: `__x`, but not `__x__`.
@@ -387,53 +306,34 @@ pub(super) fn is_private_to_class(name: &str) -> bool {
 }
 
 fn is_printed(usage: &Use<'_>) -> bool {
-    matches!(usage, Use::Argument(call, _, None) if matches!(&*call.func, Expr::Name(name) if matches!(name.id.as_str(), "print" | "str" | "repr")))
+    matches!(usage, Use::Argument(call, _, None) if call.func.is_name_expr() && matches!(callee(call), Some("print" | "str" | "repr")))
 }
 
 /// The functional form of an enumeration: its names must be constants without underscores around them.
 fn has_readable_names(call: &ExprCall) -> bool {
     let arguments = &call.arguments;
-    if arguments.args.iter().any(Expr::is_starred_expr) {
-        return false;
-    }
-    match (arguments.args.len(), arguments.keywords.is_empty()) {
-        (0 | 1, true) => true,
-        (2, _) => {
-            arguments.keywords.iter().all(|keyword| keyword.arg.as_ref().is_some_and(|name| name == "start"))
-                && arguments.args.get(1).is_some_and(readable)
+    !is_starred(call)
+        && match &*arguments.args {
+            [] | [_] => arguments.keywords.is_empty(),
+            [_, names] => has_only_keywords(call, &["start"]) && is_readable(names),
+            _ => false,
         }
-        _ => false,
-    }
 }
 
-fn readable(names: &Expr) -> bool {
-    let public =
-        |name: &Expr| matches!(name, Expr::StringLiteral(text) if text.value.to_str().split([' ', ',']).all(|name| !name.starts_with('_')));
+fn is_readable(names: &Expr) -> bool {
+    let public = |name: &Expr| constant(name).is_some_and(|text| text.split([' ', ',']).all(|name| !name.starts_with('_')));
+    let public_or_pair = |item: &Expr| public(item) || matches!(elements(item), Some([name, _]) if public(name));
     match names {
-        Expr::StringLiteral(_) => public(names),
-        Expr::List(list) => list.elts.iter().all(|item| public(item) || pair(item, public)),
-        Expr::Tuple(tuple) => tuple.elts.iter().all(|item| public(item) || pair(item, public)),
         Expr::Dict(dict) => dict.items.iter().all(|item| item.key.as_ref().is_some_and(public)),
-        _ => false,
+        other => public(other) || elements(other).is_some_and(|items| items.iter().all(public_or_pair)),
     }
-}
-
-fn pair(item: &Expr, public: impl Fn(&Expr) -> bool) -> bool {
-    let elements = match item {
-        Expr::Tuple(tuple) => tuple.elts.as_slice(),
-        Expr::List(list) => list.elts.as_slice(),
-        _ => return false,
-    };
-    matches!(elements, [name, _] if public(name))
 }
 
 /// `wraps` copies attributes by name; without a choice of names it copies harmless ones.
 fn wrapper_call(shown: &str, full: &str, call: &ExprCall) -> Option<Problem> {
     let most = if full == "functools.wraps" { 1 } else { 2 };
-    let plain = call.arguments.args.len() <= most && !call.arguments.args.iter().any(Expr::is_starred_expr);
-    let named =
-        call.arguments.keywords.iter().all(|keyword| keyword.arg.as_ref().is_some_and(|name| name == "wrapped" || name == "wrapper"));
-    (!(plain && named)).then(|| {
+    let plain = call.arguments.args.len() <= most && !is_starred(call) && has_only_keywords(call, &["wrapped", "wrapper"]);
+    (!plain).then(|| {
         Problem::new(
             "name",
             format!("`{shown}` with its own list of attributes copies any attribute by name"),

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use ruff_python_ast::Expr;
+use ruff_python_ast::{Expr, ExprName};
 use ruff_text_size::Ranged;
 
 use super::super::rules::Imports;
-use super::super::scope::{ScopeId, Site, What};
+use super::super::scope::{Meaning, ScopeId, Site, What};
 use super::super::tables;
 use super::Judge;
 
@@ -22,15 +22,29 @@ pub(super) enum Origin<'a> {
     Class(usize),
 }
 
+impl<'a> Origin<'a> {
+    fn module(self) -> Option<Cow<'a, str>> {
+        if let Self::Module(path) = self { Some(path) } else { None }
+    }
+
+    /// Whether it is one of these names out of this module.
+    pub(super) fn is_export(&self, module: &str, names: &[&str]) -> bool {
+        matches!(self, Self::Export(from, name) if from == module && names.contains(name))
+    }
+}
+
 /// No module lies deeper than this; following longer chains from each of their links would be quadratic.
 const MAX_PATH: usize = 8;
 
 impl<'a> Judge<'_, 'a> {
+    pub(super) fn meaning(&self, name: &ExprName, scope: ScopeId) -> Meaning<'_, 'a> {
+        self.program.scopes.meaning(&name.id, scope, name.start().to_usize())
+    }
+
     /// Everything a name may stand for where it is read; empty where the rules know nothing of it.
     pub(super) fn name_origins(&self, name: &'a str, scope: ScopeId, at: usize) -> Vec<Origin<'a>> {
         let meaning = self.program.scopes.meaning(name, scope, at);
-        let mut origins = Vec::new();
-        origins.extend(meaning.sites.iter().chain(meaning.also).filter_map(|site| self.site_origin(site)));
+        let mut origins: Vec<Origin<'a>> = meaning.sites().filter_map(|site| self.site_origin(site)).collect();
         if let Some(module) = meaning.star {
             origins.push(Origin::Export(Cow::Borrowed(module), name));
         } else if meaning.builtin {
@@ -59,29 +73,10 @@ impl<'a> Judge<'_, 'a> {
         if is_module { Origin::Module(Cow::Owned(path)) } else { Origin::Export(module, name) }
     }
 
-    pub(super) fn expr_origins(&self, expr: &'a Expr, scope: ScopeId) -> Vec<Origin<'a>> {
-        self.path_origins(expr, scope, MAX_PATH)
-    }
-
     /// The modules an expression may stand for.
     pub(super) fn modules(&self, expr: &'a Expr, scope: ScopeId) -> Vec<Cow<'a, str>> {
-        match expr {
-            // Nearly every owner of an attribute is a plain variable.
-            Expr::Name(name) if !self.program.scopes.is_known(&name.id) => Vec::new(),
-            Expr::Name(name) => {
-                let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
-                let origins = meaning.sites.iter().chain(meaning.also).filter_map(|site| self.site_origin(site));
-                let star = meaning.star.map(|module| Origin::Export(Cow::Borrowed(module), name.id.as_str()));
-                origins.chain(star).filter_map(|origin| if let Origin::Module(path) = origin { Some(path) } else { None }).collect()
-            }
-            Expr::Attribute(_) if !self.starts_known(expr) => Vec::new(),
-            Expr::Attribute(_) => self
-                .path_origins(expr, scope, MAX_PATH)
-                .into_iter()
-                .filter_map(|origin| if let Origin::Module(path) = origin { Some(path) } else { None })
-                .collect(),
-            _ => Vec::new(),
-        }
+        // Nearly every owner of an attribute is a plain variable.
+        if self.starts_known(expr) { self.expr_origins(expr, scope).into_iter().filter_map(Origin::module).collect() } else { Vec::new() }
     }
 
     /// Whether the name that a path begins with can be a module.
@@ -96,15 +91,16 @@ impl<'a> Judge<'_, 'a> {
         false
     }
 
+    pub(super) fn expr_origins(&self, expr: &'a Expr, scope: ScopeId) -> Vec<Origin<'a>> {
+        self.path_origins(expr, scope, MAX_PATH)
+    }
+
     fn path_origins(&self, expr: &'a Expr, scope: ScopeId, levels: usize) -> Vec<Origin<'a>> {
         match expr {
             Expr::Name(name) => self.name_origins(&name.id, scope, name.start().to_usize()),
             Expr::Attribute(node) if levels > 0 && matches!(&*node.value, Expr::Name(_) | Expr::Attribute(_)) => {
-                let owners = self.path_origins(&node.value, scope, levels - 1);
-                owners
-                    .into_iter()
-                    .filter_map(|owner| if let Origin::Module(path) = owner { Some(self.member(path, &node.attr)) } else { None })
-                    .collect()
+                let owners = self.path_origins(&node.value, scope, levels - 1).into_iter().filter_map(Origin::module);
+                owners.map(|path| self.member(path, &node.attr)).collect()
             }
             _ => Vec::new(),
         }
@@ -116,20 +112,14 @@ impl<'a> Judge<'_, 'a> {
         if !names.contains(&name.id.as_str()) {
             return false;
         }
-        let meaning = self.program.scopes.meaning(&name.id, scope, name.start().to_usize());
-        meaning.builtin && meaning.sites.is_empty() && meaning.also.is_empty() && meaning.star.is_none()
+        let meaning = self.meaning(name, scope);
+        meaning.builtin && meaning.star.is_none() && meaning.sites().next().is_none()
     }
 
     /// Whether the expression may be this name out of this module.
     pub(super) fn is_export(&self, expr: &'a Expr, scope: ScopeId, module: &str, names: &[&str]) -> bool {
         // Most attributes are no such name; look at the word before at what it stands for.
-        if let Expr::Attribute(node) = expr
-            && !names.contains(&node.attr.as_str())
-        {
-            return false;
-        }
-        self.expr_origins(expr, scope)
-            .iter()
-            .any(|origin| matches!(origin, Origin::Export(from, name) if from == module && names.contains(name)))
+        let may_be = !matches!(expr, Expr::Attribute(node) if !names.contains(&node.attr.as_str()));
+        may_be && self.expr_origins(expr, scope).iter().any(|origin| origin.is_export(module, names))
     }
 }

@@ -6,10 +6,19 @@ use std::sync::LazyLock;
 use super::super::tables::{List, sections};
 
 /// How a restricted name may be used. Everything not restricted is an ordinary value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Policy {
+    pub(super) kind: Kind,
+    /// Why another use is refused, as the rest of a sentence that begins with the name.
+    pub(super) why: &'static str,
+    /// What to write instead; `NAME` stands for the name.
+    pub(super) hint: &'static str,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Policy {
-    /// Not at all: why, and what to write instead.
-    Refused(&'static str, &'static str),
+pub(super) enum Kind {
+    /// Not at all.
+    Refused,
     /// Only called, and then judged by its arguments.
     Called(Arguments),
     /// Only as a decorator of a function in a class.
@@ -17,7 +26,7 @@ pub(super) enum Policy {
     /// Only as the decorator of a class.
     ClassDecorator,
     /// Only as a class: base, annotation, in `isinstance`; called with names that can be read.
-    EnumClass,
+    Enumeration,
     /// Only as a class of classes: base, `metaclass=`, annotation, in `isinstance`.
     Metaclass,
     /// `type`: called with one value, or as a class.
@@ -47,35 +56,31 @@ pub(super) enum Arguments {
 
 /// By module and name; the module of a builtin is empty.
 static POLICIES: LazyLock<HashMap<(&str, &str), Policy>> = LazyLock::new(|| {
-    let sections = sections(include_str!("../../data/policies.txt"));
-    sections
-        .into_iter()
-        .flat_map(|(heading, text, names)| {
-            let policy = parse(heading, text);
-            names.into_iter().map(move |name| (name.rsplit_once('.').unwrap_or(("", name)), policy))
-        })
-        .collect()
+    let mut policies = HashMap::new();
+    for (heading, text, names) in sections(include_str!("../../data/policies.txt")) {
+        let (why, hint) = text.split_once(" | ").unwrap_or((text, ""));
+        let policy = Policy { kind: kind(heading), why, hint };
+        policies.extend(names.into_iter().map(|name| (name.rsplit_once('.').unwrap_or(("", name)), policy)));
+    }
+    policies
 });
 
-fn parse(heading: &'static str, text: &'static str) -> Policy {
+fn kind(heading: &str) -> Kind {
     match heading {
-        "called" => Policy::Called(Arguments::Any),
-        "attribute name" => Policy::Called(Arguments::AttributeName),
-        "attribute names" => Policy::Called(Arguments::AttributeNames),
-        "wrapper" => Policy::Called(Arguments::Wrapper),
-        "formatter" => Policy::Called(Arguments::Formatter),
-        "module" => Policy::Called(Arguments::Module),
-        "function" => Policy::Called(Arguments::Function),
-        "method decorator" => Policy::MethodDecorator,
-        "class decorator" => Policy::ClassDecorator,
-        "enumeration" => Policy::EnumClass,
-        "metaclass" => Policy::Metaclass,
-        "type" => Policy::Type,
-        "annotation" => Policy::Annotation,
-        _ => {
-            let (why, hint) = text.split_once(" | ").unwrap_or((text, ""));
-            Policy::Refused(why, hint)
-        }
+        "called" => Kind::Called(Arguments::Any),
+        "attribute name" => Kind::Called(Arguments::AttributeName),
+        "attribute names" => Kind::Called(Arguments::AttributeNames),
+        "wrapper" => Kind::Called(Arguments::Wrapper),
+        "formatter" => Kind::Called(Arguments::Formatter),
+        "module" => Kind::Called(Arguments::Module),
+        "function" => Kind::Called(Arguments::Function),
+        "method decorator" => Kind::MethodDecorator,
+        "class decorator" => Kind::ClassDecorator,
+        "enumeration" => Kind::Enumeration,
+        "metaclass" => Kind::Metaclass,
+        "type" => Kind::Type,
+        "annotation" => Kind::Annotation,
+        _ => Kind::Refused,
     }
 }
 
@@ -98,13 +103,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_refusal_has_a_reason_and_a_way_on() {
+    fn every_policy_has_names_a_reason_and_a_way_on() {
         for (heading, text, names) in sections(include_str!("../../data/policies.txt")) {
-            assert!(!names.is_empty(), "{heading}");
-            assert_eq!(
-                heading == "refused",
-                matches!(parse(heading, text), Policy::Refused(why, hint) if !why.is_empty() && !hint.is_empty())
-            );
+            assert!(!names.is_empty() && text.contains(" | "), "{heading}");
+            assert_eq!(heading == "refused", kind(heading) == Kind::Refused, "{heading}");
         }
     }
 }

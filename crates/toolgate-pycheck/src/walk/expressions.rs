@@ -1,8 +1,8 @@
 //! The walk over expressions.
 
 use ruff_python_ast::{
-    Comprehension, Expr, ExprCall, ExprLambda, ExprStringLiteral, FStringPart, InterpolatedStringElement, Operator, TypeParam, TypeParams,
-    UnaryOp,
+    CmpOp, Comprehension, Expr, ExprAwait, ExprCall, ExprGenerator, ExprLambda, ExprListComp, ExprSetComp, ExprStarred, ExprStringLiteral,
+    ExprYieldFrom, FStringPart, InterpolatedStringElement, Operator, TypeParam, TypeParams, UnaryOp,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -18,8 +18,7 @@ impl<'a> Walker<'a> {
     }
 
     pub(super) fn name(&mut self, name: &'a str, range: TextRange, usage: Use<'a>) {
-        let (start, end) = (range.start().to_usize(), range.end().to_usize());
-        self.program.names.push(NameUse { name, start, end, scope: self.scope, usage });
+        self.program.names.push(NameUse { name, range, scope: self.scope, usage });
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm per kind of expression, most of them one line")]
@@ -60,17 +59,9 @@ impl<'a> Walker<'a> {
                 // `int | type` in a type position, and `"…" % value`.
                 let union = matches!(node.op, Operator::BitOr) && matches!(usage, Use::Annotation | Use::Argument(..));
                 let shown = matches!(node.op, Operator::Mod) && matches!(&*node.left, Expr::StringLiteral(_));
-                self.expr(&node.left, if union { usage } else { Use::Value });
-                self.expr(
-                    &node.right,
-                    if union {
-                        usage
-                    } else if shown {
-                        Use::Shown
-                    } else {
-                        Use::Value
-                    },
-                );
+                let each = if union { usage } else { Use::Value };
+                self.expr(&node.left, each);
+                self.expr(&node.right, if shown { Use::Shown } else { each });
             }
             Expr::UnaryOp(node) => self.expr(&node.operand, if matches!(node.op, UnaryOp::Not) { Use::Test } else { Use::Value }),
             Expr::Lambda(node) => self.lambda(node, Use::Value),
@@ -86,18 +77,21 @@ impl<'a> Walker<'a> {
                 }
             }
             Expr::Set(node) => node.elts.iter().for_each(|element| self.expr(element, Use::Value)),
-            Expr::ListComp(node) => self.comprehension(&node.generators, &[&node.elt]),
-            Expr::SetComp(node) => self.comprehension(&node.generators, &[&node.elt]),
-            Expr::Generator(node) => self.comprehension(&node.generators, &[&node.elt]),
+            Expr::ListComp(ExprListComp { elt, generators, .. })
+            | Expr::SetComp(ExprSetComp { elt, generators, .. })
+            | Expr::Generator(ExprGenerator { elt, generators, .. }) => self.comprehension(generators, &[elt]),
             Expr::DictComp(node) => match &node.key {
                 Some(key) => self.comprehension(&node.generators, &[key, &node.value]),
                 None => self.comprehension(&node.generators, &[&node.value]),
             },
-            Expr::Await(node) => self.expr(&node.value, Use::Value),
+            Expr::Await(ExprAwait { value, .. })
+            | Expr::YieldFrom(ExprYieldFrom { value, .. })
+            | Expr::Starred(ExprStarred { value, .. }) => {
+                self.expr(value, Use::Value);
+            }
             Expr::Yield(node) => self.maybe(node.value.as_deref(), Use::Value),
-            Expr::YieldFrom(node) => self.expr(&node.value, Use::Value),
             Expr::Compare(node) => {
-                let identity = node.ops.iter().all(|op| matches!(op, ruff_python_ast::CmpOp::Is | ruff_python_ast::CmpOp::IsNot));
+                let identity = node.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot));
                 let usage = if identity { Use::Identity } else { Use::Comparison };
                 self.expr(&node.left, usage);
                 node.comparators.iter().for_each(|value| self.expr(value, usage));
@@ -115,7 +109,6 @@ impl<'a> Walker<'a> {
                 self.expr(&node.value, if matches!(usage, Use::Base | Use::Annotation) { usage } else { Use::Subscripted });
                 self.expr(&node.slice, if matches!(usage, Use::Annotation) { usage } else { Use::Index });
             }
-            Expr::Starred(node) => self.expr(&node.value, Use::Value),
             Expr::List(node) => {
                 let each = if matches!(usage, Use::Annotation) { usage } else { Use::Value };
                 node.elts.iter().for_each(|element| self.expr(element, each));
@@ -183,14 +176,12 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn string_part(&mut self, text: &'a str, range: TextRange) {
-        let (start, end) = (range.start().to_usize(), range.end().to_usize());
-        self.program.texts.push(Text { value: text, start, end, alone: false, annotation: false });
+    fn string_part(&mut self, value: &'a str, range: TextRange) {
+        self.program.texts.push(Text { value, range, alone: false, annotation: false });
     }
 
     pub(super) fn text(&mut self, node: &'a ExprStringLiteral, alone: bool) {
-        let (start, end) = (node.range.start().to_usize(), node.range.end().to_usize());
-        self.program.texts.push(Text { value: node.value.to_str(), start, end, alone, annotation: self.in_annotation });
+        self.program.texts.push(Text { value: node.value.to_str(), range: node.range, alone, annotation: self.in_annotation });
     }
 
     /// The first iterable belongs to the scope outside; the rest to the comprehension's own.

@@ -5,10 +5,12 @@
 mod expressions;
 mod patterns;
 
-use ruff_python_ast::{ExceptHandler, Expr, Identifier, Parameters, Stmt, StmtClassDef, StmtFunctionDef, StmtTry, Suite};
+use ruff_python_ast::{
+    ExceptHandler, Expr, ExprList, ExprTuple, Identifier, Parameters, Stmt, StmtClassDef, StmtFunctionDef, StmtTry, Suite,
+};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::program::{Access, AttributeUse, Class, Decorated, DunderBinding, ImportStatement, Program, Use, is_dunder};
+use super::program::{Access, AttributeUse, Class, Decorated, DunderBinding, Import, Program, Use, elements, is_dunder};
 use super::scope::{ScopeId, ScopeKind, Site, What};
 use super::tables;
 
@@ -48,8 +50,12 @@ impl<'a> Walker<'a> {
 
     /// A body that may be skipped or repeated.
     fn block(&mut self, body: &'a [Stmt]) {
+        self.skippable(|walker| walker.body(body));
+    }
+
+    fn skippable(&mut self, walk: impl FnOnce(&mut Self)) {
         let straight = std::mem::replace(&mut self.straight, false);
-        self.body(body);
+        walk(self);
         self.straight = straight;
     }
 
@@ -105,11 +111,11 @@ impl<'a> Walker<'a> {
             }
             Stmt::For(node) => {
                 self.expr(&node.iter, Use::Value);
-                let straight = std::mem::replace(&mut self.straight, false);
-                self.loop_target(&node.target, &node.iter, node.target.end());
-                self.body(&node.body);
-                self.body(&node.orelse);
-                self.straight = straight;
+                self.skippable(|walker| {
+                    walker.loop_target(&node.target, &node.iter, node.target.end());
+                    walker.body(&node.body);
+                    walker.body(&node.orelse);
+                });
             }
             Stmt::While(node) => {
                 self.expr(&node.test, Use::Test);
@@ -124,26 +130,24 @@ impl<'a> Walker<'a> {
                     self.block(&clause.body);
                 }
             }
-            Stmt::With(node) => {
-                let straight = std::mem::replace(&mut self.straight, false);
+            Stmt::With(node) => self.skippable(|walker| {
                 for item in &node.items {
-                    self.expr(&item.context_expr, Use::Value);
+                    walker.expr(&item.context_expr, Use::Value);
                     if let Some(target) = &item.optional_vars {
-                        self.target(target, None, target.end());
+                        walker.target(target, None, target.end());
                     }
                 }
-                self.body(&node.body);
-                self.straight = straight;
-            }
+                walker.body(&node.body);
+            }),
             Stmt::Match(node) => {
                 self.expr(&node.subject, Use::Value);
-                let straight = std::mem::replace(&mut self.straight, false);
-                for case in &node.cases {
-                    self.pattern(&case.pattern);
-                    self.maybe(case.guard.as_deref(), Use::Test);
-                    self.body(&case.body);
-                }
-                self.straight = straight;
+                self.skippable(|walker| {
+                    for case in &node.cases {
+                        walker.pattern(&case.pattern);
+                        walker.maybe(case.guard.as_deref(), Use::Test);
+                        walker.body(&case.body);
+                    }
+                });
             }
             Stmt::Raise(node) => {
                 self.maybe(node.exc.as_deref(), Use::Value);
@@ -155,27 +159,25 @@ impl<'a> Walker<'a> {
                 self.maybe(node.msg.as_deref(), Use::Value);
             }
             Stmt::Import(node) => {
-                self.program.imports.push((ImportStatement::Import(node), self.scope));
                 for alias in &node.names {
+                    self.program.imports.push(Import { alias, from: None, scope: self.scope });
                     let path = alias.name.as_str();
-                    let (name, module) = match &alias.asname {
-                        Some(name) => (name, path),
-                        None => (&alias.name, path.split('.').next().unwrap_or(path)),
-                    };
-                    let bound = if alias.asname.is_some() { name.as_str() } else { module };
-                    self.bind(bound, name.range, What::Module(module), node.end());
+                    let top = path.split('.').next().unwrap_or(path);
+                    match &alias.asname {
+                        Some(name) => self.bind(name, name.range, What::Module(path), node.end()),
+                        None => self.bind(top, alias.name.range, What::Module(top), node.end()),
+                    }
                 }
             }
             Stmt::ImportFrom(node) => {
-                self.program.imports.push((ImportStatement::From(node), self.scope));
                 let module = node.module.as_ref().map_or("", Identifier::as_str);
                 for alias in &node.names {
-                    if alias.name.as_str() == "*" {
-                        self.program.scopes.star_import(self.scope, module);
-                        continue;
-                    }
+                    self.program.imports.push(Import { alias, from: Some(node), scope: self.scope });
                     let name = alias.asname.as_ref().unwrap_or(&alias.name);
-                    self.bind(name, name.range, What::Export(module, &alias.name), node.end());
+                    match alias.name.as_str() {
+                        "*" => self.program.scopes.star_import(self.scope, module),
+                        _ => self.bind(name, name.range, What::Export(module, &alias.name), node.end()),
+                    }
                 }
             }
             Stmt::Global(node) => node.names.iter().for_each(|name| self.program.scopes.declare(self.scope, name, true)),
@@ -193,17 +195,15 @@ impl<'a> Walker<'a> {
         for handler in &node.handlers {
             let ExceptHandler::ExceptHandler(handler) = handler;
             self.maybe(handler.type_.as_deref(), Use::Caught);
-            let straight = std::mem::replace(&mut self.straight, false);
-            if let Some(name) = &handler.name {
-                self.bind(name, name.range, What::Other, name.end());
-                self.program.scopes.unbind(self.scope, name);
-                self.program.holds_errors |= handler.type_.as_deref().is_none_or(|types| !spares_attribute_errors(types));
-                if let Some(types) = handler.type_.as_deref() {
-                    self.spared(types);
+            self.skippable(|walker| {
+                if let Some(name) = &handler.name {
+                    walker.bind(name, name.range, What::Other, name.end());
+                    walker.program.scopes.unbind(walker.scope, name);
+                    walker.program.holds_errors |= handler.type_.as_deref().is_none_or(|types| !spares_attribute_errors(types));
+                    handler.type_.iter().for_each(|types| walker.spared(types));
                 }
-            }
-            self.body(&handler.body);
-            self.straight = straight;
+                walker.body(&handler.body);
+            });
         }
         self.block(&node.orelse);
         // What stands in `finally` is always reached, but its bindings are not worth the exception.
@@ -214,16 +214,13 @@ impl<'a> Walker<'a> {
     fn spared(&mut self, types: &'a Expr) {
         match types {
             Expr::Name(name) => self.program.spared.push(&name.id),
-            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|types| self.spared(types)),
-            _ => {}
+            other => elements(other).into_iter().flatten().for_each(|types| self.spared(types)),
         }
     }
 
     fn function(&mut self, node: &'a StmtFunctionDef) {
         let method = self.program.scopes.get(self.scope).is_some_and(|scope| scope.kind == ScopeKind::Class);
-        if !node.decorator_list.is_empty() {
-            self.program.decorated.push((node, self.scope));
-        }
+        self.program.innermost.extend(node.decorator_list.last().map(|decorator| decorator.expression.range()));
         let place = if method { Decorated::Method } else { Decorated::Function };
         for decorator in &node.decorator_list {
             self.expr(&decorator.expression, Use::Decorator(place));
@@ -303,8 +300,7 @@ impl<'a> Walker<'a> {
         if is_dunder(name) {
             // Bound in whatever way, it is handed the exceptions that pass.
             self.program.holds_errors |= matches!(name, "__exit__" | "__aexit__");
-            let (start, end) = (range.start().to_usize(), range.end().to_usize());
-            self.program.dunders.push(DunderBinding { name, start, end, scope: self.scope, annotated, value });
+            self.program.dunders.push(DunderBinding { name, range, scope: self.scope, annotated, value });
         }
     }
 
@@ -318,8 +314,11 @@ impl<'a> Walker<'a> {
                 self.expr(&node.slice, Use::Index);
             }
             Expr::Starred(node) => self.target(&node.value, None, from),
-            Expr::Tuple(node) => node.elts.iter().for_each(|target| self.target(target, None, from)),
-            Expr::List(node) => node.elts.iter().for_each(|target| self.target(target, None, from)),
+            Expr::Tuple(ExprTuple { elts, .. }) | Expr::List(ExprList { elts, .. }) => {
+                for target in elts {
+                    self.target(target, None, from);
+                }
+            }
             other => self.expr(other, Use::Value),
         }
     }
@@ -339,8 +338,7 @@ impl<'a> Walker<'a> {
                 self.program.scopes.unbind(self.scope, &name.id);
             }
             Expr::Attribute(_) => self.attribute(target, Use::Dropped, Access::Delete),
-            Expr::Tuple(node) => node.elts.iter().for_each(|target| self.delete(target)),
-            Expr::List(node) => node.elts.iter().for_each(|target| self.delete(target)),
+            Expr::Tuple(ExprTuple { elts, .. }) | Expr::List(ExprList { elts, .. }) => elts.iter().for_each(|target| self.delete(target)),
             other => self.target(other, None, other.end()),
         }
     }

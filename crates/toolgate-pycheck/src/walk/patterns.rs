@@ -1,6 +1,6 @@
 //! The walk over `match` patterns: captures bind, class patterns read attributes.
 
-use ruff_python_ast::{Identifier, Pattern};
+use ruff_python_ast::{Identifier, Pattern, PatternMatchOr, PatternMatchSequence};
 use ruff_text_size::Ranged;
 
 use super::super::program::Use;
@@ -12,20 +12,21 @@ impl<'a> Walker<'a> {
         match pattern {
             Pattern::MatchValue(node) => self.expr(&node.value, Use::Comparison),
             Pattern::MatchSingleton(_) => {}
-            Pattern::MatchSequence(node) => node.patterns.iter().for_each(|pattern| self.pattern(pattern)),
+            Pattern::MatchSequence(PatternMatchSequence { patterns, .. }) | Pattern::MatchOr(PatternMatchOr { patterns, .. }) => {
+                for pattern in patterns {
+                    self.pattern(pattern);
+                }
+            }
             Pattern::MatchMapping(node) => {
                 node.keys.iter().for_each(|key| self.expr(key, Use::Comparison));
                 node.patterns.iter().for_each(|pattern| self.pattern(pattern));
                 self.capture(node.rest.as_ref());
             }
             Pattern::MatchClass(node) => {
-                self.program.patterns.push((pattern, self.scope));
+                self.program.patterns.push((node, self.scope));
                 self.expr(&node.cls, Use::Pattern);
                 node.arguments.patterns.iter().for_each(|pattern| self.pattern(pattern));
-                for keyword in &node.arguments.keywords {
-                    self.program.keywords.push((keyword, self.scope));
-                    self.pattern(&keyword.pattern);
-                }
+                node.arguments.keywords.iter().for_each(|keyword| self.pattern(&keyword.pattern));
             }
             Pattern::MatchStar(node) => self.capture(node.name.as_ref()),
             Pattern::MatchAs(node) => {
@@ -34,7 +35,6 @@ impl<'a> Walker<'a> {
                 }
                 self.capture(node.name.as_ref());
             }
-            Pattern::MatchOr(node) => node.patterns.iter().for_each(|pattern| self.pattern(pattern)),
         }
     }
 
