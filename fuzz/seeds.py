@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the small starting inputs of every fuzz target below `corpus/`, from our own examples and lists.
 
-    python3 fuzz/seeds.py && cargo +nightly fuzz run python_source -- -max_total_time=600
+    python3 fuzz/seeds.py && cargo +nightly fuzz run manifest -- -max_total_time=600
 """
 import hashlib
 import pathlib
@@ -9,25 +9,6 @@ import re
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE.parent / "src"
-
-
-def strings(path):
-    """The raw string literals of a Rust file."""
-    return re.findall(r'r(#*)"(.*?)"\1', path.read_text(), re.S)
-
-
-def python():
-    for path in sorted((SOURCES / "python" / "examples").glob("*.rs")):
-        yield from (text for _, text in strings(path))
-    yield from (
-        "match x:\n case {'a': [b, *c], **d} if e: pass\n case A(x=1) | None: pass\n",
-        "async def f[T: int](a, /, b=1, *c, d, **e) -> T:\n async with a as b: yield (await b)[1:2, ...]\n",
-        "f'{a!r:>{w}} {b=} {{}}' rb'\\x00' \"\"\"x\"\"\"\n",
-        "try:\n  pass\nexcept* (A, B) as e: raise e from None\nelse: 1\nfinally: del a[0], b.c\n",
-        "# -*- coding: utf-8 -*-\n\ufeffx = 1\r\ny = 2\r",
-        "type X[**P] = lambda *a: (b := a) and not ~b @ c ** -d // 2 if e else [f for g in h if i async for j in k]\n",
-        "from . import a as b, c\nfrom ..x import *\nimport a.b.c as d\nglobal q\n",
-    )
 
 
 def manifest():
@@ -91,9 +72,8 @@ def filter_text():
     )
 
 
-for target in (python, manifest, paths, urls, arguments, html, filter_text):
-    name = "python_source" if target is python else target.__name__
-    folder = HERE / "corpus" / name
+for target in (manifest, paths, urls, arguments, html, filter_text):
+    folder = HERE / "corpus" / target.__name__
     folder.mkdir(parents=True, exist_ok=True)
     for text in target():
         data = text.encode("utf-8", "surrogatepass")
