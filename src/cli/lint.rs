@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
-use toolgate_pycheck::{self as python, Finding, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
+use toolgate_pycheck::{self as python, Imports, MAX_SOURCE, Report, Rules, Severity, Verdict};
 
 use super::jsonl;
 pub use super::layout::Colour;
@@ -42,10 +42,10 @@ pub fn parse_imports(text: &str) -> Imports {
 pub fn lint_jsonl(input: impl BufRead, output: impl Write, rules: &Rules) -> std::io::Result<Summary> {
     let mut summary = Summary::default();
     let faulty = jsonl::each(input, output, MAX_LINE, "{\"id\",\"code\"}", |case: Case| {
-        let report = python::check(&case.code, rules);
+        let report = python::check(case.code.as_bytes(), rules);
         summary.programs += 1;
         summary.denied += usize::from(report.verdict == Verdict::Deny);
-        Answer { id: Some(case.id), verdict: report.verdict, findings: report.findings.into_iter().map(Shown::from).collect() }
+        Answer { id: case.id, report }
     })?;
     Ok(Summary { faulty, ..summary })
 }
@@ -62,35 +62,14 @@ struct Case {
 
 #[derive(Serialize)]
 struct Answer {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<serde_json::Value>,
-    verdict: Verdict,
-    findings: Vec<Shown>,
-}
-
-#[derive(Serialize)]
-struct Shown {
-    rule: &'static str,
-    severity: Severity,
-    code: &'static str,
-    line: u32,
-    column: u32,
-    message: String,
-    hint: String,
-    source_line: String,
-}
-
-impl From<Finding> for Shown {
-    fn from(finding: Finding) -> Self {
-        let Finding { rule, severity, reason, line, column, message, hint, source_line, .. } = finding;
-        Self { rule, severity, code: reason.as_str(), line, column, message, hint, source_line }
-    }
+    id: serde_json::Value,
+    #[serde(flatten)]
+    report: Report,
 }
 
 /// The report of one file as one JSON object: `{"verdict","findings"}`.
-pub fn json(report: Report) -> serde_json::Value {
-    let answer = Answer { id: None, verdict: report.verdict, findings: report.findings.into_iter().map(Shown::from).collect() };
-    serde_json::to_value(answer).unwrap_or_default()
+pub fn json(report: &Report) -> serde_json::Value {
+    serde_json::to_value(report).unwrap_or_default()
 }
 
 /// The report for a person: each finding with its line underlined.
@@ -229,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_snippet_is_underlined_where_the_finding_is() {
-        let report = python::check("x = 1\n\ty = (eval)(\"1\")\n".replace('\t', "").as_str(), &Rules::default());
+        let report = python::check(b"x = 1\ny = (eval)(\"1\")\n", &Rules::default());
         let shown = pretty(&report, "a.py", Colour::Off);
         assert!(shown.contains("2 | y = (eval)(\"1\")\n  |      ^^^^\n"), "{shown}");
         assert!(shown.ends_with("a.py: refused, 1 to mend\n"));
@@ -238,7 +217,7 @@ mod tests {
     #[test]
     fn a_program_cannot_steer_the_terminal() {
         let source = "s = '\x1b]0;owned\x07\u{202e}\u{e0041}\u{9b}'; eval(s)\n";
-        let shown = pretty(&python::check(source, &Rules::default()), "a\x1b[2J.py", Colour::Off);
+        let shown = pretty(&python::check(source.as_bytes(), &Rules::default()), "a\x1b[2J.py", Colour::Off);
         assert!(shown.chars().all(|c| c == '\n' || !is_invisible(c)), "{shown}");
         assert!(shown.contains("\\u{1b}]0;owned\\u{7}\\u{202e}"));
     }

@@ -307,10 +307,10 @@ fn run_lint(input: &Input, imports: Option<&str>, manifest: Option<PathBuf>, out
         return Ok(if summary.is_clean() { End::Done } else { End::Negative });
     }
     let (name, bytes) = whole(input)?;
-    let report = toolgate_pycheck::check_bytes(&bytes, &rules);
+    let report = toolgate_pycheck::check(&bytes, &rules);
     let clean = report.verdict != Verdict::Deny;
     if input.json {
-        writeln!(out, "{}", lint::json(report))?;
+        writeln!(out, "{}", lint::json(&report))?;
     } else {
         write!(out, "{}", lint::pretty(&report, &name, Colour::of_stdout()))?;
     }

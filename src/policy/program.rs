@@ -70,7 +70,7 @@ pub fn modules_to_look_for(python: &Python, lacking: Option<&str>, code: &str) -
         return BTreeSet::new();
     }
     let is_plain = |name: &String| name.chars().all(|c| c == '_' || c.is_alphanumeric()) && !rules.allows_import(name);
-    python::imported_from_outside(code, MOST_MODULES).into_iter().filter(is_plain).collect()
+    python::imports(code).into_iter().filter(is_plain).take(MOST_MODULES).collect()
 }
 
 /// Checks a program. `lacking`: the wall that this machine does not hold, in words, where `imports` has to act as `strict`. `has_input`: the call
@@ -87,7 +87,7 @@ pub fn check(python: &Python, lacking: Option<&str>, code: &str, has_input: bool
     if has_input {
         rules.allowed_calls.insert("input".to_owned());
     }
-    let report = python::check(code, &rules);
+    let report = python::check(code.as_bytes(), &rules);
     let of = |severity| report.findings.iter().filter(move |finding| finding.severity == severity);
     if report.verdict == Verdict::Deny {
         let Some(first) = of(Severity::Deny).next() else {
@@ -111,7 +111,7 @@ pub fn check(python: &Python, lacking: Option<&str>, code: &str, has_input: bool
 /// The modules that a program imports and the allowlist lacks, each once, in the order of the program. Of packages from outside the standard
 /// library it is the package, which opens its public modules.
 pub fn missing_imports(python: &Python, code: &str) -> Vec<String> {
-    missing(&python::check(code, &rules(python)).findings)
+    missing(&python::check(code.as_bytes(), &rules(python)).findings)
 }
 
 fn missing(findings: &[Finding]) -> Vec<String> {

@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use toolgate_pycheck::{MAX_SOURCE, Rules, check, check_bytes};
+use toolgate_pycheck::{MAX_SOURCE, Rules, check};
 
 fn best(rounds: usize, mut work: impl FnMut()) -> Duration {
     (0..rounds)
@@ -27,7 +27,7 @@ fn main() {
     let rules = Rules::strict(["math", "json", "re", "collections", "itertools", "functools", "dataclasses", "typing"]);
     let program = hundred_lines();
     let lines = program.lines().count();
-    let time = best(300, || drop(black_box(check(&program, &rules))));
+    let time = best(300, || drop(black_box(check(program.as_bytes(), &rules))));
     println!("{lines} lines: {:.0} µs (aim 100)", time.as_secs_f64() * 1e6);
 
     let sources = standard_library();
@@ -35,7 +35,7 @@ fn main() {
     if bytes == 0 {
         println!("no python3: the standard library is not measured");
     } else {
-        let time = best(3, || sources.iter().for_each(|source| drop(black_box(check_bytes(source, &rules)))));
+        let time = best(3, || sources.iter().for_each(|source| drop(black_box(check(source, &rules)))));
         println!(
             "standard library: {} files, {:.1} MB, {:.0} MB/s (aim 50)",
             sources.len(),
@@ -47,13 +47,13 @@ fn main() {
     let mut worst = (Duration::ZERO, "");
     for (name, program) in hostile() {
         let program: String = program.chars().take(10_000).collect();
-        let time = best(3, || drop(black_box(check(&program, &rules))));
+        let time = best(3, || drop(black_box(check(program.as_bytes(), &rules))));
         println!("  {name}: {:.0} µs", time.as_secs_f64() * 1e6);
         worst = worst.max((time, name));
     }
     println!("worst program under 10 KB: {:.2} ms, {} (aim 2)", worst.0.as_secs_f64() * 1e3, worst.1);
     for (name, program) in hostile() {
-        let time = best(1, || drop(black_box(check(&program, &rules))));
+        let time = best(1, || drop(black_box(check(program.as_bytes(), &rules))));
         println!("  {name} at {} KiB: {:.1} ms", program.len() / 1024, time.as_secs_f64() * 1e3);
     }
 }

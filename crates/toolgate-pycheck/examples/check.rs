@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use toolgate_pycheck::{Rules, Verdict, check_bytes};
+use toolgate_pycheck::{Rules, Verdict, check};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let report = check_bytes(&source, &Rules::strict(arguments));
+    let report = check(&source, &Rules::strict(arguments));
     for finding in &report.findings {
         println!("{path}:{}:{}: {} ({})\n  {}", finding.line, finding.column, finding.message, finding.rule, finding.hint);
     }

@@ -29,15 +29,10 @@ use ruff_text_size::{Ranged, TextRange};
 
 use report::Problem;
 
-/// Judges a program.
-pub fn check(source: &str, rules: &Rules) -> Report {
-    check_bytes(source.as_bytes(), rules)
-}
-
 /// Judges a program as it came, with byte order mark, line ends and encoding cookie.
 ///
 /// Never panics and never recurses deeper than `nesting` allows, whatever the bytes. Takes about 0.1 ms for 100 lines.
-pub fn check_bytes(source: &[u8], rules: &Rules) -> Report {
+pub fn check(source: &[u8], rules: &Rules) -> Report {
     let whole = TextRange::default();
     let source = match source::normalise(source) {
         Ok(source) => source,
@@ -53,9 +48,9 @@ pub fn check_bytes(source: &[u8], rules: &Rules) -> Report {
     report::finish(source, raw)
 }
 
-/// The top-level names of the modules that a program imports, by a statement or by a call with a constant name; at most `most`. Empty where the program cannot be
+/// The top-level names of the modules that a program imports, by a statement or by a call with a constant name. Empty where the program cannot be
 /// read. `__future__` and the standard library are left out.
-pub fn imported_from_outside(source: &str, most: usize) -> BTreeSet<String> {
+pub fn imports(source: &str) -> BTreeSet<String> {
     let Ok(source) = source::normalise(source.as_bytes()) else { return BTreeSet::new() };
     let read = on_deep_stack(&source, || {
         let parsed = parse_unchecked(&source, ParseOptions::from(PySourceType::Python));
@@ -63,13 +58,7 @@ pub fn imported_from_outside(source: &str, most: usize) -> BTreeSet<String> {
             Mod::Module(module) if parsed.errors().is_empty() => {
                 let program = walk::module(&module.body, source.len());
                 let names = program.imported().map(|name| name.split('.').next().unwrap_or_default());
-                names
-                    .filter(|name| !name.is_empty() && !is_standard_module(name))
-                    .map(str::to_owned)
-                    .collect::<BTreeSet<_>>()
-                    .into_iter()
-                    .take(most)
-                    .collect()
+                names.filter(|name| !name.is_empty() && !is_standard_module(name)).map(str::to_owned).collect()
             }
             // After an error the tree is a guess.
             _ => BTreeSet::new(),

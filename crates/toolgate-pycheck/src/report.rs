@@ -25,17 +25,6 @@ pub enum Reason {
     CodeForbidden,
 }
 
-impl Reason {
-    /// The word of a report.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SyntaxError => "syntax_error",
-            Self::ImportNotAllowed => "import_not_allowed",
-            Self::CodeForbidden => "code_forbidden",
-        }
-    }
-}
-
 /// The answer to one program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]

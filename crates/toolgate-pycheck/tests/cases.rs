@@ -36,7 +36,7 @@ fn every_hostile_case_that_reading_can_stop_is_refused() {
     let hostile: Vec<_> = lines(&folder, "hostile.jsonl").into_iter().filter(|case| case["expected"] == "static").collect();
     let missed: Vec<String> = hostile
         .iter()
-        .filter(|case| check(case["code"].as_str().unwrap(), &rules).verdict != Verdict::Deny)
+        .filter(|case| check(case["code"].as_str().unwrap().as_bytes(), &rules).verdict != Verdict::Deny)
         .map(|case| format!("{} {}\n{}", case["id"], case["technique"], case["code"].as_str().unwrap()))
         .collect();
     println!("refused {} of {}", hostile.len() - missed.len(), hostile.len());
@@ -51,7 +51,7 @@ fn hardly_any_ordinary_program_is_refused() {
     let refused: Vec<String> = benign
         .iter()
         .filter_map(|case| {
-            let report = check(case["code"].as_str().unwrap(), &rules);
+            let report = check(case["code"].as_str().unwrap().as_bytes(), &rules);
             let finding = report.refusal()?;
             Some(format!(
                 "{} {}:{} {} {}\n    {}",
@@ -228,7 +228,7 @@ mod properties {
 
         #[test]
         fn any_text_gets_a_verdict_and_its_findings_are_sorted(text in programs()) {
-            let report = check(&text, &Rules::strict(["json", "math", "functools", "typing", "dataclasses", "enum", "copy"]));
+            let report = check(text.as_bytes(), &Rules::strict(["json", "math", "functools", "typing", "dataclasses", "enum", "copy"]));
             prop_assert!(report.findings.len() <= toolgate_pycheck::MAX_FINDINGS);
             prop_assert!(report.findings.is_sorted_by_key(|finding| (finding.line, finding.column)));
             for finding in &report.findings {
@@ -238,15 +238,15 @@ mod properties {
             }
             // What was judged is judged alike again: it is the form that runs.
             if !report.source.is_empty() {
-                let again = check(&report.source, &Rules::strict(["json", "math", "functools", "typing", "dataclasses", "enum", "copy"]));
+                let again = check(report.source.as_bytes(), &Rules::strict(["json", "math", "functools", "typing", "dataclasses", "enum", "copy"]));
                 prop_assert_eq!(&again, &report);
             }
         }
 
         #[test]
         fn one_more_import_never_makes_a_verdict_stricter(text in programs(), base in prop::collection::btree_set(prop::sample::select(vec!["json", "math", "os", "typing", "numpy", "json.decoder", "copy", "enum"]), 0..4), more in prop::sample::select(vec!["json", "math", "os", "typing", "numpy", "json.scanner", "*", "copy", "enum", "functools"])) {
-            let before = check(&text, &Rules::strict(base.iter().copied()));
-            let after = check(&text, &Rules::strict(base.iter().copied().chain([more])));
+            let before = check(text.as_bytes(), &Rules::strict(base.iter().copied()));
+            let after = check(text.as_bytes(), &Rules::strict(base.iter().copied().chain([more])));
             prop_assert!(after.verdict <= before.verdict, "{:?}\n{:?}", before.findings, after.findings);
         }
     }
@@ -339,7 +339,7 @@ fn the_standard_library_reads_as_in_cpython() {
     for (path, theirs) in sample.iter().zip(dumps.lines()) {
         let Ok(theirs) = serde_json::from_str::<serde_json::Value>(theirs) else { continue };
         let Ok(bytes) = std::fs::read(path) else { continue };
-        let report = toolgate_pycheck::check_bytes(&bytes, &Rules { check: toolgate_pycheck::Check::Off, ..Rules::default() });
+        let report = check(&bytes, &Rules { check: toolgate_pycheck::Check::Off, ..Rules::default() });
         // What we refuse is safe, whatever CPython makes of it.
         let Some(ours) = dump(&report.source).filter(|_| report.verdict == Verdict::Allow) else { continue };
         compared += 1;

@@ -12,7 +12,7 @@ use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal
 use ruff_python_ast::{AnyNodeRef, ExprContext, PySourceType, PythonVersion};
 use ruff_python_parser::{ParseOptions, parse_unchecked};
 use ruff_text_size::Ranged;
-use toolgate_pycheck::{Check, Reason, Rules, Version, check_bytes};
+use toolgate_pycheck::{Check, Reason, Rules, Version, check};
 
 /// Names, attributes, imports, calls, definitions, arguments, keywords, captures and string constants of one program, a line each, sorted.
 /// Places are lines and bytes; inside an f-string there are none, since `CPython` 3.11 gives them wrongly.
@@ -174,7 +174,7 @@ fn the_standard_library_is_read_as_cpython_reads_it() {
     let answers = std::io::BufReader::new(child.stdout.take().unwrap());
     for (path, answer) in files.iter().zip(std::io::BufRead::lines(answers)) {
         let theirs: Option<String> = serde_json::from_str(&answer.unwrap()).unwrap();
-        let report = check_bytes(&std::fs::read(path).unwrap(), &rules);
+        let report = check(&std::fs::read(path).unwrap(), &rules);
         let name = path.strip_prefix(folder).unwrap().display();
         let own_rule = report.findings.iter().find(|finding| finding.rule.starts_with("source."));
         let syntax = report.findings.iter().any(|finding| finding.reason == Reason::SyntaxError && !finding.rule.starts_with("source."));

@@ -2,14 +2,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_pycheck::{MAX_FINDINGS, Rules, check, check_bytes};
+use toolgate_pycheck::{MAX_FINDINGS, Rules, check};
 
 fuzz_target!(|data: &[u8]| {
     let rules = Rules::strict(["json", "math", "functools", "typing", "dataclasses", "enum", "copy", "contextlib", "numpy"]);
-    let report = check_bytes(data, &rules);
+    let report = check(data, &rules);
     assert!(report.findings.len() <= MAX_FINDINGS);
     assert!(report.findings.is_sorted_by_key(|finding| (finding.line, finding.column)));
     if !report.source.is_empty() {
-        assert_eq!(check(&report.source, &rules), report);
+        assert_eq!(check(report.source.as_bytes(), &rules), report);
     }
 });
