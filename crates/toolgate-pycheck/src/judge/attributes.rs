@@ -9,7 +9,6 @@ use super::super::report::Problem;
 use super::super::scope::{Names, What};
 use super::super::tables;
 use super::Judge;
-use super::names::is_private_to_class;
 use super::origin::Origin;
 
 impl<'a> Judge<'_, 'a> {
@@ -97,10 +96,9 @@ impl<'a> Judge<'_, 'a> {
         if tables::FOREIGN_PRIVATE.contains(name) || self.facts.defined.contains(name) || self.is_spelt_out(name) {
             return None;
         }
-        let kind = if is_private_to_class(name) { "private to a class" } else { "private" };
         Some(Problem::new(
             "attribute.private",
-            format!("`.{name}` is {kind} and the program does not define it"),
+            format!("`.{name}` is private and the program does not define it"),
             "use the public way, or define the attribute in a class of your own",
         ))
     }

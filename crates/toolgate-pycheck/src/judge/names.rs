@@ -25,11 +25,6 @@ impl<'a> Judge<'_, 'a> {
     }
 
     fn name_problem(&self, name: &NameUse<'a>) -> Option<Problem> {
-        if is_private_to_class(name.name)
-            && let Some(problem) = self.mangled(name)
-        {
-            return Some(problem);
-        }
         let origins = self.name_origins(name.name, name.scope, name.range.start().to_usize());
         origins.iter().find_map(|origin| match origin {
             Origin::Builtin(builtin) if is_dunder(builtin) && !tables::DUNDER_NAMES.contains(builtin) => self.dunder_name(name),
@@ -79,26 +74,6 @@ impl<'a> Judge<'_, 'a> {
             Some(policy) if policy.kind == Kind::Refused => Some(refusal("builtin", name.name, policy)),
             _ => Some(dunder_name_problem(name.name)),
         }
-    }
-
-    /// In a class `__x` means `_Class__x`: only what is bound inside the class can be followed.
-    fn mangled(&self, name: &NameUse<'a>) -> Option<Problem> {
-        let mut scope = name.scope;
-        while let Some(here) = self.program.scopes.get(scope)
-            && scope != 0
-        {
-            let bound = self.program.scopes.sites(scope, name.name).is_some_and(|names| names.count > 0);
-            match here.kind {
-                ScopeKind::Class if bound && scope == name.scope => return None,
-                ScopeKind::Class => {
-                    let message = format!("`{}` is rewritten to a private name of the class, which hides what it stands for", name.name);
-                    return Some(Problem::new("name.mangled", message, "use a name with one leading underscore"));
-                }
-                _ if bound => return None,
-                _ => scope = here.parent,
-            }
-        }
-        None
     }
 
     /// Whether `policy` allows this use.
@@ -298,11 +273,6 @@ fn class_problem(message: &str) -> Problem {
 /// Whether every argument by keyword has one of these names.
 fn has_only_keywords(call: &ExprCall, names: &[&str]) -> bool {
     call.arguments.keywords.iter().all(|keyword| keyword.arg.as_ref().is_some_and(|name| names.contains(&name.as_str())))
-}
-
-/// Whether names are rewritten inside a class: `__x`, but not `__x__`.
-pub(super) fn is_private_to_class(name: &str) -> bool {
-    name.starts_with("__") && !name.ends_with("__")
 }
 
 fn is_printed(usage: &Use<'_>) -> bool {
