@@ -9,7 +9,6 @@ use super::super::report::Problem;
 use super::super::scope::{Names, What};
 use super::super::tables;
 use super::Judge;
-use super::origin::Origin;
 
 impl<'a> Judge<'_, 'a> {
     pub(super) fn attributes(&mut self) {
@@ -17,7 +16,7 @@ impl<'a> Judge<'_, 'a> {
         for attribute in &program.attributes {
             let node = attribute.node;
             let range = node.attr.range();
-            if self.module_attribute(node, attribute.scope, attribute.access) {
+            if self.module_attribute(node, attribute.scope) {
                 let origins = self.attribute_origins(attribute);
                 let name = node.attr.as_str();
                 let problem = origins.iter().find_map(|origin| self.origin_problem(origin, name, &attribute.usage, attribute.scope));
@@ -27,10 +26,7 @@ impl<'a> Judge<'_, 'a> {
                     continue;
                 }
             }
-            let problem = self
-                .attribute_problem(&node.attr, attribute.access)
-                .or_else(|| self.context_problem(attribute))
-                .or_else(|| self.foreign_store(attribute));
+            let problem = self.attribute_problem(&node.attr, attribute.access).or_else(|| self.context_problem(attribute));
             self.deny(range, problem);
         }
     }
@@ -108,24 +104,6 @@ impl<'a> Judge<'_, 'a> {
         let Some((class, _)) = name.get(1..).and_then(|rest| rest.split_once("__")) else { return false };
         let Some(private) = name.get(1 + class.len()..) else { return false };
         self.facts.class_names.contains(class) && self.facts.defined.contains(private)
-    }
-
-    /// Classes and functions of the standard library are everybody's.
-    fn foreign_store(&self, attribute: &AttributeUse<'a>) -> Option<Problem> {
-        if attribute.access == Access::Load {
-            return None;
-        }
-        let foreign = self
-            .expr_origins(&attribute.node.value, attribute.scope)
-            .iter()
-            .any(|origin| matches!(origin, Origin::Export(module, _) if tables::is_standard_module(module)));
-        foreign.then(|| {
-            Problem::new(
-                "module.store",
-                format!("`.{}` of the standard library must not be changed: its own code would run with the change", attribute.node.attr),
-                "derive a class of your own",
-            )
-        })
     }
 
     /// What is wrong with an allowed attribute in this place.

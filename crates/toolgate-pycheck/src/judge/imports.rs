@@ -3,7 +3,7 @@
 use ruff_python_ast::{Alias, ExprAttribute, ExprCall, StmtImportFrom};
 use ruff_text_size::Ranged;
 
-use super::super::program::{Access, Use, constant, is_dunder};
+use super::super::program::{Use, constant, is_dunder};
 use super::super::report::{Problem, Reason};
 use super::super::rules::{Check, Imports};
 use super::super::scope::{ScopeId, ScopeKind};
@@ -122,7 +122,7 @@ impl<'a> Judge<'_, 'a> {
     pub(super) fn modules_alone(&mut self) {
         let program = self.program;
         for attribute in &program.attributes {
-            self.module_attribute(attribute.node, attribute.scope, attribute.access);
+            self.module_attribute(attribute.node, attribute.scope);
         }
         for name in &program.names {
             if name.name == "__import__"
@@ -153,7 +153,7 @@ impl<'a> Judge<'_, 'a> {
     }
 
     /// Judges `module.name`; whether the owner was a module at all.
-    pub(super) fn module_attribute(&mut self, node: &'a ExprAttribute, scope: ScopeId, access: Access) -> bool {
+    pub(super) fn module_attribute(&mut self, node: &'a ExprAttribute, scope: ScopeId) -> bool {
         let modules = self.modules(&node.value, scope);
         for module in &modules {
             let name = node.attr.as_str();
@@ -162,12 +162,7 @@ impl<'a> Judge<'_, 'a> {
             } else {
                 self.module_problem(module).or_else(|| self.member_problem(module, name))
             };
-            let stored = problem.is_none() && access != Access::Load && self.rules.check == Check::Strict;
             self.deny(node.attr.range(), problem);
-            if stored {
-                let message = format!("`{module}.{name}` must not be changed: every other user of the module would see it");
-                self.deny(node.attr.range(), Problem::new("module.store", message, "keep the value in a variable of your own"));
-            }
         }
         !modules.is_empty()
     }
