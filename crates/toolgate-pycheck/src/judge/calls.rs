@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, ExprCall};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::super::program::{Call, Use, callee, constant, is_starred};
+use super::super::program::{Call, callee, constant, is_starred};
 use super::super::report::{Problem, Severity};
 use super::Judge;
 
@@ -15,7 +15,6 @@ impl<'a> Judge<'_, 'a> {
                 Problem::new("name", "one name is bound by imports or classes too often to be followed", "use one name for one thing");
             self.deny(TextRange::default(), problem);
         }
-        let copies = self.copying_is_refused();
         for call in &program.calls {
             let node = call.node;
             if self.builds_class(call) {
@@ -26,25 +25,8 @@ impl<'a> Judge<'_, 'a> {
                 );
                 self.deny(TextRange::new(node.func.start(), node.end()), problem);
             }
-            if copies && self.is_export(&node.func, call.scope, "copy", COPIES) {
-                let problem = Problem::new(
-                    "copy",
-                    "copying follows entries of classes that cannot be read, and this program may build such classes",
-                    "build the copy by calling the class, or leave out the class of classes",
-                );
-                self.deny(node.func.range(), problem);
-            }
             self.open_path(call);
         }
-        if copies {
-            self.copies_as_values();
-        }
-    }
-
-    /// Copying obeys entries of classes and sets attributes by name on whatever a class yields.
-    fn copying_is_refused(&self) -> bool {
-        let facts = &self.facts;
-        facts.dynamic_classes || (facts.sensitive && (facts.leaks_types || facts.overrides_new))
     }
 
     /// `type(x)(…)` and `x.__class__(…)` with arguments that `type` would take for a new class.
@@ -53,18 +35,6 @@ impl<'a> Judge<'_, 'a> {
         // A class that `type(x)` or `x.__class__` yielded may have gone anywhere by now, under any name.
         let elsewhere = self.facts.dynamic_classes && matches!(&*call.node.func, Expr::Name(_) | Expr::Call(_)) && are_class(call.node);
         elsewhere || (unreadable && look_like_class(call.node) && may_be_class_arguments(call.node))
-    }
-
-    /// A copy function under another name escapes the rule above.
-    fn copies_as_values(&mut self) {
-        let program = self.program;
-        for name in program.names.iter().filter(|name| !matches!(name.usage, Use::Called(_))) {
-            let origins = self.name_origins(name.name, name.scope, name.range.start().to_usize());
-            if origins.iter().any(|origin| origin.is_export("copy", COPIES)) {
-                let message = format!("`{}` is used as a value in a program that may build classes", name.name);
-                self.deny(name.range, Problem::new("copy", message, "call it directly"));
-            }
-        }
     }
 
     /// A constant path outside the program's own folders is worth a word; the jail decides.
@@ -83,8 +53,6 @@ impl<'a> Judge<'_, 'a> {
         }
     }
 }
-
-const COPIES: &[&str] = &["copy", "deepcopy", "replace"];
 
 fn is_text(argument: &Expr) -> bool {
     argument.is_string_literal_expr() || argument.is_f_string_expr()

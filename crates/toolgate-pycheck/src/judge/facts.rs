@@ -40,12 +40,8 @@ pub(super) struct Facts<'a> {
     cached_properties: bool,
     /// Something of the program acts on attributes whose names lie in changeable objects.
     pub(super) sensitive: bool,
-    /// Like `dynamic_classes`, also where a type is only compared or a key.
-    pub(super) leaks_types: bool,
     /// Callbacks may be handed the exceptions that pass.
     pub(super) handles_errors: bool,
-    /// Some class decides in `__new__` what its calls yield.
-    pub(super) overrides_new: bool,
 }
 
 /// What the bases, keywords and decorators of a class make of it.
@@ -82,7 +78,6 @@ impl<'a> Facts<'a> {
         for class in &judge.program.classes {
             let class_facts = facts.class(judge, class);
             facts.dynamic_classes |= class_facts.metaclass || class_facts.built_by_program || class_facts.unknown_base;
-            facts.overrides_new |= judge.program.scopes.sites(class.body, "__new__").is_some();
             facts.classes.push(class_facts);
             facts.class_names.insert(class.node.name.as_str());
         }
@@ -130,24 +125,29 @@ impl<'a> Facts<'a> {
             && judge.program.names.iter().any(|name| matches!(name.usage, Use::Annotation) && tables::CLASS_MAKERS.contains(name.name));
         facts.renames_fields = facts.fields && facts.classes.iter().any(|class| class.dataclass && class.inherits_fields);
         facts.sensitive = facts.renames_fields || facts.redirects || facts.cached_properties;
-        facts.leaks_types |= facts.dynamic_classes;
         facts
     }
 
     /// Notes where a class that `type(x)` or `x.__class__` yields goes.
     fn type_value(&mut self, judge: &Judge<'_, 'a>, usage: &Use<'a>, scope: usize) {
-        match usage {
-            Use::Comparison | Use::Index => self.leaks_types = true,
-            Use::Owner(_) | Use::Identity | Use::Shown | Use::Called(_) | Use::Dropped | Use::Test | Use::Pattern | Use::Annotation => {}
-            Use::Argument(call, 0, None)
-                if judge.is_builtin(
-                    &call.func,
-                    scope,
-                    &["print", "str", "repr", "len", "hash", "id", "bool", "isinstance", "issubclass", "super"],
-                ) => {}
-            Use::Argument(call, 1, None) if judge.is_builtin(&call.func, scope, &["isinstance", "issubclass"]) => {}
-            _ => self.dynamic_classes = true,
-        }
+        const ASK: &[&str] = &["isinstance", "issubclass"];
+        const SHOW: &[&str] = &["print", "str", "repr", "len", "hash", "id", "bool", "isinstance", "issubclass", "super"];
+        self.dynamic_classes |= match usage {
+            Use::Comparison
+            | Use::Index
+            | Use::Owner(_)
+            | Use::Identity
+            | Use::Shown
+            | Use::Called(_)
+            | Use::Dropped
+            | Use::Test
+            | Use::Pattern
+            | Use::Annotation => false,
+            Use::Argument(call, position, None) if *position < 2 => {
+                !judge.is_builtin(&call.func, scope, if *position == 0 { SHOW } else { ASK })
+            }
+            _ => true,
+        };
     }
 
     fn definitions(&mut self, judge: &Judge<'_, 'a>) {
