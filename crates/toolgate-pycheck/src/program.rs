@@ -121,8 +121,6 @@ pub(super) struct DunderBinding<'a> {
     pub(super) name: &'a str,
     pub(super) range: TextRange,
     pub(super) scope: ScopeId,
-    /// An annotation without or with a value: a dataclass makes a field of it.
-    pub(super) annotated: bool,
     pub(super) value: Option<&'a Expr>,
 }
 

@@ -33,13 +33,6 @@ impl<'a> Judge<'_, 'a> {
 
     /// What is wrong with reading or changing an attribute of this name on any object.
     pub(super) fn attribute_problem(&self, name: &str, access: Access) -> Option<Problem> {
-        if name == "name" && access == Access::Store && self.facts.renames_fields && !self.rules.allows_attribute(name) {
-            return Some(Problem::new(
-                "dataclass.name",
-                "a dataclass executes the names of its fields, and `.name` of a field can be changed here",
-                "call the attribute otherwise, or leave out `field`",
-            ));
-        }
         if self.rules.allows_attribute(name) {
             return None;
         }

@@ -13,7 +13,7 @@ use super::origin::Origin;
 impl<'a> Judge<'_, 'a> {
     pub(super) fn classes(&mut self) {
         let program = self.program;
-        for (index, class) in program.classes.iter().enumerate() {
+        for class in &program.classes {
             let range = class.node.name.range();
             // Attributes of the interpreter become readable by position once a class names them.
             for (name, _) in program.scopes.names(class.body) {
@@ -21,16 +21,6 @@ impl<'a> Judge<'_, 'a> {
                     let message = format!("the class names the attribute `{name}`, which reaches into the interpreter");
                     self.deny(range, Problem::new("class.body", message, "use another name"));
                 }
-            }
-            let Some(facts) = self.facts.classes.get(index).copied() else { continue };
-            if facts.dataclass && (facts.built_by_program || facts.metaclass || facts.replaced || facts.unknown_base) {
-                let name = &class.node.name;
-                let problem = Problem::new(
-                    "dataclass.base",
-                    format!("`@dataclass` executes text that it builds from field names, and those of `{name}` cannot be read"),
-                    "give it bases that are plain classes, and no other decorator or metaclass of your own",
-                );
-                self.deny(range, problem);
             }
             let binds = |name: &str| program.scopes.sites(class.body, name).is_some_and(|names| names.count > 0);
             let redirects = |base| self.is_export(base, class.scope, "contextlib", &["redirect_stdout", "redirect_stderr"]);
@@ -53,13 +43,6 @@ impl<'a> Judge<'_, 'a> {
             let fine = binding.value.is_some_and(|value| is_public_names(value) || (name == "__slots__" && is_own_names(value)));
             let message = format!("`{name}` names attributes, so it must be a tuple of constants without leading double underscores");
             return (!fine).then(|| Problem::new("class.body", message, format!("write `{name} = (\"x\", \"y\")`")));
-        }
-        if binding.annotated && !matches!(name, "__hash__" | "__doc__") {
-            return Some(Problem::new(
-                "class.body",
-                format!("an annotated `{name}` becomes a field of a dataclass"),
-                "leave out the annotation",
-            ));
         }
         None
     }

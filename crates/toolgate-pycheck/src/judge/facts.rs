@@ -31,10 +31,6 @@ pub(super) struct Facts<'a> {
     pub(super) registers: bool,
     /// `typing.get_args` or `__args__` may hand out forward references.
     pub(super) forward_references: bool,
-    /// Descriptions of dataclass fields are at hand.
-    fields: bool,
-    /// … and a dataclass takes over those of another class.
-    pub(super) renames_fields: bool,
     /// `redirect_stdout` or `redirect_stderr`, which set attributes of `sys` by name.
     pub(super) redirects: bool,
     cached_properties: bool,
@@ -58,9 +54,6 @@ pub(super) struct ClassFacts {
     pub(super) abstract_base: bool,
     /// Its instances are told by their attributes.
     pub(super) structural: bool,
-    pub(super) dataclass: bool,
-    /// A base is a dataclass, or cannot be read.
-    pub(super) inherits_fields: bool,
     pub(super) enumeration: bool,
     /// An enumeration without members, which a call turns into a new class.
     pub(super) open_enumeration: bool,
@@ -121,10 +114,7 @@ impl<'a> Facts<'a> {
         facts.handles_errors |= judge.program.spared.iter().any(|name| judge.program.scopes.is_bound(name));
         let mut keywords = judge.program.patterns.iter().flat_map(|(pattern, _)| &pattern.arguments.keywords);
         facts.templates |= keywords.any(|keyword| matches!(keyword.attr.as_str(), "format" | "format_map"));
-        facts.dynamic_classes |= facts.fields
-            && judge.program.names.iter().any(|name| matches!(name.usage, Use::Annotation) && tables::CLASS_MAKERS.contains(name.name));
-        facts.renames_fields = facts.fields && facts.classes.iter().any(|class| class.dataclass && class.inherits_fields);
-        facts.sensitive = facts.renames_fields || facts.redirects || facts.cached_properties;
+        facts.sensitive = facts.redirects || facts.cached_properties;
         facts
     }
 
@@ -180,7 +170,6 @@ impl<'a> Facts<'a> {
         match (module, name) {
             ("functools", "singledispatch" | "singledispatchmethod") => self.evaluates_annotations = true,
             ("typing", "get_args") => self.forward_references = true,
-            ("dataclasses", "field" | "fields" | "Field") => self.fields = true,
             ("string", "Formatter") => self.templates = true,
             ("contextlib", "redirect_stdout" | "redirect_stderr") => self.redirects = true,
             ("contextlib", "ExitStack" | "AsyncExitStack") => self.handles_errors = true,
@@ -213,7 +202,6 @@ impl<'a> Facts<'a> {
                 other => other,
             };
             match judge.expr_origins(callee, scope).as_slice() {
-                [Origin::Export(module, "dataclass")] if module == "dataclasses" => facts.dataclass = true,
                 [Origin::Export(module, name)] if tables::knows_module(module) && tables::LEAVES_CLASSES.contains(name) => {}
                 _ => facts.replaced = true,
             }
@@ -232,7 +220,7 @@ impl<'a> Facts<'a> {
         };
         let origins = judge.expr_origins(base, scope);
         if origins.is_empty() && !judge.makes_record(base, scope) && !judge.is_record(base, scope) {
-            (facts.unknown_base, facts.inherits_fields) = (true, true);
+            facts.unknown_base = true;
         }
         for origin in origins {
             match origin {
@@ -248,19 +236,18 @@ impl<'a> Facts<'a> {
                     facts.abstract_base |= matches!(&*module, "abc" | "collections.abc" | "typing" | "numbers" | "contextlib" | "io");
                 }
                 Origin::Class(index) => {
-                    let unknown = ClassFacts { unknown_base: true, inherits_fields: true, ..ClassFacts::default() };
+                    let unknown = ClassFacts { unknown_base: true, ..ClassFacts::default() };
                     let other = self.classes.get(index).unwrap_or(&unknown);
                     facts.unknown_base |= other.unknown_base || other.replaced;
                     facts.metaclass |= other.metaclass;
                     facts.built_by_program |= other.built_by_program;
                     facts.abstract_base |= other.abstract_base;
                     facts.structural |= other.structural;
-                    facts.inherits_fields |= other.dataclass || other.inherits_fields;
                     facts.enumeration |= other.enumeration;
                 }
                 // A package from outside, which the manifest trusts.
-                Origin::Export(..) => facts.inherits_fields = true,
-                Origin::Module(_) | Origin::Builtin(_) => (facts.unknown_base, facts.inherits_fields) = (true, true),
+                Origin::Export(..) => {}
+                Origin::Module(_) | Origin::Builtin(_) => facts.unknown_base = true,
             }
         }
     }

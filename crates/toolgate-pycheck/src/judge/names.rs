@@ -208,7 +208,7 @@ impl<'a> Judge<'_, 'a> {
             Arguments::Any => None,
             Arguments::AttributeName => self.attribute_name_call(full, call, scope),
             Arguments::AttributeNames => self.attribute_names_call(full, call),
-            Arguments::Wrapper => wrapper_call(shown, full, call).or_else(|| self.wrapped_class(shown, call)),
+            Arguments::Wrapper => wrapper_call(shown, full, call),
             Arguments::Formatter => self.formatter_call(call),
             Arguments::Module => {
                 let allowed = first.and_then(constant).is_some_and(|module| self.rules.allows_import(module));
@@ -229,19 +229,6 @@ impl<'a> Judge<'_, 'a> {
                     .then(|| Problem::new("name", format!("`{shown}` evaluates text as code"), format!("write `{shown}(lambda: …)`")))
             }
         }
-    }
-
-    /// Wrapping copies `__annotations__`, which a dataclass executes, and a whole `__dict__`.
-    fn wrapped_class(&self, shown: &str, call: &'a ExprCall) -> Option<Problem> {
-        let on_function = matches!(self.call_usage(call), Some(Use::Decorator(Decorated::Function | Decorated::Method)));
-        let harmful = self.facts.sensitive || self.facts.classes.iter().any(|class| class.dataclass);
-        (harmful && !on_function).then(|| {
-            Problem::new(
-                "name",
-                format!("`{shown}` can give a class annotations of another's making, which `@dataclass` executes"),
-                "use `@wraps(function)` above a function",
-            )
-        })
     }
 
     fn formatter_call(&self, call: &'a ExprCall) -> Option<Problem> {

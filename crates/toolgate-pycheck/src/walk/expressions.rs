@@ -49,7 +49,7 @@ impl<'a> Walker<'a> {
                 self.expr(&node.value, Use::Value);
                 if let Expr::Name(name) = &*node.target {
                     let scope = self.program.scopes.outside_comprehensions(self.scope);
-                    self.dunder(&name.id, name.range, false, Some(&node.value));
+                    self.dunder(&name.id, name.range, Some(&node.value));
                     // Evaluated or not: an expression may be cut short before it.
                     let site = Site { what: What::Value(&node.value), from: node.end().to_usize(), straight: false };
                     self.program.crowded |= !self.program.scopes.bind(scope, &name.id, site);
@@ -211,7 +211,7 @@ impl<'a> Walker<'a> {
             }
             self.maybe(param.default(), Use::Annotation);
             let name = param.name();
-            self.dunder(name, name.range, false, None);
+            self.dunder(name, name.range, None);
         }
     }
 }

@@ -98,7 +98,7 @@ impl<'a> Walker<'a> {
                 self.annotation(&node.annotation);
                 self.maybe(node.value.as_deref(), Use::Value);
                 if let Expr::Name(name) = &*node.target {
-                    self.dunder(&name.id, name.range, true, node.value.as_deref());
+                    self.dunder(&name.id, name.range, node.value.as_deref());
                     let site = Site {
                         what: node.value.as_deref().map_or(What::Other, What::Value),
                         from: node.end().to_usize(),
@@ -292,15 +292,15 @@ impl<'a> Walker<'a> {
 
     fn bind(&mut self, name: &'a str, range: TextRange, what: What<'a>, from: ruff_text_size::TextSize) {
         let value = if let What::Value(value) = &what { Some(*value) } else { None };
-        self.dunder(name, range, false, value);
+        self.dunder(name, range, value);
         self.program.crowded |= !self.program.scopes.bind(self.scope, name, Site { what, from: from.to_usize(), straight: self.straight });
     }
 
-    fn dunder(&mut self, name: &'a str, range: TextRange, annotated: bool, value: Option<&'a Expr>) {
+    fn dunder(&mut self, name: &'a str, range: TextRange, value: Option<&'a Expr>) {
         if is_dunder(name) {
             // Bound in whatever way, it is handed the exceptions that pass.
             self.program.holds_errors |= matches!(name, "__exit__" | "__aexit__");
-            self.program.dunders.push(DunderBinding { name, range, scope: self.scope, annotated, value });
+            self.program.dunders.push(DunderBinding { name, range, scope: self.scope, value });
         }
     }
 
@@ -334,7 +334,7 @@ impl<'a> Walker<'a> {
     fn delete(&mut self, target: &'a Expr) {
         match target {
             Expr::Name(name) => {
-                self.dunder(&name.id, name.range, false, None);
+                self.dunder(&name.id, name.range, None);
                 self.program.scopes.unbind(self.scope, &name.id);
             }
             Expr::Attribute(_) => self.attribute(target, Use::Dropped, Access::Delete),
