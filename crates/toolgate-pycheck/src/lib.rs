@@ -17,7 +17,7 @@ mod walk;
 
 pub use hook::{EVENTS, import_hook};
 pub use report::{Finding, MAX_FINDINGS, Reason, Report, Severity, Verdict};
-pub use rules::{Check, Imports, Rules, Version, VersionFault};
+pub use rules::{Check, Imports, Rules, Version};
 pub use source::MAX_SOURCE;
 pub use tables::is_standard_module;
 

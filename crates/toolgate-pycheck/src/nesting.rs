@@ -41,26 +41,8 @@ pub(super) fn measure(source: &str) -> Result<usize, &'static str> {
             TokenKind::Comma => here.chain = 0,
             TokenKind::Newline | TokenKind::Semi if open.is_empty() => here = Level::default(),
             TokenKind::Lambda | TokenKind::Yield => here.sticky += 1,
-            TokenKind::Dot
-            | TokenKind::Not
-            | TokenKind::Else
-            | TokenKind::Await
-            | TokenKind::ColonEqual
-            | TokenKind::Plus
-            | TokenKind::Minus
-            | TokenKind::Star
-            | TokenKind::Slash
-            | TokenKind::Vbar
-            | TokenKind::Amper
-            | TokenKind::Percent
-            | TokenKind::Tilde
-            | TokenKind::CircumFlex
-            | TokenKind::LeftShift
-            | TokenKind::RightShift
-            | TokenKind::DoubleStar
-            | TokenKind::DoubleSlash
-            | TokenKind::At
-            | TokenKind::Unknown => here.chain += 1,
+            TokenKind::Dot | TokenKind::Else | TokenKind::Await | TokenKind::ColonEqual | TokenKind::Unknown => here.chain += 1,
+            _ if kind.as_binary_operator().is_some() || kind.as_unary_operator().is_some() => here.chain += 1,
             _ => continue,
         }
         if open.len() > MAX_BRACKETS {

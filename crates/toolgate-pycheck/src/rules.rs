@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::str::FromStr;
 
 use super::tables;
 
@@ -51,23 +50,6 @@ impl Default for Version {
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
-    }
-}
-
-/// Why a text is no version of Python.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no version of Python; write e.g. `3.11`")]
-pub struct VersionFault(String);
-
-impl FromStr for Version {
-    type Err = VersionFault;
-
-    /// Reads `3.11`, and `3.11.7` as `3.11`.
-    fn from_str(text: &str) -> Result<Self, VersionFault> {
-        let fault = || VersionFault(text.to_owned());
-        let mut parts = text.trim().split('.');
-        let mut part = || parts.next().and_then(|part| part.parse::<u8>().ok()).ok_or_else(fault);
-        Ok(Self { major: part()?, minor: part()? })
     }
 }
 
@@ -214,11 +196,5 @@ mod tests {
         for refused in ["numpy._core", "numpy.ctypeslib.os", "numpy.sys"] {
             assert!(!rules.allows_import(refused), "{refused}");
         }
-    }
-
-    #[test]
-    fn versions_read_with_or_without_a_patch_number() {
-        assert_eq!("3.11.7".parse(), Ok(Version { major: 3, minor: 11 }));
-        assert!("three".parse::<Version>().is_err());
     }
 }

@@ -1,9 +1,9 @@
 //! Scopes, what binds each name in them, and what a name can mean where it is read.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher};
 
 use ruff_python_ast::Expr;
+use rustc_hash::FxHashMap;
 
 use super::tables;
 
@@ -25,10 +25,10 @@ pub(super) enum ScopeKind {
 pub(super) struct Scope<'a> {
     pub(super) kind: ScopeKind,
     pub(super) parent: ScopeId,
-    /// By the number of the name.
-    names: HashMap<u32, Names<'a>, Dense>,
+    /// By the number of the name, so that no program can choose names whose hashes collide.
+    names: FxHashMap<u32, Names<'a>>,
     /// `global` (true) and `nonlocal` (false) declarations.
-    elsewhere: HashMap<u32, bool, Dense>,
+    elsewhere: FxHashMap<u32, bool>,
     /// Modules whose names were all imported.
     stars: Vec<&'a str>,
 }
@@ -74,6 +74,13 @@ pub(super) enum What<'a> {
     Other,
 }
 
+impl What<'_> {
+    /// Whether rules know what it stands for.
+    fn is_known(&self) -> bool {
+        matches!(self, Self::Module(_) | Self::Export(..) | Self::Class(_))
+    }
+}
+
 /// Sites kept of a name.
 const MAX_SITES: usize = 64;
 /// Sites kept of a name, when they stand for nothing a rule knows.
@@ -111,35 +118,6 @@ pub(super) struct Scopes<'a> {
     names: HashMap<&'a str, (u32, bool)>,
     spelling: Vec<&'a str>,
     any_star: bool,
-}
-
-/// Hashes the small numbers of names; they are given out by us, so nobody can make them collide.
-#[derive(Debug, Default, Clone, Copy)]
-struct Dense(u64);
-
-impl BuildHasher for Dense {
-    type Hasher = Self;
-
-    fn build_hasher(&self) -> Self {
-        Self(0)
-    }
-}
-
-impl Hasher for Dense {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u32(u32::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        // Fibonacci hashing: the table looks at high and low bits.
-        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
 }
 
 impl Default for Scopes<'_> {
@@ -201,47 +179,36 @@ impl<'a> Scopes<'a> {
         self.all.get(scope).and_then(|scope| scope.elsewhere.get(&name).copied())
     }
 
-    /// The functions around `scope`.
-    fn functions_around(&self, scope: ScopeId) -> Vec<ScopeId> {
-        let mut around = Vec::new();
-        let mut at = scope;
-        while let Some(here) = self.all.get(at)
-            && at != 0
-        {
-            at = here.parent;
-            if self.all.get(at).is_some_and(|scope| scope.kind == ScopeKind::Function) {
-                around.push(at);
+    /// The scopes in which a binding in `scope` takes effect.
+    fn homes(&self, scope: ScopeId, name: u32) -> Vec<ScopeId> {
+        match self.declared(scope, name) {
+            None => vec![scope],
+            Some(true) => vec![0],
+            // Which of the functions around owns the name may be decided by a line further down: it may be any of them.
+            Some(false) => {
+                let around =
+                    std::iter::successors(Some(scope), |at| self.all.get(*at).map(|here| here.parent).filter(|_| *at != 0)).skip(1);
+                around.filter(|at| self.all.get(*at).is_some_and(|scope| scope.kind == ScopeKind::Function)).collect()
             }
         }
-        around
     }
 
     /// Notes that `scope` binds `name`; false when imports and classes have bound it too often to follow.
     #[must_use]
     pub(super) fn bind(&mut self, scope: ScopeId, name: &'a str, mut site: Site<'a>) -> bool {
         let number = self.number(name);
-        if matches!(site.what, What::Module(_) | What::Export(..) | What::Class(_))
+        if site.what.is_known()
             && let Some((_, known)) = self.names.get_mut(name)
         {
             *known = true;
         }
-        let name = number;
-        match self.declared(scope, name) {
-            None => self.bind_in(scope, name, site),
-            Some(true) => {
-                site.straight &= scope == 0;
-                self.bind_in(0, name, site)
-            }
-            // Which of the functions around owns the name may be decided by a line further down: it may be any of them.
-            Some(false) => {
-                site.straight = false;
-                let mut kept = true;
-                for home in self.functions_around(scope) {
-                    kept &= self.bind_in(home, name, site.clone());
-                }
-                kept
-            }
+        let Some(to_module) = self.declared(scope, number) else { return self.bind_in(scope, number, site) };
+        site.straight &= to_module && scope == 0;
+        let mut kept = true;
+        for home in self.homes(scope, number) {
+            kept &= self.bind_in(home, number, site.clone());
         }
+        kept
     }
 
     fn bind_in(&mut self, home: ScopeId, name: u32, site: Site<'a>) -> bool {
@@ -253,7 +220,7 @@ impl<'a> Scopes<'a> {
         }
         names.last_from = names.last_from.max(site.from);
         names.count += 1;
-        let known = matches!(site.what, What::Module(_) | What::Export(..) | What::Class(_));
+        let known = site.what.is_known();
         // A name that is bound in every line would make each of its uses cost as many steps. Leaving out a binding that stands for nothing
         // known can only make the name look more like the known ones.
         if names.sites.len() < if known { MAX_SITES } else { MAX_PLAIN_SITES } {
@@ -265,12 +232,7 @@ impl<'a> Scopes<'a> {
 
     pub(super) fn unbind(&mut self, scope: ScopeId, name: &'a str) {
         let name = self.number(name);
-        let homes = match self.declared(scope, name) {
-            None => vec![scope],
-            Some(true) => vec![0],
-            Some(false) => self.functions_around(scope),
-        };
-        for home in homes {
+        for home in self.homes(scope, name) {
             if let Some(scope) = self.all.get_mut(home) {
                 scope.names.entry(name).or_default().unbound = true;
             }
@@ -358,6 +320,6 @@ impl<'a> Scopes<'a> {
 
 impl Scope<'_> {
     fn new(kind: ScopeKind, parent: ScopeId) -> Self {
-        Self { kind, parent, names: HashMap::default(), elsewhere: HashMap::default(), stars: Vec::new() }
+        Self { kind, parent, names: FxHashMap::default(), elsewhere: FxHashMap::default(), stars: Vec::new() }
     }
 }

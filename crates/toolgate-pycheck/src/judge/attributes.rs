@@ -162,7 +162,7 @@ impl<'a> Judge<'_, 'a> {
         while scope != 0 {
             if let Some(index) = self.program.classes.iter().position(|class| class.body == scope) {
                 let facts = self.facts.classes.get(index);
-                return facts.is_some_and(|facts| !facts.metaclass && !facts.unknown_base && !facts.built_by_program);
+                return facts.is_some_and(|facts| !facts.metaclass && !facts.unreadable);
             }
             let Some(here) = self.program.scopes.get(scope) else { return false };
             scope = here.parent;

@@ -81,7 +81,7 @@ impl<'a> Judge<'_, 'a> {
         let Some(facts) = self.facts.classes.get(index) else { return false };
         // Virtual subclasses turn any object into a subject.
         let open_to_all = facts.abstract_base && self.facts.registers;
-        let fixed = !(facts.unknown_base || facts.built_by_program || facts.metaclass || facts.replaced || facts.structural || open_to_all);
+        let fixed = !(facts.unreadable || facts.metaclass || facts.replaced || facts.structural || open_to_all);
         let Expr::Name(name) = class else { return fixed };
         let meaning = self.meaning(name, scope);
         let once = self.program.scopes.sites(meaning.scope, &name.id).is_some_and(|names| names.count == 1 && !names.unbound);

@@ -9,6 +9,7 @@ use super::super::scope::What;
 use super::super::tables;
 use super::Judge;
 use super::origin::Origin;
+use super::policy::Kind;
 
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact that a rule asks for by name")]
@@ -44,12 +45,10 @@ pub(super) struct Facts<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact that a rule asks for by name")]
 pub(super) struct ClassFacts {
-    /// Some base cannot be read.
-    pub(super) unknown_base: bool,
+    /// Some base cannot be read, or it is built by a class of classes that the program defines or that cannot be read.
+    pub(super) unreadable: bool,
     /// It is a class of classes.
     pub(super) metaclass: bool,
-    /// It, or a base, is built by a class of classes that the program defines or that cannot be read.
-    pub(super) built_by_program: bool,
     /// Others can be made virtual subclasses of it.
     pub(super) abstract_base: bool,
     /// Its instances are told by their attributes.
@@ -70,7 +69,7 @@ impl<'a> Facts<'a> {
         facts.definitions(judge);
         for class in &judge.program.classes {
             let class_facts = facts.class(judge, class);
-            facts.dynamic_classes |= class_facts.metaclass || class_facts.built_by_program || class_facts.unknown_base;
+            facts.dynamic_classes |= class_facts.metaclass || class_facts.unreadable;
             facts.classes.push(class_facts);
             facts.class_names.insert(class.node.name.as_str());
         }
@@ -188,12 +187,12 @@ impl<'a> Facts<'a> {
             match keyword.arg.as_deref() {
                 Some("metaclass") => match judge.expr_origins(&keyword.value, scope).as_slice() {
                     [Origin::Export(module, "ABCMeta")] if module == "abc" => facts.abstract_base = true,
-                    [Origin::Export(module, "EnumMeta" | "EnumType")] if module == "enum" => facts.enumeration = true,
+                    [origin] if origin.kind() == Some(Kind::Metaclass) => facts.enumeration = true,
                     [Origin::Builtin("type")] => {}
-                    _ => facts.built_by_program = true,
+                    _ => facts.unreadable = true,
                 },
                 Some(_) => {}
-                None => facts.built_by_program = true,
+                None => facts.unreadable = true,
             }
         }
         for decorator in &node.decorator_list {
@@ -220,34 +219,29 @@ impl<'a> Facts<'a> {
         };
         let origins = judge.expr_origins(base, scope);
         if origins.is_empty() && !judge.makes_record(base, scope) && !judge.is_record(base, scope) {
-            facts.unknown_base = true;
+            facts.unreadable = true;
         }
         for origin in origins {
             match origin {
-                Origin::Builtin("type") => facts.metaclass = true,
+                _ if matches!(origin.kind(), Some(Kind::Type | Kind::Metaclass)) => facts.metaclass = true,
+                _ if origin.kind() == Some(Kind::Enumeration) => facts.enumeration = true,
                 Origin::Builtin(name) if tables::FIELD_BASES.contains(name) => {}
-                Origin::Export(module, "ABCMeta") if module == "abc" => facts.metaclass = true,
-                Origin::Export(module, "EnumMeta" | "EnumType") if module == "enum" => facts.metaclass = true,
-                Origin::Export(module, "Enum" | "IntEnum" | "StrEnum" | "Flag" | "IntFlag" | "ReprEnum") if module == "enum" => {
-                    facts.enumeration = true;
-                }
                 Origin::Export(module, "Protocol") if module == "typing" => (facts.abstract_base, facts.structural) = (true, true),
                 Origin::Export(module, _) if tables::is_standard_module(&module) => {
                     facts.abstract_base |= matches!(&*module, "abc" | "collections.abc" | "typing" | "numbers" | "contextlib" | "io");
                 }
                 Origin::Class(index) => {
-                    let unknown = ClassFacts { unknown_base: true, ..ClassFacts::default() };
+                    let unknown = ClassFacts { unreadable: true, ..ClassFacts::default() };
                     let other = self.classes.get(index).unwrap_or(&unknown);
-                    facts.unknown_base |= other.unknown_base || other.replaced;
+                    facts.unreadable |= other.unreadable || other.replaced;
                     facts.metaclass |= other.metaclass;
-                    facts.built_by_program |= other.built_by_program;
                     facts.abstract_base |= other.abstract_base;
                     facts.structural |= other.structural;
                     facts.enumeration |= other.enumeration;
                 }
                 // A package from outside, which the manifest trusts.
                 Origin::Export(..) => {}
-                Origin::Module(_) | Origin::Builtin(_) => facts.unknown_base = true,
+                Origin::Module(_) | Origin::Builtin(_) => facts.unreadable = true,
             }
         }
     }

@@ -9,6 +9,7 @@ use super::super::rules::Imports;
 use super::super::scope::{Meaning, ScopeId, Site, What};
 use super::super::tables;
 use super::Judge;
+use super::policy::{Kind, builtin_policy, export_policy};
 
 /// Something a rule knows by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,15 @@ pub(super) enum Origin<'a> {
 impl<'a> Origin<'a> {
     fn module(self) -> Option<Cow<'a, str>> {
         if let Self::Module(path) = self { Some(path) } else { None }
+    }
+
+    /// The kind of its policy.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::Builtin(name) => builtin_policy(name).map(|policy| policy.kind),
+            Self::Export(module, name) => export_policy(module, name).map(|policy| policy.kind),
+            Self::Module(_) | Self::Class(_) => None,
+        }
     }
 
     /// Whether it is one of these names out of this module.

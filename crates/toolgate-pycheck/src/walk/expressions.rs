@@ -1,8 +1,9 @@
 //! The walk over expressions.
 
+use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_python_ast::{
-    CmpOp, Comprehension, Expr, ExprAwait, ExprCall, ExprGenerator, ExprLambda, ExprListComp, ExprSetComp, ExprStarred, ExprStringLiteral,
-    ExprYieldFrom, FStringPart, InterpolatedStringElement, Operator, TypeParam, TypeParams, UnaryOp,
+    CmpOp, Comprehension, Expr, ExprCall, ExprGenerator, ExprLambda, ExprListComp, ExprSetComp, ExprStringLiteral, FStringPart,
+    InterpolatedStringElement, Operator, TypeParam, TypeParams, UnaryOp,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -21,7 +22,6 @@ impl<'a> Walker<'a> {
         self.program.names.push(NameUse { name, range, scope: self.scope, usage });
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm per kind of expression, most of them one line")]
     pub(super) fn expr(&mut self, expr: &'a Expr, usage: Use<'a>) {
         match expr {
             Expr::Name(node) => self.name(&node.id, node.range, usage),
@@ -36,11 +36,6 @@ impl<'a> Walker<'a> {
                     }
                 }
             }
-            Expr::NumberLiteral(_)
-            | Expr::BooleanLiteral(_)
-            | Expr::NoneLiteral(_)
-            | Expr::EllipsisLiteral(_)
-            | Expr::IpyEscapeCommand(_) => {}
             Expr::BoolOp(node) => {
                 let each = if matches!(usage, Use::Test) { Use::Test } else { Use::Value };
                 node.values.iter().for_each(|value| self.expr(value, each));
@@ -76,7 +71,6 @@ impl<'a> Walker<'a> {
                     self.expr(&item.value, Use::Value);
                 }
             }
-            Expr::Set(node) => node.elts.iter().for_each(|element| self.expr(element, Use::Value)),
             Expr::ListComp(ExprListComp { elt, generators, .. })
             | Expr::SetComp(ExprSetComp { elt, generators, .. })
             | Expr::Generator(ExprGenerator { elt, generators, .. }) => self.comprehension(generators, &[elt]),
@@ -84,12 +78,6 @@ impl<'a> Walker<'a> {
                 Some(key) => self.comprehension(&node.generators, &[key, &node.value]),
                 None => self.comprehension(&node.generators, &[&node.value]),
             },
-            Expr::Await(ExprAwait { value, .. })
-            | Expr::YieldFrom(ExprYieldFrom { value, .. })
-            | Expr::Starred(ExprStarred { value, .. }) => {
-                self.expr(value, Use::Value);
-            }
-            Expr::Yield(node) => self.maybe(node.value.as_deref(), Use::Value),
             Expr::Compare(node) => {
                 let identity = node.ops.iter().all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot));
                 let usage = if identity { Use::Identity } else { Use::Comparison };
@@ -122,11 +110,8 @@ impl<'a> Walker<'a> {
                 };
                 node.elts.iter().for_each(|element| self.expr(element, each));
             }
-            Expr::Slice(node) => {
-                for bound in [&node.lower, &node.upper, &node.step] {
-                    self.maybe(bound.as_deref(), Use::Value);
-                }
-            }
+            // Numbers and the like, and what hands on the values of its parts.
+            other => walk_expr(self, other),
         }
     }
 
@@ -213,6 +198,12 @@ impl<'a> Walker<'a> {
             let name = param.name();
             self.dunder(name, name.range, None);
         }
+    }
+}
+
+impl<'a> Visitor<'a> for Walker<'a> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        self.expr(expr, Use::Value);
     }
 }
 

@@ -5,6 +5,7 @@
 mod expressions;
 mod patterns;
 
+use ruff_python_ast::visitor::walk_stmt;
 use ruff_python_ast::{
     ExceptHandler, Expr, ExprList, ExprTuple, Identifier, Parameters, Stmt, StmtClassDef, StmtFunctionDef, StmtTry, Suite,
 };
@@ -70,7 +71,6 @@ impl<'a> Walker<'a> {
         match stmt {
             Stmt::FunctionDef(node) => self.function(node),
             Stmt::ClassDef(node) => self.class(node),
-            Stmt::Return(node) => self.maybe(node.value.as_deref(), Use::Value),
             Stmt::Delete(node) => node.targets.iter().for_each(|target| self.delete(target)),
             Stmt::TypeAlias(node) => {
                 self.type_params(node.type_params.as_deref());
@@ -149,10 +149,6 @@ impl<'a> Walker<'a> {
                     }
                 });
             }
-            Stmt::Raise(node) => {
-                self.maybe(node.exc.as_deref(), Use::Value);
-                self.maybe(node.cause.as_deref(), Use::Value);
-            }
             Stmt::Try(node) => self.try_statement(node),
             Stmt::Assert(node) => {
                 self.expr(&node.test, Use::Test);
@@ -186,7 +182,8 @@ impl<'a> Walker<'a> {
                 Expr::StringLiteral(text) => self.text(text, true),
                 value => self.expr(value, Use::Dropped),
             },
-            Stmt::Pass(_) | Stmt::Break(_) | Stmt::Continue(_) | Stmt::IpyEscapeCommand(_) => {}
+            // `return`, `raise`, `pass` and the like.
+            other => walk_stmt(self, other),
         }
     }
 
