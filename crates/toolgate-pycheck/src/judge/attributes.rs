@@ -36,41 +36,30 @@ impl<'a> Judge<'_, 'a> {
         if self.rules.allows_attribute(name) {
             return None;
         }
-        if is_dunder(name) {
-            return dunder_problem(name, access);
-        }
-        if tables::ALWAYS_REFUSED.contains(name) {
-            return Some(Problem::new(
-                "attribute.interpreter",
-                format!("`.{name}` reaches into the interpreter"),
-                "pass the values you need as arguments",
-            ));
-        }
-        if matches!(name, "_stream" | "_old_targets") && self.facts.redirects {
-            return Some(Problem::new("attribute.private", format!("`.{name}` belongs to `contextlib`"), "give it another name"));
-        }
-        if name.starts_with('_') {
-            return self.private_problem(name);
-        }
-        if name == "obj" && access != Access::Store && (self.program.holds_errors || self.facts.handles_errors) {
-            return Some(Problem::new(
-                "attribute.module",
-                "`.obj` of a caught exception holds the object whose attribute was missing",
-                "give the attribute another name, e.g. `.item`",
-            ));
-        }
-        if tables::RISKY_PUBLIC.contains(name) && access == Access::Load && !self.facts.defined.contains(name) {
-            return Some(Problem::new(
-                "attribute.module",
-                format!("`.{name}` is no attribute the program defines; on objects of other modules it leads out of the sandboxed part"),
-                "import what you need by name, from an allowed module",
-            ));
-        }
-        if name == "evaluate" && self.facts.forward_references {
-            let message = "`.evaluate` of a forward reference evaluates text as code";
-            return Some(Problem::new("attribute.module", message, "give the method another name"));
-        }
-        None
+        let is_own = || self.facts.defined.contains(name);
+        let holds_errors = self.program.holds_errors || self.facts.handles_errors;
+        let (rule, message, hint) = if is_dunder(name) {
+            let (message, hint) = dunder_problem(name, access)?;
+            ("attribute.dunder", message, hint)
+        } else if tables::ALWAYS_REFUSED.contains(name) {
+            ("attribute.interpreter", "reaches into the interpreter", "pass the values you need as arguments")
+        } else if name == "_stream" && self.facts.redirects {
+            ("attribute.private", "belongs to `contextlib`", "give it another name")
+        } else if name.starts_with('_') && !tables::FOREIGN_PRIVATE.contains(name) && !is_own() && !self.is_spelt_out(name) {
+            let hint = "use the public way, or define the attribute in a class of your own";
+            ("attribute.private", "is private and the program does not define it", hint)
+        } else if name == "obj" && access != Access::Store && holds_errors {
+            let message = "of a caught exception holds the object whose attribute was missing";
+            ("attribute.module", message, "give the attribute another name, e.g. `.item`")
+        } else if access == Access::Load && tables::RISKY_PUBLIC.contains(name) && !is_own() {
+            let message = "is no attribute the program defines; on objects of other modules it leads out of the sandboxed part";
+            ("attribute.module", message, "import what you need by name, from an allowed module")
+        } else if name == "evaluate" && self.facts.forward_references {
+            ("attribute.module", "of a forward reference evaluates text as code", "give the method another name")
+        } else {
+            return None;
+        };
+        Some(Problem::new(rule, format!("`.{name}` {message}"), hint))
     }
 
     /// The same for a name that a constant spells, as in `getattr` and in keyword patterns: rules that look at the place cannot see it.
@@ -79,17 +68,6 @@ impl<'a> Judge<'_, 'a> {
             return Some(register_problem());
         }
         self.attribute_problem(name, access)
-    }
-
-    fn private_problem(&self, name: &str) -> Option<Problem> {
-        if tables::FOREIGN_PRIVATE.contains(name) || self.facts.defined.contains(name) || self.is_spelt_out(name) {
-            return None;
-        }
-        Some(Problem::new(
-            "attribute.private",
-            format!("`.{name}` is private and the program does not define it"),
-            "use the public way, or define the attribute in a class of your own",
-        ))
     }
 
     /// `_Class__x` for a class and an `__x` of the program's own.
@@ -284,7 +262,8 @@ fn dict_problem() -> Problem {
     )
 }
 
-fn dunder_problem(name: &str, access: Access) -> Option<Problem> {
+/// What reading or changing a double-underscore attribute does, and what to write instead; none where it is harmless.
+fn dunder_problem(name: &str, access: Access) -> Option<(&'static str, &'static str)> {
     let load = tables::DUNDER_LOADS.contains(name) || matches!(name, "__dict__" | "__setattr__" | "__delattr__");
     let store = tables::DUNDER_STORES.contains(name);
     let fine = match access {
@@ -293,10 +272,7 @@ fn dunder_problem(name: &str, access: Access) -> Option<Problem> {
         Access::Update => load && store,
         Access::Delete => false,
     };
-    if fine {
-        return None;
-    }
-    let what =
+    let message =
         if access == Access::Load { "leads from any object to the interpreter" } else { "changes how the interpreter treats the object" };
     let hint = match name {
         "__subclasses__" | "__bases__" | "__base__" | "__mro__" => "keep your classes in a list of your own",
@@ -304,7 +280,7 @@ fn dunder_problem(name: &str, access: Access) -> Option<Problem> {
         "__globals__" | "__builtins__" | "__code__" | "__closure__" | "__self__" | "__func__" => "pass the values you need as arguments",
         _ => "use the operator or builtin that stands for it",
     };
-    Some(Problem::new("attribute.dunder", format!("`.{name}` {what}"), hint))
+    (!fine).then_some((message, hint))
 }
 
 /// A constant beginning that no refused name begins with.

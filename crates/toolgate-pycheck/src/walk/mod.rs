@@ -35,12 +35,11 @@ pub(super) struct Walker<'a> {
     /// The current statement is reached whenever the end of the scope's body is.
     straight: bool,
     in_annotation: bool,
-    in_class: bool,
 }
 
 impl<'a> Walker<'a> {
     fn new(size: usize) -> Self {
-        Self { program: Program::new(size), scope: 0, straight: true, in_annotation: false, in_class: false }
+        Self { program: Program::new(size), scope: 0, straight: true, in_annotation: false }
     }
 
     fn body(&mut self, body: &'a [Stmt]) {
@@ -257,9 +256,7 @@ impl<'a> Walker<'a> {
         let body = self.program.scopes.open(ScopeKind::Class, self.scope);
         let index = self.program.classes.len();
         self.program.classes.push(Class { node, scope: self.scope, body });
-        let in_class = std::mem::replace(&mut self.in_class, true);
         self.within(body, |walker| walker.body(&node.body));
-        self.in_class = in_class;
         self.bind(&node.name, node.name.range, What::Class(index), node.end());
     }
 
