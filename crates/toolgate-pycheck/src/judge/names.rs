@@ -94,7 +94,9 @@ impl<'a> Judge<'_, 'a> {
         let is_argument_of = |call: &'a ExprCall, names: &[&str]| self.is_builtin(&call.func, scope, names);
         let allowed = match (policy.kind, usage) {
             (Kind::Refused, _) => full == "vars" && self.namespace_is_only_shown(usage, scope),
-            (Kind::Called(arguments), Use::Called(call)) => return self.arguments_problem(shown, full, arguments, call, scope),
+            (Kind::Called(Arguments::AttributeName), Use::Called(call)) => return self.attribute_name_call(full, call, scope),
+            (Kind::Called(Arguments::AttributeNames), Use::Called(call)) => return self.attribute_names_call(full, call),
+            (Kind::Called(arguments), Use::Called(call)) => self.allows_arguments(full, arguments, call, scope),
             (Kind::Called(_), _) => type_position && !matches!(usage, Use::Annotation),
             (Kind::MethodDecorator, _) => matches!(usage, Use::Decorator(Decorated::Method)),
             (Kind::ClassDecorator, Use::Called(call)) => matches!(self.call_usage(call), Some(Use::Decorator(Decorated::Class))),
@@ -115,7 +117,12 @@ impl<'a> Judge<'_, 'a> {
             }
             (Kind::Annotation, _) => false,
         };
-        let rule = if matches!(policy.kind, Kind::Called(_)) { "alias" } else { rule };
+        let rule = match (policy.kind, usage) {
+            (Kind::Called(Arguments::Module), Use::Called(_)) => "import",
+            (Kind::Called(_), Use::Called(_)) => rule,
+            (Kind::Called(_), _) => "alias",
+            _ => rule,
+        };
         (!allowed).then(|| refusal(rule, shown, policy))
     }
 
@@ -130,12 +137,11 @@ impl<'a> Judge<'_, 'a> {
 
     /// `type(x)`: one value, and not one that is a class by its looks.
     fn type_call(&self, call: &'a ExprCall, scope: usize) -> Option<Problem> {
-        let [argument] = &*call.arguments.args else {
-            return Some(class_problem("`type` with three arguments builds a class that cannot be read"));
+        let problem = |message| Some(Problem::new("type.call", message, "write a `class` statement"));
+        let argument = match &*call.arguments.args {
+            [argument] if call.arguments.keywords.is_empty() && !argument.is_starred_expr() => argument,
+            _ => return problem("`type` with three arguments builds a class that cannot be read"),
         };
-        if argument.is_starred_expr() || !call.arguments.keywords.is_empty() {
-            return Some(class_problem("`type` with three arguments builds a class that cannot be read"));
-        }
         let class_like = self.yields_class(argument, scope)
             || self.expr_origins(argument, scope).iter().any(|origin| match origin {
                 Origin::Class(_) => true,
@@ -145,7 +151,7 @@ impl<'a> Judge<'_, 'a> {
         let shown = self
             .call_usage(call)
             .is_some_and(|usage| matches!(usage, Use::Comparison | Use::Identity | Use::Shown | Use::Dropped) || is_printed(usage));
-        (class_like && !shown).then(|| class_problem("the type of a class builds classes that cannot be read"))
+        if class_like && !shown { problem("the type of a class builds classes that cannot be read") } else { None }
     }
 
     pub(super) fn call_usage(&self, call: &ExprCall) -> Option<&Use<'a>> {
@@ -202,45 +208,32 @@ impl<'a> Judge<'_, 'a> {
         }
     }
 
-    fn arguments_problem(&self, shown: &str, full: &str, arguments: Arguments, call: &'a ExprCall, scope: usize) -> Option<Problem> {
-        let first = call.arguments.args.first();
+    /// Whether a call has the arguments that a policy wants.
+    fn allows_arguments(&self, full: &str, arguments: Arguments, call: &'a ExprCall, scope: usize) -> bool {
+        let (values, keywords) = (&*call.arguments.args, &call.arguments.keywords);
         match arguments {
-            Arguments::Any => None,
-            Arguments::AttributeName => self.attribute_name_call(full, call, scope),
-            Arguments::AttributeNames => self.attribute_names_call(full, call),
-            Arguments::Wrapper => wrapper_call(shown, full, call),
-            Arguments::Formatter => self.formatter_call(call),
-            Arguments::Module => {
-                let allowed = first.and_then(constant).is_some_and(|module| self.rules.allows_import(module));
-                let message = format!("`{shown}` imports a module that cannot be read or is not allowed");
-                (!allowed).then(|| Problem::new("import", message, "use an `import` statement"))
+            Arguments::Any | Arguments::AttributeName | Arguments::AttributeNames => true,
+            Arguments::Wrapper => {
+                let most = if full == "functools.wraps" { 1 } else { 2 };
+                values.len() <= most && !is_starred(call) && has_only_keywords(call, &["wrapped", "wrapper"])
             }
+            Arguments::Formatter => {
+                let used = matches!(self.call_usage(call), Some(Use::Owner(node)) if matches!(node.attr.as_str(), "format" | "parse"));
+                used && values.is_empty() && keywords.is_empty()
+            }
+            Arguments::Module => values.first().and_then(constant).is_some_and(|module| self.rules.allows_import(module)),
             Arguments::Function => {
-                let function = first.is_some_and(|argument| match argument {
-                    Expr::Lambda(_) => true,
-                    Expr::Name(name) => {
+                let function = match values {
+                    [Expr::Lambda(_)] => true,
+                    [Expr::Name(name)] => {
                         let sites = self.meaning(name, scope).sites;
                         !sites.is_empty() && sites.iter().all(|site| matches!(site.what, What::Function))
                     }
                     _ => false,
-                });
-                let plain = call.arguments.args.len() == 1 && has_only_keywords(call, &["number", "repeat"]);
-                (!(function && plain))
-                    .then(|| Problem::new("name", format!("`{shown}` evaluates text as code"), format!("write `{shown}(lambda: …)`")))
+                };
+                function && has_only_keywords(call, &["number", "repeat"])
             }
         }
-    }
-
-    fn formatter_call(&self, call: &'a ExprCall) -> Option<Problem> {
-        let used = matches!(self.call_usage(call), Some(Use::Owner(node)) if matches!(node.attr.as_str(), "format" | "parse"));
-        let plain = call.arguments.args.is_empty() && call.arguments.keywords.is_empty();
-        (!(used && plain)).then(|| {
-            Problem::new(
-                "name",
-                "a kept `string.Formatter` follows attribute paths that are worked out at run time",
-                "use an f-string or `str.format`",
-            )
-        })
     }
 }
 
@@ -251,10 +244,6 @@ pub(super) fn refusal(rule: &'static str, shown: &str, policy: Policy) -> Proble
 
 fn dunder_name_problem(name: &str) -> Problem {
     Problem::new("name.dunder", format!("the name `{name}` belongs to the interpreter"), "use an ordinary name of your own")
-}
-
-fn class_problem(message: &str) -> Problem {
-    Problem::new("type.call", message, "write a `class` statement")
 }
 
 /// Whether every argument by keyword has one of these names.
@@ -284,17 +273,4 @@ fn is_readable(names: &Expr) -> bool {
         Expr::Dict(dict) => dict.items.iter().all(|item| item.key.as_ref().is_some_and(public)),
         other => public(other) || elements(other).is_some_and(|items| items.iter().all(public_or_pair)),
     }
-}
-
-/// `wraps` copies attributes by name; without a choice of names it copies harmless ones.
-fn wrapper_call(shown: &str, full: &str, call: &ExprCall) -> Option<Problem> {
-    let most = if full == "functools.wraps" { 1 } else { 2 };
-    let plain = call.arguments.args.len() <= most && !is_starred(call) && has_only_keywords(call, &["wrapped", "wrapper"]);
-    (!plain).then(|| {
-        Problem::new(
-            "name",
-            format!("`{shown}` with its own list of attributes copies any attribute by name"),
-            format!("write `{shown}(function)` alone"),
-        )
-    })
 }
