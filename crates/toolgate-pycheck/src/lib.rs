@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
 //! Inside: bytes to text (`source`), a bound on the nesting (`nesting`), the parser, one walk (`walk`), then the rules (`judge`) over the lists the
-//! walk made, with their data in `tables`.
+//! walk made. The names that rules know lie in `data/`: lists of names, exports of the standard library (`tables`), and what may be used in some
+//! ways only (`judge::policy`).
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod hook;
