@@ -1,20 +1,23 @@
 //! Ideas that say something only together: "forget" and "previous" and "instructions" in one sentence, in any order.
 //!
-//! English has forms (`english.rs`); for other languages word order and inflection are left open and only the company
+//! English has forms (`forms.rs`); for other languages word order and inflection are left open and only the company
 //! of ideas in a sentence counts. One automaton finds the words of every language in one pass.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use serde::Deserialize;
 
 use super::Hit;
 use crate::filter::finding::{ceil, floor};
 use crate::filter::view::{View, fold};
 
 /// What a word can mean here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[repr(u8)]
-pub(super) enum Idea {
+enum Idea {
     /// ignore, disregard
     Forget,
     /// previous, all, your
@@ -86,14 +89,25 @@ impl Idea {
     }
 }
 
-/// The words of one language.
-pub(super) struct Language {
-    /// Its code.
-    pub(super) name: &'static str,
+/// The words of one language, as its file has them.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, serde(deny_unknown_fields))]
+struct Language {
     /// Whether it separates words by blanks.
-    pub(super) blanks: bool,
-    /// Words per idea, with `;` between.
-    pub(super) words: &'static [(Idea, &'static str)],
+    blanks: bool,
+    /// Whether an order begins with its verb.
+    #[serde(default)]
+    verb_first: bool,
+    /// Words per idea, folded or not.
+    words: BTreeMap<Idea, Vec<String>>,
+    /// Texts in which something must be found.
+    #[cfg(test)]
+    #[serde(default)]
+    r#match: Vec<String>,
+    /// Texts in which nothing may be found.
+    #[cfg(test)]
+    #[serde(default)]
+    not: Vec<String>,
 }
 
 /// Ideas that weigh together when one sentence holds all of them.
@@ -183,11 +197,9 @@ impl Table {
     fn of(ascii: bool, rare: bool) -> Self {
         let mut patterns = Vec::new();
         let mut entries = Vec::new();
-        for row in all_languages() {
-            // Rows of one name are one language.
-            let language = all_languages().position(|first| first.name == row.name).unwrap_or_default();
+        for (language, row) in LANGUAGES.iter().enumerate() {
             for (idea, words) in row.words.iter().filter(|(idea, _)| idea.is_rare() == rare) {
-                for word in words.split(';') {
+                for word in words {
                     let stem = word.strip_suffix('*');
                     let folded = fold(stem.unwrap_or(word)).text;
                     if folded.is_ascii() != ascii {
@@ -213,13 +225,46 @@ impl Table {
     }
 }
 
-/// Every language's row.
-fn all_languages() -> impl Iterator<Item = &'static Language> {
-    use super::{languages, languages_again, languages_east, languages_more, languages_west, languages_wide, languages_wider};
-    let first = languages::LANGUAGES.iter().chain(languages_west::LANGUAGES).chain(languages_east::LANGUAGES);
-    let again = languages_more::LANGUAGES.iter().chain(languages_again::LANGUAGES);
-    first.chain(again).chain(languages_wide::LANGUAGES).chain(languages_wider::LANGUAGES)
-}
+/// The file of each language.
+const FILES: &[&str] = &[
+    include_str!("../data/injection/languages/ar.toml"),
+    include_str!("../data/injection/languages/baltic.toml"),
+    include_str!("../data/injection/languages/bn.toml"),
+    include_str!("../data/injection/languages/cs.toml"),
+    include_str!("../data/injection/languages/de.toml"),
+    include_str!("../data/injection/languages/el.toml"),
+    include_str!("../data/injection/languages/es.toml"),
+    include_str!("../data/injection/languages/fa.toml"),
+    include_str!("../data/injection/languages/fr.toml"),
+    include_str!("../data/injection/languages/he.toml"),
+    include_str!("../data/injection/languages/hi.toml"),
+    include_str!("../data/injection/languages/id.toml"),
+    include_str!("../data/injection/languages/it.toml"),
+    include_str!("../data/injection/languages/ja.toml"),
+    include_str!("../data/injection/languages/ko.toml"),
+    include_str!("../data/injection/languages/minded.toml"),
+    include_str!("../data/injection/languages/mr.toml"),
+    include_str!("../data/injection/languages/nl.toml"),
+    include_str!("../data/injection/languages/pl.toml"),
+    include_str!("../data/injection/languages/pt.toml"),
+    include_str!("../data/injection/languages/ro-hu-fi-bg.toml"),
+    include_str!("../data/injection/languages/ru.toml"),
+    include_str!("../data/injection/languages/south-slavic.toml"),
+    include_str!("../data/injection/languages/sv.toml"),
+    include_str!("../data/injection/languages/sw.toml"),
+    include_str!("../data/injection/languages/ta.toml"),
+    include_str!("../data/injection/languages/te.toml"),
+    include_str!("../data/injection/languages/th.toml"),
+    include_str!("../data/injection/languages/tl.toml"),
+    include_str!("../data/injection/languages/tr.toml"),
+    include_str!("../data/injection/languages/uk.toml"),
+    include_str!("../data/injection/languages/ur.toml"),
+    include_str!("../data/injection/languages/vi.toml"),
+    include_str!("../data/injection/languages/zh.toml"),
+];
+
+/// Every language; a test reads every file.
+static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| FILES.iter().filter_map(|file| toml::from_str(file).ok()).collect());
 
 static RARE_ASCII: LazyLock<Table> = LazyLock::new(|| Table::of(true, true));
 static RARE_OTHER: LazyLock<Table> = LazyLock::new(|| Table::of(false, true));
@@ -303,7 +348,7 @@ fn judge(words: &[Word], ends: &SentenceEnds, out: &mut Vec<Hit>) {
         return;
     }
     // Per language and idea: where it was last seen (start, end, sentence).
-    let mut seen = vec![[None::<(usize, usize, usize)>; IDEAS]; all_languages().count()];
+    let mut seen = vec![[None::<(usize, usize, usize)>; IDEAS]; LANGUAGES.len()];
     for word in words {
         let sentence = ends.sentence_of(word.start);
         let Some(row) = seen.get_mut(word.language) else { continue };
@@ -334,7 +379,7 @@ const TURNED: f32 = 0.4;
 fn is_turned(row: &[Option<(usize, usize, usize)>; IDEAS], language: usize) -> bool {
     let place = |idea: Idea| row.get(idea as usize).copied().flatten().map(|(start, ..)| start);
     let last = place(Forget).zip(place(Orders)).is_some_and(|(verb, object)| verb > object);
-    last && all_languages().nth(language).is_some_and(|row| matches!(row.name, "fr" | "es" | "pt" | "it"))
+    last && LANGUAGES.get(language).is_some_and(|language| language.verb_first)
 }
 
 fn joined_before(text: &str, at: usize) -> bool {
@@ -379,6 +424,7 @@ impl SentenceEnds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::injection::tests::types;
 
     #[test]
     fn the_table_builds_and_every_word_is_more_than_a_letter() {
@@ -387,9 +433,24 @@ mod tests {
         }
         // Without a rare idea a company would never be looked for.
         assert!(COMPANIES.iter().all(|company| company.ideas.iter().any(|idea| idea.is_rare())));
-        for language in all_languages() {
-            for word in language.words.iter().flat_map(|(_, words)| words.split(';')) {
-                assert!(fold(word).text.chars().count() >= 2 || !word.is_ascii(), "{}: {word:?}", language.name);
+        for (file, language) in FILES.iter().zip(LANGUAGES.iter()) {
+            for word in language.words.values().flatten() {
+                assert!(fold(word).text.chars().count() >= 2 || !word.is_ascii(), "{word:?} in {file}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_is_read_and_its_examples_hold() {
+        for file in FILES {
+            assert!(toml::from_str::<Language>(file).is_ok(), "{:?}", toml::from_str::<Language>(file).err());
+        }
+        for language in LANGUAGES.iter() {
+            for text in &language.r#match {
+                assert!(!types(text).is_empty(), "{text}");
+            }
+            for text in &language.not {
+                assert_eq!(types(text), Vec::<&str>::new(), "{text}");
             }
         }
     }

@@ -1,16 +1,75 @@
 //! Runs the English rules: one keyword pass, then each rule's form only where one of its words stands.
 
+use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
+use serde::Deserialize;
 
 use super::Hit;
-use super::english::{self, Rule};
-use super::lists::LISTS;
-use super::{english_deeds, english_frames, english_leaks, english_more, english_reader, english_speech, english_tricks, english_wide};
 use crate::filter::finding::{ceil, floor};
 use crate::filter::view::View;
+
+/// The rules, as `data/injection/english.toml` has them.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, serde(deny_unknown_fields))]
+struct English {
+    /// Lists of keywords by name.
+    words: BTreeMap<String, Vec<String>>,
+    /// Parts of forms by name.
+    forms: BTreeMap<String, String>,
+    rules: Vec<Rule>,
+    /// Texts in which something must be found.
+    #[cfg(test)]
+    r#match: Vec<String>,
+    /// Texts in which nothing may be found.
+    #[cfg(test)]
+    not: Vec<String>,
+}
+
+/// One form that instructs a reader.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, serde(deny_unknown_fields))]
+struct Rule {
+    /// What a match of it is called.
+    r#type: String,
+    /// How much it says, 0 to 1.
+    weight: f32,
+    /// Literals, one of which every match holds; `@name` stands for a list.
+    words: Vec<String>,
+    /// A regular expression with the names of parts in braces.
+    form: String,
+    /// Whether it says nothing where the words before it deny it ("never share your password").
+    #[serde(default)]
+    deniable: bool,
+}
+
+impl English {
+    fn keywords<'a>(&'a self, rule: &'a Rule) -> impl Iterator<Item = &'a str> {
+        rule.words.iter().flat_map(|word| {
+            let list = word.strip_prefix('@').and_then(|name| self.words.get(name));
+            list.map_or(std::slice::from_ref(word), Vec::as_slice).iter().map(String::as_str)
+        })
+    }
+
+    /// The regular expression of a rule, its parts in place of their names.
+    fn form(&self, rule: &Rule) -> String {
+        let mut out = rule.form.clone();
+        // A part may name parts; two rounds are enough for the data, and a test compiles every form.
+        for _ in 0..2 {
+            for (name, part) in &self.forms {
+                out = out.replace(&format!("{{{name}}}"), part);
+            }
+        }
+        // The folded view holds two kinds of blank and lower-case ASCII words; saying so keeps the automata small, and the
+        // Unicode word boundary would throw them back to a slower engine at the first letter beyond ASCII.
+        out.replace(r"\b", r"(?-u:\b)").replace(r"\s", r"[ \n]").replace(r"\w", "[a-z0-9_]").replace(r"\S", r"[^ \n]")
+    }
+}
+
+/// Every rule; a test reads the file.
+static ENGLISH: LazyLock<English> = LazyLock::new(|| toml::from_str(include_str!("../data/injection/english.toml")).unwrap_or_default());
 
 /// Bytes before and after a keyword within which a form must match.
 const BEFORE: usize = 220;
@@ -24,23 +83,11 @@ struct Table {
     forms: Vec<OnceLock<Option<Regex>>>,
 }
 
-/// Every rule, by its number.
-static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
-    let first = english::RULES.iter().chain(english_more::RULES).chain(english_speech::RULES).chain(english_deeds::RULES);
-    first
-        .chain(english_wide::RULES)
-        .chain(english_frames::RULES)
-        .chain(english_reader::RULES)
-        .chain(english_leaks::RULES)
-        .chain(english_tricks::RULES)
-        .collect()
-});
-
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut words: Vec<&str> = Vec::new();
     let mut rules: Vec<Vec<usize>> = Vec::new();
-    for (number, rule) in RULES.iter().enumerate() {
-        for word in rule.words.split(';') {
+    for (number, rule) in ENGLISH.rules.iter().enumerate() {
+        for word in ENGLISH.keywords(rule) {
             if let Some(place) = words.iter().position(|known| *known == word) {
                 if let Some(list) = rules.get_mut(place) {
                     list.push(number);
@@ -54,29 +101,15 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     Table {
         automaton: AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&words).ok(),
         rules,
-        forms: RULES.iter().map(|_| OnceLock::new()).collect(),
+        forms: ENGLISH.rules.iter().map(|_| OnceLock::new()).collect(),
     }
 });
-
-/// Puts the word lists in place of their names.
-fn expand(form: &str) -> String {
-    let mut out = form.to_owned();
-    // Lists may name lists; two rounds are enough for the table, and a test compiles every form.
-    for _ in 0..2 {
-        for (name, list) in LISTS {
-            out = out.replace(name, list);
-        }
-    }
-    // The folded view holds two kinds of blank and lower-case ASCII words; saying so keeps the automata small, and the
-    // Unicode word boundary would throw them back to a slower engine at the first letter beyond ASCII.
-    out.replace(r"\b", r"(?-u:\b)").replace(r"\s", r"[ \n]").replace(r"\w", "[a-z0-9_]").replace(r"\S", r"[^ \n]")
-}
 
 /// Finds the forms. Linear: per rule, windows are merged, so that a form sees each byte at most once.
 pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
     let Some(automaton) = &TABLE.automaton else { return };
     let text = view.text.as_str();
-    let mut windows: Vec<Option<(usize, usize)>> = vec![None; RULES.len()];
+    let mut windows: Vec<Option<(usize, usize)>> = vec![None; ENGLISH.rules.len()];
     for found in automaton.find_overlapping_iter(text) {
         let (from, to) = (found.start().saturating_sub(BEFORE), found.end() + AFTER);
         for &rule in TABLE.rules.get(found.pattern().as_usize()).into_iter().flatten() {
@@ -99,8 +132,8 @@ pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
 }
 
 fn try_form(text: &str, number: usize, start: usize, end: usize, out: &mut Vec<Hit>) {
-    let (Some(rule), Some(form)) = (RULES.get(number), TABLE.forms.get(number)) else { return };
-    let Some(form) = form.get_or_init(|| Regex::new(&expand(rule.form)).ok()) else { return };
+    let (Some(rule), Some(form)) = (ENGLISH.rules.get(number), TABLE.forms.get(number)) else { return };
+    let Some(form) = form.get_or_init(|| Regex::new(&ENGLISH.form(rule)).ok()) else { return };
     let start = floor(text, start);
     let window = text.get(start..ceil(text, end)).unwrap_or_default();
     for found in form.find_iter(window) {
@@ -108,10 +141,10 @@ fn try_form(text: &str, number: usize, start: usize, end: usize, out: &mut Vec<H
             continue;
         }
         // What somebody does or did is told, not ordered.
-        let told = rule.type_ == "override" && TOLD.iter().any(|word| found.as_str().starts_with(word));
+        let told = rule.r#type == "override" && TOLD.iter().any(|word| found.as_str().starts_with(word));
         let weight = if told { rule.weight * 0.5 } else { rule.weight };
         let (start, end) = (start + found.start(), start + found.end());
-        out.push(Hit { rule: number, type_: rule.type_, weight, start, end, example: false });
+        out.push(Hit { rule: number, type_: &rule.r#type, weight, start, end, example: false });
     }
 }
 
@@ -156,14 +189,28 @@ const DENYING: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::injection::tests::types;
 
     #[test]
     fn every_form_compiles_and_has_a_keyword() {
+        let read = toml::from_str::<English>(include_str!("../data/injection/english.toml"));
+        assert!(read.is_ok(), "{:?}", read.err());
         assert!(TABLE.automaton.is_some());
-        for rule in RULES.iter() {
-            let form = expand(rule.form);
-            assert!(Regex::new(&form).is_ok(), "{:?}", Regex::new(&form).err());
-            assert!(!rule.words.is_empty() && rule.weight > 0.0 && rule.weight < 1.0);
+        for rule in &ENGLISH.rules {
+            let form = Regex::new(&ENGLISH.form(rule));
+            assert!(form.is_ok(), "{:?}", form.err());
+            assert!(rule.weight > 0.0 && rule.weight < 1.0 && ENGLISH.keywords(rule).next().is_some());
+            assert!(ENGLISH.keywords(rule).all(|word| !word.starts_with('@')), "{:?} names no list", rule.words);
+        }
+    }
+
+    #[test]
+    fn something_is_found_in_each_example_and_nothing_in_its_neighbours() {
+        for text in &ENGLISH.r#match {
+            assert!(!types(text).is_empty(), "{text}");
+        }
+        for text in &ENGLISH.not {
+            assert_eq!(types(text), Vec::<&str>::new(), "{text}");
         }
     }
 }
