@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use super::{encodings, glued, inline, joined};
+use super::encodings;
 use crate::filter::view::View;
 
 /// Longest run that is decoded, in bytes; longer ones are pictures or archives.
@@ -20,9 +20,6 @@ pub(super) fn views(source: &str, main: &View) -> Vec<View> {
     leet(main, source, &mut views);
     lines(source, &mut views);
     encodings::encoded(source, &mut views);
-    encodings::selectors(source, &mut views);
-    joined::views(source, main, &mut views);
-    inline::spaced(source, &mut views);
     View::merge(views, SHORT)
 }
 
@@ -105,9 +102,7 @@ fn finish(_source: &str, run: &mut View, letters: &mut usize, start: usize, end:
     }
     if *letters >= SINGLE {
         let done = std::mem::take(run);
-        // Where blanks were collapsed on the way, words are glued; those that orders are made of are cut out again.
-        let text = if done.text.contains(' ') { done.text } else { glued::apart(&done.text) };
-        views.push(View::of_decoded(&text, start, end));
+        views.push(View::of_decoded(&done.text, start, end));
     }
     *run = View::default();
     *letters = 0;
@@ -150,35 +145,31 @@ const fn unleet(character: char) -> char {
     }
 }
 
-/// Lines written backwards, and lines in ROT13: tried only where two words stand that are English in that form alone.
+/// Lines written backwards: tried only where two words stand that are English in that form alone.
 fn lines(source: &str, views: &mut Vec<View>) {
     let Some(automaton) = TURNED.as_ref() else { return };
     let mut line = (0, 0);
-    let mut seen = (0, 0);
+    let mut count = 0;
     for found in automaton.find_iter(source) {
         if found.start() >= line.1 {
             line = line_around(source, found.start());
-            seen = (0, 0);
+            count = 0;
         }
-        let backwards = found.pattern().as_usize() < BACKWARDS.len();
-        let count = if backwards { &mut seen.0 } else { &mut seen.1 };
-        *count += 1;
+        count += 1;
         let (start, end) = line;
-        let (2, Some(text)) = (*count, source.get(start..end).filter(|text| text.len() <= LONGEST)) else { continue };
-        let turned: String = if backwards { text.chars().rev().collect() } else { text.chars().map(rot13).collect() };
-        views.push(View::of_decoded(&turned, start, end));
+        let (2, Some(text)) = (count, source.get(start..end).filter(|text| text.len() <= LONGEST)) else { continue };
+        views.push(View::of_decoded(&text.chars().rev().collect::<String>(), start, end));
     }
 }
 
-pub(super) fn line_around(source: &str, at: usize) -> (usize, usize) {
+fn line_around(source: &str, at: usize) -> (usize, usize) {
     let start = source.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |place| place + 1);
     let end = source.get(at..).and_then(|after| after.find('\n')).map_or(source.len(), |place| at + place);
     (start, end)
 }
 
-static TURNED: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(BACKWARDS.iter().chain(ROTATED)).ok()
-});
+static TURNED: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(BACKWARDS).ok());
 
 const BACKWARDS: &[&str] = &[
     "eht ",
@@ -198,30 +189,3 @@ const BACKWARDS: &[&str] = &[
     "tsum",
     "noitasrevnoc",
 ];
-const ROTATED: &[&str] = &[
-    "gur ",
-    "vtaber",
-    "cerivbhf",
-    "vafgehpgvba",
-    "cebzcg",
-    "flfgrz",
-    "nffvfgnag",
-    "zrffntr",
-    "sbejneq",
-    "erirny",
-    "hfre",
-    "fvyragyl",
-    "zhfg",
-    "pbairefngvba",
-    "lbhe",
-    "nobhg",
-];
-
-fn rot13(character: char) -> char {
-    let turn = |byte: u8, base: u8| char::from((byte - base + 13) % 26 + base);
-    match u8::try_from(character) {
-        Ok(byte @ b'a'..=b'z') => turn(byte, b'a'),
-        Ok(byte @ b'A'..=b'Z') => turn(byte, b'A'),
-        _ => character,
-    }
-}

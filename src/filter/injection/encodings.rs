@@ -1,4 +1,4 @@
-//! Text in encodings: base64, hexadecimal, percent signs, character references, backslashes, variation selectors.
+//! Text in encodings: base64, hexadecimal, percent signs, character references, backslashes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
@@ -10,16 +10,12 @@ use crate::filter::view::View;
 /// Shortest run that is tried as an encoding, in bytes.
 const SHORTEST: usize = 20;
 
-/// Letters of a word that is read in its sentence where it alone is in escapes.
-const LETTERS: usize = 4;
-
 /// Longest run that is decoded once more.
 const TWICE: usize = 4096;
 
 /// Base64, hexadecimal, percent signs, character references and backslash escapes that spell text.
 pub(super) fn encoded(source: &str, views: &mut Vec<View>) {
     for kind in ['%', '&', '\\'] {
-        let mut readings = Vec::new();
         let mut at = 0;
         while let Some(found) = source.get(at..).and_then(|rest| rest.find(kind)) {
             at += found;
@@ -27,12 +23,8 @@ pub(super) fn encoded(source: &str, views: &mut Vec<View>) {
             if length >= SHORTEST && text.chars().count() >= 8 {
                 views.push(View::of_decoded(&text, at, at + length));
             }
-            if text.len() < LETTERS * 8 && text.bytes().filter(u8::is_ascii_alphabetic).count() >= LETTERS {
-                readings.push((at, at + length, text));
-            }
             at += length.max(1);
         }
-        super::inline::views_of(source, &readings, views);
     }
     runs(source, views);
 }
@@ -95,7 +87,7 @@ fn from_base64(run: &str) -> Option<String> {
 }
 
 /// Decoded bytes as text, when they read as text: printable, with blanks.
-pub(super) fn prose(bytes: Vec<u8>) -> Option<String> {
+fn prose(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let strange = text.chars().filter(|c| c.is_control() && !c.is_whitespace()).count();
     let dense = text.chars().filter(|c| !c.is_ascii()).count();
@@ -181,41 +173,4 @@ fn named(name: &str) -> Option<char> {
         "nbsp" => ' ',
         _ => return None,
     })
-}
-
-/// Bytes carried by runs of variation selectors (one selector, one byte).
-pub(super) fn selectors(source: &str, views: &mut Vec<View>) {
-    let bytes = source.as_bytes();
-    let mut carried = Vec::new();
-    let (mut start, mut end) = (0, 0);
-    let mut at = 0;
-    // The selectors' first bytes in UTF-8.
-    while let Some(found) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, 0xef | 0xf3))) {
-        at += found;
-        let Some(character) = source.get(at..).and_then(|rest| rest.chars().next()) else { break };
-        let byte = match u32::from(character) {
-            code @ 0xfe00..=0xfe0f => u8::try_from(code - 0xfe00).ok(),
-            code @ 0xe_0100..=0xe_01ef => u8::try_from(code - 0xe_0100 + 16).ok(),
-            _ => None,
-        };
-        if at > end {
-            carry(&mut carried, start, end, views);
-        }
-        if let Some(byte) = byte {
-            if carried.is_empty() {
-                start = at;
-            }
-            carried.push(byte);
-            end = at + character.len_utf8();
-        }
-        at += character.len_utf8();
-    }
-    carry(&mut carried, start, end, views);
-}
-
-fn carry(carried: &mut Vec<u8>, start: usize, end: usize, views: &mut Vec<View>) {
-    if carried.len() >= 8 {
-        views.push(View::of_decoded(&String::from_utf8_lossy(carried), start, end));
-    }
-    carried.clear();
 }

@@ -5,62 +5,16 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
+use super::excuse::{EXCUSES, Subject};
 use crate::filter::view::View;
 
-/// Words of people who write about the subject; the first [`ITSELF`] name it, the next [`NEAR_IT`] with another of these do.
-const SUBJECT: &[&str] = &[
-    "prompt injection",
-    "prompt-injection",
-    "prompt_injection",
-    "promptinjection",
-    "jailbreak",
-    "prompt leak",
-    "injection detect",
-    "injection_detect",
-    "detect_injection",
-    "comment injection",
-    // With a word of the trade.
-    "injection",
-    "harmful messages",
-    "harmful prompt",
-    "malicious prompt",
-    // The trade.
-    "red team",
-    "red-team",
-    "adversarial",
-    "owasp",
-    "guardrail",
-    "benchmark",
-    "attack",
-    "vulnerab",
-    "mitigat",
-    "detect",
-    "scanner",
-    "classif",
-    "dataset",
-    "payload",
-    "exploit",
-    "malicious",
-    "false positive",
-    "heuristic",
-    "regex",
-    "yara",
-    "threat model",
-    "canary",
-    "evaluat",
-    "firewall",
-    "signature",
-    "severity",
-    "flagged",
-    "sanitiz",
-    "llm-guard",
-    "check_input",
-];
+/// The words of people who write about the subject: those that name it, those that name it beside one of the trade, the trade.
+fn subject() -> impl Iterator<Item = &'static String> {
+    let Subject { itself, near, trade, .. } = &EXCUSES.subject;
+    itself.iter().chain(near).chain(trade)
+}
 
-const ITSELF: usize = 10;
-const NEAR_IT: usize = 4;
-
-static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(SUBJECT).ok());
+static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(subject()).ok());
 
 /// Where a text quotes, and whether it is about the subject.
 #[derive(Debug)]
@@ -77,14 +31,14 @@ impl Quoting {
     /// Looks for quotations and for the subject.
     pub(super) fn of(source: &str, folded: &View) -> Self {
         let Some(automaton) = AUTOMATON.as_ref() else { return Self { spans: Vec::new(), about: false, trade: false } };
-        let mut named = vec![false; SUBJECT.len()];
+        let mut named = vec![false; subject().count()];
         for found in automaton.find_overlapping_iter(&folded.text) {
             if let Some(word) = named.get_mut(found.pattern().as_usize()) {
                 *word = true;
             }
         }
         // A text that does not name the subject is about something else.
-        let subject = named.iter().take(ITSELF + NEAR_IT).any(|word| *word);
+        let subject = named.iter().take(EXCUSES.subject.itself.len() + EXCUSES.subject.near.len()).any(|word| *word);
         let enough = named.iter().filter(|word| **word).count() >= 3;
         let cited = |&(start, end): &(usize, usize)| (start, end, is_cited(source, start));
         let trade = named.iter().any(|word| *word);
@@ -131,15 +85,9 @@ fn is_cited(source: &str, start: usize) -> bool {
     let from = crate::filter::finding::floor(source, start.saturating_sub(48));
     let before = source.get(from..start).unwrap_or_default().to_ascii_lowercase();
     let before = before.rsplit(['.', '!', '?', '\n']).next().unwrap_or_default();
-    CITING.iter().any(|word| before.contains(word)) || JOINING.iter().any(|word| before.ends_with(word))
+    let Subject { citing, joining, .. } = &EXCUSES.subject;
+    citing.iter().any(|word| before.contains(word.as_str())) || joining.iter().any(|word| before.ends_with(word.as_str()))
 }
-
-/// What stands before a quotation that is an example.
-const CITING: &[&str] =
-    &["the words", "the phrase", "phrases", "such as", "strings like", "text like", "something like", "for example", "e.g.", "the string"];
-
-/// What joins it to the example before it.
-const JOINING: &[&str] = &["\" and ", "\" or ", "\", "];
 
 /// Code fences, inline code, double and typographic quotes, within a line; table rows and list items of examples.
 fn spans(source: &str) -> Vec<(usize, usize)> {
