@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use toolgate::filter::{Origin, Settings, Treatment, clean, escape, scan, scan_html};
+use toolgate::filter::{Origin, Settings, Treatment, clean, escape, scan};
 
 /// Bytes of the made text.
 const SIZE: usize = 4 << 20;
@@ -55,15 +55,12 @@ fn rate(bytes: usize, mut work: impl FnMut()) -> f64 {
 fn kinds(names: &[(&str, &str)], whole: f64) {
     let origin = Origin::Untrusted { source: "bench", delimiter: "k3J9xQ" };
     let everything = Settings { personal_data: Treatment::Mask, ..Settings::default() };
-    println!("{:<28} {:>8} {:>8} {:>8}   of the made text", "MB/s", "clean", "scan", "html");
+    println!("{:<28} {:>8} {:>8}   of the made text", "MB/s", "clean", "scan");
     for (name, unit) in names {
         let text = unit.repeat(SIZE / 4 / unit.len() + 1);
-        let rates = [
-            rate(text.len(), || drop(black_box(clean(&text, &everything, origin)))),
-            rate(text.len(), || drop(black_box(scan(&text)))),
-            rate(text.len(), || drop(black_box(scan_html(&text)))),
-        ];
-        println!("{name:<28} {:>8.1} {:>8.1} {:>8.1}   {:>8.2}", rates[0], rates[1], rates[2], rates[0] / whole);
+        let rates =
+            [rate(text.len(), || drop(black_box(clean(&text, &everything, origin)))), rate(text.len(), || drop(black_box(scan(&text))))];
+        println!("{name:<28} {:>8.1} {:>8.1}   {:>8.2}", rates[0], rates[1], rates[0] / whole);
     }
 }
 
@@ -110,7 +107,6 @@ fn main() {
     let whole = measure("clean, personal data masked", text.len(), || drop(black_box(clean(&text, &everything, origin))));
     measure("clean, a file", text.len(), || drop(black_box(clean(&text, &defaults, Origin::File))));
     measure("scan", text.len(), || drop(black_box(scan(&text))));
-    measure("scan_html", text.len(), || drop(black_box(scan_html(&text))));
     measure("escape", text.len(), || drop(black_box(escape(&text))));
     kinds(ORDINARY, whole);
     kinds(HOSTILE, whole);

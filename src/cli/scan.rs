@@ -162,12 +162,30 @@ struct Found<'r> {
     type_: &'r str,
 }
 
+/// Everything in a text. Places in HTML are those of its source.
 fn findings<'r>(text: &str, is_html: bool, rules: &'r ContentRules) -> Vec<Found<'r>> {
-    let own = if is_html { filter::scan_html(text) } else { filter::scan(text) };
+    let mut own = filter::scan(text);
+    if is_html {
+        own.extend(hidden(text, &own));
+    }
     let mut all: Vec<Found<'r>> = own.into_iter().map(|finding| Found { finding, type_: finding.type_ }).collect();
     all.extend(filter::scan_rules(text, rules).into_iter().map(|(type_, finding)| Found { finding, type_ }));
     all.sort_by_key(|found| (found.finding.start, found.finding.end, found.finding.kind));
     all
+}
+
+/// The instructions in the words that a page hides from people. They have no place in the source; one that the source shows as well is there already.
+fn hidden(html: &str, shown: &[Finding]) -> Vec<Finding> {
+    let words = filter::reader::hidden_words(html);
+    let mut found = Vec::new();
+    for finding in filter::scan_hidden(&words) {
+        let finding = Finding { sub: "hidden", start: 0, end: 0, ..finding };
+        if !shown.iter().any(|known| (known.kind, known.type_) == (finding.kind, finding.type_)) {
+            found.push(finding);
+        }
+        found.push(Finding { kind: Kind::HiddenText, type_: "markup", ..finding });
+    }
+    found
 }
 
 /// Byte offsets as counts of code points, in one pass over the text.
@@ -224,7 +242,7 @@ mod tests {
         assert_eq!(lines[1]["id"], 3);
         assert!(lines[1]["error"].as_str().unwrap().ends_with("a case has either `text` or `html`"), "{}", lines[1]);
         let kinds: Vec<&str> = lines[2]["findings"].as_array().unwrap().iter().map(|row| row["kind"].as_str().unwrap()).collect();
-        assert_eq!(kinds, ["injection", "hidden_text"]);
+        assert_eq!(kinds, ["hidden_text", "injection"]);
         assert_eq!(summary, Summary { texts: 1, marked: 1, faulty: 2 });
     }
 

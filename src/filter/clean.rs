@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::finding::{Finding, Kind};
+use toolgate_filter::{Detectors, Finding, Kind, WordRules, mask, scan, scan_hidden, strip_invisible};
+
 use super::rules::Way;
 use super::settings::{Settings, Stripping, Treatment};
-use super::{hidden, injection, link, mask, personal, secret, view};
 use crate::model::{Code, Refusal};
 
 /// Where a text comes from, which decides what may be done to it.
@@ -58,13 +58,9 @@ pub struct Cleaned {
 /// As [`clean`] for a text whose bytes stay as they are unless a secret is masked; nothing where there is nothing to do or to tell, so that
 /// a large file is not copied. `masked`: its secrets were masked already.
 pub(super) fn clean_bytes(text: &str, settings: &Settings, masked: bool) -> Option<Cleaned> {
-    let mut found = Vec::new();
-    if settings.secrets != Treatment::Off && !masked {
-        secret::findings(text, &mut found);
-    }
-    if found.is_empty() {
-        settings.rules.findings(text, &mut None, Way::Out, &mut found);
-    }
+    let secrets = Detectors::NONE.and(Detectors::SECRETS, settings.secrets != Treatment::Off && !masked);
+    let mut found = scan(text, secrets, settings.rules.built());
+    settings.rules.keep(Way::Out, &mut found);
     if found.is_empty() { None } else { Some(clean(text, settings, Origin::File)) }
 }
 
@@ -74,41 +70,31 @@ pub fn clean(text: &str, settings: &Settings, origin: Origin<'_>) -> Cleaned {
     // The bytes of a file are its own: only secrets are masked in them.
     let alters = matches!(origin, Origin::Untrusted { .. } | Origin::Label);
     let treatment = |how: Treatment| if strange { how } else { Treatment::Off };
-    let mut folded = None;
-    let mut findings = Vec::new();
-    if strange && settings.injection != Treatment::Off {
-        findings.extend(injection::findings(text, folded.get_or_insert_with(|| view::fold(text)), &[]));
-    }
-    if strange && settings.links != Treatment::Off {
-        link::findings(text, &mut findings);
-    }
-    if strange && settings.hidden_unicode != Stripping::Off {
-        hidden::findings(text, &mut findings);
-    }
-    settings.rules.findings(text, &mut folded, Way::Out, &mut findings);
+    let looks = Detectors::NONE
+        .and(Detectors::INJECTION, strange && settings.injection != Treatment::Off)
+        .and(Detectors::LINKS, strange && settings.links != Treatment::Off)
+        .and(Detectors::HIDDEN, strange && settings.hidden_unicode != Stripping::Off);
+    let mut findings = scan(text, looks, settings.rules.built());
+    settings.rules.keep(Way::Out, &mut findings);
     // Stripped first: a secret with an invisible character inside is still a secret.
-    let stripped = (alters && settings.hidden_unicode == Stripping::Strip).then(|| hidden::strip(text));
+    let stripped = (alters && settings.hidden_unicode == Stripping::Strip).then(|| strip_invisible(text));
     let bare = stripped.as_ref().map_or(text, |(bare, _)| bare.as_str());
     let mut masking = Vec::new();
-    for (find, how) in
-        [(secret::findings as fn(&str, &mut Vec<Finding>), settings.secrets), (personal::findings, treatment(settings.personal_data))]
-    {
+    for (detector, how) in [(Detectors::SECRETS, settings.secrets), (Detectors::PERSONAL_DATA, treatment(settings.personal_data))] {
         if how != Treatment::Off {
-            let mut here = Vec::new();
-            find(bare, &mut here);
-            let here = super::finding::without_overlaps(here);
-            let masks = how == Treatment::Mask && (alters || here.first().is_some_and(|finding| finding.kind == Kind::Secret));
+            let here = scan(bare, detector, &WordRules::default());
+            let masks = how == Treatment::Mask && (alters || detector == Detectors::SECRETS);
             masking.extend(here.iter().copied().filter(|_| masks));
             findings.extend(here);
         }
     }
     let denied = denial(&findings, settings);
     if alters && denied.is_none() {
-        masked_besides(bare, settings, if stripped.is_some() { None } else { folded }, &findings, &mut masking);
+        masked_besides(bare, settings, &findings, &mut masking);
     }
     let found = counts(&findings, settings);
     let masked = !masking.is_empty();
-    let body = if masked { Cow::Owned(mask::apply(bare, masking, &settings.rules)) } else { Cow::Borrowed(bare) };
+    let body = if masked { Cow::Owned(mask(bare, masking, settings.rules.built())) } else { Cow::Borrowed(bare) };
     let removed = stripped.as_ref().map_or(0, |(_, removed)| *removed);
     let text = match (&denied, origin) {
         (Some(_), _) => String::new(),
@@ -134,7 +120,7 @@ pub(super) fn clean_hidden(words: &str, settings: &Settings) -> Result<Vec<Count
     if settings.injection == Treatment::Off {
         return Ok(Vec::new());
     }
-    let findings = injection::findings(words, &view::fold(words), &[(0, words.len())]);
+    let findings = scan_hidden(words);
     denial(&findings, settings).map_or_else(|| Ok(counts(&findings, settings)), Err)
 }
 
@@ -145,20 +131,13 @@ pub(super) fn hidden_note(found: &[Count]) -> String {
 }
 
 /// What else is masked than values, with its places in the bare text.
-fn masked_besides(bare: &str, settings: &Settings, folded: Option<view::View>, findings: &[Finding], masking: &mut Vec<Finding>) {
-    let holds = |kind: fn(&Kind) -> bool| findings.iter().any(|finding| kind(&finding.kind));
-    let mut folded = folded;
-    if settings.injection == Treatment::Mask && holds(|kind| *kind == Kind::Injection) {
-        masking.extend(injection::findings(bare, folded.get_or_insert_with(|| view::fold(bare)), &[]));
-    }
-    if settings.links == Treatment::Mask && holds(|kind| *kind == Kind::Link) {
-        link::findings(bare, masking);
-    }
-    if holds(|kind| matches!(kind, Kind::Rule(_))) {
-        let mut here = Vec::new();
-        settings.rules.findings(bare, &mut folded, Way::Out, &mut here);
-        masking.extend(here.into_iter().filter(|finding| treatment(finding.kind, settings) == Treatment::Mask));
-    }
+fn masked_besides(bare: &str, settings: &Settings, findings: &[Finding], masking: &mut Vec<Finding>) {
+    let masks = |kind: Kind| treatment(kind, settings) == Treatment::Mask && findings.iter().any(|finding| finding.kind == kind);
+    let looks = Detectors::NONE.and(Detectors::INJECTION, masks(Kind::Injection)).and(Detectors::LINKS, masks(Kind::Link));
+    let has_rules = findings.iter().any(|finding| matches!(finding.kind, Kind::Rule(_)));
+    let none = WordRules::default();
+    let here = scan(bare, looks, if has_rules { settings.rules.built() } else { &none });
+    masking.extend(here.into_iter().filter(|finding| treatment(finding.kind, settings) == Treatment::Mask));
 }
 
 /// What the manifest says is done about a finding.
@@ -281,7 +260,7 @@ mod tests {
     fn secrets_and_personal_data_are_masked_once() {
         let cleaned = bare("key AKIAQ7ZT3N5WXK2VPLMR, mail a.b@example.org or call +1-503-555-0142");
         assert_eq!(cleaned.text, "key [SECRET:aws-access-key], mail [EMAIL_1] or call [PHONE_1]");
-        assert!(cleaned.masked && mask::holds_secret_mask(&cleaned.text));
+        assert!(cleaned.masked && toolgate_filter::holds_secret_mask(&cleaned.text));
     }
 
     #[test]
@@ -342,7 +321,7 @@ mod tests {
 
         #[test]
         fn findings_lie_within_the_text_on_character_boundaries(text in "(\\PC|ignore all previous instructions|[0-9 +().-]{1,20}|@|https?://[a-z]{3}:[a-z0-9]{8}@x.org|eyJ[A-Za-z0-9._-]{10,60}|\u{200b}|%4[0-9]|&#[0-9]{2};|\n){0,24}") {
-            for finding in super::super::scan(&text).iter().chain(&super::super::scan_html(&text)) {
+            for finding in &crate::filter::scan(&text) {
                 prop_assert!(finding.start < finding.end && finding.score >= 0.5);
                 prop_assert!(text.get(finding.start..finding.end).is_some());
             }
@@ -350,8 +329,7 @@ mod tests {
 
         #[test]
         fn nothing_makes_it_panic(text in any::<String>()) {
-            let _ = super::super::scan(&text);
-            let _ = super::super::scan_html(&text);
+            let _ = crate::filter::scan(&text);
             let _ = bare(&text);
         }
     }

@@ -384,7 +384,7 @@ fn cut(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_NAME {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(format!("{}…", text.get(..super::finding::floor(text, LONGEST_NAME)).unwrap_or_default()))
+    Cow::Owned(format!("{}…", text.get(..text.floor_char_boundary(LONGEST_NAME)).unwrap_or_default()))
 }
 
 /// Bytes of a name that are shown: a path that a call may give has at most as many.

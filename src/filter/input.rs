@@ -4,12 +4,11 @@
 //! what was found told, or refused.
 
 use serde_json::{Map, Value};
+use toolgate_filter::{Detectors, Finding, Kind, WordRules, scan};
 
 use super::clean::{Count, counts};
-use super::finding::{Finding, Kind};
 use super::rules::Way;
 use super::settings::{Settings, Watch};
-use super::{hidden, injection, link, personal, secret, view};
 use crate::model::{Code, Refusal};
 
 /// What a call carries.
@@ -80,26 +79,19 @@ fn percent_decoded(text: &str) -> Option<String> {
 
 fn findings(text: &str, settings: &Settings) -> Vec<Finding> {
     let input = settings.input;
-    let mut folded = None;
     let mut all = Vec::new();
     // Each kind alone: what is denied as one is not let through because it is more surely the other.
-    for (find, watch) in [(secret::findings as fn(&str, &mut Vec<Finding>), input.secrets), (personal::findings, input.personal_data)] {
+    for (detector, watch) in [(Detectors::SECRETS, input.secrets), (Detectors::PERSONAL_DATA, input.personal_data)] {
         if watch != Watch::Off {
-            let mut here = Vec::new();
-            find(text, &mut here);
-            all.extend(super::finding::without_overlaps(here));
+            all.extend(scan(text, detector, &WordRules::default()));
         }
     }
-    if input.injection != Watch::Off {
-        all.extend(injection::findings(text, folded.get_or_insert_with(|| view::fold(text)), &[]));
-    }
-    if input.links != Watch::Off {
-        link::findings(text, &mut all);
-    }
-    if input.hidden_unicode != Watch::Off {
-        hidden::findings(text, &mut all);
-    }
-    settings.rules.findings(text, &mut folded, Way::In, &mut all);
+    let looks = Detectors::NONE
+        .and(Detectors::INJECTION, input.injection != Watch::Off)
+        .and(Detectors::LINKS, input.links != Watch::Off)
+        .and(Detectors::HIDDEN, input.hidden_unicode != Watch::Off);
+    all.extend(scan(text, looks, settings.rules.built()));
+    settings.rules.keep(Way::In, &mut all);
     all
 }
 

@@ -1,20 +1,19 @@
 //! What an HTML source says to a person and what it says past them: hidden elements, comments, attributes.
 //!
-//! A tokenizer, not a parser: it never fails, reads each byte once, and keeps the way back to the source.
+//! A tokenizer, not a parser: it never fails and reads each byte once.
 
 use std::borrow::Cow;
 
 use super::raw::{Raw, comment, length, raw};
 use super::sheet::{MOST_ABOVE, Sheet, Subject};
 use super::style::{Origin, Style, is_whole_page};
-use super::view::View;
 
 /// The words of a page and the spans of them that a person does not see.
 #[derive(Debug, Default)]
 pub(super) struct Markup {
     /// All text, hidden parts between blank lines, in the order of the source.
-    pub(super) view: View,
-    /// Spans of the view's text that are not shown.
+    pub(super) text: String,
+    /// Spans of the text that are not shown.
     pub(super) hidden: Vec<(usize, usize)>,
 }
 
@@ -102,7 +101,7 @@ impl Reader<'_> {
             .collect::<String>()
             .to_ascii_lowercase();
         if name.is_empty() && !rest.starts_with("<!") && !rest.starts_with("<?") {
-            self.push('<', at);
+            self.out.text.push('<');
             return 1;
         }
         let tag_length = tag_length(rest);
@@ -118,9 +117,9 @@ impl Reader<'_> {
                     Raw::Data if matches!(name.as_str(), "script" | "style") => {}
                     Raw::Data => self.aside(from, from + body_length),
                     Raw::Text | Raw::Written => {
-                        self.gap(at);
+                        self.gap();
                         self.text(from, from + body_length);
-                        self.gap(at);
+                        self.gap();
                     }
                 }
                 return tag_length + body_length;
@@ -130,7 +129,7 @@ impl Reader<'_> {
             name.as_str(),
             "a" | "b" | "i" | "em" | "strong" | "span" | "u" | "font" | "code" | "wbr" | "small" | "sup" | "sub" | "mark" | "abbr"
         ) {
-            self.gap(at);
+            self.gap();
         }
         tag_length
     }
@@ -189,10 +188,10 @@ impl Reader<'_> {
 
     /// Text of the page.
     fn text(&mut self, start: usize, end: usize) {
-        let from = self.out.view.text.len();
+        let from = self.out.text.len();
         self.decode(start, end);
         let hidden = self.open.last().is_some_and(|open| open.hidden || open.invisible);
-        let to = self.out.view.text.len();
+        let to = self.out.text.len();
         if hidden && to > from {
             self.out.hidden.push((from, to));
         }
@@ -200,40 +199,24 @@ impl Reader<'_> {
 
     /// Text that stands apart and is not shown.
     fn aside(&mut self, start: usize, end: usize) {
-        self.gap(start);
-        self.gap(start);
-        let from = self.out.view.text.len();
+        self.gap();
+        self.gap();
+        let from = self.out.text.len();
         self.decode(start, end);
-        self.out.hidden.push((from, self.out.view.text.len()));
-        self.gap(end);
-        self.gap(end);
+        self.out.hidden.push((from, self.out.text.len()));
+        self.gap();
+        self.gap();
     }
 
     /// Appends text with its character references resolved.
     fn decode(&mut self, start: usize, end: usize) {
-        let Some(text) = self.html.get(start..end) else { return };
-        let mut skip = 0;
-        for (at, character) in text.char_indices() {
-            if at < skip {
-                continue;
-            }
-            match (character == '&').then(|| super::injection::reference(text.get(at..).unwrap_or_default())).flatten() {
-                Some((decoded, length)) => {
-                    self.out.view.push(decoded, start + at, length);
-                    skip = at + length;
-                }
-                None => self.push(character, start + at),
-            }
-        }
+        self.out.text.push_str(&resolved(self.html.get(start..end).unwrap_or_default()));
     }
 
-    fn push(&mut self, character: char, at: usize) {
-        self.out.view.push(character, at, character.len_utf8());
-    }
-
-    fn gap(&mut self, at: usize) {
-        if !self.out.view.text.ends_with("\n\n") {
-            self.out.view.push('\n', at, 0);
+    /// Ends a paragraph.
+    fn gap(&mut self) {
+        if !self.out.text.ends_with("\n\n") {
+            self.out.text.push('\n');
         }
     }
 }
@@ -262,7 +245,7 @@ fn resolved(value: &str) -> Cow<'_, str> {
     while let Some((before, _)) = rest.split_once('&') {
         out.push_str(before);
         let from = rest.get(before.len()..).unwrap_or_default();
-        let (character, length) = super::injection::reference(from).unwrap_or(('&', 1));
+        let (character, length) = super::raw::reference(from).unwrap_or(('&', 1));
         out.push(character);
         rest = from.get(length..).unwrap_or_default();
     }
@@ -327,7 +310,7 @@ mod tests {
 
     fn hidden(html: &str) -> Vec<String> {
         let markup = read(html, &crate::filter::reader::sheet_of(html));
-        markup.hidden.iter().map(|&(from, to)| markup.view.text.get(from..to).unwrap().to_owned()).collect()
+        markup.hidden.iter().map(|&(from, to)| markup.text.get(from..to).unwrap().to_owned()).collect()
     }
 
     #[test]
@@ -413,14 +396,5 @@ mod tests {
             assert_eq!(hidden(&format!("{sheet}{html}")), words, "{html}");
             assert_eq!(hidden(&format!("{html}{sheet}")), words, "{html}: the sheet comes after it");
         }
-    }
-
-    #[test]
-    fn references_are_resolved_and_lead_back() {
-        let html = "<p>&#73;gn&#x6f;re <b>all</b></p>";
-        let markup = read(html, &Sheet::default());
-        let at = markup.view.text.find("Ignore all").unwrap();
-        let (start, end) = markup.view.source(html, at, at + 10);
-        assert_eq!(html.get(start..end).unwrap(), "&#73;gn&#x6f;re <b>all");
     }
 }

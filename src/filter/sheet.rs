@@ -7,7 +7,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
 use super::css::{Declaration, declarations, plain};
-use super::finding::floor;
 use super::media::holds;
 use super::style::{PROPERTIES, Style, written};
 
@@ -75,7 +74,7 @@ impl Sheet {
     pub(super) fn of(css: &str, page: usize) -> Self {
         let mut sheet = Self { most_steps: MOST_STEPS.min(page.saturating_mul(STEPS)), ..Self::default() };
         if !css.is_empty() {
-            sheet.read(&plain(css.get(..floor(css, MOST)).unwrap_or_default()));
+            sheet.read(&plain(css.get(..css.floor_char_boundary(MOST)).unwrap_or_default()));
         }
         sheet
     }
@@ -101,8 +100,8 @@ impl Sheet {
             return None;
         }
         let element = Subject {
-            class: element.class.get(..floor(element.class, LONGEST))?,
-            id: element.id.get(..floor(element.id, LONGEST))?,
+            class: element.class.get(..element.class.floor_char_boundary(LONGEST))?,
+            id: element.id.get(..element.id.floor_char_boundary(LONGEST))?,
             ..element
         };
         let key = (element.name.to_owned(), element.id.to_owned(), element.class.to_owned());

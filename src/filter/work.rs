@@ -1,5 +1,4 @@
-//! What the filters read of a text: looks back, looks ahead, windows, and whole passes over each view of it, counted in tests. Time on a busy
-//! machine proves nothing, a count does.
+//! What the readers of pages read of a text, in bytes, counted in tests. Time on a busy machine proves nothing, a count does.
 
 #[cfg(test)]
 thread_local! {
@@ -18,131 +17,33 @@ pub(super) fn read(bytes: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::{Origin, Settings, Treatment, clean, scan, scan_html};
+    use crate::filter::reader::hidden_words;
 
     fn spent(text: &str) -> usize {
         READ.with(|read| read.set(0));
-        let everything = Settings { personal_data: Treatment::Mask, ..Settings::default() };
-        let _ = (scan(text), scan_html(text), clean(text, &everything, Origin::Untrusted { source: "s", delimiter: "d" }));
+        let _ = hidden_words(text);
         READ.with(std::cell::Cell::get)
     }
 
-    /// Texts that begin again and again what some filter looks into.
-    const HOSTILE: &[&str] = &[
-        "-----BEGIN PRIVATE KEY-----\n",
-        "-----BEGIN PRIVATE KEY----- AAAAAAAAAAAAAAAAAAAAAAAAAAAA ",
-        "password=",
-        "password = a1!",
-        "token=aB3",
-        "a://b:c",
-        "eyJ.",
-        " eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx.",
-        " xoxb-1",
-        "hooks.slack.com/services/",
-        "1",
-        "1 ",
-        "12-",
-        "+1 415 555 2671 ",
-        "4111 ",
-        "a@",
-        "@",
-        "DE89 ",
-        "[a](",
-        "](",
-        "[a](b",
-        "![x](http://e?q=",
-        "<a href=",
-        "<a ",
-        "ignore all previous instructions ",
-        "SWdub3JlIGFsbCBwcmV2aW91cw",
-        "69676e6f726520",
-        "%49",
-        "&#73;",
-        "\u{e0049}",
-        "a\u{200b}",
-        "\u{202e}",
-        "\u{1b}[",
-        "\u{1b}]",
-        "а",
-        "<!--",
-        "<style>.a .b .c{display:none}</style><p class='c'>",
-        "<style>",
-        "<style>a{b:url(\"",
-        "<style>\\",
-        "<title>",
-        "<iframe></",
-        "<p style=\"a:'/*\">",
-        "<style>.a{top:0}</style><p class=a>",
-        "do not ignore the previous instructions, ",
-        "site,password\na,\"b\n\n",
-        "a,password\n\"b\"c\n",
-        "<i class='a b c' id=d>",
-        "<p style='display:none'>",
-        "i.g.n.o.r.e.",
-        "vtaber nyy cerivbhf ",
-        "忽略",
-        " -u a:b sig=",
-        "vendorKey='",
-        "kind: Secret\ndata:\n",
-        "\"kind\":\"Secret\",\"data\":{\"a\":",
-        "a:$6$b",
-        "machine a.b password ",
-        ":5432:",
-        "*:*:*:b:c\n",
-        "\"auth\":\"",
-        "aaa1Q~",
-        "https://a@",
-        "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t",
-        " identified by '",
-        "docker login -p ",
-        "&sig=",
-        "_auth=",
-        "name: password\n value: a1\n",
-        "password:\n ",
-        "|password|",
-        "password: &str = ",
-        "-eyJhbGciOiJIUzI1NiJ9",
-        "eyJhbGciOiJIUzI1NiJ9.",
-        "_ghp_",
-        "\\nxoxb-",
-        "card id ",
-        "jdbc:a?password=a1&",
-        "---- BEGIN SSH2 PRIVATE KEY ----\n",
-        "Private-Lines: 9\n",
-        "mysql -p",
-        "mysql -p'",
-        "redis-cli -a ",
-        "setPassword(\"",
-        "mysql ",
-        "sshpass -p a",
-        "jdbc:oracle:thin:a",
-        "sqlplus a/",
-        "Signature=aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3&",
-        "?Signature=",
-        "insert into t (password) values ('a'),",
-        "\"d\":\"aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3aB3\",",
-        "a:b@tcp(",
-        "\ttrue\t/",
-        "auth=('a','",
-        "password|",
-        "|password|\n|--|\n",
-        "**password**",
-        "password = b\"",
-        "pass\u{200b}word=",
-        "name,password\n",
-        "password,",
-        "password,\"",
-        "a,password\n\"b\n",
-        "\\u0041",
-        "\\\\u0022password\\\\u0022:",
-    ];
-
     #[test]
-    fn no_text_costs_a_filter_more_than_its_length_times_a_constant() {
+    fn no_page_costs_its_readers_more_than_its_length_times_a_constant() {
         const SIZE: usize = 4 * 1024;
-        /// Three passes over a few views, each with windows of at most 512 bytes at every name that may stand before a value.
         const MOST: usize = 400;
-        for unit in HOSTILE {
+        for unit in [
+            "<a href=",
+            "<a ",
+            "<!--",
+            "<style>.a .b .c{display:none}</style><p class='c'>",
+            "<style>",
+            "<style>a{b:url(\"",
+            "<style>\\",
+            "<title>",
+            "<iframe></",
+            "<p style=\"a:'/*\">",
+            "<style>.a{top:0}</style><p class=a>",
+            "<i class='a b c' id=d>",
+            "<p style='display:none'>",
+        ] {
             let text = |size: usize| unit.repeat(size / unit.len() + 1);
             let (short, long) = (spent(&text(SIZE)), spent(&text(4 * SIZE)));
             assert!(long <= MOST * 4 * SIZE, "{unit:?}: {long} bytes read for {}", 4 * SIZE);

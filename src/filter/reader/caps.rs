@@ -226,7 +226,7 @@ impl<'a> Scanner<'a> {
         let is_css = attributes.kind.is_none_or(|kind| kind.is_empty() || kind.eq_ignore_ascii_case("text/css"));
         let room = sheet::MOST.saturating_sub(self.css.len());
         if is_css && room > 0 && is_for_screen(attributes.media.unwrap_or_default()) && !self.is_inside(&["noscript", "template"]) {
-            self.css.push_str(body.get(..super::super::finding::floor(body, room)).unwrap_or_default());
+            self.css.push_str(body.get(..body.floor_char_boundary(room)).unwrap_or_default());
             self.css.push('\n');
         }
     }

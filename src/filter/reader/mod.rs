@@ -40,6 +40,7 @@ mod write;
 
 use url::Url;
 
+#[cfg(test)]
 pub(super) use caps::sheet_of;
 pub use charset::decode;
 pub use feed::read_feed;

@@ -15,7 +15,7 @@ pub(super) fn words(html: &str, sheet: &Sheet) -> String {
     let mut words = String::new();
     let mut end = 0;
     for &(from, to) in &page.hidden {
-        let Some(part) = page.view.text.get(from..to).filter(|part| part.contains(char::is_alphanumeric)) else { continue };
+        let Some(part) = page.text.get(from..to).filter(|part| part.contains(char::is_alphanumeric)) else { continue };
         if words.len() + part.len() > MOST {
             continue;
         }

@@ -1,0 +1,143 @@
+//! Secrets whose characters are written as escapes: `\u0041KIA…`, `"a\u002Bb"`. JSON allows them for every character, and some writers use them
+//! for `+`, `/`, `=`, `&` and quotes. Also what a reader sees as the same characters: full-width ones, and those with nothing between them that is seen.
+
+/// A text with printable ASCII characters in the place of what stands for them, and without characters that have no shape.
+#[derive(Debug)]
+pub(super) struct Plain {
+    pub(super) text: String,
+    /// After each escape: the place here, and how many bytes more stand before the same place in the source.
+    shifts: Vec<(usize, usize)>,
+}
+
+impl Plain {
+    /// `None`: the text has none of them.
+    pub(super) fn of(source: &str) -> Option<Self> {
+        if source.is_ascii() && !source.contains(ESCAPE) {
+            return None;
+        }
+        let mut plain = Self { text: String::new(), shifts: Vec::new() };
+        let mut from = 0;
+        let disguised = source.match_indices(|c: char| c == '\\' || disguise(c) != Disguise::None);
+        for (at, sign) in disguised {
+            match sign.chars().next().map_or(Disguise::None, disguise) {
+                Disguise::None => {}
+                disguise if at >= from => {
+                    plain.text.push_str(source.get(from..at).unwrap_or_default());
+                    plain.text.extend(match disguise {
+                        Disguise::Wide(character) => Some(character),
+                        Disguise::None | Disguise::Nothing => None,
+                    });
+                    from = at + sign.len();
+                    plain.shifts.push((plain.text.len(), from - plain.text.len()));
+                    continue;
+                }
+                _ => continue,
+            }
+            let escape = source.get(at..at + LENGTH).and_then(|escape| escape.strip_prefix(ESCAPE)).filter(|_| at >= from);
+            let Some(character) = escape.and_then(printable) else { continue };
+            // A text inside a text has its escapes escaped again.
+            let before = source.get(from..at).unwrap_or_default().trim_end_matches('\\');
+            plain.text.push_str(before);
+            plain.text.push(character);
+            from = at + LENGTH;
+            plain.shifts.push((plain.text.len(), from - plain.text.len()));
+        }
+        if plain.shifts.is_empty() {
+            return None;
+        }
+        plain.text.push_str(source.get(from..).unwrap_or_default());
+        crate::work::read(plain.text.len());
+        Some(plain)
+    }
+
+    /// Where a span of this text begins and ends in the source: an escape at its edge is in it.
+    pub(super) fn source(&self, start: usize, end: usize) -> (usize, usize) {
+        (start + self.shift(start), end + self.shift(end))
+    }
+
+    fn shift(&self, at: usize) -> usize {
+        let after = self.shifts.partition_point(|(place, _)| *place <= at);
+        after.checked_sub(1).and_then(|last| self.shifts.get(last)).map_or(0, |(_, shift)| *shift)
+    }
+}
+
+/// What such an escape begins with, and its whole length.
+const ESCAPE: &str = "\\u00";
+const LENGTH: usize = ESCAPE.len() + 2;
+
+/// What a character beyond ASCII stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disguise {
+    /// Itself.
+    None,
+    /// Nothing: it has no shape.
+    Nothing,
+    /// A character of ASCII, as wide as an ideograph.
+    Wide(char),
+}
+
+fn disguise(character: char) -> Disguise {
+    match character {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(character) - 0xfee0).map_or(Disguise::None, Disguise::Wide),
+        '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{34f}' | '\u{180e}' => Disguise::Nothing,
+        _ => Disguise::None,
+    }
+}
+
+/// The character with this code in two hexadecimal digits, where it is a printable one.
+fn printable(digits: &str) -> Option<char> {
+    let code = u8::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    (b' '..=b'~').contains(&code).then(|| char::from(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::found_in;
+    use super::*;
+
+    #[test]
+    fn secrets_are_found_behind_characters_that_read_the_same() {
+        for (text, secret) in [
+            ("pass\u{200b}word = tG4xw8KdZq1nPy", "tG4xw8KdZq1nPy"),
+            ("p\u{ad}a\u{feff}ssword: \"tG4xw8KdZq1nPy\"", "tG4xw8KdZq1nPy"),
+            ("\u{ff50}\u{ff41}\u{ff53}\u{ff53}\u{ff57}\u{ff4f}\u{ff52}\u{ff44}\u{ff1d}tG4xw8KdZq1nPy", "tG4xw8KdZq1nPy"),
+            ("password = tG4x\u{200b}w8KdZq1nPy", "tG4x\u{200b}w8KdZq1nPy"),
+            ("id AKIAQ7ZT\u{200b}3N5WXK2VPLMR.", "AKIAQ7ZT\u{200b}3N5WXK2VPLMR"),
+        ] {
+            assert_eq!(found_in(text).iter().map(|(_, value)| *value).collect::<Vec<_>>(), [secret], "{text:?}");
+        }
+        assert_eq!(found_in("pass\u{200b}word = your_password"), []);
+    }
+
+    #[test]
+    fn secrets_are_found_through_their_escapes_and_masked_with_them() {
+        let written = |text: &str| text.bytes().map(|byte| format!("\\u{byte:04X}")).collect::<Vec<_>>().concat();
+        let all = written("AKIAQ7ZT3N5WXK2VPLMR");
+        for (text, sub, value) in [
+            (r#"{"id":"\u0041KIAQ7ZT3N5WXK2VPLMR"}"#, "aws-access-key", r"\u0041KIAQ7ZT3N5WXK2VPLMR"),
+            (r#"{"id":"AKIAQ7ZT3N5WXK2VPLM\u0052","a":1}"#, "aws-access-key", r"AKIAQ7ZT3N5WXK2VPLM\u0052"),
+            (&all, "aws-access-key", &all),
+            (r#""{\"id\":\"\\u0041KIAQ7ZT3N5WXK2VPLMR\"}""#, "aws-access-key", r"\\u0041KIAQ7ZT3N5WXK2VPLMR"),
+            (
+                r#""accountKey":"UwcSPg38hW\u002FD9Y3tcS1FOV0K1wuURMbS0sesJEP5ak\u003d""#,
+                "credential",
+                r"UwcSPg38hW\u002FD9Y3tcS1FOV0K1wuURMbS0sesJEP5ak\u003d",
+            ),
+            (r"{\u0022db_password\u0022:\u0022tG4#xw8Kd!Zq1nPy\u0022}", "credential", "tG4#xw8Kd!Zq1nPy"),
+        ] {
+            assert_eq!(found_in(text), [(sub, value)], "{text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_escapes_are_left_alone() {
+        for text in [
+            r#"{"html":"\u003cb\u003eHello\u003c/b\u003e","q":"a\u0026b","u":"\u00e9\u4f60","n":"\u0000\u000a"}"#,
+            r"\u00",
+            r"\u00g1 \u0041",
+        ] {
+            assert_eq!(found_in(text), [], "{text}");
+        }
+        assert!(Plain::of(r"\u00e9 \u000a \u00").is_none());
+    }
+}
