@@ -39,7 +39,7 @@ fn spaced(source: &str, views: &mut Vec<View>) {
         if !character.is_alphanumeric() {
             separators.push(character);
             if separators.len() > 12 {
-                finish(source, &mut run, &mut letters, start, at, views);
+                finish(&mut run, &mut letters, start, at, views);
                 separators.clear();
                 usual = None;
             }
@@ -47,7 +47,7 @@ fn spaced(source: &str, views: &mut Vec<View>) {
         }
         let alone = rest.peek().is_none_or(|&(_, next)| !next.is_alphanumeric()) && last_letter_end != at;
         if !alone {
-            finish(source, &mut run, &mut letters, start, at, views);
+            finish(&mut run, &mut letters, start, at, views);
             separators.clear();
             usual = None;
             last_letter_end = at + character.len_utf8();
@@ -68,7 +68,7 @@ fn spaced(source: &str, views: &mut Vec<View>) {
         letters += 1;
         last_letter_end = at + character.len_utf8();
     }
-    finish(source, &mut run, &mut letters, start, source.len(), views);
+    finish(&mut run, &mut letters, start, source.len(), views);
 }
 
 /// Whether twelve letters may stand alone one after the other somewhere; most texts hold none and are done here.
@@ -96,13 +96,13 @@ fn has_single_letters(bytes: &[u8]) -> bool {
 /// Letters that must stand alone before they are read together.
 const SINGLE: usize = 12;
 
-fn finish(_source: &str, run: &mut View, letters: &mut usize, start: usize, end: usize, views: &mut Vec<View>) {
+/// Ends a run of single letters: a long one is a view.
+fn finish(run: &mut View, letters: &mut usize, start: usize, end: usize, views: &mut Vec<View>) {
     if *letters == 0 {
         return;
     }
     if *letters >= SINGLE {
-        let done = std::mem::take(run);
-        views.push(View::of_decoded(&done.text, start, end));
+        views.push(View::of_decoded(&run.text, start, end));
     }
     *run = View::default();
     *letters = 0;
