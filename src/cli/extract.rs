@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::jsonl;
-use crate::filter::reader::{Article, Kind, Mode, kind_of};
 use crate::sandbox::reading::{Job, Readers, Settings, Source};
+use toolgate_page::{Article, Kind, Mode, kind_of};
 
 #[derive(Deserialize)]
 struct Page {

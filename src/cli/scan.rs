@@ -176,7 +176,7 @@ fn findings<'r>(text: &str, is_html: bool, rules: &'r ContentRules) -> Vec<Found
 
 /// The instructions in the words that a page hides from people. They have no place in the source; one that the source shows as well is there already.
 fn hidden(html: &str, shown: &[Finding]) -> Vec<Finding> {
-    let words = filter::reader::hidden_words(html);
+    let words = toolgate_page::hidden_words(html);
     let mut found = Vec::new();
     for finding in filter::scan_hidden(&words) {
         let finding = Finding { sub: "hidden", start: 0, end: 0, ..finding };

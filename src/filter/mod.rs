@@ -1,21 +1,13 @@
 //! Floor 1, `filter`: what the manifest says is done about what the detectors of `toolgate-filter` find. Values in, values out: no I/O, no clock.
 //!
-//! `clean` acts on a text on its way to the model, `input` on what a call carries, `reader` reads pages.
+//! `clean` acts on a text on its way to the model, `input` on what a call carries.
 
 mod clean;
-mod css;
 mod filtered;
 mod input;
 mod joined;
-mod markup;
-mod media;
-mod raw;
-pub mod reader;
 mod rules;
 mod settings;
-mod sheet;
-mod style;
-mod work;
 
 pub use clean::{Cleaned, Count, Origin, clean};
 pub use filtered::{Filtered, Known, Parts, Strange, glimpse, is_clean_name};

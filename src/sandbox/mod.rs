@@ -23,7 +23,6 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Network;
-use crate::filter::reader::Article;
 use crate::gate::{Permit, Preview};
 use crate::manifest::{Manifest, Symlinks};
 use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, Opened, RunPython, Stage, Target};
@@ -34,6 +33,7 @@ use jail::Outcome;
 use python::Room;
 use reading::{Job, Readers};
 use root::Roots;
+use toolgate_page::Article;
 
 /// Contents of this many bytes together are read faster than a thread for them begins.
 const SMALL: u64 = 256 * 1024;

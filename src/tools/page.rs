@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 
 use super::answer::heavy;
 use crate::filter::masked::{secrets_in, secrets_in_any_encoding, with_masks};
-use crate::filter::reader::{self, Article, Kind, Mode};
 use crate::gate::Terms;
 use crate::model::{Block, Bytes, Code, Failure, Fetch, Format, Links, Origin, Output};
 use crate::sandbox::Sandbox;
 use crate::sandbox::egress::Page;
 use crate::sandbox::reading::{Job, Source};
 use crate::sandbox::root::Written;
+use toolgate_page::{self as reader, Article, Kind, Mode};
 
 /// The answer of a fetch whose body went into a file. `hides`: the manifest masks secrets; the digest of a content that is known but for a short
 /// secret would tell the secret.

@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 
 use super::answer::{LARGE, heavy, stop, time};
 use super::schema;
-use crate::filter::reader::Mode;
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, Block, CallPath, Code, Encoding, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::sandbox::reading::{Job, Source};
 use crate::sandbox::root::{Content, Form, Reading};
 use crate::tool::{Card, Stage, Tool};
+use toolgate_page::Mode;
 
 /// `read_file`
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, FlushCompress};
-use toolgate::filter::reader::Mode;
 use toolgate::model::Code;
 use toolgate::sandbox::reading::{Job, Readers, Settings, Source};
+use toolgate_page::Mode;
 
 const LONG: Duration = Duration::from_mins(2);
 

@@ -3,7 +3,6 @@
 mod approvals;
 mod architecture;
 mod audit;
-mod code;
 mod filters;
 mod fresh;
 mod judge;
@@ -12,5 +11,4 @@ mod judge_later;
 mod manifest;
 mod policy;
 mod policy_properties;
-mod reader;
 mod web;

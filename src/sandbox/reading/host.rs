@@ -20,9 +20,9 @@ use tokio_util::sync::CancellationToken;
 use super::READER_ARGUMENT;
 use super::nursery::NO_WALLS;
 use super::wire::{Answer, ENDED, Job, MOST_ANSWER, UNWALLED, head};
-use crate::filter::reader::{Article, join_page};
 use crate::model::{Code, Failure};
 use crate::sandbox::jail::order;
+use toolgate_page::{Article, join_page};
 
 /// What is the same for all readers of a server.
 #[derive(Debug, Clone)]

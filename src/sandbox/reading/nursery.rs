@@ -14,8 +14,8 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::wire::{ENDED, UNWALLED};
 use super::{walls, worker};
-use crate::filter::reader::{Mode, read_html};
 use crate::sandbox::jail;
+use toolgate_page::{Mode, read_html};
 
 /// How a nursery ends that could not put up its walls: it has forked nothing.
 pub(super) const NO_WALLS: u8 = 71;
@@ -132,7 +132,7 @@ fn warm() {
          </table><pre>c</pre><img src=/i.png alt=i></article><aside class=side><ul>{links}</ul></aside></div><footer class=foot>{links}</footer></body></html>",
         paragraph.repeat(30)
     );
-    let base = crate::model::HttpUrl::parse("https://nowhere.invalid/a").ok();
+    let base = url::Url::parse("https://nowhere.invalid/a").ok();
     let _ = std::panic::catch_unwind(|| read_html(&page, base.as_ref(), Mode::Article));
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::filter::reader::{Article, Mode};
+use toolgate_page::{Article, Mode};
 
 /// What is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,5 @@
-//! Pages as a model can use them: main content as Markdown, plain text, decoding, paging.
-//!
-//! Everything here reads hostile text. Sizes, depth and attributes are bounded before a tree exists (see `caps`), and what would cost the
-//! extractors minutes is not given to them. The process with a large stack and no rights that this runs in, and what becomes of a panic in a
-//! parser, is the business of `sandbox::reading`.
+#![doc = include_str!("../README.md")]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod align;
 mod caps;
@@ -11,6 +8,7 @@ mod choose;
 mod clean;
 mod code;
 mod count;
+mod css;
 mod dom;
 mod embed;
 mod feed;
@@ -23,6 +21,8 @@ mod inline;
 mod kind;
 mod listing;
 mod markdown;
+mod markup;
+mod media;
 mod paging;
 mod pdf;
 mod pdf_color;
@@ -33,15 +33,19 @@ mod pdf_sight;
 mod pdf_tests;
 mod plain;
 mod raised;
+mod raw;
+mod sheet;
 mod sink;
 mod spell;
+mod style;
 mod unseen;
+mod work;
 mod write;
 
 use url::Url;
 
 #[cfg(test)]
-pub(super) use caps::sheet_of;
+pub(crate) use caps::sheet_of;
 pub use charset::decode;
 pub use feed::read_feed;
 pub use footnotes::footnotes;
@@ -51,7 +55,6 @@ pub use paging::{Slice, slice};
 pub use pdf::{join_page, read_pdf};
 pub use unseen::hidden_words;
 
-use crate::model::HttpUrl;
 use choose::{Choice, Facts};
 use dom::Dom;
 
@@ -86,8 +89,8 @@ pub struct Article {
 /// Reads a page. `base` is its address, from which relative links start; without it they stay relative.
 ///
 /// Never fails: a page that cannot be understood gives what text it has, in bounded time and memory. It is work for a thread that may be busy
-/// for a while, with 8 MiB of stack or more: see `sandbox::reading`.
-pub fn read_html(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
+/// for a while, with 8 MiB of stack or more.
+pub fn read_html(html: &str, base: Option<&Url>, mode: Mode) -> Article {
     let (start, cut) = match html.char_indices().nth(MAX_CHARACTERS) {
         Some((at, _)) => (html.split_at_checked(at).map_or(html, |(start, _)| start), true),
         None => (html, false),
@@ -95,10 +98,9 @@ pub fn read_html(html: &str, base: Option<&HttpUrl>, mode: Mode) -> Article {
     let (mut dom, sheet) = Dom::parse_with_sheet(start);
     clean::clean(&mut dom, &sheet);
     let hidden = unseen::words(start, &sheet);
-    let page_url = base.map(HttpUrl::as_url);
-    let links: Option<Url> = head::base_of(&dom, page_url);
+    let links = head::base_of(&dom, base);
     let (choice, facts) = match mode {
-        Mode::Article => Choice::main(&dom, page_url),
+        Mode::Article => Choice::main(&dom, base),
         Mode::Page => (Choice::all(&dom), Facts::default()),
     };
     let written = |choice: &Choice| {

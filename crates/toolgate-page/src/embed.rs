@@ -2,9 +2,9 @@
 
 use url::Url;
 
-use super::super::style::Style;
 use super::dom::{Dom, Element, Id};
 use super::spell::{address, attribute, escape, flowing, literal};
+use crate::style::Style;
 
 /// True for an element that shows something from elsewhere and holds nothing itself but words for those who cannot see it.
 pub(super) fn is_embedding(name: &str) -> bool {

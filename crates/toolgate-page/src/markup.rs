@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     fn hidden(html: &str) -> Vec<String> {
-        let markup = read(html, &crate::filter::reader::sheet_of(html));
+        let markup = read(html, &crate::sheet_of(html));
         markup.hidden.iter().map(|&(from, to)| markup.text.get(from..to).unwrap().to_owned()).collect()
     }
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use toolgate::filter::reader::{Mode, read_html, to_text};
-use toolgate::model::HttpUrl;
+use toolgate_page::{Mode, read_html, to_text};
+use url::Url;
 
 fn main() {
     small_page();
@@ -43,7 +43,7 @@ fn labelled_pages() {
     for line in BufReader::new(flate2::read::GzDecoder::new(file)).lines().map_while(Result::ok) {
         let Ok(page) = serde_json::from_str::<Value>(&line) else { continue };
         let text = |key: &str| page.get(key).and_then(Value::as_str).unwrap_or_default();
-        let url = HttpUrl::parse(text("url")).ok();
+        let url = Url::parse(text("url")).ok();
         let began = Instant::now();
         let read = read_html(text("html"), url.as_ref(), Mode::Article);
         let took = began.elapsed();

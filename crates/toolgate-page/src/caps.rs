@@ -3,10 +3,10 @@
 //! Attributes of one tag are compared with each other by every parser (200 000 of them cost minutes), depth is recursion in every extractor,
 //! and scripts and comments are where scanners and parsers disagree about what a tag is; so tags are capped here and the rest left out.
 
-use super::super::media::is_for_screen;
-use super::super::raw::{Raw, comment, length, raw};
-use super::super::sheet::{self, Sheet};
 use super::choose::is_mark;
+use crate::media::is_for_screen;
+use crate::raw::{Raw, comment, length, raw};
+use crate::sheet::{self, Sheet};
 
 /// Attributes of one tag that are kept.
 const MAX_ATTRIBUTES: usize = 256;
@@ -27,14 +27,14 @@ pub(super) struct Capped {
 
 /// Rewrites `html`, and reads its sheets.
 pub(super) fn capped(html: &str) -> Capped {
-    super::super::work::read(html.len());
+    crate::work::read(html.len());
     let mut scanner = Scanner { rest: html, out: String::with_capacity(html.len()), css: String::new(), open: Vec::new(), pre: 0 };
     scanner.run();
     Capped { html: scanner.out, sheet: Sheet::of(&scanner.css, html.len()) }
 }
 
 /// The sheets inside an HTML source.
-pub(in crate::filter) fn sheet_of(html: &str) -> Sheet {
+pub(crate) fn sheet_of(html: &str) -> Sheet {
     capped(html).sheet
 }
 
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn sheets_are_read_where_a_browser_reads_them() {
         let hides = |html: &str| {
-            let subject = super::super::super::sheet::Subject { name: "p", ..Default::default() };
+            let subject = crate::sheet::Subject { name: "p", ..Default::default() };
             sheet_of(html).style(subject, "", Vec::new).is_some_and(|(style, _)| style.is_not_displayed())
         };
         for html in [

@@ -17,7 +17,7 @@ pub(super) fn read(bytes: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::reader::hidden_words;
+    use crate::hidden_words;
 
     fn spent(text: &str) -> usize {
         READ.with(|read| read.set(0));

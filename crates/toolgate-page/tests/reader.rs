@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use toolgate::filter::reader::{Mode, pretty_json, read_html, slice, to_text};
-use toolgate::model::HttpUrl;
+use toolgate_page::{Mode, pretty_json, read_html, slice, to_text};
+use url::Url;
 
 fn markdown(body: &str) -> String {
-    let base = HttpUrl::parse("https://a.example/d/p").ok();
+    let base = Url::parse("https://a.example/d/p").ok();
     read_html(&format!("<html><body>{body}</body></html>"), base.as_ref(), Mode::Article).markdown
 }
 

@@ -1,8 +1,8 @@
 //! The words of a page that a person does not see: hidden elements, comments, attributes. They go to the filters and to nobody else.
 
-use super::super::markup;
-use super::super::sheet::Sheet;
 use super::caps::sheet_of;
+use crate::markup;
+use crate::sheet::Sheet;
 
 /// The hidden words of an HTML source, each part on lines of its own; at most 64 KiB of them, in the order of the source.
 pub fn hidden_words(html: &str) -> String {

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use feed_rs::model::{Entry, Text};
+use url::Url;
 
 use super::fence::{self, Line};
 use super::{Article, Mode, read_html};
-use crate::model::HttpUrl;
 
 /// Reads a feed. `base` is its address, from which relative links start. `None` for what is no feed.
 ///
 /// Each entry is a heading that links to it, its date and authors, and its text; the markup in it is read like a page's.
-pub fn read_feed(bytes: &[u8], base: Option<&HttpUrl>) -> Option<Article> {
-    let parser = feed_rs::parser::Builder::new().base_uri(base.map(HttpUrl::as_str)).build();
+pub fn read_feed(bytes: &[u8], base: Option<&Url>) -> Option<Article> {
+    let parser = feed_rs::parser::Builder::new().base_uri(base.map(Url::as_str)).build();
     let (kept, dropped) = first_entries(bytes);
     let feed = parser.parse(kept.as_ref()).ok()?;
     let title = feed.title.as_ref().map(|title| line_of(title, base)).filter(|title| !title.is_empty());
@@ -54,12 +54,13 @@ fn first_entries(bytes: &[u8]) -> (Cow<'_, [u8]>, bool) {
     }
 }
 
-fn write_entry(entry: &Entry, base: Option<&HttpUrl>, out: &mut String, hidden: &mut String) {
+fn write_entry(entry: &Entry, base: Option<&Url>, out: &mut String, hidden: &mut String) {
     let title = entry.title.as_ref().map_or_else(|| "(no title)".to_owned(), |title| line_of(title, base));
-    let link = entry.links.iter().find(|link| link.rel.as_deref().is_none_or(|rel| rel == "alternate")).and_then(|link| {
-        let resolved = base.map_or_else(|| HttpUrl::parse(&link.href), |base| base.join(&link.href));
-        resolved.ok()
-    });
+    let link = entry
+        .links
+        .iter()
+        .find(|link| link.rel.as_deref().is_none_or(|rel| rel == "alternate"))
+        .and_then(|link| Url::options().base_url(base).parse(&link.href).ok().filter(|url| matches!(url.scheme(), "http" | "https")));
     let _ = match link {
         Some(link) => writeln!(out, "## [{}]({})\n", title.replace(['[', ']'], ""), link.as_str().replace('(', "%28").replace(')', "%29")),
         None => writeln!(out, "## {title}\n"),
@@ -84,7 +85,7 @@ fn write_entry(entry: &Entry, base: Option<&HttpUrl>, out: &mut String, hidden: 
 }
 
 /// A title or a description as one line without markup.
-fn line_of(text: &Text, base: Option<&HttpUrl>) -> String {
+fn line_of(text: &Text, base: Option<&Url>) -> String {
     let is_markup = text.content.contains(['<', '&']);
     if is_markup { plain(&super::to_text(&read_html(&text.content, base, Mode::Page).markdown)) } else { plain(&text.content) }
 }
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     fn read(feed: &str) -> Option<Article> {
-        read_feed(feed.as_bytes(), HttpUrl::parse("https://a.example/feed").ok().as_ref())
+        read_feed(feed.as_bytes(), Url::parse("https://a.example/feed").ok().as_ref())
     }
 
     #[test]

@@ -4,9 +4,9 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::{NodeOrText, TreeBuilderOpts};
 use html5ever::{Attribute, LocalName, ParseOpts, QualName, parse_document};
 
-use super::super::sheet::Sheet;
 use super::caps::{Capped, capped};
 use super::sink::Sink;
+use crate::sheet::Sheet;
 
 /// A node's place in its tree.
 pub(super) type Id = usize;

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::super::sheet::{MOST_ABOVE, Sheet};
-use super::super::style::{Style, is_whole_page};
 use super::code::holders;
 use super::dom::{Dom, Element, Id, Kind};
 use super::embed;
 use super::listing::{style_of, to_pre};
+use crate::sheet::{MOST_ABOVE, Sheet};
+use crate::style::{Style, is_whole_page};
 
 /// Removes hidden elements and those without text of their own, and makes `pre` of what is shown like it. `sheet`: the style sheets of the page.
 pub(super) fn clean(dom: &mut Dom, sheet: &Sheet) {
@@ -357,11 +357,11 @@ mod tests {
             <span class='token punctuation'>()</span>\n  <span class='token comment'>// so</span></code></pre><table class=text-truncate><tr><th>a</th><th>b</th></tr>\
             <tr><td class=text-truncate>c</td><td>d</td></tr></table><p class='bg line-numbers'>The end.</p></main>";
         let page = |sheet: &str| format!("<html><head><title>T</title>{sheet}</head><body>{body}</body></html>");
-        for mode in [super::super::Mode::Article, super::super::Mode::Page] {
-            let read = |sheet: &str| super::super::read_html(&page(sheet), None, mode).markdown;
+        for mode in [crate::Mode::Article, crate::Mode::Page] {
+            let read = |sheet: &str| crate::read_html(&page(sheet), None, mode).markdown;
             assert_eq!(read(&format!("<style>{ORDINARY}</style>")), read(""));
         }
-        assert_eq!(super::super::hidden_words(&page(&format!("<style>{ORDINARY}</style>"))), "");
+        assert_eq!(crate::hidden_words(&page(&format!("<style>{ORDINARY}</style>"))), "");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-use toolgate::filter::reader::{Mode, read_html, to_text};
+use toolgate_page::{Mode, read_html, to_text};
 
 /// The fenced blocks and the code spans of a text in Markdown.
 fn code_of(markdown: &str) -> (Vec<String>, Vec<String>) {

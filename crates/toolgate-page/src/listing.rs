@@ -1,10 +1,10 @@
 //! Code that a page shows without `pre`: elements whose style keeps white space, and tables with a line of code in each row.
 
-use super::super::sheet::{MOST_ABOVE, Sheet, Subject};
-use super::super::style::Style;
 use super::clean::texts_below;
 use super::code::{holders, is_pre, text_of};
 use super::dom::{Dom, Element, Id, Kind};
+use crate::sheet::{MOST_ABOVE, Sheet, Subject};
+use crate::style::Style;
 
 /// The style of an element by the sheets of its page and by its own attribute; `None`: neither says anything of it.
 pub(super) fn style_of(dom: &Dom, id: Id, element: &Element, sheet: &Sheet) -> Option<Style> {

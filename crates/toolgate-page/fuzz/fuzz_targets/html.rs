@@ -2,16 +2,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate::filter::reader::{Mode, decode, hidden_words, slice, to_text};
-use toolgate::model::HttpUrl;
-use toolgate::sandbox::reading::read_page;
+use toolgate_page::{Mode, decode, hidden_words, read_html, slice, to_text};
+use url::Url;
 
 fuzz_target!(|data: &[u8]| {
     let html = decode(data, None);
-    let base = HttpUrl::parse("https://example.org/a/b").ok();
+    let base = Url::parse("https://example.org/a/b").ok();
     assert!(hidden_words(&html).len() <= 64 * 1024);
     for mode in [Mode::Article, Mode::Page] {
-        let article = read_page(&html, base.as_ref(), mode);
+        let article = read_html(&html, base.as_ref(), mode);
         let _ = to_text(&article.markdown);
         let (mut from, mut whole) = (0, String::new());
         loop {
