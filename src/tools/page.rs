@@ -88,10 +88,18 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
             (_, Links::Footnotes) => reader::footnotes(&article.markdown),
             (_, Links::Inline) => article.markdown,
         };
-        let missing = article.truncated.then_some(match kind {
-            Kind::Pdf => "[parts of the file could not be read, or not in time; their text is missing]",
-            _ => "[the page is larger than what is read of one page; its end is missing]",
-        });
+        if article.truncated {
+            facts.insert("truncated".to_owned(), true.into());
+        }
+        let missing = match kind {
+            Kind::Pdf if article.truncated => Some("[parts of the file could not be read, or not in time; their text is missing]"),
+            _ if article.truncated => Some("[the page is larger than what is read of one page; its end is missing]"),
+            _ if article.scripted => Some(
+                "[the page shows its text by scripts, which are not run: this is all it says without them; `format` html gives its source, \
+                 which may hold the text as data, and the address of an API it names may give JSON]",
+            ),
+            _ => None,
+        };
         return Ok(Output { unseen, ..page_of(action, page, &text, most, missing, hides, facts) });
     }
     let decoded = || reader::decode(&page.body, page.content_type.as_deref());
@@ -119,8 +127,20 @@ fn head_of(page: &Page) -> Output {
     for (name, value) in &page.headers {
         let _ = write!(text, "\n{name}: {value}");
     }
-    let blocks = vec![Block::Text { text, origin: Origin::Page }];
+    let mut blocks = vec![Block::Text { text, origin: Origin::Page }];
+    blocks.extend(note_of_status(page).filter(|_| page.status < 400).map(|text| Block::Text { text, origin: Origin::Own }));
     with_facts(Output { blocks, ..Output::default() }, facts(page))
+}
+
+/// What the status of an answer says that is not the page that was asked for. A redirect with a place to go was followed.
+fn note_of_status(page: &Page) -> Option<String> {
+    match page.status {
+        301 | 302 | 303 | 307 | 308 => {
+            Some(format!("[the server answered HTTP {} without saying where to go on (no Location)]", page.status))
+        }
+        400.. => Some(format!("[the server answered HTTP {}]", page.status)),
+        _ => None,
+    }
 }
 
 fn picture(page: &Page, mime_type: &str, facts: Map<String, Value>) -> Result<Output, Failure> {
@@ -211,10 +231,9 @@ fn page_of(
     } else if let Some(missing) = missing {
         notes.push(missing.to_owned());
     }
-    if page.status >= 400 {
-        notes.push(format!("[the server answered HTTP {}]", page.status));
-    }
-    facts.insert("truncated".to_owned(), (piece.next.is_some() || page.truncated || missing.is_some()).into());
+    notes.extend(note_of_status(page));
+    let is_cut = piece.next.is_some() || page.truncated || facts.contains_key("truncated");
+    facts.insert("truncated".to_owned(), is_cut.into());
     if piece.text.is_empty() && notes.is_empty() {
         notes.push("[the page has no text]".to_owned());
     }
@@ -320,6 +339,22 @@ mod tests {
         let output = show(Format::Markdown, 9, &page("text/plain", b"12345")).unwrap();
         let Some(Block::Text { text, origin: Origin::Own }) = output.blocks.last() else { panic!("{output:?}") };
         assert_eq!(text, "[the text has 5 characters; nothing is left at start_index 9]");
+    }
+
+    #[test]
+    fn a_redirect_to_nowhere_says_so_with_a_text_and_without() {
+        for (body, output) in [
+            ("moved", show(Format::Markdown, 0, &Page { status: 302, ..page("text/plain", b"moved") }).unwrap()),
+            ("HTTP 302", head_of(&Page { status: 302, ..page("text/plain", b"") })),
+        ] {
+            let [Block::Text { text: first, .. }, Block::Text { text: note, origin: Origin::Own }] = &output.blocks[..] else {
+                panic!("{output:?}")
+            };
+            assert_eq!(
+                (first.as_str(), note.as_str()),
+                (body, "[the server answered HTTP 302 without saying where to go on (no Location)]")
+            );
+        }
     }
 
     #[test]

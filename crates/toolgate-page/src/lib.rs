@@ -34,6 +34,7 @@ mod pdf_tests;
 mod plain;
 mod raised;
 mod raw;
+mod scripted;
 mod sheet;
 mod sink;
 mod spell;
@@ -84,6 +85,8 @@ pub struct Article {
     pub hidden: String,
     /// The page was larger than what is read of it.
     pub truncated: bool,
+    /// The page leaves its text to scripts, which are not run: what is read is what it says without them.
+    pub scripted: bool,
 }
 
 /// Reads a page. `base` is its address, from which relative links start; without it they stay relative.
@@ -96,6 +99,7 @@ pub fn read_html(html: &str, base: Option<&Url>, mode: Mode) -> Article {
         None => (html, false),
     };
     let (mut dom, sheet) = Dom::parse_with_sheet(start);
+    let scripted = scripted::is_scripted(&dom, start);
     clean::clean(&mut dom, &sheet);
     let hidden = unseen::words(start, &sheet);
     let links = head::base_of(&dom, base);
@@ -116,7 +120,7 @@ pub fn read_html(html: &str, base: Option<&Url>, mode: Mode) -> Article {
         markdown = head::description_of(&dom).unwrap_or_default();
     }
     let title = facts.title.or_else(|| head::title_of(&dom));
-    Article { markdown, title, byline: facts.byline, date: facts.date, hidden, truncated: cut || dom.truncated }
+    Article { markdown, title, byline: facts.byline, date: facts.date, hidden, truncated: cut || dom.truncated, scripted }
 }
 
 /// Characters of markup that are read of one page.

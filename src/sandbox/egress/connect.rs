@@ -190,7 +190,8 @@ impl Sent {
         self.response.headers()
     }
 
-    /// Where a redirect leads; `None` for an answer that is none.
+    /// Where a redirect leads; `None` for an answer that is none, or that names no place. White space around the address is passed over and a
+    /// space in it is written `%20`, as browsers do (WHATWG URL standard, section 4.4).
     pub(super) fn location(&self) -> Result<Option<String>, Failure> {
         if !matches!(self.status(), 301 | 302 | 303 | 307 | 308) {
             return Ok(None);
@@ -198,7 +199,7 @@ impl Sent {
         let Some(location) = self.response.headers().get(LOCATION) else { return Ok(None) };
         // Some sites send UTF-8 unencoded; anything else has no one reading.
         std::str::from_utf8(location.as_bytes())
-            .map(|text| Some(text.to_owned()))
+            .map(|text| Some(text.trim_matches(['\t', ' ']).replace(' ', "%20")))
             .map_err(|_| Failure::new(Code::FetchFailed, "the redirect's target is not UTF-8"))
     }
 

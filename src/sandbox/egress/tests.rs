@@ -178,6 +178,10 @@ async fn a_redirect_inside_is_refused_before_it_is_followed() {
         ("/user", redirect(302, "//user@example.com/")),
         ("/empty", redirect(302, "")),
         ("/ok", redirect(307, "/end")),
+        ("/spaced", redirect(302, " /an%20end?a b ")),
+        ("/an%20end?a%20b", page(200, "", b"spaced")),
+        ("/host", redirect(302, "http://a b.example/")),
+        ("/nowhere", page(302, "", b"moved")),
         ("/end", page(200, "", b"end")),
         ("/loop", redirect(302, "/loop")),
     ])
@@ -189,6 +193,9 @@ async fn a_redirect_inside_is_refused_before_it_is_followed() {
     assert_eq!(to("/user").await, Err(Code::UrlUserinfo));
     assert_eq!(to("/empty").await, Err(Code::UrlMalformed));
     assert_eq!(to("/ok").await.map(|page| (page.body, page.final_url, page.hops.len())), Ok((b"end".to_vec(), server.url("/end"), 2)));
+    assert_eq!(to("/spaced").await.map(|page| page.body), Ok(b"spaced".to_vec()));
+    assert_eq!(to("/host").await, Err(Code::UrlMalformed));
+    assert_eq!(to("/nowhere").await.map(|page| (page.status, page.body)), Ok((302, b"moved".to_vec())));
     assert_eq!(to("/loop").await, Err(Code::TooManyRedirects));
     assert_eq!(server.asked().iter().filter(|asked| *asked == "GET /loop").count(), 6);
     assert_eq!(inside.asked(), Vec::<String>::new());
