@@ -12,17 +12,17 @@ use regex::Regex;
 #[derive(Debug)]
 pub(crate) struct Keywords {
     automaton: Option<AhoCorasick>,
-    /// The rules of each keyword.
-    rules: Vec<Vec<usize>>,
+    /// Each keyword with its rules.
+    words: Vec<(String, Vec<usize>)>,
 }
 
 impl Keywords {
     /// `rules`: the keywords of each rule, in the order of their numbers. `is_any_case`: ASCII letters match in either case.
     pub(crate) fn new<'k, K: IntoIterator<Item = &'k str>>(rules: impl IntoIterator<Item = K>, is_any_case: bool) -> Self {
-        let mut by_word: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (number, words) in rules.into_iter().enumerate() {
-            for word in words {
-                by_word.entry(word).or_default().push(number);
+        let mut words: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (number, keywords) in rules.into_iter().enumerate() {
+            for word in keywords {
+                words.entry(word.to_owned()).or_default().push(number);
             }
         }
         // A DFA is built once and takes one step for each byte, however many keywords there are.
@@ -30,18 +30,22 @@ impl Keywords {
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::DFA))
             .ascii_case_insensitive(is_any_case)
-            .build(by_word.keys())
+            .build(words.keys())
             .ok();
-        Self { automaton, rules: by_word.into_values().collect() }
+        Self { automaton, words: words.into_iter().collect() }
     }
 
-    /// Every place of a keyword, with the number of each rule that it starts, in the order in which the keywords end.
-    pub(crate) fn hits<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (usize, Range<usize>)> + 't {
-        let found = self.automaton.iter().flat_map(move |automaton| automaton.find_overlapping_iter(text));
-        found.flat_map(|hit| {
-            let rules = self.rules.get(hit.pattern().as_usize()).map_or(&[][..], Vec::as_slice);
-            rules.iter().map(move |rule| (*rule, hit.range()))
-        })
+    /// Gives every place of a keyword with the number of each rule that it starts, in the order in which the keywords end; also whether the
+    /// keyword stands there in its own case.
+    pub(crate) fn each_hit(&self, text: &str, mut take: impl FnMut(usize, Range<usize>, bool)) {
+        let Some(automaton) = &self.automaton else { return };
+        for hit in automaton.find_overlapping_iter(text) {
+            let Some((word, rules)) = self.words.get(hit.pattern().as_usize()) else { continue };
+            let is_exact = text.get(hit.range()) == Some(word);
+            for &rule in rules {
+                take(rule, hit.range(), is_exact);
+            }
+        }
     }
 }
 
@@ -67,5 +71,11 @@ impl Form {
     /// `None`: the source is no regular expression; the tests compile every one.
     pub(crate) fn regex(&self) -> Option<&Regex> {
         self.regex.get_or_init(|| Regex::new(&self.source).ok()).as_ref()
+    }
+
+    /// The regular expression as it is written.
+    #[cfg(test)]
+    pub(crate) fn source(&self) -> &str {
+        &self.source
     }
 }

@@ -82,9 +82,9 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| ENGLISH.rules.iter().map(|r
 pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
     let text = view.text.as_str();
     let mut windows: Vec<Option<(usize, usize)>> = vec![None; ENGLISH.rules.len()];
-    for (rule, hit) in KEYWORDS.hits(text) {
+    KEYWORDS.each_hit(text, |rule, hit, _| {
         let (from, to) = (hit.start.saturating_sub(BEFORE), hit.end + AFTER);
-        let Some(window) = windows.get_mut(rule) else { continue };
+        let Some(window) = windows.get_mut(rule) else { return };
         *window = match *window {
             Some((start, end)) if from <= end => Some((start, end.max(to))),
             Some((start, end)) => {
@@ -93,7 +93,7 @@ pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
             }
             None => Some((from, to)),
         };
-    }
+    });
     for (rule, window) in windows.into_iter().enumerate() {
         if let Some((start, end)) = window {
             try_form(text, rule, start, end, out);

@@ -1,15 +1,11 @@
-//! Secrets that only their surroundings name: `password = …`, `Authorization: …`, `scheme://user:password@host`.
+//! Secrets that only their names show: `password = …`, `"api_key": "…"`.
 
 use std::ops::Range;
 
-use base64::Engine as _;
-use base64::alphabet::STANDARD;
-use base64::engine::DecodePaddingMode;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-
 use super::named_key::{is_drawn, names_a_credential, names_a_service};
 use super::strength::{classes, entropy, is_program_text, is_stand_in};
-use super::{command, found, head, literal, placed, scheme_of, signed_url};
+use super::words::WORDS;
+use super::{found, head, literal, placed};
 use crate::finding::Finding;
 
 /// What a name promises about its value.
@@ -21,110 +17,14 @@ enum Promise {
     Key,
     /// The key of something the name says: `vendorKey`, `WEATHER_KEY`. Lookup keys are named alike.
     NamedKey,
-    /// `Basic` and `Bearer` after `Authorization`.
-    Header,
-    /// `://`
-    Url,
-    /// `user:password` after `-u`.
-    User,
-    /// The signature of an address of Azure's.
-    Signature,
-    /// The signature of another signed address.
-    OtherSignature,
-    /// A program that takes a password in `-p`.
-    Option,
-    /// What comes before `user/password@host`.
-    Slashed,
 }
 
-/// Names, as they end; matched without regard to ASCII case.
-const NAMES: &[(&str, Promise)] = &[
-    ("password", Promise::Password),
-    ("passwd", Promise::Password),
-    ("passphrase", Promise::Password),
-    ("passwort", Promise::Password),
-    ("kennwort", Promise::Password),
-    ("contraseña", Promise::Password),
-    ("mot de passe", Promise::Password),
-    ("senha", Promise::Password),
-    ("пароль", Promise::Password),
-    ("hasło", Promise::Password),
-    ("şifre", Promise::Password),
-    ("wachtwoord", Promise::Password),
-    ("pwd", Promise::Password),
-    ("_pass", Promise::Password),
-    ("dbpass", Promise::Password),
-    ("密码", Promise::Password),
-    ("密碼", Promise::Password),
-    ("口令", Promise::Password),
-    ("パスワード", Promise::Password),
-    ("비밀번호", Promise::Password),
-    ("secret", Promise::Key),
-    ("token", Promise::Key),
-    ("api_key", Promise::Key),
-    ("apikey", Promise::Key),
-    ("api-key", Promise::Key),
-    ("api key", Promise::Key),
-    ("access_key", Promise::Key),
-    ("accesskey", Promise::Key),
-    ("access key", Promise::Key),
-    ("access-key", Promise::Key),
-    ("secret_key", Promise::Key),
-    ("secret_key_base", Promise::Key),
-    ("secretkey", Promise::Key),
-    ("secret key", Promise::Key),
-    ("private_key", Promise::Key),
-    ("privatekey", Promise::Key),
-    ("preshared_key", Promise::Key),
-    ("presharedkey", Promise::Key),
-    ("accountkey", Promise::Key),
-    ("account_key", Promise::Key),
-    ("sharedaccesskey", Promise::Key),
-    ("sharedaccesssignature", Promise::Key),
-    ("encryption_key", Promise::Key),
-    ("signing_key", Promise::Key),
-    ("auth_key", Promise::Key),
-    ("authkey", Promise::Key),
-    ("fernet_key", Promise::Key),
-    ("_pat", Promise::Key),
-    ("requirepass", Promise::Password),
-    ("client_secret", Promise::Key),
-    (":_auth", Promise::Key),
-    ("\n_auth", Promise::Key),
-    ("x-amz-signature", Promise::Key),
-    ("x-goog-signature", Promise::Key),
-    ("credential", Promise::Key),
-    ("credentials", Promise::Key),
-    ("密钥", Promise::Key),
-    ("密鑰", Promise::Key),
-    ("令牌", Promise::Key),
-    ("key", Promise::NamedKey),
-    ("sig", Promise::Signature),
-    ("signature", Promise::OtherSignature),
-    ("mysql", Promise::Option),
-    ("mariadb", Promise::Option),
-    ("sshpass", Promise::Option),
-    ("redis-cli", Promise::Option),
-    ("jdbc:oracle:", Promise::Slashed),
-    ("sqlplus ", Promise::Slashed),
-    (" -u ", Promise::User),
-    ("--user ", Promise::User),
-    ("basic ", Promise::Header),
-    ("bearer ", Promise::Header),
-    ("authorization: token ", Promise::Header),
-    ("authorization: apikey ", Promise::Header),
-    ("ssws ", Promise::Header),
-    ("://", Promise::Url),
-];
+const PROMISES: [Promise; 3] = [Promise::Password, Promise::Key, Promise::NamedKey];
 
-/// The names, in the order of their numbers.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().map(|(name, _)| *name)
+/// The names of each promise, as they end.
+pub(super) fn names() -> [&'static [String]; PROMISES.len()] {
+    [&WORDS.names.password, &WORDS.names.key, &WORDS.names.named_key]
 }
-
-/// Base64 as clients write it, with its padding or without.
-const BASE64: GeneralPurpose =
-    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
 
 /// How far values were read, and how many names stood inside them.
 #[derive(Debug, Default)]
@@ -144,101 +44,16 @@ impl Reach {
     }
 }
 
-/// The secret that the name with this number assigns, where it does.
-pub(super) fn finding(text: &str, number: usize, start: usize, end: usize, reach: &mut Reach) -> Option<Finding> {
-    let (_, promise) = NAMES.get(number)?;
-    match promise {
-        Promise::Url => userinfo(text, start, end),
-        Promise::Header => header(text, start, end),
-        Promise::User => user(text, end),
-        Promise::Signature => signed_url::azure(text, start, end),
-        Promise::OtherSignature => signed_url::other(text, start, end),
-        Promise::Option => command::option(text, start, end),
-        Promise::Slashed => command::slashed(text, start, end),
-        Promise::Password | Promise::Key | Promise::NamedKey => assignment(text, start, end, *promise, reach),
-    }
-}
-
-/// `scheme://user:password@host`; the password alone is the secret. Some services take their token in place of the user's name, with an
-/// empty password or a fixed word.
-fn userinfo(text: &str, start: usize, end: usize) -> Option<Finding> {
-    scheme_of(text, start)?;
-    let rest = text.get(end..)?;
-    let stop = rest
-        .bytes()
-        .position(|byte| byte <= b' ' || matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'?' | b'#'))
-        .unwrap_or(rest.len());
-    crate::work::read(stop);
-    let authority = rest.get(..stop)?;
-    let (userinfo, host) = authority.rsplit_once('@')?;
-    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
-    if matches!(password, "" | "x-oauth-basic") {
-        let first = head(user);
-        let drawn = user.len() >= 16 && classes(first) >= 2 && is_mixed(first) && !is_stand_in(first) && !is_program_text(first);
-        let fits = drawn && entropy(first) >= 3.0 && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
-        return fits.then(|| found("credential", end, end + user.len(), 0.9));
-    }
-    let plausible = password.len() >= 3
-        && !is_stand_in(head(password))
-        && !password.contains(['(', ')', '{', '}', ' '])
-        && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
-    let named = matches!(password.to_ascii_lowercase().as_str(), "pass" | "pwd" | "passwd" | "secret" | "pw" | "pass123");
-    let from = end + user.len() + 1;
-    (plausible && !named && entropy(head(password)) >= 1.5).then(|| found("credential", from, from + password.len(), 0.9))
-}
-
-/// `curl -u user:password`; the password alone is the secret.
-fn user(text: &str, end: usize) -> Option<Finding> {
-    let end = end + usize::from(text.as_bytes().get(end).is_some_and(|byte| matches!(byte, b'"' | b'\'')));
-    let (from, to) = value_at(text, end, true)?;
-    let (name, password) = text.get(from..to)?.split_once(':')?;
-    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'@'));
-    let first = head(password);
-    let fits = plain
-        && password.len() >= 6
-        && is_mixed(first)
-        && !password.starts_with("//")
-        && !is_stand_in(first)
-        && !is_program_text(first)
-        && entropy(first) >= 2.3;
-    let at = from + name.len() + 1;
-    fits.then(|| found("credential", at, to, 0.8))
-}
-
-/// `Authorization: Basic …` and `Bearer …`.
-fn header(text: &str, start: usize, end: usize) -> Option<Finding> {
-    let before = text.get(crate::finding::floor(text, start.saturating_sub(24))..start)?.to_ascii_lowercase();
-    let scheme = text.get(start..end)?;
-    let named = scheme.contains(':') || before.contains("authorization") || before.trim_end().ends_with(['"', '\'', ':', '=']);
-    let value = value_at(text, end, false)?;
-    let token = text.get(value.0..value.1)?;
-    // `Bearer realm="…"` is a challenge: the name of a parameter, not a token.
-    let first = head(token);
-    if !named || is_stand_in(first) || is_program_text(first.trim_end_matches('=')) || is_cut_token(token, text.get(value.1..)?) {
-        return None;
-    }
-    let fits = if scheme.eq_ignore_ascii_case("basic ") {
-        BASE64.decode(token).ok().is_some_and(|raw| raw.contains(&b':'))
-    } else {
-        token.len() >= 16 && classes(first) >= 2 && entropy(first) >= 3.0
-    };
-    fits.then(|| found("credential", value.0, value.1, 0.9))
-}
-
 /// Whether digits and letters both stand in a value.
 fn is_mixed(value: &str) -> bool {
     value.bytes().any(|byte| byte.is_ascii_digit()) && value.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Whether a JSON Web Token is shown cut: its header is public, and the rest is what an ellipsis stands for.
-fn is_cut_token(token: &str, rest: &str) -> bool {
-    token.starts_with("eyJ")
-        && token.bytes().filter(|byte| *byte == b'.').count() < 2
-        && (rest.starts_with("..") || rest.starts_with(['…', '.']))
-}
-
 /// `name = value`, `"name": "value"`, `name is value`, `名:值`.
-fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
+///
+/// `number`: the place of the name's promise among those of [`names`].
+pub(super) fn finding(text: &str, number: usize, start: usize, end: usize, reach: &mut Reach) -> Option<Finding> {
+    let promise = *PROMISES.get(number)?;
     let name_start = name_start(text, start);
     let name = name_start..end;
     // What reads like a type or a field beside the name may be its value, so each place is judged until one holds a secret.
@@ -286,7 +101,7 @@ fn assigned(text: &str, name: Range<usize>, place: (usize, bool), promise: Promi
                 && (names_a_credential(name) && (quoted || rest.starts_with('=') || setting)
                     || rest.starts_with('=') && (parameter || names_a_service(name)))
         }
-        _ => {
+        Promise::Key => {
             let long = token.len() >= 16 && entropy(token) >= 3.0;
             let marked = token.len() >= 12 && quoted && classes(token) >= 3 && entropy(token) >= 3.2;
             mixed

@@ -1,0 +1,39 @@
+//! The words of `data/secrets/words.toml`.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// The words, in lower case.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, serde(deny_unknown_fields))]
+pub(super) struct Words {
+    pub(super) stand_ins: Vec<String>,
+    pub(super) examples: Vec<String>,
+    pub(super) lookup_keys: Vec<String>,
+    pub(super) names: Names,
+}
+
+/// Names of secrets, by what they promise about their values.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, serde(deny_unknown_fields))]
+pub(super) struct Names {
+    pub(super) password: Vec<String>,
+    pub(super) key: Vec<String>,
+    pub(super) named_key: Vec<String>,
+}
+
+/// Every word; a test reads the file.
+pub(super) static WORDS: LazyLock<Words> =
+    LazyLock::new(|| toml::from_str(include_str!("../../data/secrets/words.toml")).unwrap_or_default());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_read() {
+        let read = toml::from_str::<Words>(include_str!("../../data/secrets/words.toml"));
+        assert!(read.is_ok(), "{:?}", read.err());
+    }
+}
