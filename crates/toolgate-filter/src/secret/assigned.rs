@@ -10,7 +10,7 @@ use crate::finding::Finding;
 
 /// What a name promises about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Promise {
+pub(super) enum Promise {
     /// Chosen by a person: may be short.
     Password,
     /// Made by a machine: long and mixed.
@@ -19,7 +19,8 @@ enum Promise {
     NamedKey,
 }
 
-const PROMISES: [Promise; 3] = [Promise::Password, Promise::Key, Promise::NamedKey];
+/// Every promise, in the order of [`names`].
+pub(super) const PROMISES: [Promise; 3] = [Promise::Password, Promise::Key, Promise::NamedKey];
 
 /// The names of each promise, as they end.
 pub(super) fn names() -> [&'static [String]; PROMISES.len()] {
@@ -50,10 +51,7 @@ fn is_mixed(value: &str) -> bool {
 }
 
 /// `name = value`, `"name": "value"`, `name is value`, `名:值`.
-///
-/// `number`: the place of the name's promise among those of [`names`].
-pub(super) fn finding(text: &str, number: usize, start: usize, end: usize, reach: &mut Reach) -> Option<Finding> {
-    let promise = *PROMISES.get(number)?;
+pub(super) fn finding(text: &str, promise: Promise, start: usize, end: usize, reach: &mut Reach) -> Option<Finding> {
     let name_start = name_start(text, start);
     let name = name_start..end;
     // What reads like a type or a field beside the name may be its value, so each place is judged until one holds a secret.

@@ -13,6 +13,14 @@ pub(super) struct Plain {
     shifts: Vec<(usize, usize)>,
 }
 
+/// What no text with a disguise is without.
+pub(super) fn signs() -> Vec<String> {
+    let wide = ('\u{ff01}'..='\u{ff5e}').map(String::from);
+    wide.chain("\u{ad}\u{34f}\u{180e}\u{200b}\u{200c}\u{200d}\u{2060}\u{2061}\u{2062}\u{2063}\u{2064}\u{feff}".chars().map(String::from))
+        .chain(["\\u00".to_owned()])
+        .collect()
+}
+
 /// What stands for another character, or for none: an escape, with those of a text inside a text escaped again; a character as wide as an ideograph;
 /// characters without a shape.
 static DISGUISES: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -25,9 +33,6 @@ static DISGUISES: LazyLock<Option<Regex>> = LazyLock::new(|| {
 impl Plain {
     /// `None`: the text has none of them.
     pub(super) fn of(source: &str) -> Option<Self> {
-        if source.is_ascii() && !source.contains("\\u00") {
-            return None;
-        }
         let mut plain = Self { text: String::new(), shifts: Vec::new() };
         let mut from = 0;
         for disguise in DISGUISES.as_ref()?.find_iter(source) {

@@ -26,16 +26,19 @@ pub(super) use table::{HEADER, Table};
 /// How far before and after a place stands what decides whether a secret is there, in bytes. A secret itself may be longer.
 pub const REACH: usize = 16 * 1024;
 
-/// The keywords of the rules, and behind them the names of each promise. Names stand in any case; what must stand in its own is compared after the hit.
+/// The keywords of the rules, behind them the names of each promise, behind these what disguises are made of. Names stand in any case; what must
+/// stand in its own is compared after the hit.
 static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
     let rules = RULES.iter().map(|rule| rule.source.keywords.as_slice()).chain(assigned::names());
-    Keywords::new(rules.map(|words| words.iter().map(String::as_str)), true)
+    let disguises = escaped::signs();
+    Keywords::new(rules.chain([disguises.as_slice()]).map(|words| words.iter().map(String::as_str)), true)
 });
 
-/// Finds credentials, also where their characters are written as escapes.
+/// Finds credentials, also where their characters are disguised.
 pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
-    written(text, out);
-    if let Some(plain) = escaped::Plain::of(text) {
+    if written(text, out)
+        && let Some(plain) = escaped::Plain::of(text)
+    {
         let mut inside = Vec::new();
         written(&plain.text, &mut inside);
         out.extend(inside.into_iter().map(|finding| {
@@ -45,8 +48,9 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
     }
 }
 
-/// Finds credentials as they stand in a text.
-fn written(text: &str, out: &mut Vec<Finding>) {
+/// Finds credentials as they stand in a text. Says whether some of its characters may be disguised.
+fn written(text: &str, out: &mut Vec<Finding>) -> bool {
+    let mut is_disguised = false;
     let mut read_to = vec![0; RULES.len()];
     let mut reach = assigned::Reach::default();
     let mut tables = table::Tables::default();
@@ -56,14 +60,17 @@ fn written(text: &str, out: &mut Vec<Finding>) {
             if is_exact || rule.any_case {
                 out.extend(rule.finding(text, hit, read_to));
             }
-            return;
-        }
-        tables.findings(text, hit.start, hit.end, out);
-        columns.findings(text, hit.start, hit.end, out);
-        if reach.takes(hit.start) {
-            out.extend(assigned::finding(text, number - RULES.len(), hit.start, hit.end, &mut reach));
+        } else if let Some(promise) = assigned::PROMISES.get(number - RULES.len()) {
+            tables.findings(text, hit.start, hit.end, out);
+            columns.findings(text, hit.start, hit.end, out);
+            if reach.takes(hit.start) {
+                out.extend(assigned::finding(text, *promise, hit.start, hit.end, &mut reach));
+            }
+        } else {
+            is_disguised = true;
         }
     });
+    is_disguised
 }
 
 fn found(sub: &'static str, start: usize, end: usize, score: f32) -> Finding {
