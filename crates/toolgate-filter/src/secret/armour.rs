@@ -23,9 +23,6 @@ const LINES: &str = "Private-Lines: ";
 /// Before the code of authentication behind these lines.
 const CODE: &str = "Private-MAC: ";
 
-/// What stands in every frame: a text without it holds no beginning and no end of one.
-pub(crate) const RULE: &str = SSH2.rule;
-
 /// Where the first private key of a text ends, if its beginning is not there.
 pub(crate) fn end_of(text: &str) -> Option<usize> {
     let framed = |frame: &Frame| {

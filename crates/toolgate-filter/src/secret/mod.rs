@@ -2,7 +2,6 @@
 
 mod armour;
 mod assigned;
-mod columns;
 mod edge;
 mod escaped;
 mod literal;
@@ -12,19 +11,14 @@ mod rules;
 #[cfg(test)]
 pub(super) mod samples;
 mod strength;
-mod table;
 mod words;
 
 use std::sync::LazyLock;
 
 use super::finding::{Finding, Kind};
 use super::rule::Keywords;
-pub(super) use armour::{RULE, end_of};
+pub(super) use armour::end_of;
 use rules::RULES;
-pub(super) use table::{HEADER, Table};
-
-/// How far before and after a place stands what decides whether a secret is there, in bytes. A secret itself may be longer.
-pub const REACH: usize = 16 * 1024;
 
 /// The keywords of the rules, behind them the names of each promise, behind these what disguises are made of. Names stand in any case; what must
 /// stand in its own is compared after the hit.
@@ -53,16 +47,12 @@ fn written(text: &str, out: &mut Vec<Finding>) -> bool {
     let mut is_disguised = false;
     let mut read_to = vec![0; RULES.len()];
     let mut reach = assigned::Reach::default();
-    let mut tables = table::Tables::default();
-    let mut columns = columns::Columns::default();
     KEYWORDS.each_hit(text, |number, hit, is_exact| {
         if let (Some(rule), Some(read_to)) = (RULES.get(number), read_to.get_mut(number)) {
             if is_exact || rule.any_case {
                 out.extend(rule.finding(text, hit, read_to));
             }
         } else if let Some(promise) = assigned::PROMISES.get(number - RULES.len()) {
-            tables.findings(text, hit.start, hit.end, out);
-            columns.findings(text, hit.start, hit.end, out);
             if reach.takes(hit.start) {
                 out.extend(assigned::finding(text, *promise, hit.start, hit.end, &mut reach));
             }

@@ -24,7 +24,6 @@ pub(crate) const SECRETS: &[&str] = &[
     "db.example.com:5432:app:bob:q7WxTnc2V8bR\n",
     "{\"auths\":{\"r.example\":{\"auth\":\"Ym9iOnE3V3hUbmMyVjhi\"}}}",
     "id aB78Q~q7WxTnc2V8bRy4HsJ5mmq7WxTnc2V8bR.",
-    "name,password\nann,q7WxTnc2V8bRy4\n",
     "{\"password\": \"q7W\\u0078Tnc2V8bRy4\"}",
     "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AA\n\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\nMIIEvQIBADANBgkqhkiG9w0BAQEF\n-----END RSA PRIVATE KEY-----\n",
     "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: 1\n\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
