@@ -74,7 +74,6 @@ impl Form {
     }
 
     /// The regular expression as it is written.
-    #[cfg(test)]
     pub(crate) fn source(&self) -> &str {
         &self.source
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::named_key::{is_drawn, names_a_credential, names_a_service};
 use super::strength::{classes, entropy, is_program_text, is_stand_in};
 use super::words::WORDS;
-use super::{found, head, literal, placed};
+use super::{found, head, places};
 use crate::finding::Finding;
 
 /// What a name promises about its value.
@@ -50,37 +50,29 @@ fn is_mixed(value: &str) -> bool {
     value.bytes().any(|byte| byte.is_ascii_digit()) && value.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-/// `name = value`, `"name": "value"`, `name is value`, `名:值`.
+/// The secret that the name ending with the keyword at `start..end` assigns.
 pub(super) fn finding(text: &str, promise: Promise, start: usize, end: usize, reach: &mut Reach) -> Option<Finding> {
-    let name_start = name_start(text, start);
-    let name = name_start..end;
-    // What reads like a type or a field beside the name may be its value, so each place is judged until one holds a secret.
-    let judged = |place: Option<(usize, bool)>, reach: &mut Reach| assigned(text, name.clone(), place?, promise, reach);
-    judged(placed::value(text, name_start, end), reach)
-        .or_else(|| judged(after_sign(text, end), reach))
-        .or_else(|| judged(in_block(text, name_start, end), reach))
-        .or_else(|| judged(after_other_sign(text, name_start, end), reach))
-        .or_else(|| judged(literal::value(text, name_start, end), reach))
+    let name = name_start(text, start)..end;
+    places::values(text, start, end).find_map(|value| assigned(text, name.clone(), value, promise, reach))
 }
 
-/// The value at this place, which a quote opened or not, if it is a secret.
-fn assigned(text: &str, name: Range<usize>, place: (usize, bool), promise: Promise, reach: &mut Reach) -> Option<Finding> {
+/// The value that begins at `from`, if it is a secret.
+fn assigned(text: &str, name: Range<usize>, from: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
     let (name_start, end) = (name.start, name.end);
-    let (value_at_, quoted_by_sign) = place;
     let parameter = promise == Promise::Password && is_parameter(text, name_start);
     // A parameter ends at the next one.
     let next = text
-        .get(value_at_..)
+        .get(from..)
         .filter(|_| parameter)
         .and_then(|rest| rest.find(|c: char| c.is_whitespace() || matches!(c, '&' | ';' | '"' | '\'' | '`' | '<' | '>' | ',' | '|')));
-    let until = next.map_or(text, |next| text.get(..value_at_ + next).unwrap_or(text));
-    let value = value_at(until, value_at_, promise == Promise::Password)?;
+    let until = next.map_or(text, |next| text.get(..from + next).unwrap_or(text));
+    let value = value_at(until, from, promise == Promise::Password)?;
     reach.to = reach.to.max(value.1);
     let token = head(text.get(value.0..value.1)?);
     if is_stand_in(token) {
         return None;
     }
-    let quoted = quoted_by_sign || text.as_bytes().get(value.0.wrapping_sub(1)).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let quoted = text.as_bytes().get(value.0.wrapping_sub(1)).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let mixed = is_mixed(token);
     let signs = token.bytes().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?' | b'~'));
     let fits = match promise {
@@ -116,46 +108,6 @@ fn assigned(text: &str, name: Range<usize>, place: (usize, bool), promise: Promi
     let name = text.get(name_start..end).unwrap_or_default().to_ascii_lowercase();
     let sub = if name.contains("aws") && value.1 - value.0 == 40 { "aws-secret" } else { "credential" };
     Some(found(sub, value.0, value.1, if quoted { 0.85 } else { 0.75 }))
-}
-
-/// As [`after_sign`] where a tag, a space, a comma or a bracket stands between them: `<name>value</name>`, `--name value`, `ENV NAME value`,
-/// `define('NAME', 'value')`, `setName("value")`.
-fn after_other_sign(text: &str, name_start: usize, end: usize) -> Option<(usize, bool)> {
-    let (before, rest) = (text.get(..name_start)?, text.get(end..)?);
-    if before.ends_with('<') && rest.starts_with('>') {
-        let closes = rest.find('<').is_some_and(|at| rest.get(at..).is_some_and(|tag| tag.starts_with("</")));
-        return closes.then_some((end + 1, false));
-    }
-    let option = text.get(name_start..end)?.starts_with("--") || before.ends_with("ENV ");
-    if option && rest.starts_with(' ') && !rest.starts_with(" -") {
-        let quote = rest.get(1..)?.starts_with(['"', '\'']);
-        return Some((end + 1 + usize::from(quote), quote));
-    }
-    let is_setter = || ["set", "with"].iter().any(|verb| text.get(name_start..).is_some_and(|name| name.starts_with(verb)));
-    if let Some(call) = rest.strip_prefix('(').filter(|call| call.starts_with(['"', '\'']) && is_setter()) {
-        // Of several arguments the first may be something else.
-        let literal = call.get(1..)?;
-        let quote = call.chars().next()?;
-        let length = literal.find(|c: char| c == quote || c.is_whitespace())?;
-        return literal.get(length..)?.strip_prefix(quote)?.starts_with(')').then_some((end + 2, true));
-    }
-    let quote = before.chars().next_back().filter(|sign| matches!(sign, '"' | '\''))?;
-    let value = rest.strip_prefix(quote)?.strip_prefix(',')?.trim_start_matches(' ').strip_prefix(quote)?;
-    let marked = before.strip_suffix(quote)?.ends_with('(') && classes(head(value.split(quote).next()?)) >= 3;
-    marked.then(|| (text.len() - value.len(), true))
-}
-
-/// The first line of a block of YAML: `name: |` or `name: >-`, and the text further in on the next line.
-fn in_block(text: &str, name_start: usize, end: usize) -> Option<(usize, bool)> {
-    let rest = text.get(end..)?;
-    let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest).strip_prefix(':')?.trim_start_matches(' ').strip_prefix(['|', '>'])?;
-    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ' ' | '\r')).strip_prefix('\n')?;
-    let line = text.get(..name_start)?.rsplit('\n').next()?;
-    let value = rest.trim_start_matches(' ');
-    let is_further_in = rest.len() - value.len() > line.len() - line.trim_start_matches([' ', '-']).len();
-    // A sentence is no secret: the line holds one word.
-    let is_one_word = value.lines().next().is_some_and(|line| !line.is_empty() && !line.trim_end().contains(' '));
-    (is_further_in && is_one_word).then(|| (text.len() - value.len(), false))
 }
 
 /// Whether a name is that of a parameter in the address of a database: what follows is a value, and no program text.
@@ -218,36 +170,6 @@ fn name_start(text: &str, start: usize) -> usize {
     let before = text.get(..start).unwrap_or_default();
     let back = before.bytes().rev().take(48).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
     start - back
-}
-
-/// Steps over what stands between a name and its value. Gives where the value starts, and whether a quote opened it.
-fn after_sign(text: &str, end: usize) -> Option<(usize, bool)> {
-    let rest = text.get(end..)?;
-    let mut sign = false;
-    let mut quote = false;
-    for (at, character) in rest.char_indices().take(16) {
-        match character {
-            '"' | '\'' | '`' if !sign => {}
-            '"' | '\'' | '`' => {
-                quote = true;
-                return Some((end + at + 1, quote));
-            }
-            ' ' | '\t' | '>' | '\\' if sign => {}
-            ' ' | '\t' | '\\' | ']' | ')' => {}
-            ':' | '=' | '：' | '是' | '为' | '為' => sign = true,
-            '%' if !sign && rest.get(at + 1..at + 3).is_some_and(|code| matches!(code, "3D" | "3d" | "3A" | "3a")) => {
-                return Some((end + at + 3, false));
-            }
-            _ if sign => return Some((end + at, quote)),
-            'i' if rest.get(at..).is_some_and(|word| word.starts_with("is ") || word.starts_with("is:")) => {
-                let after = end + at + 3;
-                let opened = text.as_bytes().get(after).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
-                return Some((after + usize::from(opened), opened));
-            }
-            _ => return None,
-        }
-    }
-    None
 }
 
 /// The value from `start`: to the closing quote when a quote opened it, else to a blank or a closing sign.

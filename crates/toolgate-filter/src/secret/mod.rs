@@ -4,9 +4,8 @@ mod armour;
 mod assigned;
 mod edge;
 mod escaped;
-mod literal;
 mod named_key;
-mod placed;
+mod places;
 mod rules;
 #[cfg(test)]
 pub(super) mod samples;
