@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::named_key::{is_drawn, names_a_credential, names_a_service};
 use super::strength::{classes, entropy, is_program_text, is_stand_in};
-use super::words::WORDS;
+use super::words::{WORDS, is_no_key};
 use super::{found, head, places};
-use crate::finding::Finding;
+use crate::finding::{Finding, floor};
 
 /// What a name promises about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,14 +59,9 @@ pub(super) fn finding(text: &str, promise: Promise, start: usize, end: usize, re
 /// The value that begins at `from`, if it is a secret.
 fn assigned(text: &str, name: Range<usize>, from: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
     let (name_start, end) = (name.start, name.end);
-    let parameter = promise == Promise::Password && is_parameter(text, name_start);
-    // A parameter ends at the next one.
-    let next = text
-        .get(from..)
-        .filter(|_| parameter)
-        .and_then(|rest| rest.find(|c: char| c.is_whitespace() || matches!(c, '&' | ';' | '"' | '\'' | '`' | '<' | '>' | ',' | '|')));
-    let until = next.map_or(text, |next| text.get(..from + next).unwrap_or(text));
-    let value = value_at(until, from, promise == Promise::Password)?;
+    // A parameter of an address ends at the next one.
+    let is_parameter = text.get(..name_start)?.ends_with(['?', '&']);
+    let value = value_at(text, from, promise == Promise::Password && !is_parameter)?;
     reach.to = reach.to.max(value.1);
     let token = head(text.get(value.0..value.1)?);
     if is_stand_in(token) {
@@ -77,29 +72,24 @@ fn assigned(text: &str, name: Range<usize>, from: usize, promise: Promise, reach
     let signs = token.bytes().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?' | b'~'));
     let fits = match promise {
         Promise::Password => {
-            let ordinary = is_program_text(token) && !(quoted && mixed && !token.contains(['(', '<', '[', '{', ':', '/', '.']));
-            let short = parameter && mixed && token.len() >= 4 && token.bytes().all(|byte| byte.is_ascii_alphanumeric());
-            short || token.len() >= 6 && !ordinary && !is_type(token) && (mixed || (signs && classes(token) >= 2)) && entropy(token) >= 2.3
+            let ordinary =
+                is_program_text(token) && !((quoted || is_parameter) && mixed && !token.contains(['(', '<', '[', '{', ':', '/', '.']));
+            token.len() >= 6 && !ordinary && (mixed || (signs && classes(token) >= 2)) && entropy(token) >= 2.3
         }
         Promise::NamedKey => {
             let (name, rest) = (text.get(name_start..end)?, text.get(end..)?);
-            let parameter = name.len() == 3 && text.get(..name_start)?.ends_with(['?', '&']);
             let line = text.get(value.1..)?.starts_with(['\n', '\r']) || value.1 == text.len();
             // A setting in YAML, which ends its line; in program text a name of that form does not stand before a colon.
             let setting = rest.starts_with(": ") && name.contains(['_', '-']) && line;
             is_drawn(token)
                 && (names_a_credential(name) && (quoted || rest.starts_with('=') || setting)
-                    || rest.starts_with('=') && (parameter || names_a_service(name)))
+                    || rest.starts_with('=') && (is_parameter && name.len() == 3 || names_a_service(name)))
         }
         Promise::Key => {
             let long = token.len() >= 16 && entropy(token) >= 3.0;
             let marked = token.len() >= 12 && quoted && classes(token) >= 3 && entropy(token) >= 3.2;
-            mixed
-                && (long || marked)
-                && !is_program_text(token)
-                && !is_member(token)
-                && !is_type_of_key(token)
-                && !is_uuid_or_digest_of_something(text, name_start, token)
+            let name = text.get(floor(text, name_start.saturating_sub(64))..end)?;
+            mixed && (long || marked) && !is_program_text(token) && !is_no_key(name, token)
         }
     };
     if !fits {
@@ -108,61 +98,6 @@ fn assigned(text: &str, name: Range<usize>, from: usize, promise: Promise, reach
     let name = text.get(name_start..end).unwrap_or_default().to_ascii_lowercase();
     let sub = if name.contains("aws") && value.1 - value.0 == 40 { "aws-secret" } else { "credential" };
     Some(found(sub, value.0, value.1, if quoted { 0.85 } else { 0.75 }))
-}
-
-/// Whether a name is that of a parameter in the address of a database: what follows is a value, and no program text.
-fn is_parameter(text: &str, name_start: usize) -> bool {
-    const REACH: usize = 160;
-    let before = text.get(crate::finding::floor(text, name_start.saturating_sub(REACH))..name_start).unwrap_or_default();
-    let address = before.rsplit(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).next().unwrap_or_default();
-    crate::work::read(before.len());
-    before.ends_with(['?', '&', ';']) && address.contains("jdbc:")
-}
-
-/// `Ed25519PrivateKey.generate`, `module.X25519PrivateKey`: names joined by stops, the first or the last of them a plain word.
-fn is_member(token: &str) -> bool {
-    let is_name = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    };
-    let is_word = |part: &str| part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let ends = token.split_once('.').zip(token.rsplit_once('.'));
-    ends.is_some_and(|((first, _), (_, last))| (is_word(first) || is_word(last)) && token.split('.').all(is_name))
-}
-
-/// GraphQL's types of values that must be there.
-fn is_type(token: &str) -> bool {
-    matches!(token, "String!" | "Int!" | "Float!" | "Boolean!" | "ID!")
-}
-
-/// A next-page token or a csrf name is not a credential worth masking.
-fn is_uuid_or_digest_of_something(text: &str, name_start: usize, token: &str) -> bool {
-    let name = text.get(name_start..).unwrap_or_default().trim_start_matches('-');
-    let harmless = ["page", "continuation", "csrf", "xsrf", "cancellation", "public", "client-token", "client-request"];
-    let word: String = name.chars().take(24).collect::<String>().to_ascii_lowercase();
-    // `NEXTAUTH_SECRET` is one of a library that is called so.
-    let next = word.starts_with("next") && !["nextauth", "next_auth", "next-auth"].iter().any(|start| word.starts_with(start));
-    next || is_resource(text, name_start)
-        || harmless.iter().any(|start| word.starts_with(start))
-        || token.starts_with("sha256:")
-        || token.starts_with("sha512-")
-}
-
-/// Whether a name is the last part of the type of a resource: `"AWS::IAM::AccessKey"`.
-fn is_resource(text: &str, name_start: usize) -> bool {
-    let before = text.get(crate::finding::floor(text, name_start.saturating_sub(64))..name_start).unwrap_or_default();
-    let path = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == ':');
-    before.ends_with("::") && path.ends_with(['"', '\''])
-}
-
-/// `Ed25519PrivateKey`, `PKCS7PrivateKeyTypes`: the name of a type, with the number of a standard in it.
-fn is_type_of_key(token: &str) -> bool {
-    const KINDS: &[&str] = &["PrivateKey", "PublicKey", "SecretKey", "SymmetricKey"];
-    let numbers = token.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty()).count();
-    token.len() <= 40
-        && numbers <= 1
-        && token.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && KINDS.iter().any(|kind| token.contains(kind))
 }
 
 /// Where the name that ends with the keyword begins.

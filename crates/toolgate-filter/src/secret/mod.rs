@@ -6,9 +6,7 @@ mod edge;
 mod escaped;
 mod named_key;
 mod places;
-mod rules;
-#[cfg(test)]
-pub(super) mod samples;
+pub(crate) mod rules;
 mod strength;
 mod words;
 

@@ -24,12 +24,8 @@ pub(super) fn names_a_credential(name: &str) -> bool {
 
 /// Whether a name is one small word before "key": `vendorkey`.
 pub(super) fn names_a_service(name: &str) -> bool {
-    const OTHERS: &[&str] = &["whis", "parent", "child", "composite"];
     name.strip_suffix("key").is_some_and(|word| {
-        word.len() >= 4
-            && word.bytes().all(|byte| byte.is_ascii_lowercase())
-            && !WORDS.lookup_keys.iter().any(|known| known == word)
-            && !OTHERS.contains(&word)
+        word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) && !WORDS.lookup_keys.iter().any(|known| known == word)
     })
 }
 

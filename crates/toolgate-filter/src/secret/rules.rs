@@ -152,12 +152,18 @@ fn is_near(text: &str, value: &Range<usize>, near: &Form) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::strategy::{Strategy, ValueTree};
     use proptest::test_runner::TestRunner;
 
     use super::*;
     use crate::secret::tests::found_in;
+
+    /// The examples of every rule, without the marks of their values.
+    pub(crate) fn examples() -> Vec<Vec<String>> {
+        let of = |rule: &Rule| rule.source.r#match.iter().map(|example| example.replace(['«', '»'], "")).collect();
+        RULES.iter().map(of).filter(|examples: &Vec<_>| !examples.is_empty()).collect()
+    }
 
     #[test]
     fn every_file_is_read_and_every_form_compiles() {

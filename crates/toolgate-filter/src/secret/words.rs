@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use regex::Regex;
 use serde::Deserialize;
 
 /// The words, in lower case.
@@ -21,11 +22,23 @@ pub(super) struct Names {
     pub(super) password: Vec<String>,
     pub(super) key: Vec<String>,
     pub(super) named_key: Vec<String>,
+    no_keys: String,
+    no_values: String,
 }
 
 /// Every word; a test reads the file.
 pub(super) static WORDS: LazyLock<Words> =
     LazyLock::new(|| toml::from_str(include_str!("../../data/secrets/words.toml")).unwrap_or_default());
+
+/// What [`Names::no_keys`] and [`Names::no_values`] match.
+static OTHERS: LazyLock<[Option<Regex>; 2]> =
+    LazyLock::new(|| [&WORDS.names.no_keys, &WORDS.names.no_values].map(|form| Regex::new(form).ok()));
+
+/// Whether a name, with what stands before it, or its value are those of something else than a key.
+pub(super) fn is_no_key(name: &str, value: &str) -> bool {
+    let [names, values] = &*OTHERS;
+    names.as_ref().is_some_and(|names| names.is_match(name)) || values.as_ref().is_some_and(|values| values.is_match(value))
+}
 
 #[cfg(test)]
 mod tests {
@@ -35,5 +48,6 @@ mod tests {
     fn the_file_is_read() {
         let read = toml::from_str::<Words>(include_str!("../../data/secrets/words.toml"));
         assert!(read.is_ok(), "{:?}", read.err());
+        assert!(OTHERS.iter().all(Option::is_some));
     }
 }
