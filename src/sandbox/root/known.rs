@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use super::content::{count_lines, digest};
-use crate::filter::masked::{Before, Secret, secrets_in, secrets_in_any_encoding};
+use crate::filter::masked::{Secret, secrets_in, secrets_in_any_encoding};
 
 /// What is known of contents. Bounded: 32768 contents without a secret and the facts of 4096, some 5 MB at most.
 #[derive(Debug, Default)]
@@ -37,8 +37,8 @@ enum Clean {
     Text(String),
     /// A content, by its digest, read in every encoding.
     AnyEncoding(String),
-    /// A piece of a content, and what stands before it.
-    Piece { piece: Mark, before: Mark },
+    /// A piece of a content.
+    Piece(Mark),
 }
 
 /// Entries that are remembered; about 150 bytes each.
@@ -76,10 +76,9 @@ impl Known {
         self.look(Some(Clean::AnyEncoding(sha256.to_owned())), || secrets_in_any_encoding(content))
     }
 
-    /// The secrets in a piece of a content, after what stands before it.
-    pub(super) fn secrets_after(&self, before: &Before, piece: &[u8]) -> Vec<Secret> {
-        let marks = self.marker.mark(piece).zip(self.marker.mark(&before.to_bytes()));
-        self.look(marks.map(|(piece, before)| Clean::Piece { piece, before }), || before.secrets_in(piece))
+    /// The secrets in a piece of a content.
+    pub(super) fn secrets_of_piece(&self, piece: &[u8]) -> Vec<Secret> {
+        self.look(self.marker.mark(piece).map(Clean::Piece), || secrets_in(piece))
     }
 
     fn look<T>(&self, key: Option<Clean>, find: impl FnOnce() -> Vec<T>) -> Vec<T> {
@@ -188,16 +187,6 @@ mod tests {
         assert_eq!((look(key(), b"x"), look(key(), b""), look(key(), b"x")), (b"x".to_vec(), Vec::new(), Vec::new()));
         assert_eq!(looked.get(), 2);
         assert_eq!((look(None, b""), look(None, b"x")), (Vec::new(), b"x".to_vec()), "nothing is known of what has no mark");
-    }
-
-    #[test]
-    fn a_piece_is_known_with_what_stands_before_it_alone() {
-        let known = Known::default();
-        let table = Before::of(b"name,password\nx,y\n");
-        let piece = b"\nanna,tG4#xw8Kd!Zq1nPy\n";
-        assert_eq!(known.secrets_after(&Before::default(), piece), []);
-        assert_eq!(known.secrets_after(&table, piece).len(), 1);
-        assert_eq!(known.secrets_after(&Before::default(), piece), []);
     }
 
     #[test]

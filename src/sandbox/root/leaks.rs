@@ -12,7 +12,7 @@ use super::masks::held;
 use super::resolve::{open_file, step};
 use super::seen::Seen;
 use super::stop::Stop;
-use crate::filter::masked::{Before, REACH, secrets_in_wide};
+use crate::filter::masked::{REACH, secrets_in_wide};
 use crate::manifest::Manifest;
 use crate::model::{Code, Failure, Kind, Opened, RelPath, Target};
 use crate::policy::readers::shows_more;
@@ -82,20 +82,17 @@ impl<'a> Leak<'a> {
     /// The names of the secrets in a file of any size, which is not held in memory. Each piece is looked through with what is around it.
     fn names(&self, file: &mut File, target: &Target, stop: &Stop) -> Result<Vec<&'static str>, Failure> {
         let failed = |why: io::Error| fault(Errno::from_io_error(&why).unwrap_or(Errno::IO), target, "read");
-        let (mut piece, mut before) = (Vec::new(), Before::default());
+        let mut piece = Vec::new();
         loop {
             stop.check()?;
-            let (old, is_first) = (piece.len(), piece.is_empty());
+            let old = piece.len();
             let read = file.by_ref().take(PIECE).read_to_end(&mut piece).map_err(failed)?;
             if read == 0 {
                 return Ok(Vec::new());
             }
-            let names = self.names_in(&before, &piece);
+            let names = self.names_in(&piece);
             if !names.is_empty() {
                 return Ok(names);
-            }
-            if is_first {
-                before = Before::of(&piece);
             }
             if (read as u64) < PIECE {
                 continue;
@@ -109,8 +106,8 @@ impl<'a> Leak<'a> {
         }
     }
 
-    fn names_in(&self, before: &Before, piece: &[u8]) -> Vec<&'static str> {
-        let mut names: Vec<_> = self.known.secrets_after(before, piece).into_iter().map(|secret| secret.name).collect();
+    fn names_in(&self, piece: &[u8]) -> Vec<&'static str> {
+        let mut names: Vec<_> = self.known.secrets_of_piece(piece).into_iter().map(|secret| secret.name).collect();
         names.extend(secrets_in_wide(piece));
         names
     }

@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 use super::content::line_ends;
 use super::known::Known;
-use crate::filter::masked::{Before, REACH, with_masks, within};
+use crate::filter::masked::{REACH, with_masks, within};
 use crate::model::{Code, Failure, Target};
 
 /// The answer where a form was asked for that no mask can stand in.
@@ -39,8 +39,6 @@ pub(super) struct MaskedReader<'a, R> {
     /// Bytes as they were read; the first `passed` were handed out and are kept as the beginning of what follows.
     raw: Vec<u8>,
     passed: usize,
-    /// What the beginning tells of the pieces after the first.
-    before: Option<Before>,
     /// Masked bytes to hand out, from `at` on.
     ready: Vec<u8>,
     at: usize,
@@ -69,7 +67,6 @@ impl<'a, R: Read> MaskedReader<'a, R> {
             known,
             raw: Vec::new(),
             passed: 0,
-            before: None,
             ready: Vec::new(),
             at: 0,
             ended: false,
@@ -102,14 +99,13 @@ impl<'a, R: Read> MaskedReader<'a, R> {
         if self.ended && self.passed == self.raw.len() {
             return Ok(false);
         }
-        let secrets = self.known.secrets_after(self.before.as_ref().unwrap_or(&Before::default()), &self.raw);
+        let secrets = self.known.secrets_of_piece(&self.raw);
         if self.ended && secrets.is_empty() {
             // Handed out as it is, without a copy; nothing comes after it.
             (self.ready, self.at) = (std::mem::take(&mut self.raw), self.passed);
             self.passed = 0;
             return Ok(true);
         }
-        let before = self.before.take().unwrap_or_else(|| Before::of(&self.raw));
         let mut cut = if self.ended { self.raw.len() } else { self.raw.len() - self.reach };
         // A piece ends before a secret, not within it.
         if let Some(secret) = secrets.iter().find(|secret| secret.at.start > self.passed && secret.at.start < cut && cut < secret.at.end) {
@@ -135,7 +131,6 @@ impl<'a, R: Read> MaskedReader<'a, R> {
         self.raw.drain(head.end..kept);
         self.raw.drain(..head.start);
         self.passed = cut - kept + head.len();
-        self.before = Some(before);
         Ok(!self.ready.is_empty())
     }
 

@@ -14,7 +14,7 @@ use super::masks::no_form;
 use super::roots::Roots;
 use super::seen::Seen;
 use super::stop::Stop;
-use crate::filter::masked::{BEGINNING, Before, REACH, Secret, last_frame, secrets_in_any_encoding, with_masks, within};
+use crate::filter::masked::{REACH, Secret, secrets_in, secrets_in_any_encoding, with_masks, within};
 use crate::gate::{Permit, Terms};
 use crate::model::{Bytes, Code, Encoding, Failure, Kind, Opened, ReadFile, Refusal, Target};
 
@@ -108,7 +108,7 @@ impl Roots {
         }
         let secrets = if terms.manifest.filters.hides_secrets() {
             reading.masked = Some(Vec::new());
-            self.secrets_of(file, &window, &reading, is_text, stop)?
+            self.secrets_of(file, &window, &reading, is_text)?
         } else {
             Vec::new()
         };
@@ -128,16 +128,15 @@ impl Roots {
 
     /// The secrets in a window, wherever in the file they begin and end. What is not sent as text can hold no masks, so it is not sent at all where
     /// it would show one.
-    fn secrets_of(&self, file: impl AsFd, window: &Window, reading: &Reading, is_text: bool, stop: &Stop) -> Result<Vec<Secret>, Failure> {
+    fn secrets_of(&self, file: impl AsFd, window: &Window, reading: &Reading, is_text: bool) -> Result<Vec<Secret>, Failure> {
         let target = &reading.target;
         let refused = |names: Vec<&'static str>| if names.is_empty() { Ok(Vec::new()) } else { Err(no_form(target, &names)) };
         match &reading.sha256 {
             Some(sha256) if is_text => Ok(self.known.secrets(&window.bytes, sha256)),
             Some(sha256) => refused(self.known.names(&window.bytes, sha256)),
             None => {
-                let (around, part, from) = window.with_surroundings(&file).map_err(|errno| fault(errno, target, "read"))?;
-                let before = before(&file, around.get(..part.start).unwrap_or_default(), from, stop, target)?;
-                let secrets = before.secrets_in(&around);
+                let (around, part) = window.with_surroundings(&file).map_err(|errno| fault(errno, target, "read"))?;
+                let secrets = secrets_in(&around);
                 if !is_text {
                     let names = secrets.into_iter().map(|secret| secret.name);
                     return refused(names.chain(secrets_in_any_encoding(&around)).collect());
@@ -293,9 +292,9 @@ impl Window {
         Self { bytes: text.into_bytes(), start: 1, whole: true, ..Self::default() }
     }
 
-    /// The same bytes with so many before and after them as decide what in them is a secret, where the window is among them, and where in the
-    /// file they begin.
-    fn with_surroundings(&self, file: impl AsFd) -> Result<(Vec<u8>, Range<usize>, u64), Errno> {
+    /// The same bytes with so many before and after them as decide what in them is a secret, and where the window is among
+    /// them.
+    fn with_surroundings(&self, file: impl AsFd) -> Result<(Vec<u8>, Range<usize>), Errno> {
         // A multiple of four, so that wide characters begin where they do in the file.
         let from = self.at.saturating_sub(REACH as u64) & !3;
         let before = usize::try_from(self.at - from).unwrap_or_default();
@@ -306,7 +305,7 @@ impl Window {
         let mut after = vec![0; REACH];
         let read = fill(&file, &mut after, self.at + self.bytes.len() as u64)?;
         around.extend_from_slice(after.get(..read).unwrap_or_default());
-        Ok((around, part, from))
+        Ok((around, part))
     }
 
     /// Where in a whole file the asked line and column begin. A part of a file was read from there on.
@@ -338,45 +337,6 @@ impl Window {
         self.bytes = bytes;
     }
 }
-
-/// What stands before `from` in a file and decides what is a secret after it: the header of a table, and the beginning of a key that is longer than
-/// what is around the window. `near`: the bytes between `from` and the window.
-fn before(file: impl AsFd, near: &[u8], from: u64, stop: &Stop, target: &Target) -> Result<Before, Failure> {
-    if from == 0 {
-        return Ok(Before::default());
-    }
-    let part = |start: u64, length: u64| {
-        let mut part = vec![0; usize::try_from(length).unwrap_or_default()];
-        let read = fill(&file, &mut part, start).map_err(|errno| fault(errno, target, "read"))?;
-        part.truncate(read);
-        Ok::<_, Failure>(part)
-    };
-    let before = Before::of(&part(0, BEGINNING as u64)?);
-    let mut to = if last_frame(near).is_some() { 0 } else { from };
-    while to > 0 {
-        stop.check()?;
-        if stop.is_late() {
-            let why = format!("the time was up before it was known whether a secret before this place of `{target}` reaches into it");
-            return Err(Failure::new(Code::Timeout, why).hint("read the file from its beginning, or use search_files"));
-        }
-        let start = to.saturating_sub(PIECE);
-        if let Some(at) = last_frame(&part(start, to - start)?) {
-            let frame = start + at as u64;
-            let begins = frame.saturating_sub(HEAD);
-            return Ok(before.with_open(part(begins, (frame + HEAD).min(from) - begins)?));
-        }
-        // A frame may lie between two pieces.
-        to = if start == 0 { 0 } else { start + OVERLAP };
-    }
-    Ok(before)
-}
-
-/// Bytes that are looked through at a time, and how many of them again with the next.
-const PIECE: u64 = 256 * 1024;
-const OVERLAP: u64 = 8;
-
-/// What is kept around a frame: its label, and enough of what comes after it to know a key.
-const HEAD: u64 = 1024;
 
 /// Reads until the buffer is full or the file ends, and gives how much was read.
 fn fill(file: impl AsFd, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {

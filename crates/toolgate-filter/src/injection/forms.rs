@@ -1,14 +1,13 @@
 //! Runs the English rules: one keyword pass, then each rule's form only where one of its words stands.
 
 use std::collections::BTreeMap;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use regex::Regex;
 use serde::Deserialize;
 
 use super::Hit;
 use crate::finding::{ceil, floor};
+use crate::rule::{Form, Keywords};
 use crate::view::View;
 
 /// The rules, as `data/injection/english.toml` has them.
@@ -57,18 +56,14 @@ impl English {
         })
     }
 
-    /// The regular expression of a rule, its parts in place of their names.
-    fn form(&self, rule: &Rule) -> String {
-        let mut out = rule.form.clone();
-        // A part may name parts; two rounds are enough for the data, and a test compiles every form.
-        for _ in 0..2 {
-            for (name, part) in &self.forms {
-                out = out.replace(&format!("{{{name}}}"), part);
-            }
-        }
+    /// The regular expression of a rule.
+    fn form(&self, rule: &Rule) -> Form {
         // The folded view holds two kinds of blank and lower-case ASCII words; saying so keeps the automata small, and the
         // Unicode word boundary would throw them back to a slower engine at the first letter beyond ASCII.
-        out.replace(r"\b", r"(?-u:\b)").replace(r"\s", r"[ \n]").replace(r"\w", "[a-z0-9_]").replace(r"\S", r"[^ \n]")
+        let plain =
+            |form: &str| form.replace(r"\b", r"(?-u:\b)").replace(r"\s", r"[ \n]").replace(r"\w", "[a-z0-9_]").replace(r"\S", r"[^ \n]");
+        let parts = self.forms.iter().map(|(name, part)| (name.clone(), plain(part))).collect();
+        Form::new(&plain(&rule.form), &parts)
     }
 }
 
@@ -79,55 +74,26 @@ static ENGLISH: LazyLock<English> = LazyLock::new(|| toml::from_str(include_str!
 const BEFORE: usize = 220;
 const AFTER: usize = 320;
 
-struct Table {
-    automaton: Option<AhoCorasick>,
-    /// Rules per keyword.
-    rules: Vec<Vec<usize>>,
-    /// Each is compiled when a text first holds one of its words.
-    forms: Vec<OnceLock<Option<Regex>>>,
-}
+static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| Keywords::new(ENGLISH.rules.iter().map(|rule| ENGLISH.keywords(rule)), false));
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut words: Vec<&str> = Vec::new();
-    let mut rules: Vec<Vec<usize>> = Vec::new();
-    for (number, rule) in ENGLISH.rules.iter().enumerate() {
-        for word in ENGLISH.keywords(rule) {
-            if let Some(place) = words.iter().position(|known| *known == word) {
-                if let Some(list) = rules.get_mut(place) {
-                    list.push(number);
-                }
-            } else {
-                words.push(word);
-                rules.push(vec![number]);
-            }
-        }
-    }
-    Table {
-        automaton: AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&words).ok(),
-        rules,
-        forms: ENGLISH.rules.iter().map(|_| OnceLock::new()).collect(),
-    }
-});
+static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| ENGLISH.rules.iter().map(|rule| ENGLISH.form(rule)).collect());
 
 /// Finds the forms. Linear: per rule, windows are merged, so that a form sees each byte at most once.
 pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
-    let Some(automaton) = &TABLE.automaton else { return };
     let text = view.text.as_str();
     let mut windows: Vec<Option<(usize, usize)>> = vec![None; ENGLISH.rules.len()];
-    for found in automaton.find_overlapping_iter(text) {
-        let (from, to) = (found.start().saturating_sub(BEFORE), found.end() + AFTER);
-        for &rule in TABLE.rules.get(found.pattern().as_usize()).into_iter().flatten() {
-            let Some(window) = windows.get_mut(rule) else { continue };
-            *window = match *window {
-                Some((start, end)) if from <= end => Some((start, end.max(to))),
-                Some((start, end)) => {
-                    try_form(text, rule, start, end, out);
-                    Some((from.max(end), to))
-                }
-                None => Some((from, to)),
-            };
-        }
-    }
+    KEYWORDS.each_hit(text, |rule, hit, _| {
+        let (from, to) = (hit.start.saturating_sub(BEFORE), hit.end + AFTER);
+        let Some(window) = windows.get_mut(rule) else { return };
+        *window = match *window {
+            Some((start, end)) if from <= end => Some((start, end.max(to))),
+            Some((start, end)) => {
+                try_form(text, rule, start, end, out);
+                Some((from.max(end), to))
+            }
+            None => Some((from, to)),
+        };
+    });
     for (rule, window) in windows.into_iter().enumerate() {
         if let Some((start, end)) = window {
             try_form(text, rule, start, end, out);
@@ -136,8 +102,7 @@ pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
 }
 
 fn try_form(text: &str, number: usize, start: usize, end: usize, out: &mut Vec<Hit>) {
-    let (Some(rule), Some(form)) = (ENGLISH.rules.get(number), TABLE.forms.get(number)) else { return };
-    let Some(form) = form.get_or_init(|| Regex::new(&ENGLISH.form(rule)).ok()) else { return };
+    let (Some(rule), Some(form)) = (ENGLISH.rules.get(number), FORMS.get(number).and_then(Form::regex)) else { return };
     let start = floor(text, start);
     let window = text.get(start..ceil(text, end)).unwrap_or_default();
     for found in form.find_iter(window) {
@@ -169,10 +134,8 @@ mod tests {
     fn every_form_compiles_and_has_a_keyword() {
         let read = toml::from_str::<English>(include_str!("../../data/injection/english.toml"));
         assert!(read.is_ok(), "{:?}", read.err());
-        assert!(TABLE.automaton.is_some());
         for rule in &ENGLISH.rules {
-            let form = Regex::new(&ENGLISH.form(rule));
-            assert!(form.is_ok(), "{:?}", form.err());
+            assert!(ENGLISH.form(rule).regex().is_some(), "{}", rule.form);
             assert!(rule.weight > 0.0 && rule.weight < 1.0 && ENGLISH.keywords(rule).next().is_some());
             assert!(ENGLISH.keywords(rule).all(|word| !word.starts_with('{')), "{:?} names no list", rule.words);
         }

@@ -1,130 +1,31 @@
-//! Secrets that only their surroundings name: `password = …`, `Authorization: …`, `scheme://user:password@host`.
+//! Secrets that only their names show: `password = …`, `"api_key": "…"`.
 
 use std::ops::Range;
 
-use base64::Engine as _;
-use base64::alphabet::STANDARD;
-use base64::engine::DecodePaddingMode;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-
 use super::named_key::{is_drawn, names_a_credential, names_a_service};
 use super::strength::{classes, entropy, is_program_text, is_stand_in};
-use super::{command, found, head, literal, placed, scheme_of, signed_url};
-use crate::finding::Finding;
+use super::words::{WORDS, is_no_key};
+use super::{found, head, places};
+use crate::finding::{Finding, floor};
 
 /// What a name promises about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Promise {
+pub(super) enum Promise {
     /// Chosen by a person: may be short.
     Password,
     /// Made by a machine: long and mixed.
     Key,
     /// The key of something the name says: `vendorKey`, `WEATHER_KEY`. Lookup keys are named alike.
     NamedKey,
-    /// `Basic` and `Bearer` after `Authorization`.
-    Header,
-    /// `://`
-    Url,
-    /// `user:password` after `-u`.
-    User,
-    /// The signature of an address of Azure's.
-    Signature,
-    /// The signature of another signed address.
-    OtherSignature,
-    /// A program that takes a password in `-p`.
-    Option,
-    /// What comes before `user/password@host`.
-    Slashed,
 }
 
-/// Names, as they end; matched without regard to ASCII case.
-const NAMES: &[(&str, Promise)] = &[
-    ("password", Promise::Password),
-    ("passwd", Promise::Password),
-    ("passphrase", Promise::Password),
-    ("passwort", Promise::Password),
-    ("kennwort", Promise::Password),
-    ("contraseña", Promise::Password),
-    ("mot de passe", Promise::Password),
-    ("senha", Promise::Password),
-    ("пароль", Promise::Password),
-    ("hasło", Promise::Password),
-    ("şifre", Promise::Password),
-    ("wachtwoord", Promise::Password),
-    ("pwd", Promise::Password),
-    ("_pass", Promise::Password),
-    ("dbpass", Promise::Password),
-    ("密码", Promise::Password),
-    ("密碼", Promise::Password),
-    ("口令", Promise::Password),
-    ("パスワード", Promise::Password),
-    ("비밀번호", Promise::Password),
-    ("secret", Promise::Key),
-    ("token", Promise::Key),
-    ("api_key", Promise::Key),
-    ("apikey", Promise::Key),
-    ("api-key", Promise::Key),
-    ("api key", Promise::Key),
-    ("access_key", Promise::Key),
-    ("accesskey", Promise::Key),
-    ("access key", Promise::Key),
-    ("access-key", Promise::Key),
-    ("secret_key", Promise::Key),
-    ("secret_key_base", Promise::Key),
-    ("secretkey", Promise::Key),
-    ("secret key", Promise::Key),
-    ("private_key", Promise::Key),
-    ("privatekey", Promise::Key),
-    ("preshared_key", Promise::Key),
-    ("presharedkey", Promise::Key),
-    ("accountkey", Promise::Key),
-    ("account_key", Promise::Key),
-    ("sharedaccesskey", Promise::Key),
-    ("sharedaccesssignature", Promise::Key),
-    ("encryption_key", Promise::Key),
-    ("signing_key", Promise::Key),
-    ("auth_key", Promise::Key),
-    ("authkey", Promise::Key),
-    ("fernet_key", Promise::Key),
-    ("_pat", Promise::Key),
-    ("requirepass", Promise::Password),
-    ("client_secret", Promise::Key),
-    (":_auth", Promise::Key),
-    ("\n_auth", Promise::Key),
-    ("x-amz-signature", Promise::Key),
-    ("x-goog-signature", Promise::Key),
-    ("credential", Promise::Key),
-    ("credentials", Promise::Key),
-    ("密钥", Promise::Key),
-    ("密鑰", Promise::Key),
-    ("令牌", Promise::Key),
-    ("key", Promise::NamedKey),
-    ("sig", Promise::Signature),
-    ("signature", Promise::OtherSignature),
-    ("mysql", Promise::Option),
-    ("mariadb", Promise::Option),
-    ("sshpass", Promise::Option),
-    ("redis-cli", Promise::Option),
-    ("jdbc:oracle:", Promise::Slashed),
-    ("sqlplus ", Promise::Slashed),
-    (" -u ", Promise::User),
-    ("--user ", Promise::User),
-    ("basic ", Promise::Header),
-    ("bearer ", Promise::Header),
-    ("authorization: token ", Promise::Header),
-    ("authorization: apikey ", Promise::Header),
-    ("ssws ", Promise::Header),
-    ("://", Promise::Url),
-];
+/// Every promise, in the order of [`names`].
+pub(super) const PROMISES: [Promise; 3] = [Promise::Password, Promise::Key, Promise::NamedKey];
 
-/// The names, in the order of their numbers.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().map(|(name, _)| *name)
+/// The names of each promise, as they end.
+pub(super) fn names() -> [&'static [String]; PROMISES.len()] {
+    [&WORDS.names.password, &WORDS.names.key, &WORDS.names.named_key]
 }
-
-/// Base64 as clients write it, with its padding or without.
-const BASE64: GeneralPurpose =
-    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
 
 /// How far values were read, and how many names stood inside them.
 #[derive(Debug, Default)]
@@ -144,157 +45,51 @@ impl Reach {
     }
 }
 
-/// The secret that the name with this number assigns, where it does.
-pub(super) fn finding(text: &str, number: usize, start: usize, end: usize, reach: &mut Reach) -> Option<Finding> {
-    let (_, promise) = NAMES.get(number)?;
-    match promise {
-        Promise::Url => userinfo(text, start, end),
-        Promise::Header => header(text, start, end),
-        Promise::User => user(text, end),
-        Promise::Signature => signed_url::azure(text, start, end),
-        Promise::OtherSignature => signed_url::other(text, start, end),
-        Promise::Option => command::option(text, start, end),
-        Promise::Slashed => command::slashed(text, start, end),
-        Promise::Password | Promise::Key | Promise::NamedKey => assignment(text, start, end, *promise, reach),
-    }
-}
-
-/// `scheme://user:password@host`; the password alone is the secret. Some services take their token in place of the user's name, with an
-/// empty password or a fixed word.
-fn userinfo(text: &str, start: usize, end: usize) -> Option<Finding> {
-    scheme_of(text, start)?;
-    let rest = text.get(end..)?;
-    let stop = rest
-        .bytes()
-        .position(|byte| byte <= b' ' || matches!(byte, b'/' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'?' | b'#'))
-        .unwrap_or(rest.len());
-    crate::work::read(stop);
-    let authority = rest.get(..stop)?;
-    let (userinfo, host) = authority.rsplit_once('@')?;
-    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
-    if matches!(password, "" | "x-oauth-basic") {
-        let first = head(user);
-        let drawn = user.len() >= 16 && classes(first) >= 2 && is_mixed(first) && !is_stand_in(first) && !is_program_text(first);
-        let fits = drawn && entropy(first) >= 3.0 && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
-        return fits.then(|| found("credential", end, end + user.len(), 0.9));
-    }
-    let plausible = password.len() >= 3
-        && !is_stand_in(head(password))
-        && !password.contains(['(', ')', '{', '}', ' '])
-        && host.starts_with(|c: char| c.is_alphanumeric() || c == '[');
-    let named = matches!(password.to_ascii_lowercase().as_str(), "pass" | "pwd" | "passwd" | "secret" | "pw" | "pass123");
-    let from = end + user.len() + 1;
-    (plausible && !named && entropy(head(password)) >= 1.5).then(|| found("credential", from, from + password.len(), 0.9))
-}
-
-/// `curl -u user:password`; the password alone is the secret.
-fn user(text: &str, end: usize) -> Option<Finding> {
-    let end = end + usize::from(text.as_bytes().get(end).is_some_and(|byte| matches!(byte, b'"' | b'\'')));
-    let (from, to) = value_at(text, end, true)?;
-    let (name, password) = text.get(from..to)?.split_once(':')?;
-    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'@'));
-    let first = head(password);
-    let fits = plain
-        && password.len() >= 6
-        && is_mixed(first)
-        && !password.starts_with("//")
-        && !is_stand_in(first)
-        && !is_program_text(first)
-        && entropy(first) >= 2.3;
-    let at = from + name.len() + 1;
-    fits.then(|| found("credential", at, to, 0.8))
-}
-
-/// `Authorization: Basic …` and `Bearer …`.
-fn header(text: &str, start: usize, end: usize) -> Option<Finding> {
-    let before = text.get(crate::finding::floor(text, start.saturating_sub(24))..start)?.to_ascii_lowercase();
-    let scheme = text.get(start..end)?;
-    let named = scheme.contains(':') || before.contains("authorization") || before.trim_end().ends_with(['"', '\'', ':', '=']);
-    let value = value_at(text, end, false)?;
-    let token = text.get(value.0..value.1)?;
-    // `Bearer realm="…"` is a challenge: the name of a parameter, not a token.
-    let first = head(token);
-    if !named || is_stand_in(first) || is_program_text(first.trim_end_matches('=')) || is_cut_token(token, text.get(value.1..)?) {
-        return None;
-    }
-    let fits = if scheme.eq_ignore_ascii_case("basic ") {
-        BASE64.decode(token).ok().is_some_and(|raw| raw.contains(&b':'))
-    } else {
-        token.len() >= 16 && classes(first) >= 2 && entropy(first) >= 3.0
-    };
-    fits.then(|| found("credential", value.0, value.1, 0.9))
-}
-
 /// Whether digits and letters both stand in a value.
 fn is_mixed(value: &str) -> bool {
     value.bytes().any(|byte| byte.is_ascii_digit()) && value.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Whether a JSON Web Token is shown cut: its header is public, and the rest is what an ellipsis stands for.
-fn is_cut_token(token: &str, rest: &str) -> bool {
-    token.starts_with("eyJ")
-        && token.bytes().filter(|byte| *byte == b'.').count() < 2
-        && (rest.starts_with("..") || rest.starts_with(['…', '.']))
+/// The secret that the name ending with the keyword at `start..end` assigns.
+pub(super) fn finding(text: &str, promise: Promise, start: usize, end: usize, reach: &mut Reach) -> Option<Finding> {
+    let name = name_start(text, start)..end;
+    places::values(text, start, end).find_map(|value| assigned(text, name.clone(), value, promise, reach))
 }
 
-/// `name = value`, `"name": "value"`, `name is value`, `名:值`.
-fn assignment(text: &str, start: usize, end: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
-    let name_start = name_start(text, start);
-    let name = name_start..end;
-    // What reads like a type or a field beside the name may be its value, so each place is judged until one holds a secret.
-    let judged = |place: Option<(usize, bool)>, reach: &mut Reach| assigned(text, name.clone(), place?, promise, reach);
-    judged(placed::value(text, name_start, end), reach)
-        .or_else(|| judged(after_sign(text, end), reach))
-        .or_else(|| judged(in_block(text, name_start, end), reach))
-        .or_else(|| judged(after_other_sign(text, name_start, end), reach))
-        .or_else(|| judged(literal::value(text, name_start, end), reach))
-}
-
-/// The value at this place, which a quote opened or not, if it is a secret.
-fn assigned(text: &str, name: Range<usize>, place: (usize, bool), promise: Promise, reach: &mut Reach) -> Option<Finding> {
+/// The value that begins at `from`, if it is a secret.
+fn assigned(text: &str, name: Range<usize>, from: usize, promise: Promise, reach: &mut Reach) -> Option<Finding> {
     let (name_start, end) = (name.start, name.end);
-    let (value_at_, quoted_by_sign) = place;
-    let parameter = promise == Promise::Password && is_parameter(text, name_start);
-    // A parameter ends at the next one.
-    let next = text
-        .get(value_at_..)
-        .filter(|_| parameter)
-        .and_then(|rest| rest.find(|c: char| c.is_whitespace() || matches!(c, '&' | ';' | '"' | '\'' | '`' | '<' | '>' | ',' | '|')));
-    let until = next.map_or(text, |next| text.get(..value_at_ + next).unwrap_or(text));
-    let value = value_at(until, value_at_, promise == Promise::Password)?;
+    // A parameter of an address ends at the next one.
+    let is_parameter = text.get(..name_start)?.ends_with(['?', '&']);
+    let value = value_at(text, from, promise == Promise::Password && !is_parameter)?;
     reach.to = reach.to.max(value.1);
     let token = head(text.get(value.0..value.1)?);
     if is_stand_in(token) {
         return None;
     }
-    let quoted = quoted_by_sign || text.as_bytes().get(value.0.wrapping_sub(1)).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let quoted = text.as_bytes().get(value.0.wrapping_sub(1)).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
     let mixed = is_mixed(token);
     let signs = token.bytes().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?' | b'~'));
     let fits = match promise {
         Promise::Password => {
-            let ordinary = is_program_text(token) && !(quoted && mixed && !token.contains(['(', '<', '[', '{', ':', '/', '.']));
-            let short = parameter && mixed && token.len() >= 4 && token.bytes().all(|byte| byte.is_ascii_alphanumeric());
-            short || token.len() >= 6 && !ordinary && !is_type(token) && (mixed || (signs && classes(token) >= 2)) && entropy(token) >= 2.3
+            let ordinary =
+                is_program_text(token) && !((quoted || is_parameter) && mixed && !token.contains(['(', '<', '[', '{', ':', '/', '.']));
+            token.len() >= 6 && !ordinary && (mixed || (signs && classes(token) >= 2)) && entropy(token) >= 2.3
         }
         Promise::NamedKey => {
             let (name, rest) = (text.get(name_start..end)?, text.get(end..)?);
-            let parameter = name.len() == 3 && text.get(..name_start)?.ends_with(['?', '&']);
             let line = text.get(value.1..)?.starts_with(['\n', '\r']) || value.1 == text.len();
             // A setting in YAML, which ends its line; in program text a name of that form does not stand before a colon.
             let setting = rest.starts_with(": ") && name.contains(['_', '-']) && line;
             is_drawn(token)
                 && (names_a_credential(name) && (quoted || rest.starts_with('=') || setting)
-                    || rest.starts_with('=') && (parameter || names_a_service(name)))
+                    || rest.starts_with('=') && (is_parameter && name.len() == 3 || names_a_service(name)))
         }
-        _ => {
+        Promise::Key => {
             let long = token.len() >= 16 && entropy(token) >= 3.0;
             let marked = token.len() >= 12 && quoted && classes(token) >= 3 && entropy(token) >= 3.2;
-            mixed
-                && (long || marked)
-                && !is_program_text(token)
-                && !is_member(token)
-                && !is_type_of_key(token)
-                && !is_uuid_or_digest_of_something(text, name_start, token)
+            let name = text.get(floor(text, name_start.saturating_sub(64))..end)?;
+            mixed && (long || marked) && !is_program_text(token) && !is_no_key(name, token)
         }
     };
     if !fits {
@@ -305,136 +100,11 @@ fn assigned(text: &str, name: Range<usize>, place: (usize, bool), promise: Promi
     Some(found(sub, value.0, value.1, if quoted { 0.85 } else { 0.75 }))
 }
 
-/// As [`after_sign`] where a tag, a space, a comma or a bracket stands between them: `<name>value</name>`, `--name value`, `ENV NAME value`,
-/// `define('NAME', 'value')`, `setName("value")`.
-fn after_other_sign(text: &str, name_start: usize, end: usize) -> Option<(usize, bool)> {
-    let (before, rest) = (text.get(..name_start)?, text.get(end..)?);
-    if before.ends_with('<') && rest.starts_with('>') {
-        let closes = rest.find('<').is_some_and(|at| rest.get(at..).is_some_and(|tag| tag.starts_with("</")));
-        return closes.then_some((end + 1, false));
-    }
-    let option = text.get(name_start..end)?.starts_with("--") || before.ends_with("ENV ");
-    if option && rest.starts_with(' ') && !rest.starts_with(" -") {
-        let quote = rest.get(1..)?.starts_with(['"', '\'']);
-        return Some((end + 1 + usize::from(quote), quote));
-    }
-    let is_setter = || ["set", "with"].iter().any(|verb| text.get(name_start..).is_some_and(|name| name.starts_with(verb)));
-    if let Some(call) = rest.strip_prefix('(').filter(|call| call.starts_with(['"', '\'']) && is_setter()) {
-        // Of several arguments the first may be something else.
-        let literal = call.get(1..)?;
-        let quote = call.chars().next()?;
-        let length = literal.find(|c: char| c == quote || c.is_whitespace())?;
-        return literal.get(length..)?.strip_prefix(quote)?.starts_with(')').then_some((end + 2, true));
-    }
-    let quote = before.chars().next_back().filter(|sign| matches!(sign, '"' | '\''))?;
-    let value = rest.strip_prefix(quote)?.strip_prefix(',')?.trim_start_matches(' ').strip_prefix(quote)?;
-    let marked = before.strip_suffix(quote)?.ends_with('(') && classes(head(value.split(quote).next()?)) >= 3;
-    marked.then(|| (text.len() - value.len(), true))
-}
-
-/// The first line of a block of YAML: `name: |` or `name: >-`, and the text further in on the next line.
-fn in_block(text: &str, name_start: usize, end: usize) -> Option<(usize, bool)> {
-    let rest = text.get(end..)?;
-    let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest).strip_prefix(':')?.trim_start_matches(' ').strip_prefix(['|', '>'])?;
-    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | ' ' | '\r')).strip_prefix('\n')?;
-    let line = text.get(..name_start)?.rsplit('\n').next()?;
-    let value = rest.trim_start_matches(' ');
-    let is_further_in = rest.len() - value.len() > line.len() - line.trim_start_matches([' ', '-']).len();
-    // A sentence is no secret: the line holds one word.
-    let is_one_word = value.lines().next().is_some_and(|line| !line.is_empty() && !line.trim_end().contains(' '));
-    (is_further_in && is_one_word).then(|| (text.len() - value.len(), false))
-}
-
-/// Whether a name is that of a parameter in the address of a database: what follows is a value, and no program text.
-fn is_parameter(text: &str, name_start: usize) -> bool {
-    const REACH: usize = 160;
-    let before = text.get(crate::finding::floor(text, name_start.saturating_sub(REACH))..name_start).unwrap_or_default();
-    let address = before.rsplit(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).next().unwrap_or_default();
-    crate::work::read(before.len());
-    before.ends_with(['?', '&', ';']) && address.contains("jdbc:")
-}
-
-/// `Ed25519PrivateKey.generate`, `module.X25519PrivateKey`: names joined by stops, the first or the last of them a plain word.
-fn is_member(token: &str) -> bool {
-    let is_name = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    };
-    let is_word = |part: &str| part.len() >= 3 && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let ends = token.split_once('.').zip(token.rsplit_once('.'));
-    ends.is_some_and(|((first, _), (_, last))| (is_word(first) || is_word(last)) && token.split('.').all(is_name))
-}
-
-/// GraphQL's types of values that must be there.
-fn is_type(token: &str) -> bool {
-    matches!(token, "String!" | "Int!" | "Float!" | "Boolean!" | "ID!")
-}
-
-/// A next-page token or a csrf name is not a credential worth masking.
-fn is_uuid_or_digest_of_something(text: &str, name_start: usize, token: &str) -> bool {
-    let name = text.get(name_start..).unwrap_or_default().trim_start_matches('-');
-    let harmless = ["page", "continuation", "csrf", "xsrf", "cancellation", "public", "client-token", "client-request"];
-    let word: String = name.chars().take(24).collect::<String>().to_ascii_lowercase();
-    // `NEXTAUTH_SECRET` is one of a library that is called so.
-    let next = word.starts_with("next") && !["nextauth", "next_auth", "next-auth"].iter().any(|start| word.starts_with(start));
-    next || is_resource(text, name_start)
-        || harmless.iter().any(|start| word.starts_with(start))
-        || token.starts_with("sha256:")
-        || token.starts_with("sha512-")
-}
-
-/// Whether a name is the last part of the type of a resource: `"AWS::IAM::AccessKey"`.
-fn is_resource(text: &str, name_start: usize) -> bool {
-    let before = text.get(crate::finding::floor(text, name_start.saturating_sub(64))..name_start).unwrap_or_default();
-    let path = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == ':');
-    before.ends_with("::") && path.ends_with(['"', '\''])
-}
-
-/// `Ed25519PrivateKey`, `PKCS7PrivateKeyTypes`: the name of a type, with the number of a standard in it.
-fn is_type_of_key(token: &str) -> bool {
-    const KINDS: &[&str] = &["PrivateKey", "PublicKey", "SecretKey", "SymmetricKey"];
-    let numbers = token.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty()).count();
-    token.len() <= 40
-        && numbers <= 1
-        && token.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && KINDS.iter().any(|kind| token.contains(kind))
-}
-
 /// Where the name that ends with the keyword begins.
 fn name_start(text: &str, start: usize) -> usize {
     let before = text.get(..start).unwrap_or_default();
     let back = before.bytes().rev().take(48).take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
     start - back
-}
-
-/// Steps over what stands between a name and its value. Gives where the value starts, and whether a quote opened it.
-fn after_sign(text: &str, end: usize) -> Option<(usize, bool)> {
-    let rest = text.get(end..)?;
-    let mut sign = false;
-    let mut quote = false;
-    for (at, character) in rest.char_indices().take(16) {
-        match character {
-            '"' | '\'' | '`' if !sign => {}
-            '"' | '\'' | '`' => {
-                quote = true;
-                return Some((end + at + 1, quote));
-            }
-            ' ' | '\t' | '>' | '\\' if sign => {}
-            ' ' | '\t' | '\\' | ']' | ')' => {}
-            ':' | '=' | '：' | '是' | '为' | '為' => sign = true,
-            '%' if !sign && rest.get(at + 1..at + 3).is_some_and(|code| matches!(code, "3D" | "3d" | "3A" | "3a")) => {
-                return Some((end + at + 3, false));
-            }
-            _ if sign => return Some((end + at, quote)),
-            'i' if rest.get(at..).is_some_and(|word| word.starts_with("is ") || word.starts_with("is:")) => {
-                let after = end + at + 3;
-                let opened = text.as_bytes().get(after).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'`'));
-                return Some((after + usize::from(opened), opened));
-            }
-            _ => return None,
-        }
-    }
-    None
 }
 
 /// The value from `start`: to the closing quote when a quote opened it, else to a blank or a closing sign.

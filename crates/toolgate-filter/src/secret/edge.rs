@@ -1,33 +1,44 @@
 //! Where a key may begin: after what ends a word, after a character that is written as a code, and, as its kind allows, inside a word.
 
-use super::head;
-use super::strength::{entropy, is_program_text};
-use super::tokens::{Alphabet, Left, Token};
+use serde::Deserialize;
 
-/// Whether a key of this kind, with this body, begins at `start`.
-pub(super) fn begins(text: &str, token: &Token, start: usize, body: &str) -> bool {
+use super::strength::{entropy, is_program_text};
+
+/// What may stand before a key besides the end of a word and a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Left {
+    /// Nothing: its beginning is that of other values, or the end of names.
+    Word,
+    /// `-` or `_`: words end like its beginning, but no name goes on with it and a value drawn at random.
+    #[default]
+    Name,
+    /// Any letter as well: nothing else holds its beginning.
+    Any,
+    /// Everything but a letter or a digit.
+    Edge,
+    /// Everything.
+    Open,
+}
+
+/// Whether a key with this body may begin at `start`. `mixes_cases`: its alphabet has letters of both cases.
+pub(super) fn begins(text: &str, start: usize, left: Left, body: &str, mixes_cases: bool) -> bool {
     let bytes = text.as_bytes();
+    let is_random = || !mixes_cases || is_random(body);
     match start.checked_sub(1).and_then(|at| bytes.get(at)) {
-        Some(byte) if byte.is_ascii_alphanumeric() => {
-            is_after_code(bytes, start) || token.left == Left::Free && is_random(head(body), token.alphabet)
-        }
-        Some(b'-' | b'_') => opens_line(bytes, start) || token.left != Left::Word && is_random(head(body), token.alphabet),
-        _ => true,
+        _ if left == Left::Open => true,
+        Some(byte) if byte.is_ascii_alphanumeric() => is_after_code(bytes, start) || left == Left::Any && is_random(),
+        Some(b'-' | b'_') if left != Left::Edge => opens_line(bytes, start) || left != Left::Word && is_random(),
+        _ => left != Left::Word || !is_inside_base64(bytes, start),
     }
 }
 
-/// Whether a key that may stand in no word begins inside a long run of base64: four letters of it are in every such run.
-pub(super) fn inside_base64(bytes: &[u8], token: &Token, start: usize) -> bool {
+/// Whether a key begins inside a long run of base64: four letters of it are in every such run.
+fn is_inside_base64(bytes: &[u8], start: usize) -> bool {
     /// No path of an address is as long without any other sign.
     const RUN: usize = 100;
     let before = bytes.get(start.saturating_sub(RUN)..start).unwrap_or_default();
-    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    token.left == Left::Word && before.len() == RUN && before.iter().all(is_base64)
-}
-
-/// Whether no word goes on to `start`: no letter or digit stands before it but that of a code.
-pub(super) fn is_edge(bytes: &[u8], start: usize) -> bool {
-    start.checked_sub(1).and_then(|at| bytes.get(at)).is_none_or(|byte| !byte.is_ascii_alphanumeric()) || is_after_code(bytes, start)
+    before.len() == RUN && before.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
 }
 
 /// Whether only marks of changed lines, of lists and of quotes stand between the beginning of the line and `start`.
@@ -66,11 +77,8 @@ fn is_after_control(bytes: &[u8], at: usize) -> bool {
     before.is_some_and(|before| ESCAPES.iter().any(|escape| before.ends_with(escape)))
 }
 
-/// Whether a body was drawn from its whole alphabet: names of functions, of files and of releases, and their digests, are not.
-fn is_random(body: &str, alphabet: Alphabet) -> bool {
-    if matches!(alphabet, Alphabet::Hex | Alphabet::Upper) {
-        return true;
-    }
+/// Whether a body was drawn from letters of both cases and digits: names of functions, of files and of releases, and their digests, are not.
+fn is_random(body: &str) -> bool {
     let count = |test: fn(&u8) -> bool| body.bytes().filter(test).count();
     let (lower, upper, digits) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase), count(u8::is_ascii_digit));
     // A small letter follows each capital of a name in camel case, and hardly a digit stands in it; of characters drawn at random, it follows half.

@@ -1,6 +1,10 @@
 //! Secrets whose characters are written as escapes: `\u0041KIA…`, `"a\u002Bb"`. JSON allows them for every character, and some writers use them
 //! for `+`, `/`, `=`, `&` and quotes. Also what a reader sees as the same characters: full-width ones, and those with nothing between them that is seen.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 /// A text with printable ASCII characters in the place of what stands for them, and without characters that have no shape.
 #[derive(Debug)]
 pub(super) struct Plain {
@@ -9,37 +13,32 @@ pub(super) struct Plain {
     shifts: Vec<(usize, usize)>,
 }
 
+/// What no text with a disguise is without.
+pub(super) fn signs() -> Vec<String> {
+    let wide = ('\u{ff01}'..='\u{ff5e}').map(String::from);
+    wide.chain("\u{ad}\u{34f}\u{180e}\u{200b}\u{200c}\u{200d}\u{2060}\u{2061}\u{2062}\u{2063}\u{2064}\u{feff}".chars().map(String::from))
+        .chain(["\\u00".to_owned()])
+        .collect()
+}
+
+/// What stands for another character, or for none: an escape, with those of a text inside a text escaped again; a character as wide as an ideograph;
+/// characters without a shape.
+static DISGUISES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"\\+u00(?:[2-6][[:xdigit:]]|7[0-9A-Ea-e])|[\x{ff01}-\x{ff5e}]|[\x{ad}\x{34f}\x{180e}\x{200b}-\x{200d}\x{2060}-\x{2064}\x{feff}]",
+    )
+    .ok()
+});
+
 impl Plain {
     /// `None`: the text has none of them.
     pub(super) fn of(source: &str) -> Option<Self> {
-        if source.is_ascii() && !source.contains(ESCAPE) {
-            return None;
-        }
         let mut plain = Self { text: String::new(), shifts: Vec::new() };
         let mut from = 0;
-        let disguised = source.match_indices(|c: char| c == '\\' || disguise(c) != Disguise::None);
-        for (at, sign) in disguised {
-            match sign.chars().next().map_or(Disguise::None, disguise) {
-                Disguise::None => {}
-                disguise if at >= from => {
-                    plain.text.push_str(source.get(from..at).unwrap_or_default());
-                    plain.text.extend(match disguise {
-                        Disguise::Wide(character) => Some(character),
-                        Disguise::None | Disguise::Nothing => None,
-                    });
-                    from = at + sign.len();
-                    plain.shifts.push((plain.text.len(), from - plain.text.len()));
-                    continue;
-                }
-                _ => continue,
-            }
-            let escape = source.get(at..at + LENGTH).and_then(|escape| escape.strip_prefix(ESCAPE)).filter(|_| at >= from);
-            let Some(character) = escape.and_then(printable) else { continue };
-            // A text inside a text has its escapes escaped again.
-            let before = source.get(from..at).unwrap_or_default().trim_end_matches('\\');
-            plain.text.push_str(before);
-            plain.text.push(character);
-            from = at + LENGTH;
+        for disguise in DISGUISES.as_ref()?.find_iter(source) {
+            plain.text.push_str(source.get(from..disguise.start()).unwrap_or_default());
+            plain.text.extend(plain_character(disguise.as_str()));
+            from = disguise.end();
             plain.shifts.push((plain.text.len(), from - plain.text.len()));
         }
         if plain.shifts.is_empty() {
@@ -61,33 +60,13 @@ impl Plain {
     }
 }
 
-/// What such an escape begins with, and its whole length.
-const ESCAPE: &str = "\\u00";
-const LENGTH: usize = ESCAPE.len() + 2;
-
-/// What a character beyond ASCII stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Disguise {
-    /// Itself.
-    None,
-    /// Nothing: it has no shape.
-    Nothing,
-    /// A character of ASCII, as wide as an ideograph.
-    Wide(char),
-}
-
-fn disguise(character: char) -> Disguise {
-    match character {
-        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(character) - 0xfee0).map_or(Disguise::None, Disguise::Wide),
-        '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{34f}' | '\u{180e}' => Disguise::Nothing,
-        _ => Disguise::None,
+/// The character that a disguise stands for.
+fn plain_character(disguise: &str) -> Option<char> {
+    if let Some((_, code)) = disguise.split_once("u00") {
+        return u8::from_str_radix(code, 16).ok().map(char::from);
     }
-}
-
-/// The character with this code in two hexadecimal digits, where it is a printable one.
-fn printable(digits: &str) -> Option<char> {
-    let code = u8::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
-    (b' '..=b'~').contains(&code).then(|| char::from(code))
+    let wide = disguise.chars().next().filter(|character| ('\u{ff01}'..='\u{ff5e}').contains(character))?;
+    char::from_u32(u32::from(wide) - 0xfee0)
 }
 
 #[cfg(test)]

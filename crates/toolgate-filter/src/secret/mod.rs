@@ -2,59 +2,34 @@
 
 mod armour;
 mod assigned;
-mod columns;
-mod command;
 mod edge;
 mod escaped;
-mod files;
-mod forms;
-mod kept;
-mod literal;
 mod named_key;
-mod placed;
-#[cfg(test)]
-pub(super) mod samples;
-mod signed_url;
+mod places;
+pub(crate) mod rules;
 mod strength;
-mod table;
-mod tokens;
+mod words;
 
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
 use super::finding::{Finding, Kind};
-pub(super) use armour::{RULE, end_of};
-pub use files::REACH;
-use strength::{classes, entropy, is_stand_in};
-pub(super) use table::{HEADER, Table};
-use tokens::{Alphabet, TOKENS};
+use super::rule::Keywords;
+pub(super) use armour::end_of;
+use rules::RULES;
 
-/// Keywords after the ones of [`TOKENS`].
-const SIGNED: &str = "eyJ";
-const BOT: &str = ":AA";
-
-/// One pass for everything that a secret may begin with. Names stand in any case; what must stand in its own is compared after the hit.
-/// A DFA: it is built once, and reads a byte with one step whatever it has seen.
-static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let starts = TOKENS
-        .iter()
-        .map(|token| token.start)
-        .chain(armour::STARTS)
-        .chain([SIGNED, BOT])
-        .chain(files::starts())
-        .chain(assigned::names())
-        .chain(forms::starts())
-        .chain(kept::starts());
-    AhoCorasick::builder().match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA)).ascii_case_insensitive(true).build(starts).ok()
+/// The keywords of the rules, behind them the names of each promise, behind these what disguises are made of. Names stand in any case; what must
+/// stand in its own is compared after the hit.
+static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
+    let rules = RULES.iter().map(|rule| rule.source.keywords.as_slice()).chain(assigned::names());
+    let disguises = escaped::signs();
+    Keywords::new(rules.chain([disguises.as_slice()]).map(|words| words.iter().map(String::as_str)), true)
 });
 
-/// Finds credentials, also where their characters are written as escapes.
+/// Finds credentials, also where their characters are disguised.
 pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
-    written(text, out);
-    if let Some(plain) = escaped::Plain::of(text) {
+    if written(text, out)
+        && let Some(plain) = escaped::Plain::of(text)
+    {
         let mut inside = Vec::new();
         written(&plain.text, &mut inside);
         out.extend(inside.into_iter().map(|finding| {
@@ -64,208 +39,35 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
     }
 }
 
-/// Finds credentials as they stand in a text.
-fn written(text: &str, out: &mut Vec<Finding>) {
-    let Some(automaton) = AUTOMATON.as_ref() else { return };
-    let (mut read_to, mut header_to) = (0, 0);
+/// Finds credentials as they stand in a text. Says whether some of its characters may be disguised.
+fn written(text: &str, out: &mut Vec<Finding>) -> bool {
+    let mut is_disguised = false;
+    let mut read_to = vec![0; RULES.len()];
     let mut reach = assigned::Reach::default();
-    let mut runs = Runs::default();
-    let mut tables = table::Tables::default();
-    let mut columns = columns::Columns::default();
-    let mut objects = Vec::new();
-    let armours_to = TOKENS.len() + armour::STARTS.len();
-    let files_from = armours_to + 2;
-    let names_from = files_from + files::starts().count();
-    let forms_from = names_from + assigned::names().count();
-    let kept_from = forms_from + forms::starts().count();
-    for hit in automaton.find_overlapping_iter(text) {
-        let number = hit.pattern().as_usize();
-        let exactly = |start: &str| text.get(hit.range()) == Some(start);
-        if (files_from..names_from).contains(&number) {
-            files::findings(text, number - files_from, hit.start(), hit.end(), &mut objects, out);
-            continue;
-        }
-        if let Some(place) = number.checked_sub(kept_from) {
-            kept::findings(text, place, hit.start(), hit.end(), out);
-            continue;
-        }
-        if let Some(form) = number.checked_sub(forms_from) {
-            out.extend(forms::finding(text, form, hit.start(), hit.end()));
-            continue;
-        }
-        if let Some(name) = number.checked_sub(names_from) {
-            tables.findings(text, hit.start(), hit.end(), out);
-            columns.findings(text, hit.start(), hit.end(), out);
-            if reach.takes(hit.start()) {
-                out.extend(assigned::finding(text, name, hit.start(), hit.end(), &mut reach));
+    KEYWORDS.each_hit(text, |number, hit, is_exact| {
+        if let (Some(rule), Some(read_to)) = (RULES.get(number), read_to.get_mut(number)) {
+            if is_exact || rule.any_case {
+                out.extend(rule.finding(text, hit, read_to));
             }
-            continue;
-        }
-        let finding = match TOKENS.get(number) {
-            Some(token) if !exactly(token.start) || hit.start() < read_to => None,
-            Some(token) => self_named(text, token, hit.start(), hit.end(), &mut runs),
-            None if number < armours_to && armour::STARTS.iter().any(|start| exactly(start)) => {
-                armour::private_key(text, number - TOKENS.len(), hit.start()).filter(|finding| finding.start >= read_to)
+        } else if let Some(promise) = assigned::PROMISES.get(number - RULES.len()) {
+            if reach.takes(hit.start) {
+                out.extend(assigned::finding(text, *promise, hit.start, hit.end, &mut reach));
             }
-            None if exactly(SIGNED) => signed(text, hit.start(), &mut runs, &mut header_to),
-            None if exactly(BOT) => bot(text, hit.start()),
-            None => None,
-        };
-        if let Some(finding) = finding {
-            read_to = read_to.max(finding.end);
-            out.push(finding);
+        } else {
+            is_disguised = true;
         }
-    }
-    files::kubernetes(text, &objects, out);
+    });
+    is_disguised
 }
 
 fn found(sub: &'static str, start: usize, end: usize, score: f32) -> Finding {
     Finding { kind: Kind::Secret, type_: "SECRET", sub, start, end, score }
 }
 
-/// The last run of characters of each alphabet, so that each is read once however many keys may begin in it.
-#[derive(Debug, Default)]
-struct Runs([Run; Alphabet::COUNT]);
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Run {
-    start: usize,
-    end: usize,
-    /// Its end without the full stops that belong to the sentence.
-    bare: usize,
-}
-
-impl Runs {
-    /// Where the run that `start` lies in ends.
-    fn end(&mut self, text: &str, alphabet: Alphabet, start: usize) -> usize {
-        let Some(run) = self.0.get_mut(alphabet as usize) else { return start };
-        if start < run.start || run.end < start {
-            let rest = text.as_bytes().get(start..).unwrap_or_default();
-            let length = rest.iter().position(|byte| !alphabet.holds(*byte)).unwrap_or(rest.len());
-            super::work::read(length);
-            let stops = if matches!(alphabet, Alphabet::Dotted | Alphabet::Signed) {
-                rest.iter().take(length).rev().take_while(|byte| **byte == b'.').count()
-            } else {
-                0
-            };
-            *run = Run { start, end: start + length, bare: start + length - stops };
-        }
-        run.bare.max(start)
-    }
-}
-
-/// A key with a fixed beginning, to the end of its alphabet.
-fn self_named(text: &str, token: &tokens::Token, start: usize, end: usize, runs: &mut Runs) -> Option<Finding> {
-    let bytes = text.as_bytes();
-    let url = [".com/", ".org/"].iter().any(|host| token.start.contains(host));
-    let last = runs.end(text, token.alphabet, end);
-    let body = text.get(end..last)?;
-    let joined = bytes.get(last).is_some_and(u8::is_ascii_alphanumeric);
-    if body.len() < token.least
-        || joined
-        || edge::inside_base64(bytes, token, start)
-        || !url && !edge::begins(text, token, start, body)
-        || !fits_form(token, body)
-    {
-        return None;
-    }
-    // A key is drawn at random: a word, a name or one letter repeated is not. Hexadecimal has at most 4 bits.
-    let first = head(body);
-    let drawn = entropy(first) >= if token.alphabet == Alphabet::Hex { 2.7 } else { 3.0 }
-        && (first.bytes().any(|byte| byte.is_ascii_digit()) || body.len() >= 20 && classes(first) >= 2);
-    if !drawn || is_stand_in(without_numbers(first)) {
-        return None;
-    }
-    let start = if token.name == "terraform" { before_dot(text, start) } else { start };
-    let start = if url { scheme_of(text, start.saturating_sub(3)).unwrap_or(start) } else { start };
-    Some(found(token.name, start, last, 0.97))
-}
-
 /// The part of a value that decides whether it is one. A long value drawn at random holds every short word somewhere.
 fn head(value: &str) -> &str {
     const DECIDES: usize = 128;
     value.get(..super::finding::floor(value, DECIDES)).unwrap_or(value)
-}
-
-/// Without the numbers of a team or an account before a dash or a slash: they are no stand-ins, whatever their digits.
-fn without_numbers(mut body: &str) -> &str {
-    while let Some((number, rest)) = body.split_once(['-', '/'])
-        && !number.is_empty()
-        && number.bytes().all(|byte| byte.is_ascii_digit())
-    {
-        body = rest;
-    }
-    body
-}
-
-/// Keys whose parts have lengths of their own.
-fn fits_form(token: &tokens::Token, body: &str) -> bool {
-    let (begins, least): (fn(&[usize]) -> bool, usize) = match token.name {
-        "discord-bot" => (|lengths| matches!(lengths, [21..=26, 6]), 27),
-        "airtable" => (|lengths| matches!(lengths, [14]), 64),
-        // After the number of the interface.
-        "discord-webhook" if token.start.ends_with("/v") => {
-            let rest = body.trim_start_matches(|c: char| c.is_ascii_digit());
-            return rest.len() < body.len() && rest.starts_with("/webhooks/");
-        }
-        _ => return true,
-    };
-    let parts = if token.name == "airtable" { 1 } else { 2 };
-    let lengths: Vec<usize> = head(body).split('.').take(parts).map(str::len).collect();
-    let mut rest = body.splitn(parts + 2, '.').skip(parts);
-    begins(&lengths) && rest.next().is_some_and(|last| last.len() >= least) && rest.next().is_none()
-}
-
-/// Where the word that ends at a dot before `at` begins.
-fn before_dot(text: &str, at: usize) -> usize {
-    let Some(before) = text.get(..at).and_then(|before| before.strip_suffix('.')) else { return at };
-    let length = before.bytes().rev().take(15).take_while(u8::is_ascii_alphanumeric).count();
-    if length == 14 { at - 1 - length } else { at }
-}
-
-/// Where the scheme before `://` at `at` begins.
-fn scheme_of(text: &str, at: usize) -> Option<usize> {
-    if !text.get(at..)?.starts_with("://") {
-        return None;
-    }
-    let length = text
-        .get(..at)?
-        .bytes()
-        .rev()
-        .take(24)
-        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
-        .count();
-    (length > 0).then(|| at - length)
-}
-
-/// A JSON Web Token: header, payload, signature, in base64url. `read_to` is where the last header that was looked at ends: one that begins
-/// inside it has the same payload and signature.
-fn signed(text: &str, start: usize, runs: &mut Runs, read_to: &mut usize) -> Option<Finding> {
-    if start < *read_to || !edge::is_edge(text.as_bytes(), start) {
-        return None;
-    }
-    let token = text.get(start..runs.end(text, Alphabet::Signed, start + SIGNED.len()))?;
-    let mut parts = token.splitn(3, '.');
-    let header = parts.next()?;
-    super::work::read(header.len());
-    *read_to = start + header.len();
-    let (payload, signature) = (parts.next()?, parts.next()?.split('.').next()?);
-    let whole_groups = header.get(..header.len().min(64) & !3)?;
-    let reads = URL_SAFE_NO_PAD.decode(whole_groups).ok().is_some_and(|raw| raw.starts_with(b"{"));
-    (reads && payload.len() >= 10 && signature.len() >= 20).then(|| found("jwt", start, start + token.len(), 0.97))
-}
-
-/// A bot's token: its number, a colon, 35 characters or more that begin with `AA`.
-fn bot(text: &str, colon: usize) -> Option<Finding> {
-    let bytes = text.as_bytes();
-    let digits = text.get(..colon)?.bytes().rev().take(12).take_while(u8::is_ascii_digit).count();
-    let start = colon.checked_sub(digits)?;
-    let joined = !edge::is_edge(bytes, start) && !text.get(..start).is_some_and(|before| before.ends_with("bot"));
-    let length = bytes.get(colon + 1..)?.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count();
-    super::work::read(length);
-    let body = text.get(colon + 1..colon + 1 + length)?;
-    ((8..=10).contains(&digits) && !joined && length >= 33 && !is_stand_in(head(body)) && entropy(head(body)) >= 3.5)
-        .then(|| found("telegram", start, colon + 1 + length, 0.95))
 }
 
 #[cfg(test)]
@@ -343,52 +145,10 @@ pub(super) mod tests {
         }
     }
 
-    /// Characters of an alphabet that no two runs of the same length share.
-    fn drawn(alphabet: Alphabet, length: usize) -> String {
-        let signs: &[u8] = match alphabet {
-            Alphabet::Hex => b"0123456789abcdef",
-            Alphabet::Upper => b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
-            _ => b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
-        };
-        let mut state = 0x2545_f491_4f6c_dd1d_u64;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            char::from(signs[usize::try_from(state >> 33).unwrap() % signs.len()])
-        };
-        (0..length).map(|_| next()).collect()
-    }
-
-    #[test]
-    fn no_key_is_too_long_to_be_found_whole() {
-        for token in TOKENS {
-            for length in [token.least, token.least + 1, 300, 5_344] {
-                let body = match token.name {
-                    "discord-bot" => {
-                        format!("{}.{}.{}", drawn(token.alphabet, 24), drawn(token.alphabet, 6), drawn(token.alphabet, length))
-                    }
-                    "airtable" => format!("{}.{}", drawn(token.alphabet, 14), drawn(token.alphabet, length)),
-                    "discord-webhook" if token.start.ends_with("/v") => format!("10/webhooks/1/{}", drawn(token.alphabet, length)),
-                    _ => drawn(token.alphabet, length.max(token.least)),
-                };
-                let key = format!("{}{body}", token.start);
-                let text = format!("a line\nkey {key}\nanother");
-                let found = found_in(&text);
-                assert!(
-                    found.iter().any(|(_, value)| value.ends_with(&key)) && found.len() == 1,
-                    "{} {length}: {}",
-                    token.name,
-                    found.len()
-                );
-            }
-        }
-    }
-
     #[test]
     fn no_private_key_signed_token_or_named_value_is_too_long() {
         const LENGTH: usize = 1 << 17;
-        let body = drawn(Alphabet::Alnum, LENGTH);
+        let body = "q7WxTnc2V8bRyHsJ4kPz".repeat(LENGTH / 20);
         let lines = body.as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect::<Vec<_>>().concat();
         for (text, sub) in [
             (format!("-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----"), "pem"),
@@ -411,7 +171,6 @@ pub(super) mod tests {
             ("db_password='", "'"),
             ("machine api.example.com login ann password ", "\n"),
             ("db.example.com:5432:app:ann:", "\n"),
-            ("kind: Secret\nstringData:\n  a: ", "\n"),
             ("{\"auths\":{\"r.example\":{\"auth\":\"QVdTOmV5", "\"}}}"),
         ] {
             // A name and a password in base64 are a name and a password.

@@ -1,6 +1,7 @@
 //! Keys that only their own name calls so: `vendorKey`, `WEATHER_KEY`. Most names that end in "key" are looked up by; these are told apart.
 
 use super::strength::{entropy, is_program_text};
+use super::words::WORDS;
 
 /// Whether a name that ends in "key" is made of several words, none of which says that things are looked up by it or that it is public.
 pub(super) fn names_a_credential(name: &str) -> bool {
@@ -18,14 +19,13 @@ pub(super) fn names_a_credential(name: &str) -> bool {
         last = character;
     }
     let compound = !before.is_empty() && words.last().is_some_and(|word| word == "key");
-    compound && !words.iter().any(|word| LOOKUP.contains(&word.as_str()))
+    compound && !words.iter().any(|word| WORDS.lookup_keys.contains(word))
 }
 
 /// Whether a name is one small word before "key": `vendorkey`.
 pub(super) fn names_a_service(name: &str) -> bool {
-    const WORDS: &[&str] = &["whis", "parent", "child", "composite"];
     name.strip_suffix("key").is_some_and(|word| {
-        word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) && !LOOKUP.contains(&word) && !WORDS.contains(&word)
+        word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) && !WORDS.lookup_keys.iter().any(|known| known == word)
     })
 }
 
@@ -43,61 +43,6 @@ pub(super) fn is_drawn(token: &str) -> bool {
             || plain && kinds >= 2 && token.len() >= 24 && digits >= 4 && entropy(token) >= 3.3)
         && !is_program_text(token)
 }
-
-/// Words of names of keys that things are looked up by, or that are public.
-const LOOKUP: &[&str] = &[
-    "public",
-    "pub",
-    "site",
-    "primary",
-    "foreign",
-    "partition",
-    "sort",
-    "row",
-    "column",
-    "field",
-    "cache",
-    "hash",
-    "map",
-    "index",
-    "group",
-    "unique",
-    "object",
-    "item",
-    "file",
-    "path",
-    "s3",
-    "storage",
-    "store",
-    "state",
-    "i18n",
-    "lang",
-    "label",
-    "message",
-    "translation",
-    "event",
-    "query",
-    "route",
-    "idempotency",
-    "dedup",
-    "etag",
-    "websocket",
-    "socket",
-    "hot",
-    "short",
-    "host",
-    "content",
-    "surrogate",
-    "asset",
-    "build",
-    "version",
-    "commit",
-    "chunk",
-    "module",
-    "trace",
-    "data",
-    "node",
-];
 
 #[cfg(test)]
 mod tests {

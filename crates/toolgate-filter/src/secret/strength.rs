@@ -1,5 +1,85 @@
 //! Whether a value looks like a secret or like a stand-in for one.
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
+use serde::Deserialize;
+
+use super::words::WORDS;
+
+/// What a value must be like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Check {
+    /// Drawn at random: a word, a name or one letter repeated is not.
+    #[default]
+    Key,
+    /// Anything: its form says enough.
+    Form,
+    /// Any word but those of examples.
+    Chosen,
+    /// Letters and digits, and no program text.
+    Drawn,
+    /// As a person chooses a password: no word alone.
+    Password,
+    /// Base64 of a name, a colon and a password.
+    Login,
+    /// A JSON Web Token: header, payload, signature, in base64url; without the first three letters of the header.
+    Jwt,
+}
+
+impl Check {
+    /// Bits a byte that a value must have where its rule does not say.
+    pub(super) const fn least_entropy(self) -> f32 {
+        match self {
+            Self::Key => 3.0,
+            Self::Drawn => 2.5,
+            Self::Form | Self::Chosen | Self::Password | Self::Login | Self::Jwt => 0.0,
+        }
+    }
+
+    /// Whether `value`, of which `first` is the part that decides, passes.
+    pub(super) fn passes(self, value: &str, first: &str) -> bool {
+        let has_digit = first.bytes().any(|byte| byte.is_ascii_digit());
+        match self {
+            Self::Form => true,
+            Self::Key => (has_digit || value.len() >= 20 && classes(first) >= 2) && !is_stand_in(without_numbers(first)),
+            Self::Chosen => !is_stand_in(first) && !WORDS.examples.contains(&value.to_ascii_lowercase()),
+            Self::Drawn => has_digit && classes(first) >= 2 && !is_stand_in(first) && !is_program_text(first.trim_end_matches('=')),
+            Self::Password => is_password(value, first),
+            Self::Login => BASE64.decode(value).is_ok_and(|raw| {
+                let colon = raw.iter().position(|byte| *byte == b':').unwrap_or(0);
+                colon > 0 && raw.len() > colon + 3 && raw.iter().all(u8::is_ascii_graphic)
+            }),
+            Self::Jwt => {
+                let mut parts = value.split('.').map(str::len);
+                let header = format!("eyJ{}", first.split('.').next().unwrap_or_default());
+                let begins = header.get(..header.len().min(64) & !3).and_then(|whole| URL_SAFE_NO_PAD.decode(whole).ok());
+                begins.is_some_and(|raw| raw.starts_with(b"{"))
+                    && parts.next().is_some()
+                    && parts.next().is_some_and(|payload| payload >= 10)
+                    && parts.next().is_some_and(|signature| signature >= 20)
+            }
+        }
+    }
+}
+
+/// Base64 as clients write it, with its padding or without.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
+
+/// Without the numbers of a team or an account before a dash or a slash: they are no stand-ins, whatever their digits.
+fn without_numbers(mut body: &str) -> &str {
+    while let Some((number, rest)) = body.split_once(['-', '/'])
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        body = rest;
+    }
+    body
+}
+
 /// Shannon entropy in bits per byte.
 pub(super) fn entropy(value: &str) -> f32 {
     let mut counts = [0_u32; 256];
@@ -19,58 +99,6 @@ pub(super) fn entropy(value: &str) -> f32 {
         .sum()
 }
 
-/// What stands where a secret will be put, or shows its form.
-const STAND_INS: &[&str] = &[
-    "example",
-    "xxxx",
-    "****",
-    "....",
-    "placeholder",
-    "changeme",
-    "change_me",
-    "change-me",
-    "your_",
-    "your-",
-    "yourkey",
-    "yourpass",
-    "yourtoken",
-    "yoursecret",
-    "dummy",
-    "redacted",
-    "replace",
-    "insert_",
-    "insert-",
-    "my_secret",
-    "my-secret",
-    "mysecret",
-    "mypassword",
-    "my_password",
-    "secret_key",
-    "secretkey",
-    "api_key",
-    "apikey",
-    "api-key",
-    "_here",
-    "-here",
-    "password",
-    "123456789",
-    "abcdefgh",
-    "process.env",
-    "os.environ",
-    "getenv",
-    "secrets.",
-    "vault:",
-    "foobar",
-    "undefined",
-    "not_set",
-    "notset",
-    "deadbeef",
-    "[secret:",
-    "base64",
-    "token",
-    "secret",
-];
-
 /// Whether a value stands in for a secret: a word of the trade, one character repeated, a template, a mask.
 pub(super) fn is_stand_in(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
@@ -81,7 +109,7 @@ pub(super) fn is_stand_in(value: &str) -> bool {
         || lower.starts_with("$(")
         || lower.starts_with("{{")
         || lower.starts_with('<');
-    template || lower.bytes().all(|byte| Some(byte) == first) || STAND_INS.iter().any(|word| lower.contains(word))
+    template || lower.bytes().all(|byte| Some(byte) == first) || WORDS.stand_ins.iter().any(|word| lower.contains(word.as_str()))
 }
 
 /// How many kinds of characters a value mixes: lower, upper, digit, other.
