@@ -94,10 +94,10 @@ fn stands_alone(text: &str, run: &[Range<usize>], first: usize, count: usize) ->
 fn candidate<'t>(text: &'t str, groups: &[Range<usize>], in_row: bool) -> Option<Candidate<'t>> {
     let (mut start, mut end) = (groups.first()?.start, groups.last()?.end);
     let mut shape = String::new();
-    // `(212) …`, `+(49) …`, `(+49) …`: an opening bracket belongs to the number only with its closing one.
+    // `(212) …`, `+(49) …`: an opening bracket belongs to the number only with its closing one.
     let before = text.get(..start)?;
     let closes = groups.iter().any(|group| text.as_bytes().get(group.end) == Some(&b')'));
-    let lead = ["(+", "+(", "+", "("].into_iter().find(|lead| before.ends_with(lead) && (closes || *lead == "+"));
+    let lead = ["+(", "+", "("].into_iter().find(|lead| before.ends_with(lead) && (closes || *lead == "+"));
     if let Some(lead) = lead {
         start -= lead.len();
         shape.extend(lead.chars().filter(|sign| *sign == '+'));
