@@ -1,5 +1,9 @@
 //! Links that are not what they seem: the text names another host than the target, the target is a script or hides
-//! credentials, or it carries data out. Markdown and bare forms; the page reader hands HTML over as Markdown.
+//! credentials, or it carries data out. In Markdown and in anchors of HTML.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::finding::{Finding, Kind, floor};
 
@@ -20,13 +24,17 @@ pub(super) fn findings(text: &str, out: &mut Vec<Finding>) {
         markdown(text, before_last, at, &mut budget, out);
         (before_last, last) = (last, at);
     }
-    for (at, _) in text.match_indices("<a").chain(text.match_indices("<A")) {
-        if budget == 0 {
-            return;
+    for found in ANCHOR.iter().flat_map(|form| form.captures_iter(text)) {
+        let (Some(whole), Some(target), Some(label)) = (found.get(0), found.get(1), found.get(2)) else { continue };
+        super::work::read(whole.len());
+        if let Some((type_, score)) = judge(label.as_str(), target.as_str(), false) {
+            push(text, whole.start(), whole.end(), type_, score, out);
         }
-        anchor(text, at, &mut budget, out);
     }
 }
+
+/// `<a href="target">label`.
+static ANCHOR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"(?i)<a\s[^>]*?href\s*=\s*["']?([^"'\s>]*)[^>]*>([^<]*)"#).ok());
 
 /// `[label](target "title")`, from the place of its `](`.
 fn markdown(text: &str, from: usize, at: usize, budget: &mut usize, out: &mut Vec<Finding>) {
@@ -51,42 +59,16 @@ fn markdown(text: &str, from: usize, at: usize, budget: &mut usize, out: &mut Ve
     }
 }
 
-/// `<a href="target">label</a`, from the place of its `<`.
-fn anchor(text: &str, at: usize, budget: &mut usize, out: &mut Vec<Finding>) {
-    let rest = text.get(at + 2..).unwrap_or_default();
-    let rest = rest.get(..floor(rest, TARGET + LABEL)).unwrap_or_default();
-    if !rest.starts_with(|c: char| c.is_ascii_whitespace()) {
-        return;
-    }
-    let tag_length = rest.find('>').unwrap_or(rest.len());
-    super::work::read(tag_length);
-    *budget = budget.saturating_sub(tag_length);
-    let tag = rest.get(..tag_length).unwrap_or_default();
-    let Some(name) = tag.as_bytes().windows(4).position(|window| window.eq_ignore_ascii_case(b"href")) else { return };
-    let value = tag.get(name + 4..).unwrap_or_default().trim_start().strip_prefix('=').unwrap_or_default().trim_start();
-    let target = match value.strip_prefix(['"', '\'']) {
-        Some(inner) => inner.split(['"', '\'']).next().unwrap_or_default(),
-        None => value.split(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default(),
-    };
-    let inside = rest.get(tag_length + 1..).unwrap_or_default();
-    let label = inside.split('<').next().unwrap_or_default();
-    *budget = budget.saturating_sub(label.len());
-    if let Some((type_, score)) = judge(label, target, false) {
-        push(text, at, at + 2 + tag_length + 1 + label.len(), type_, score, out);
-    }
-}
-
 fn push(text: &str, start: usize, end: usize, type_: &'static str, score: f32, out: &mut Vec<Finding>) {
     out.push(Finding { kind: Kind::Link, type_, sub: "", start, end: floor(text, end), score });
 }
 
+/// Scripts that do nothing.
+const IDLE: [&str; 4] = ["javascript:", "javascript:void(0)", "javascript:void(0", "javascript:void()"];
+
 fn judge(label: &str, target: &str, picture: bool) -> Option<(&'static str, f32)> {
     let lower = target.to_ascii_lowercase();
-    let idle = matches!(
-        lower.trim_end_matches([';', ' ']),
-        "javascript:" | "javascript:void(0)" | "javascript:void(0" | "javascript://" | "javascript:void" | "javascript:void()"
-    );
-    if idle {
+    if IDLE.contains(&lower.trim_end_matches([';', ' '])) {
         return None;
     }
     if lower.starts_with("javascript:") || lower.starts_with("vbscript:") || lower.starts_with("data:text/html") {
@@ -113,6 +95,9 @@ fn host(lower: &str) -> Option<&str> {
     (!host.is_empty()).then_some(host)
 }
 
+/// Top-level domains by which a text without a scheme is known for an address.
+const TOP_LEVELS: &str = "com org net io gov edu de fr uk eu info bank";
+
 /// The host that a link's text names, when the text is an address.
 fn shown_host(label: &str) -> Option<String> {
     let label = label.trim().trim_matches(['`', '*', '_', '<', '>']).to_ascii_lowercase();
@@ -123,7 +108,7 @@ fn shown_host(label: &str) -> Option<String> {
     let bare = || {
         let host = label.split(['/', '?', '#', ':']).next()?;
         let (_, top) = host.rsplit_once('.')?;
-        let web = matches!(top, "com" | "org" | "net" | "io" | "gov" | "edu" | "de" | "fr" | "uk" | "eu" | "info" | "bank")
+        let web = TOP_LEVELS.split(' ').any(|known| known == top)
             && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
         web.then_some(host)
     };
@@ -140,30 +125,13 @@ fn same_site(a: &str, b: &str) -> bool {
     site(a) == site(b)
 }
 
+/// What stands in an address for data that is to be filled in.
+const TEMPLATES: &str = "{{ ${ %7b%7b {conversation {user {history {secret <conversation [conversation {data <data {summary [data <secret {prompt {message [insert";
+
 /// Whether an address is filled with data: a template to be filled in, or a long encoded value in a picture's query.
 fn carries_data(lower: &str, picture: bool) -> Option<(&'static str, f32)> {
     let query = lower.split_once('?').map_or("", |(_, query)| query);
-    let template = [
-        "{{",
-        "${",
-        "%7b%7b",
-        "{conversation",
-        "{user",
-        "{history",
-        "{secret",
-        "<conversation",
-        "[conversation",
-        "{data",
-        "<data",
-        "{summary",
-        "[data",
-        "<secret",
-        "{prompt",
-        "{message",
-        "[insert",
-    ]
-    .iter()
-    .any(|mark| lower.contains(mark));
+    let template = TEMPLATES.split(' ').any(|mark| lower.contains(mark));
     if template {
         return Some(("exfiltration", 0.75));
     }

@@ -1,64 +1,52 @@
-//! Letters that are drawn like a Latin letter.
+//! Letters that are drawn like a Latin letter, as `data/lookalikes.toml` lists them.
 
-/// Latin letters with a stroke or a ligature, which no decomposition resolves.
-pub(crate) const fn always(character: char) -> Option<char> {
-    Some(match character {
-        'ı' | 'ɩ' | 'ɪ' => 'i',
-        'æ' | 'ɑ' | 'ᴀ' => 'a',
-        'ɡ' | 'ɢ' => 'g',
-        'ɴ' => 'n',
-        'ʀ' => 'r',
-        'ᴇ' => 'e',
-        'ø' | 'œ' | 'ᴏ' => 'o',
-        'ᴛ' => 't',
-        'ᴜ' => 'u',
-        'ß' | 'ꜱ' => 's',
-        'ᴄ' => 'c',
-        'đ' | 'ð' | 'ᴅ' => 'd',
-        'ᴍ' => 'm',
-        'ᴘ' => 'p',
-        'ł' | 'ʟ' => 'l',
-        'ʏ' => 'y',
-        'ᴠ' => 'v',
-        'ᴡ' => 'w',
-        'ʜ' => 'h',
-        'ʙ' => 'b',
-        'ᴋ' => 'k',
-        _ => return None,
-    })
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    always: BTreeMap<char, String>,
+    mixed: BTreeMap<char, String>,
 }
 
-/// The Latin letter that a Cyrillic, Greek or Armenian letter is drawn like, where there is one.
-///
-/// Applied only inside words that also hold Latin letters: elsewhere the letter is what it is.
-///
-/// # Source
-/// A reading of Unicode's confusables (UTS #39) for lower-case letters and capitals.
-pub(crate) const fn latin(character: char) -> Option<char> {
-    Some(match character {
-        'а' | 'А' | 'α' | 'Α' => 'a',
-        'в' | 'В' | 'Β' | 'β' | 'Ь' | 'ь' => 'b',
-        'с' | 'С' | 'ϲ' => 'c',
-        'ԁ' => 'd',
-        'е' | 'Е' | 'є' | 'Ε' | 'ε' => 'e',
-        'һ' | 'Н' | 'н' | 'Η' | 'հ' => 'h',
-        'і' | 'І' | 'ι' | 'Ι' | 'Ӏ' | 'ӏ' => 'i',
-        'ј' | 'Ј' => 'j',
-        'к' | 'К' | 'κ' | 'Κ' => 'k',
-        'м' | 'М' | 'Μ' => 'm',
-        'η' | 'п' | 'ո' => 'n',
-        'о' | 'О' | 'ο' | 'Ο' | 'օ' | 'σ' => 'o',
-        'р' | 'Р' | 'ρ' | 'Ρ' => 'p',
-        'ԛ' => 'q',
-        'г' => 'r',
-        'ѕ' | 'Ѕ' => 's',
-        'т' | 'Т' | 'τ' | 'Τ' => 't',
-        'υ' | 'ս' => 'u',
-        'ν' | 'ѵ' => 'v',
-        'ԝ' | 'ω' => 'w',
-        'х' | 'Х' | 'χ' | 'Χ' => 'x',
-        'у' | 'У' | 'γ' | 'Υ' => 'y',
-        'Ζ' => 'z',
-        _ => return None,
-    })
+/// Letters with their Latin one, sorted.
+type Letters = Vec<(char, char)>;
+
+/// The letters of both lists; a test reads the file.
+static LETTERS: LazyLock<(Letters, Letters)> = LazyLock::new(|| {
+    let sorted = |list: BTreeMap<char, String>| {
+        let mut letters: Vec<_> = list.iter().flat_map(|(latin, letters)| letters.chars().map(|letter| (letter, *latin))).collect();
+        letters.sort_unstable();
+        letters
+    };
+    let File { always, mixed } = toml::from_str(include_str!("../data/lookalikes.toml")).unwrap_or_default();
+    (sorted(always), sorted(mixed))
+});
+
+fn among(letters: &[(char, char)], character: char) -> Option<char> {
+    let place = letters.binary_search_by_key(&character, |(letter, _)| *letter).ok()?;
+    letters.get(place).map(|(_, latin)| *latin)
+}
+
+/// The Latin letter for one with a stroke or a ligature.
+pub(crate) fn always(character: char) -> Option<char> {
+    among(&LETTERS.0, character)
+}
+
+/// The Latin letter that a Cyrillic, Greek or Armenian letter is drawn like. Applied only inside words that also hold Latin letters.
+pub(crate) fn latin(character: char) -> Option<char> {
+    among(&LETTERS.1, character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_read() {
+        assert_eq!((always('\u{142}'), latin('\u{430}'), latin('a')), (Some('l'), Some('a'), None));
+    }
 }

@@ -13,79 +13,43 @@ use super::Hit;
 use crate::finding::{ceil, floor};
 use crate::view::{View, fold};
 
-/// What a word can mean here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[repr(u8)]
-enum Idea {
-    /// ignore, disregard
-    Forget,
-    /// previous, all, your
-    Above,
-    /// instructions, rules
-    Orders,
-    /// everything you were told
-    Told,
-    /// system prompt
-    Prompt,
-    /// reveal, print
-    Show,
-    /// you are now
-    Now,
-    /// without restrictions
-    Free,
-    /// assistant, language model
-    Machine,
-    /// new instructions
-    New,
-    /// the password, where the user lives
-    Guarded,
-    /// what is, tell me
-    Ask,
-    /// a mode that is entered
-    Mode,
-    /// I am your creator
-    Rank,
-    /// instead
-    Instead,
-    /// forget that
-    Drop,
-    /// actually
-    Turn,
-    /// regardless of previous tasks
-    Despite,
-    /// delete all files
-    Harm,
-    /// do not mention this, not to the user
-    Silent,
-    /// send the conversation
-    Carry,
-    /// five stars, the best mark
-    Praise,
-    /// the user's request
-    Wish,
-    /// the rules no longer hold
-    Void,
-    /// respond, speak
-    Answer,
-    /// your answer
-    Reply,
-    /// do not forget to
-    Minded,
+/// What `data/injection/ideas.toml` holds. An idea is known by its place: the rare ones first, then the common ones.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Ideas {
+    /// What the ideas mean, by name.
+    rare: BTreeMap<String, String>,
+    common: BTreeMap<String, String>,
+    companies: Vec<Company>,
 }
 
-/// How many ideas there are.
-const IDEAS: usize = Minded as usize + 1;
+/// Ideas that weigh together when one sentence holds all of them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Company {
+    r#type: String,
+    ideas: Vec<String>,
+    weight: f32,
+    /// The weight where the first idea stands after the last in a language whose orders begin with the verb.
+    #[serde(default)]
+    turned: Option<f32>,
+    #[serde(skip)]
+    places: Vec<usize>,
+}
 
-use Idea::{
-    Above, Answer, Ask, Carry, Despite, Drop, Forget, Free, Guarded, Harm, Instead, Machine, Minded, Mode, New, Now, Orders, Praise,
-    Prompt, Rank, Reply, Show, Silent, Told, Turn, Void, Wish,
-};
+/// The ideas; a test reads the file.
+static IDEAS: LazyLock<Ideas> = LazyLock::new(|| {
+    let mut ideas: Ideas = toml::from_str(include_str!("../../data/injection/ideas.toml")).unwrap_or_default();
+    for mut company in std::mem::take(&mut ideas.companies) {
+        company.places = company.ideas.iter().filter_map(|idea| ideas.place(idea)).collect();
+        ideas.companies.push(company);
+    }
+    ideas
+});
 
-impl Idea {
-    /// Whether its words are rare enough in ordinary text to be looked for first.
-    const fn is_rare(self) -> bool {
-        !matches!(self, Above | Orders | Show | Machine | Ask | Harm | Wish | Answer | Reply)
+impl Ideas {
+    fn place(&self, name: &str) -> Option<usize> {
+        self.rare.keys().chain(self.common.keys()).position(|known| known == name)
     }
 }
 
@@ -99,7 +63,7 @@ struct Language {
     #[serde(default)]
     verb_first: bool,
     /// Words per idea, folded or not.
-    words: BTreeMap<Idea, Vec<String>>,
+    words: BTreeMap<String, Vec<String>>,
     /// Texts in which something must be found.
     #[cfg(test)]
     #[serde(default)]
@@ -110,71 +74,11 @@ struct Language {
     not: Vec<String>,
 }
 
-/// Ideas that weigh together when one sentence holds all of them.
-struct Company {
-    type_: &'static str,
-    ideas: &'static [Idea],
-    weight: f32,
-}
-
-const COMPANIES: &[Company] = &[
-    Company { type_: "override", ideas: &[Forget, Above, Orders], weight: 0.85 },
-    Company { type_: "override", ideas: &[Forget, Told], weight: 0.7 },
-    Company { type_: "override", ideas: &[Forget, Orders], weight: 0.3 },
-    Company { type_: "override", ideas: &[Instead, Ask], weight: 0.2 },
-    Company { type_: "override", ideas: &[Drop, Ask], weight: 0.5 },
-    Company { type_: "override", ideas: &[Turn, Instead, Ask], weight: 0.5 },
-    Company { type_: "override", ideas: &[Despite, Ask], weight: 0.55 },
-    Company { type_: "override", ideas: &[Forget, Show], weight: 0.3 },
-    Company { type_: "tool_poisoning", ideas: &[New, Harm], weight: 0.5 },
-    Company { type_: "prompt_extraction", ideas: &[Show, Prompt], weight: 0.7 },
-    Company { type_: "role_change", ideas: &[Now, Free], weight: 0.75 },
-    Company { type_: "role_change", ideas: &[Now, Machine], weight: 0.45 },
-    Company { type_: "role_change", ideas: &[Machine, Free], weight: 0.45 },
-    Company { type_: "new_instructions", ideas: &[New], weight: 0.35 },
-    Company { type_: "secret_request", ideas: &[Guarded, Ask], weight: 0.35 },
-    Company { type_: "authority", ideas: &[Rank], weight: 0.45 },
-    Company { type_: "authority", ideas: &[Mode, Machine], weight: 0.2 },
-    Company { type_: "authority", ideas: &[Mode, Rank], weight: 0.3 },
-    Company { type_: "authority", ideas: &[Mode, Guarded], weight: 0.35 },
-    Company { type_: "override", ideas: &[Forget, Wish], weight: 0.6 },
-    Company { type_: "override", ideas: &[Void], weight: 0.35 },
-    Company { type_: "role_change", ideas: &[Void, Free], weight: 0.5 },
-    Company { type_: "role_change", ideas: &[Void, Now], weight: 0.5 },
-    Company { type_: "role_change", ideas: &[Forget, Free], weight: 0.55 },
-    Company { type_: "hidden_action", ideas: &[Silent, Machine], weight: 0.4 },
-    Company { type_: "hidden_action", ideas: &[Silent, Praise], weight: 0.5 },
-    Company { type_: "exfiltration", ideas: &[Carry, Machine], weight: 0.45 },
-    Company { type_: "exfiltration", ideas: &[Carry, Silent], weight: 0.55 },
-    Company { type_: "exfiltration", ideas: &[Carry, Forget], weight: 0.5 },
-    Company { type_: "exfiltration", ideas: &[Carry, Now], weight: 0.45 },
-    Company { type_: "exfiltration", ideas: &[Carry, Free], weight: 0.4 },
-    Company { type_: "payload", ideas: &[Praise, Machine], weight: 0.3 },
-    Company { type_: "exfiltration", ideas: &[Forget, Guarded], weight: 0.2 },
-    Company { type_: "prompt_extraction", ideas: &[Forget, Prompt], weight: 0.3 },
-    Company { type_: "role_change", ideas: &[Answer, Free], weight: 0.5 },
-    Company { type_: "role_change", ideas: &[Mode, Free], weight: 0.4 },
-    Company { type_: "new_instructions", ideas: &[New, Now], weight: 0.4 },
-    Company { type_: "payload", ideas: &[New, Reply], weight: 0.3 },
-    Company { type_: "prompt_extraction", ideas: &[Ask, Prompt], weight: 0.4 },
-    Company { type_: "prompt_extraction", ideas: &[Rank, Prompt], weight: 0.4 },
-    Company { type_: "override", ideas: &[Rank, Void], weight: 0.3 },
-    Company { type_: "role_change", ideas: &[Answer, Void], weight: 0.4 },
-    Company { type_: "addressed", ideas: &[Machine, Forget], weight: 0.3 },
-    Company { type_: "secret_request", ideas: &[Rank, Guarded], weight: 0.3 },
-];
-
 /// The companies that each idea is of.
 static COMPANY_OF: LazyLock<Vec<Vec<usize>>> = LazyLock::new(|| {
-    let mut companies = vec![Vec::new(); IDEAS];
-    for (number, company) in COMPANIES.iter().enumerate() {
-        for idea in company.ideas {
-            if let Some(list) = companies.get_mut(*idea as usize) {
-                list.push(number);
-            }
-        }
-    }
-    companies
+    let of =
+        |idea: usize| (0..).zip(&IDEAS.companies).filter(|(_, company)| company.places.contains(&idea)).map(|(number, _)| number).collect();
+    (0..IDEAS.rare.len() + IDEAS.common.len()).map(of).collect()
 });
 
 /// Bytes within which the ideas of one company must stand.
@@ -182,7 +86,7 @@ const REACH: usize = 260;
 
 struct Entry {
     language: usize,
-    idea: Idea,
+    idea: usize,
     left: bool,
     right: bool,
 }
@@ -198,7 +102,8 @@ impl Table {
         let mut patterns = Vec::new();
         let mut entries = Vec::new();
         for (language, row) in LANGUAGES.iter().enumerate() {
-            for (idea, words) in row.words.iter().filter(|(idea, _)| idea.is_rare() == rare) {
+            for (name, words) in row.words.iter().filter(|(name, _)| IDEAS.rare.contains_key(*name) == rare) {
+                let Some(idea) = IDEAS.place(name) else { continue };
                 for word in words {
                     let stem = word.strip_suffix('*');
                     let folded = fold(stem.unwrap_or(word)).text;
@@ -208,12 +113,7 @@ impl Table {
                     // A word like `dan (` ends in a sign, where no further boundary is wanted.
                     let ends_open = !folded.ends_with(char::is_alphanumeric);
                     let parted = row.blanks || ascii;
-                    entries.push(Entry {
-                        language,
-                        idea: *idea,
-                        left: parted,
-                        right: stem.is_none() && parted && !ends_open && *idea != Minded,
-                    });
+                    entries.push(Entry { language, idea, left: parted, right: stem.is_none() && parted && !ends_open && name != MINDED });
                     patterns.push(folded);
                 }
             }
@@ -225,43 +125,15 @@ impl Table {
     }
 }
 
+macro_rules! files {
+    ($($name:literal)*) => { &[$(include_str!(concat!("../../data/injection/languages/", $name, ".toml"))),*] };
+}
+
 /// The file of each language.
-const FILES: &[&str] = &[
-    include_str!("../../data/injection/languages/ar.toml"),
-    include_str!("../../data/injection/languages/baltic.toml"),
-    include_str!("../../data/injection/languages/bn.toml"),
-    include_str!("../../data/injection/languages/cs.toml"),
-    include_str!("../../data/injection/languages/de.toml"),
-    include_str!("../../data/injection/languages/el.toml"),
-    include_str!("../../data/injection/languages/es.toml"),
-    include_str!("../../data/injection/languages/fa.toml"),
-    include_str!("../../data/injection/languages/fr.toml"),
-    include_str!("../../data/injection/languages/he.toml"),
-    include_str!("../../data/injection/languages/hi.toml"),
-    include_str!("../../data/injection/languages/id.toml"),
-    include_str!("../../data/injection/languages/it.toml"),
-    include_str!("../../data/injection/languages/ja.toml"),
-    include_str!("../../data/injection/languages/ko.toml"),
-    include_str!("../../data/injection/languages/minded.toml"),
-    include_str!("../../data/injection/languages/mr.toml"),
-    include_str!("../../data/injection/languages/nl.toml"),
-    include_str!("../../data/injection/languages/pl.toml"),
-    include_str!("../../data/injection/languages/pt.toml"),
-    include_str!("../../data/injection/languages/ro-hu-fi-bg.toml"),
-    include_str!("../../data/injection/languages/ru.toml"),
-    include_str!("../../data/injection/languages/south-slavic.toml"),
-    include_str!("../../data/injection/languages/sv.toml"),
-    include_str!("../../data/injection/languages/sw.toml"),
-    include_str!("../../data/injection/languages/ta.toml"),
-    include_str!("../../data/injection/languages/te.toml"),
-    include_str!("../../data/injection/languages/th.toml"),
-    include_str!("../../data/injection/languages/tl.toml"),
-    include_str!("../../data/injection/languages/tr.toml"),
-    include_str!("../../data/injection/languages/uk.toml"),
-    include_str!("../../data/injection/languages/ur.toml"),
-    include_str!("../../data/injection/languages/vi.toml"),
-    include_str!("../../data/injection/languages/zh.toml"),
-];
+const FILES: &[&str] = files!(
+    "ar" "baltic" "bn" "cs" "de" "el" "es" "fa" "fr" "he" "hi" "id" "it" "ja" "ko" "minded" "mr" "nl" "pl"
+    "pt" "ro-hu-fi-bg" "ru" "south-slavic" "sv" "sw" "ta" "te" "th" "tl" "tr" "uk" "ur" "vi" "zh"
+);
 
 /// Every language; a test reads every file.
 static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| FILES.iter().filter_map(|file| toml::from_str(file).ok()).collect());
@@ -301,20 +173,25 @@ struct Word {
     start: usize,
     end: usize,
     language: usize,
-    idea: Idea,
+    idea: usize,
 }
 
-/// Who is told not to forget something is told to keep it in mind. Words come in the order of their places.
+/// The idea of words that say that something should not be forgotten.
+const MINDED: &str = "minded";
+
+/// Drops the words of forgetting that such words are about. Words come in the order of their places.
 fn drop_minded(words: &mut Vec<Word>) {
-    let minded: Vec<(usize, usize)> = words.iter().filter(|word| word.idea == Minded).map(|word| (word.start, word.end)).collect();
-    if minded.is_empty() {
+    let minded = IDEAS.place(MINDED);
+    let forgotten = ["forget", "drop", "told"].map(|name| IDEAS.place(name));
+    let spans: Vec<(usize, usize)> = words.iter().filter(|word| Some(word.idea) == minded).map(|word| (word.start, word.end)).collect();
+    if spans.is_empty() {
         return;
     }
     words.retain(|word| {
         // Spans of one automaton over one text end in the order they begin, but for a few that overlap.
-        let near = minded.partition_point(|&(start, _)| start <= word.end).checked_sub(1).and_then(|at| minded.get(at));
+        let near = spans.partition_point(|&(start, _)| start <= word.end).checked_sub(1).and_then(|at| spans.get(at));
         let covered = near.is_some_and(|&(start, end)| start <= word.end && word.start <= end + 2);
-        word.idea != Minded && !(covered && matches!(word.idea, Forget | Drop | Told))
+        Some(word.idea) != minded && !(covered && forgotten.contains(&Some(word.idea)))
     });
 }
 
@@ -348,38 +225,34 @@ fn judge(words: &[Word], ends: &SentenceEnds, out: &mut Vec<Hit>) {
         return;
     }
     // Per language and idea: where it was last seen (start, end, sentence).
-    let mut seen = vec![[None::<(usize, usize, usize)>; IDEAS]; LANGUAGES.len()];
+    let mut seen = vec![vec![None::<(usize, usize, usize)>; COMPANY_OF.len()]; LANGUAGES.len()];
     for word in words {
         let sentence = ends.sentence_of(word.start);
         let Some(row) = seen.get_mut(word.language) else { continue };
-        if let Some(place) = row.get_mut(word.idea as usize) {
+        if let Some(place) = row.get_mut(word.idea) {
             *place = Some((word.start, word.end, sentence));
         }
-        for &number in COMPANY_OF.get(word.idea as usize).into_iter().flatten() {
-            let Some(company) = COMPANIES.get(number) else { continue };
+        for &number in COMPANY_OF.get(word.idea).into_iter().flatten() {
+            let Some(company) = IDEAS.companies.get(number) else { continue };
             let mut span = Some((word.start, word.end));
-            for idea in company.ideas {
-                let here = row.get(*idea as usize).copied().flatten();
+            for idea in &company.places {
+                let here = row.get(*idea).copied().flatten();
                 span = span.zip(here).and_then(|((start, end), (from, to, place))| {
                     (place == sentence && word.end.saturating_sub(from) <= REACH).then_some((start.min(from), end.max(to)))
                 });
             }
             if let Some((start, end)) = span {
-                let weight = if number == 0 && is_turned(row, word.language) { TURNED } else { company.weight };
-                out.push(Hit { rule: 1000 + number, type_: company.type_, weight, start, end, example: false });
+                let order = |idea: Option<&usize>| row.get(*idea?).copied().flatten().map(|(start, ..)| start);
+                let is_turned = || {
+                    let ends = order(company.places.first()).zip(order(company.places.last()));
+                    ends.is_some_and(|(first, last)| first > last)
+                        && LANGUAGES.get(word.language).is_some_and(|language| language.verb_first)
+                };
+                let weight = company.turned.filter(|_| is_turned()).unwrap_or(company.weight);
+                out.push(Hit { rule: 1000 + number, type_: &company.r#type, weight, start, end, example: false });
             }
         }
     }
-}
-
-/// What a setting aside weighs whose verb comes last where the language says the verb of an order first.
-const TURNED: f32 = 0.4;
-
-/// Whether the words say "the rules above … to ignore" in a language that would say "ignore the rules above".
-fn is_turned(row: &[Option<(usize, usize, usize)>; IDEAS], language: usize) -> bool {
-    let place = |idea: Idea| row.get(idea as usize).copied().flatten().map(|(start, ..)| start);
-    let last = place(Forget).zip(place(Orders)).is_some_and(|(verb, object)| verb > object);
-    last && LANGUAGES.get(language).is_some_and(|language| language.verb_first)
 }
 
 fn joined_before(text: &str, at: usize) -> bool {
@@ -432,7 +305,9 @@ mod tests {
             assert!(table.automaton.is_some() && !table.entries.is_empty());
         }
         // Without a rare idea a company would never be looked for.
-        assert!(COMPANIES.iter().all(|company| company.ideas.iter().any(|idea| idea.is_rare())));
+        assert!(IDEAS.companies.iter().all(|company| company.ideas.iter().any(|idea| IDEAS.rare.contains_key(idea))));
+        assert!(IDEAS.companies.len() > 40 && IDEAS.companies.iter().all(|company| company.places.len() == company.ideas.len()));
+        assert!(LANGUAGES.iter().flat_map(|language| language.words.keys()).all(|name| IDEAS.place(name).is_some()));
         for (file, language) in FILES.iter().zip(LANGUAGES.iter()) {
             for word in language.words.values().flatten() {
                 assert!(fold(word).text.chars().count() >= 2 || !word.is_ascii(), "{word:?} in {file}");

@@ -168,24 +168,9 @@ fn line_around(source: &str, at: usize) -> (usize, usize) {
     (start, end)
 }
 
-static TURNED: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(BACKWARDS).ok());
+static TURNED: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(BACKWARDS.split('\n')).ok()
+});
 
-const BACKWARDS: &[&str] = &[
-    "eht ",
-    "uoy ",
-    "ruoy",
-    "erongi",
-    "suoiver",
-    "snoitcurtsni",
-    "tpmorp",
-    "metsys",
-    "tnatsissa",
-    "egassem",
-    "drawrof",
-    "laever",
-    "resu eht",
-    "yltnelis",
-    "tsum",
-    "noitasrevnoc",
-];
+/// Words that are English only when they are turned, parted by line ends: some end in a blank.
+const BACKWARDS: &str = "eht \nuoy \nruoy\nerongi\nsuoiver\nsnoitcurtsni\ntpmorp\nmetsys\ntnatsissa\negassem\ndrawrof\nlaever\nresu eht\nyltnelis\ntsum\nnoitasrevnoc";

@@ -149,28 +149,14 @@ fn escape_at(rest: &str, kind: u8) -> Option<(Read, usize)> {
     }
 }
 
-/// A character reference at the start of a text, and its length.
+/// A character reference by number at the start of a text, and its length.
 fn reference(rest: &str) -> Option<(char, usize)> {
     let end = rest.bytes().take(12).position(|byte| byte == b';')?;
     let body = rest.get(1..end)?;
-    let code = match body.strip_prefix('#') {
-        Some(number) => match number.strip_prefix(['x', 'X']) {
-            Some(digits) => u32::from_str_radix(digits, 16).ok(),
-            None => number.parse().ok(),
-        },
-        None => named(body).map(u32::from),
+    let number = body.strip_prefix('#')?;
+    let code = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => number.parse().ok(),
     };
     code.and_then(char::from_u32).map(|character| (character, end + 1))
-}
-
-fn named(name: &str) -> Option<char> {
-    Some(match name {
-        "lt" => '<',
-        "gt" => '>',
-        "amp" => '&',
-        "quot" => '"',
-        "apos" => '\'',
-        "nbsp" => ' ',
-        _ => return None,
-    })
 }
