@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_filter::{Finding, Kind, Pattern, WordRules};
+use toolgate_filter::{Pattern, WordRules};
 
 use super::settings::{Treatment, Watch};
 
@@ -22,58 +22,21 @@ pub struct ContentRule {
     /// Whole words or phrases, at most 2000; case, width, accents and invisible characters make no difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<Vec<String>>,
-    /// What is done where it is found in what goes to the model. `mask` masks it in what strangers wrote; in files and in a program's own output,
-    /// whose bytes stay as they are, it is told of like `mark`; `deny` refuses both.
+    /// What is done where it is found in what goes to the model. `mask` masks it in pages and in what is untrusted; in files and in a program's own output,
+    /// whose bytes stay as they are, it is named like `mark`; `deny` refuses both.
     pub action: Treatment,
     /// What is done where it is found in a call's arguments.
     pub input: Watch,
 }
 
 /// The rules by name, built when they are first used.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(from = "BTreeMap<String, ContentRule>", into = "BTreeMap<String, ContentRule>")]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
 pub struct ContentRules {
     written: BTreeMap<String, ContentRule>,
+    #[serde(skip)]
     built: OnceLock<WordRules>,
-}
-
-impl JsonSchema for ContentRules {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "ContentRules".into()
-    }
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        BTreeMap::<String, ContentRule>::json_schema(generator)
-    }
-}
-
-impl From<BTreeMap<String, ContentRule>> for ContentRules {
-    fn from(written: BTreeMap<String, ContentRule>) -> Self {
-        Self { written, built: OnceLock::new() }
-    }
-}
-
-impl From<ContentRules> for BTreeMap<String, ContentRule> {
-    fn from(rules: ContentRules) -> Self {
-        rules.written
-    }
-}
-
-impl PartialEq for ContentRules {
-    fn eq(&self, other: &Self) -> bool {
-        self.written == other.written
-    }
-}
-
-impl Eq for ContentRules {}
-
-/// Which direction a text goes, which decides whether a rule looks at it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Out,
-    In,
 }
 
 impl ContentRules {
@@ -116,17 +79,6 @@ impl ContentRules {
     pub(super) fn built(&self) -> &WordRules {
         let built = || self.written.iter().filter_map(|(name, rule)| Some((name.clone(), rule.pattern().ok()?)));
         self.built.get_or_init(|| WordRules::new(built()))
-    }
-
-    /// Leaves out what was found by rules that do not look at texts of this way.
-    pub(super) fn keep(&self, way: Way, findings: &mut Vec<Finding>) {
-        findings.retain(|finding| match finding.kind {
-            Kind::Rule(place) => self.at(place).is_some_and(|(_, rule)| match way {
-                Way::Out => rule.action != Treatment::Off,
-                Way::In => rule.input != Watch::Off,
-            }),
-            _ => true,
-        });
     }
 }
 
