@@ -1,9 +1,12 @@
 //! What an answer becomes before it is shown.
 
 use super::*;
+use crate::filter::names;
+use crate::filter::settings::{Treatment, Trust};
+use crate::model::{Block, Field, Origin};
 
 fn is_clean(filtered: &Filtered) -> bool {
-    !filtered.parts().meta.contains_key(FOUND)
+    !filtered.parts().meta.contains_key("toolgate/filter")
 }
 
 #[test]
@@ -37,7 +40,7 @@ fn what_was_masked_where_it_was_read_is_counted_or_refused_and_not_looked_for_ag
         other => panic!("{other:?}"),
     };
     let known = of(file(Some(vec!["pem", "pem"]), 0), Treatment::Mask).unwrap();
-    assert_eq!(known.parts().meta[FOUND], json!({"found": [{"kind": "secret", "type": "pem", "count": 2}]}));
+    assert_eq!(known.parts().meta["toolgate/filter"], json!({"found": [{"kind": "secret", "type": "pem", "count": 2}]}));
     assert!(shown(&known).ends_with("AKIAQ7ZT3N5WXK2VPLMR"));
     let unknown = of(file(None, 0), Treatment::Mask).unwrap();
     assert!(shown(&unknown).ends_with("[SECRET:aws-access-key]"));

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::filtered::{Filtered, Parts, SESSION, own};
+use super::cleaning::{Parts, own};
+use super::filtered::{Filtered, SESSION};
 use crate::model::Refusal;
 
 /// What one call of several came to.

@@ -1,8 +1,9 @@
 //! Floor 1, `filter`: what the manifest says is done about what the detectors of `toolgate-filter` find. Values in, values out: no I/O, no clock.
 //!
-//! `treatment` judges, masks and counts; `filtered` applies it to an answer, `arguments` to what a call carries; `reader` reads pages.
+//! `treatment` judges, masks and counts; `cleaning` applies it to an answer, `arguments` to what a call carries; `reader` reads pages.
 
 mod arguments;
+mod cleaning;
 mod css;
 mod filtered;
 mod joined;
@@ -20,7 +21,8 @@ mod treatment;
 mod work;
 
 pub use arguments::scan_arguments;
-pub use filtered::{Filtered, Parts, Provenance};
+pub use cleaning::{Parts, Provenance};
+pub use filtered::Filtered;
 pub use joined::{Part, Shown};
 pub use names::{glimpse, is_clean_name};
 pub use rules::{ContentRule, ContentRules};
@@ -37,11 +39,10 @@ pub fn scan(text: &str) -> Vec<Finding> {
     toolgate_filter::scan(text, Detectors::ALL, &WordRules::default())
 }
 
-/// What the operator's rules find in a text on its way to the model, with the name of the rule as `type`; in order of place.
+/// What the operator's rules find in a text, with the name of the rule; in order of place.
 pub fn scan_rules<'r>(text: &str, rules: &'r ContentRules) -> Vec<(&'r str, Finding)> {
-    let looks = |rule: &ContentRule| rule.action != Treatment::Off;
     let named = |finding: Finding| match finding.kind {
-        Kind::Rule(place) => rules.at(place).filter(|(_, rule)| looks(rule)).map(|(name, _)| (name, finding)),
+        Kind::Rule(place) => rules.at(place).map(|(name, _)| (name, finding)),
         _ => None,
     };
     toolgate_filter::scan(text, Detectors::NONE, rules.built()).into_iter().filter_map(named).collect()
