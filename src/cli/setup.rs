@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::arguments::ManifestChoice;
 use super::guarded::guarded;
 use super::lookup::{self, By};
-use super::{check, environment, trust};
+use super::{check, environment, rule_files, trust};
 use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
@@ -117,6 +117,7 @@ pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Fo
     let base = canonical.parent().unwrap_or(Path::new("/"));
     manifest.resolve_roots(&base.to_string_lossy()).map_err(refused)?;
     manifest.network.secrets.values_mut().for_each(|secret| secret.place(base));
+    rule_files::add(&mut manifest, base).map_err(refused)?;
     if let Ok(state) = state_path(&manifest, Some(&canonical)) {
         manifest.python.installed = environment::installed(&manifest, Some(&canonical), &state);
     }

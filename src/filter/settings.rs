@@ -78,6 +78,10 @@ pub struct Settings {
     pub program_output: Trust,
     /// The operator's own rules, by name.
     pub rules: ContentRules,
+    /// A folder of further rules, relative to the manifest: `.toml` files with tables as `[filters.rules.NAME]`, or `[NAME]` alone. They add to `rules`;
+    /// one replaces a rule of the same name. It is read when the manifest is loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules_dir: Option<String>,
     /// The same filters on the way in: arguments, code, outbound bodies.
     pub input: Input,
 }
@@ -108,6 +112,7 @@ impl Default for Settings {
             links: Treatment::Mark,
             program_output: Trust::Own,
             rules: ContentRules::default(),
+            rules_dir: None,
             input: Input::default(),
         }
     }
@@ -177,6 +182,7 @@ mod tests {
             links: Treatment::Off,
             program_output: Trust::Untrusted,
             rules: read.rules.clone(),
+            rules_dir: None,
             input: Input { secrets: Watch::Deny, ..Input::default() },
         };
         let json = |settings: &Settings| serde_json::to_value(settings).unwrap();
