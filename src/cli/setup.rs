@@ -188,7 +188,7 @@ pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Unbuilt> {
             let by = found.as_ref().map_or(By::Name, |found| found.by);
             let file = found.and_then(|found| found.path.canonicalize().ok());
             let text = file.as_deref().and_then(|file| super::text_file::read(file).ok()).unwrap_or_default();
-            if let Some(file) = file.as_deref().filter(|file| by == By::Place && !trust::is_trusted(file, &text)) {
+            if let Some(file) = file.as_deref().filter(|file| by == By::Place && !trust::is_trusted(file, &trust::digest(&text))) {
                 return untrusted(file);
             }
             let table: toml::Table = text.parse().unwrap_or_default();
