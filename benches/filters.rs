@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use toolgate::filter::{Origin, Settings, Treatment, clean, escape, scan};
+use toolgate::filter::{Scope, Settings, Treatment, clean, escape, scan};
 
 /// Bytes of the made text.
 const SIZE: usize = 4 << 20;
@@ -53,13 +53,13 @@ fn rate(bytes: usize, mut work: impl FnMut()) -> f64 {
 
 /// One kind of text and how fast it is read, beside the made text in the same run.
 fn kinds(names: &[(&str, &str)], whole: f64) {
-    let origin = Origin::Untrusted { source: "bench", delimiter: "k3J9xQ" };
+    let scope = Scope::Untrusted;
     let everything = Settings { personal_data: Treatment::Mask, ..Settings::default() };
     println!("{:<28} {:>8} {:>8}   of the made text", "MB/s", "clean", "scan");
     for (name, unit) in names {
         let text = unit.repeat(SIZE / 4 / unit.len() + 1);
         let rates =
-            [rate(text.len(), || drop(black_box(clean(&text, &everything, origin)))), rate(text.len(), || drop(black_box(scan(&text))))];
+            [rate(text.len(), || drop(black_box(clean(&text, &everything, scope)))), rate(text.len(), || drop(black_box(scan(&text))))];
         println!("{name:<28} {:>8.1} {:>8.1}   {:>8.2}", rates[0], rates[1], rates[0] / whole);
     }
 }
@@ -100,12 +100,12 @@ const HOSTILE: &[(&str, &str)] = &[
 fn main() {
     let file = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let text = file.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_else(made);
-    let origin = Origin::Untrusted { source: "bench", delimiter: "k3J9xQ" };
+    let scope = Scope::Untrusted;
     let defaults = Settings::default();
     let everything = Settings { personal_data: Treatment::Mask, ..Settings::default() };
-    measure("clean, defaults", text.len(), || drop(black_box(clean(&text, &defaults, origin))));
-    let whole = measure("clean, personal data masked", text.len(), || drop(black_box(clean(&text, &everything, origin))));
-    measure("clean, a file", text.len(), || drop(black_box(clean(&text, &defaults, Origin::File))));
+    measure("clean, defaults", text.len(), || drop(black_box(clean(&text, &defaults, scope))));
+    let whole = measure("clean, personal data masked", text.len(), || drop(black_box(clean(&text, &everything, scope))));
+    measure("clean, a file", text.len(), || drop(black_box(clean(&text, &defaults, Scope::Own))));
     measure("scan", text.len(), || drop(black_box(scan(&text))));
     measure("escape", text.len(), || drop(black_box(escape(&text))));
     kinds(ORDINARY, whole);

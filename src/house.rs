@@ -1,6 +1,6 @@
 //! Floor 6: what every call of one server shares, built once by the command line and handed down.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,10 +8,9 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
 use crate::audit::{Event, Log, Record, StateDir, Sync};
-use crate::filter::Known;
-use crate::gate::{Door, Gate};
+use crate::gate::Gate;
 use crate::manifest::Manifest;
-use crate::model::{Block, Output, ToolSpec};
+use crate::model::ToolSpec;
 use crate::policy;
 use crate::reload::{Reload, Source};
 use crate::sandbox::Sandbox;
@@ -24,8 +23,6 @@ pub struct House {
     gate: Gate,
     sandbox: Sandbox,
     tools: &'static [&'static dyn Tool],
-    /// Contents that the filter found nothing in: models read the same files again and again.
-    clean: Mutex<HashSet<Content>>,
     /// What clients are told of each tool, as digests; made when a tool is first called.
     definitions: Mutex<BTreeMap<&'static str, Arc<str>>>,
     reload: Reload,
@@ -34,16 +31,6 @@ pub struct House {
     /// What is done beside the calls.
     background: Mutex<JoinSet<()>>,
 }
-
-/// A whole content under a manifest: both digests in hex.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Content {
-    manifest: String,
-    sha256: String,
-}
-
-/// Contents that are remembered; about 200 bytes each.
-const REMEMBERED: usize = 2048;
 
 /// So long after the list of tools was read the processor is left to a program that comes right behind it; a page that comes so soon has its reader
 /// started while it is on its way.
@@ -57,7 +44,6 @@ impl House {
             gate,
             sandbox,
             tools,
-            clean: Mutex::default(),
             definitions: Mutex::default(),
             reload: Reload::default(),
             prepared: tokio::sync::Mutex::default(),
@@ -276,33 +262,6 @@ impl House {
         if let Err(fault) = self.log.close() {
             tracing::error!(%fault, "the log could not be closed");
         }
-    }
-
-    /// The content an output shows, where it is the text of one whole file. The end of a file, or its base64, says nothing of the text.
-    pub fn content_of(&self, door: &Door, output: &Output) -> Option<Content> {
-        let facts = output.meta.get("toolgate/file")?;
-        let shown =
-            output.blocks.first().and_then(|block| if let Block::Text { text, .. } = block { Some(text.len() as u64) } else { None });
-        // What was made of the bytes is no content by their digest.
-        let is_derived = facts.get("read_as").is_some();
-        let whole = !is_derived && shown.is_some() && facts.get("size").and_then(Value::as_u64) == shown;
-        let sha256 = facts.get("sha256").and_then(Value::as_str).filter(|_| whole)?;
-        Some(Content { manifest: door.manifest_sha256().to_owned(), sha256: sha256.to_owned() })
-    }
-
-    /// Whether the filter found nothing in this very content before, under this very manifest.
-    pub fn is_known(&self, content: &Content) -> Known {
-        let clean = self.clean.lock().unwrap_or_else(PoisonError::into_inner);
-        if clean.contains(content) { Known::Clean } else { Known::No }
-    }
-
-    /// Remembers that the filter found nothing in a content.
-    pub fn remember_clean(&self, content: Content) {
-        let mut clean = self.clean.lock().unwrap_or_else(PoisonError::into_inner);
-        if clean.len() >= REMEMBERED {
-            clean.clear();
-        }
-        clean.insert(content);
     }
 
     /// Records an event of the house.

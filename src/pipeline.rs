@@ -9,7 +9,7 @@ use tracing::Instrument;
 
 use crate::audit::counts::Counted;
 use crate::audit::{Entry, Reply, Status};
-use crate::filter::{Filtered, Known};
+use crate::filter::Filtered;
 use crate::gate::{Admitted, Asker, Brought, Case, Door, Granted, Place, Places, Reservation, Settled};
 use crate::house::House;
 use crate::meant;
@@ -218,16 +218,10 @@ async fn walk(
 
     // 8. Nothing from outside reaches the model unfiltered.
     let status = if output.is_error { Status::Error } else { Status::Success };
-    let content = house.content_of(door, &output);
-    let known = content.as_ref().map_or(Known::No, |content| house.is_known(content));
-    let strange = door.strange(session, &action, &places, &capability.profile, &output);
-    door.keeps(session, &action, &places, &output, &strange);
-    let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), known, strange)?;
-    if let (Some(content), true) = (content, filtered.is_clean()) {
-        house.remember_clean(content);
-    }
-    let filtered = door.took_in(session, filtered).with_carried(&carried);
-    Ok(Turn::Answer(filtered, status))
+    let provenance = door.provenance(session, &action, &places, &capability.profile, &output);
+    door.keeps(session, &action, &places, &output, &provenance);
+    let filtered = Filtered::of(output, &door.manifest().filters, entry.id(), provenance)?;
+    Ok(Turn::Answer(door.took_in(session, filtered).with_arguments(&carried), status))
 }
 
 /// Which walls a program lacks, and which of its imports are modules of the roots that it sees.

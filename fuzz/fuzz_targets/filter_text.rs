@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate::filter::{Origin, Settings, Treatment, clean, escape_line, scan};
+use toolgate::filter::{Scope, Settings, Treatment, clean, escape_line, scan};
 
 fuzz_target!(|text: &str| {
     for finding in scan(text) {
@@ -10,9 +10,9 @@ fuzz_target!(|text: &str| {
     }
     assert!(!escape_line(text).contains(['\n', '\r', '\u{2028}', '\u{202e}', '\u{1b}']));
     let settings = Settings { personal_data: Treatment::Mask, injection: Treatment::Off, ..Settings::default() };
-    let origin = Origin::Untrusted { source: "s", delimiter: "d" };
-    let once = clean(text, &settings, origin).text;
-    let _ = clean(&once, &settings, origin);
-    let _ = clean(text, &Settings::default(), Origin::File);
-    let _ = clean(text, &Settings::default(), origin);
+    if let Ok(once) = clean(text, &settings, Scope::Untrusted) {
+        let _ = clean(&once.text, &settings, Scope::Untrusted);
+    }
+    let _ = clean(text, &Settings::default(), Scope::Own);
+    let _ = clean(text, &Settings::default(), Scope::Untrusted);
 });

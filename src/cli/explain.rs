@@ -115,8 +115,8 @@ fn steps(manifest: &Arc<Manifest>, call: &Call<'_>, state: &State, decided: &Dec
         let flags = capability.spec.flags;
         pass(6, Some(format!("profiles.{profile}.permissions")), format!("it needs {flags}; the profile holds it"));
         let listed = manifest.tools.contains_key(call.tool).then(|| format!("tools.{}", call.tool));
-        let carried: Vec<String> = crate::filter::carried(&call.arguments, &manifest.filters)
-            .found
+        let carried: Vec<String> = crate::filter::scan_arguments(&call.arguments, &manifest.filters)
+            .unwrap_or_default()
             .iter()
             .map(|count| format!("{} {} ×{}", count.kind.as_str(), count.type_, count.count))
             .collect();
@@ -192,11 +192,9 @@ fn filters(manifest: &Manifest, call: &Call<'_>, decided: &Decided) -> String {
         _ => false,
     };
     if strange {
-        return format!("the answer of `{}` is untrusted and marks the session; {}", call.tool, manifest.filters.in_words());
+        return format!("the answer of `{}` is untrusted and marks the session; {}", call.tool, manifest.filters.in_words(true));
     }
-    let told = |told: String, name: &str, what: &str| told + ", rules." + name + " " + what;
-    let rules = manifest.filters.rules.iter().fold(String::new(), |so_far, (name, rule)| told(so_far, name, rule.action.as_str()));
-    format!("the answer of `{}` counts as the caller's own; secrets {}{rules}", call.tool, manifest.filters.secrets.as_str())
+    format!("the answer of `{}` counts as the caller's own; {}", call.tool, manifest.filters.in_words(false))
 }
 
 impl Explanation {

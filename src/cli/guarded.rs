@@ -23,7 +23,7 @@ pub(super) fn name_files(files: &[&Path]) {
 /// Canonical paths, the last names of which may be missing:
 /// - the manifest in force, every place where the next start would look for a manifest, and the note of which are trusted;
 /// - the lock of each of them, which says what the next sync installs, before there is one and before a manifest names a package;
-/// - the files of its secrets, the keys that tokens are verified with, those of TLS, and the files that reviewers are run from;
+/// - the folder of its filter rules, the files of its secrets, the keys that tokens are verified with, those of TLS, and the files that reviewers are run from;
 /// - as far as calls may write there: the interpreter, its environment and its library. The server asks the interpreter where it lives, and
 ///   that runs outside the jail.
 pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> {
@@ -38,6 +38,7 @@ pub(super) fn guarded(file: Option<&Path>, manifest: &Manifest) -> Vec<PathBuf> 
     guarded.extend(secret_files(manifest));
     guarded.extend(key_files(manifest, folder));
     guarded.extend(reviewer_files(manifest, folder));
+    guarded.extend(manifest.filters.rules_dir.iter().flat_map(|rules| name_and_target(&folder.join(rules))));
     let writable = writable_roots(manifest);
     let is_near = |path: &PathBuf| writable.iter().any(|root| path.starts_with(root) || root.starts_with(path));
     guarded.extend(interpreter_places(&environment::base(manifest, file)).into_iter().filter(is_near));

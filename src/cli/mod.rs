@@ -24,6 +24,7 @@ pub mod lookup;
 mod nearest;
 mod packages;
 mod register;
+mod rule_files;
 mod run;
 pub mod scan;
 pub mod schema;

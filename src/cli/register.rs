@@ -36,7 +36,7 @@ pub(super) fn server(client: ClientName, flag: Option<&Path>, places: &install::
             shared &= lookup::above(&places.project).and_then(|found| found.canonicalize().ok()).is_some_and(|found| found == file);
             if !shared {
                 arguments.extend(["--manifest".to_owned(), file.display().to_string()]);
-            } else if !trust::is_trusted(&file, &text) {
+            } else if !trust::is_trusted(&file, &trust::digest(&text)) {
                 let _ = writeln!(words, "it serves by {} once `toolgate trust` has shown it", file.display());
             }
         }

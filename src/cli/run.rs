@@ -261,7 +261,7 @@ pub(super) fn write_first(dir: Option<&Path>, given: init::Given, manner: Manner
         YesNo::No => init::MemoryLayer::Required,
     };
     let file = init::write(dir.unwrap_or(Path::new(".")), &answers, memory, manner.force)?;
-    trust::keep(&file, &super::text_file::read(&file)?)?;
+    trust::keep(&file, &trust::digest(&super::text_file::read(&file)?))?;
     let snippet = answers.client.map(|client| {
         let places = install::Places { project: file.parent().unwrap_or(Path::new("/")).to_owned(), ..install::Places::of_user()? };
         let (server, _) = register::server(client, Some(&file), &places)?;

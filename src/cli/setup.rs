@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::arguments::ManifestChoice;
 use super::guarded::guarded;
 use super::lookup::{self, By};
-use super::{check, environment, trust};
+use super::{check, environment, rule_files, trust};
 use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
@@ -117,6 +117,7 @@ pub fn read(file: &Path, text: String, roots: &[(String, PathBuf)]) -> Result<Fo
     let base = canonical.parent().unwrap_or(Path::new("/"));
     manifest.resolve_roots(&base.to_string_lossy()).map_err(refused)?;
     manifest.network.secrets.values_mut().for_each(|secret| secret.place(base));
+    rule_files::add(&mut manifest, base).map_err(refused)?;
     if let Ok(state) = state_path(&manifest, Some(&canonical)) {
         manifest.python.installed = environment::installed(&manifest, Some(&canonical), &state);
     }
@@ -187,7 +188,7 @@ pub(super) fn state_of(flag: Option<&Path>) -> Result<PathBuf, Unbuilt> {
             let by = found.as_ref().map_or(By::Name, |found| found.by);
             let file = found.and_then(|found| found.path.canonicalize().ok());
             let text = file.as_deref().and_then(|file| super::text_file::read(file).ok()).unwrap_or_default();
-            if let Some(file) = file.as_deref().filter(|file| by == By::Place && !trust::is_trusted(file, &text)) {
+            if let Some(file) = file.as_deref().filter(|file| by == By::Place && !trust::is_trusted(file, &trust::digest(&text))) {
                 return untrusted(file);
             }
             let table: toml::Table = text.parse().unwrap_or_default();

@@ -29,7 +29,7 @@ const FOLDER: &str = "trusted";
 struct Trusted {
     /// The manifest's canonical path.
     manifest: PathBuf,
-    /// The digest of its text.
+    /// The digest of its text and of its files of rules.
     sha256: String,
 }
 
@@ -54,39 +54,42 @@ fn note_of(manifest: &Path) -> PathBuf {
     PathBuf::from(hex(&Sha256::digest(manifest.as_os_str().as_bytes())))
 }
 
-fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
+/// The digest of a manifest without a folder of rules, by its text.
+pub(super) fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
 }
 
-/// Trusts a text at a path.
+/// Trusts the manifest of this digest at a path.
 /// # Errors  When that cannot be kept.
-pub(super) fn keep(file: &Path, text: &str) -> Result<(), Fault> {
+pub(super) fn keep(file: &Path, sha256: &[u8; 32]) -> Result<(), Fault> {
     let manifest = file.canonicalize()?;
     let note = folder()?.join(note_of(&manifest));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder()?)?;
     // Whole or not at all: a server may look at it just now.
     let draft = note.with_extension(format!("{}.draft", std::process::id()));
     let mut out = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    out.write_all(&serde_json::to_vec(&Trusted { manifest, sha256: digest(text) }).map_err(io::Error::other)?)?;
+    out.write_all(&serde_json::to_vec(&Trusted { manifest, sha256: hex(sha256) }).map_err(io::Error::other)?)?;
     Ok(std::fs::rename(&draft, note)?)
 }
 
-/// Whether exactly this text at this canonical path is trusted.
-pub(super) fn is_trusted(file: &Path, text: &str) -> bool {
+/// Whether the manifest of exactly this digest at this canonical path is trusted.
+pub(super) fn is_trusted(file: &Path, sha256: &[u8; 32]) -> bool {
     let Ok(note) = folder().map(|folder| folder.join(note_of(file))) else { return false };
     let kept = std::fs::read_to_string(note).ok().and_then(|kept| serde_json::from_str::<Trusted>(&kept).ok());
-    kept.is_some_and(|kept| kept.manifest == file && kept.sha256 == digest(text))
+    kept.is_some_and(|kept| kept.manifest == file && kept.sha256 == hex(sha256))
 }
 
 /// Whether a manifest may serve: it was named, or its user has seen exactly this text at this place.
 /// # Errors  That it may not, and what to do.
 pub(super) fn demanded(found: &Found) -> Result<(), Unbuilt> {
-    let Some(file) = found.file.as_deref().filter(|file| found.by == By::Place && !is_trusted(file, &found.text)) else { return Ok(()) };
+    let Some(file) = found.file.as_deref().filter(|file| found.by == By::Place && !is_trusted(file, &found.manifest.sha256)) else {
+        return Ok(());
+    };
     Err(Unbuilt::Refused(format!(
         "`{}` (sha256 {}) was found, not named, and is not trusted: it may have come with the folder; look at it with `toolgate trust`, \
          which shows what it opens and asks, or name it with `--manifest`",
         file.display(),
-        digest(&found.text)
+        hex(&found.manifest.sha256)
     )))
 }
 
@@ -104,8 +107,8 @@ pub(super) fn run(file: Option<&Path>, task: Task, as_json: bool, out: &mut dyn 
     lookup::of_caller(&path).map_err(Fault::Use)?;
     let found = setup::find(&super::arguments::ManifestChoice { manifest: Some(path), profile: None, roots: Vec::new() })?;
     let canonical = found.file.clone().unwrap_or_default();
-    let sha256 = digest(&found.text);
-    let already = is_trusted(&canonical, &found.text);
+    let sha256 = hex(&found.manifest.sha256);
+    let already = is_trusted(&canonical, &found.manifest.sha256);
     if as_json {
         writeln!(
             out,
@@ -137,7 +140,7 @@ pub(super) fn run(file: Option<&Path>, task: Task, as_json: bool, out: &mut dyn 
             return Ok(End::Negative);
         }
     }
-    keep(&canonical, &found.text)?;
+    keep(&canonical, &found.manifest.sha256)?;
     if !as_json {
         writeln!(out, "it is trusted, until its text changes")?;
     }

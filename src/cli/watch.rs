@@ -66,8 +66,8 @@ struct Seen {
     mark: Option<Mark>,
     /// Whether the manifest in force lies where others than the operator change files, so that a change of it holds once it is trusted.
     is_bound: bool,
-    /// Whether what lies there waits for that.
-    is_held: bool,
+    /// The digest of what lies there and waits for that.
+    held: Option<[u8; 32]>,
 }
 
 impl fmt::Debug for ManifestFile {
@@ -86,7 +86,7 @@ impl ManifestFile {
         let mark = Mark::of(&path).filter(|mark| !mark.is_fresh() && text_file::read(&path).is_ok_and(|text| text == found.text));
         // What the choice names stays the same file, whatever happens to the working folder or the environment.
         let choice = ManifestChoice { manifest: Some(path.clone()), ..choice.clone() };
-        let seen = Mutex::new(Seen { mark, is_bound: is_bound(&path, found.by, &found.manifest), is_held: false });
+        let seen = Mutex::new(Seen { mark, is_bound: is_bound(&path, found.by, &found.manifest), held: None });
         Ok(Some(Self { choice, path, by: found.by, state, adjust, seen }))
     }
 
@@ -95,11 +95,6 @@ impl ManifestFile {
         let mut found = setup::find(&self.choice)?;
         (self.adjust)(&mut found.manifest).map_err(Unbuilt::Refused)?;
         Ok(found)
-    }
-
-    /// Whether what lies there now is trusted by now.
-    fn is_trusted(&self) -> bool {
-        text_file::read(&self.path).is_ok_and(|text| trust::is_trusted(&self.path, &text))
     }
 }
 
@@ -117,7 +112,7 @@ impl Source for ManifestFile {
     fn look(&self, in_force: &[u8; 32]) -> Look {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mark = Mark::of(&self.path);
-        if mark == seen.mark && mark.is_some() && !(seen.is_held && self.is_trusted()) {
+        if mark == seen.mark && mark.is_some() && !seen.held.is_some_and(|held| trust::is_trusted(&self.path, &held)) {
             return Look::Same;
         }
         let Some(mark) = mark else {
@@ -133,14 +128,14 @@ impl Source for ManifestFile {
             return Look::Unsettled;
         }
         seen.mark = Some(mark);
-        seen.is_held = false;
+        seen.held = None;
         let mut found = match read {
             Ok(found) if found.manifest.sha256 == *in_force => return Look::Same,
             Ok(found) => found,
             Err(fault) => return Look::Refused(fault.to_string()),
         };
-        if seen.is_bound && !trust::is_trusted(&self.path, &found.text) {
-            seen.is_held = true;
+        if seen.is_bound && !trust::is_trusted(&self.path, &found.manifest.sha256) {
+            seen.held = Some(found.manifest.sha256);
             let file = self.path.display();
             return Look::Refused(format!(
                 "`{file}` is not trusted as it is now; `toolgate trust {file}` shows what it opens, and puts it in force"

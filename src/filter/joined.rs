@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::filtered::{Filtered, Parts, SESSION};
-use crate::model::{Block, Origin, Refusal};
+use super::cleaning::{Parts, own};
+use super::filtered::{Filtered, SESSION};
+use crate::model::Refusal;
 
 /// What one call of several came to.
 #[derive(Debug)]
@@ -43,9 +44,7 @@ impl Filtered {
     /// The answers of several calls as one. `key`: where in `_meta` the facts of each are listed, under its name as `named`. It is an error where
     /// none of them is an answer without one.
     pub fn joined(key: &str, named: &str, all: Vec<Part>) -> Self {
-        let own = |text: String| Block::Text { text, origin: Origin::Own };
-        let (mut blocks, mut listed) = (Vec::new(), Vec::new());
-        let (mut untrusted, mut written, mut sent, mut notes, mut any) = (None, 0, 0, Vec::new(), false);
+        let (mut whole, mut listed) = (Parts { is_error: true, ..Parts::default() }, Vec::new());
         let mut left_out: Option<(String, Vec<String>)> = None;
         for Part { name, call, shown } in all {
             // A caller's name may hold whatever a text may.
@@ -57,25 +56,23 @@ impl Filtered {
             match shown {
                 Shown::Answer(filtered) => {
                     let parts = filtered.into_parts();
-                    any |= !parts.is_error;
-                    blocks.push(own(format!("==> {title} <==")));
-                    blocks.extend(parts.blocks);
+                    whole.is_error &= parts.is_error;
+                    whole.blocks.push(own(format!("==> {title} <==")));
+                    whole.blocks.extend(parts.blocks);
+                    whole.untrusted = whole.untrusted.or(parts.untrusted);
+                    whole.bytes_written += parts.bytes_written;
+                    whole.bytes_sent += parts.bytes_sent;
+                    whole.notes.extend(parts.notes);
                     // Whether the session is marked is said once, of the whole.
                     for (key, value) in parts.meta.into_iter().filter(|(key, _)| key != SESSION) {
                         match value {
-                            Value::Object(of) if matches!(key.as_str(), "toolgate/file" | "toolgate/page") => {
-                                facts.extend(of);
-                            }
+                            Value::Object(of) if matches!(key.as_str(), "toolgate/file" | "toolgate/page") => facts.extend(of),
                             value => drop(facts.insert(key, value)),
                         }
                     }
-                    untrusted = untrusted.or(parts.untrusted);
-                    written += parts.bytes_written;
-                    sent += parts.bytes_sent;
-                    notes.extend(parts.notes);
                 }
                 Shown::Refusal(refusal) => {
-                    blocks.push(own(format!("==> {title} <==\n{refusal}")));
+                    whole.blocks.push(own(format!("==> {title} <==\n{refusal}")));
                     if let Ok(Value::Object(why)) = serde_json::to_value(&refusal) {
                         facts.extend(why);
                     }
@@ -89,18 +86,9 @@ impl Filtered {
         }
         if let Some((why, names)) = left_out {
             let these = names.iter().map(|name| json!(name).to_string()).collect::<Vec<_>>().join(", ");
-            blocks.push(own(format!("[not shown: {}; {why}; call again for: {these}]", names.len())));
+            whole.blocks.push(own(format!("[not shown: {}; {why}; call again for: {these}]", names.len())));
         }
-        Self::of_parts(Parts {
-            blocks,
-            structured: None,
-            meta: Map::from_iter([(key.to_owned(), Value::Array(listed))]),
-            is_error: !any,
-            code: None,
-            bytes_written: written,
-            bytes_sent: sent,
-            notes,
-            untrusted,
-        })
+        whole.meta.insert(key.to_owned(), Value::Array(listed));
+        Self::of_parts(whole)
     }
 }

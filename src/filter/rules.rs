@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_filter::{Finding, Kind, Pattern, WordRules};
+use toolgate_filter::{Detectors, Pattern, WordRules, escape_line};
 
 use super::settings::{Treatment, Watch};
 
@@ -22,58 +22,27 @@ pub struct ContentRule {
     /// Whole words or phrases, at most 2000; case, width, accents and invisible characters make no difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<Vec<String>>,
-    /// What is done where it is found in what goes to the model. `mask` masks it in what strangers wrote; in files and in a program's own output,
-    /// whose bytes stay as they are, it is told of like `mark`; `deny` refuses both.
+    /// What is done where it is found in what goes to the model. `mask` masks it in pages and in what is untrusted; in files and in a program's own output,
+    /// whose bytes stay as they are, it is named like `mark`; `deny` refuses both.
     pub action: Treatment,
     /// What is done where it is found in a call's arguments.
     pub input: Watch,
+    /// Texts in which the rule must find something. They are checked when the manifest is loaded.
+    #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<String>,
+    /// Texts in which the rule must find nothing. They are checked when the manifest is loaded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not: Vec<String>,
 }
 
 /// The rules by name, built when they are first used.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(from = "BTreeMap<String, ContentRule>", into = "BTreeMap<String, ContentRule>")]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
 pub struct ContentRules {
     written: BTreeMap<String, ContentRule>,
+    #[serde(skip)]
     built: OnceLock<WordRules>,
-}
-
-impl JsonSchema for ContentRules {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "ContentRules".into()
-    }
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        BTreeMap::<String, ContentRule>::json_schema(generator)
-    }
-}
-
-impl From<BTreeMap<String, ContentRule>> for ContentRules {
-    fn from(written: BTreeMap<String, ContentRule>) -> Self {
-        Self { written, built: OnceLock::new() }
-    }
-}
-
-impl From<ContentRules> for BTreeMap<String, ContentRule> {
-    fn from(rules: ContentRules) -> Self {
-        rules.written
-    }
-}
-
-impl PartialEq for ContentRules {
-    fn eq(&self, other: &Self) -> bool {
-        self.written == other.written
-    }
-}
-
-impl Eq for ContentRules {}
-
-/// Which direction a text goes, which decides whether a rule looks at it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Out,
-    In,
 }
 
 impl ContentRules {
@@ -85,6 +54,12 @@ impl ContentRules {
     /// Whether there is no rule.
     pub fn is_empty(&self) -> bool {
         self.written.is_empty()
+    }
+
+    /// Adds rules; one replaces a rule of the same name.
+    pub fn extend(&mut self, more: Self) {
+        self.written.extend(more.written);
+        self.built = OnceLock::new();
     }
 
     /// The name and the rule at a place.
@@ -103,10 +78,13 @@ impl ContentRules {
             if name.is_empty() || name.len() > 40 || !name.bytes().all(plain) {
                 faults.push((name.clone(), "a rule's name is 1 to 40 of a-z, 0-9, `-` and `_`".to_owned()));
             }
-            if let Err(fault) = rule.pattern() {
-                faults.push((if fault.key.is_empty() { name.clone() } else { format!("{name}.{}", fault.key) }, fault.message));
-            } else if rule.action == Treatment::Off && rule.input == Watch::Off {
-                faults.push((name.clone(), "the rule does nothing; set `action`, `input` or both".to_owned()));
+            match rule.pattern() {
+                Err(fault) if fault.key.is_empty() => faults.push((name.clone(), fault.message)),
+                Err(fault) => faults.push((format!("{name}.{}", fault.key), fault.message)),
+                Ok(_) if rule.action == Treatment::Off && rule.input == Watch::Off => {
+                    faults.push((name.clone(), "the rule does nothing; set `action`, `input` or both".to_owned()));
+                }
+                Ok(pattern) => faults.extend(rule.failed_examples(pattern).map(|(key, what)| (format!("{name}.{key}"), what))),
             }
         }
         faults
@@ -117,22 +95,24 @@ impl ContentRules {
         let built = || self.written.iter().filter_map(|(name, rule)| Some((name.clone(), rule.pattern().ok()?)));
         self.built.get_or_init(|| WordRules::new(built()))
     }
-
-    /// Leaves out what was found by rules that do not look at texts of this way.
-    pub(super) fn keep(&self, way: Way, findings: &mut Vec<Finding>) {
-        findings.retain(|finding| match finding.kind {
-            Kind::Rule(place) => self.at(place).is_some_and(|(_, rule)| match way {
-                Way::Out => rule.action != Treatment::Off,
-                Way::In => rule.input != Watch::Off,
-            }),
-            _ => true,
-        });
-    }
 }
 
 impl ContentRule {
     fn pattern(&self) -> Result<Pattern, toolgate_filter::PatternFault> {
         Pattern::new(self.regex.as_deref(), self.words.as_deref())
+    }
+
+    /// The examples that the rule does not hold to: the key of each, and a sentence.
+    fn failed_examples(&self, pattern: Pattern) -> impl Iterator<Item = (String, String)> {
+        let rule = WordRules::new([(String::new(), pattern)]);
+        let failed = move |key: &'static str, texts: &[String], must_find: bool, what: &'static str| {
+            let finds = |text: &str| !toolgate_filter::scan(text, Detectors::NONE, &rule).is_empty();
+            let failed = texts.iter().enumerate().filter(|(_, text)| finds(text) != must_find);
+            failed.map(|(at, text)| (format!("{key}[{at}]"), format!("{what} `{}`", escape_line(text)))).collect::<Vec<_>>()
+        };
+        let mut all = failed("match", &self.matches, true, "the rule does not find its example");
+        all.extend(failed("not", &self.not, false, "the rule finds something in its counterexample"));
+        all.into_iter()
     }
 }
 
@@ -159,6 +139,8 @@ mod tests {
             (r#"{"a":{"words":["x"],"regex":"x","action":"mark"}}"#, "a", "not both"),
             (r#"{"a":{"words":["x"]}}"#, "a", "does nothing"),
             (r#"{"A b":{"words":["x"],"action":"mark"}}"#, "A b", "name"),
+            (r#"{"a":{"words":["x"],"action":"mark","match":["an x","a y"],"not":["a z"]}}"#, "a.match[1]", "`a y`"),
+            (r#"{"a":{"words":["x"],"action":"mark","match":["an x"],"not":["an X!"]}}"#, "a.not[0]", "`an X!`"),
         ] {
             let faults = rules(json).faults();
             assert!(faults.len() == 1 && faults[0].0 == at && faults[0].1.contains(says), "{json}: {faults:?}");

@@ -35,7 +35,7 @@ pub enum Stripping {
 }
 
 /// What to do about what a filter finds in a call's arguments. They are never altered: what runs is what was judged and approved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
     /// Do not look.
@@ -54,19 +54,19 @@ pub enum Trust {
     /// The caller's own: only secrets and content rules are looked for.
     #[default]
     Own,
-    /// A stranger's: filtered and wrapped like a page.
+    /// From outside: filtered and wrapped like a page.
     Untrusted,
 }
 
 /// The filters on what goes back to the model. The bytes of files, and the output of programs that is the caller's own, stay as they are but for
-/// secrets: of the others `mask` alters only what strangers wrote, names and titles.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// secrets: of the others `mask` alters only pages, untrusted output, names and titles.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Credentials.
     pub secrets: Treatment,
-    /// Phone numbers, e-mail addresses, national ids, cards, bank accounts, postal addresses. Looked for in what strangers wrote; `mask` leaves the
-    /// bytes of files as they are.
+    /// Phone numbers, e-mail addresses, national ids, cards, bank accounts, postal addresses. Looked for in what is untrusted; `mask` leaves the bytes
+    /// of files as they are.
     pub personal_data: Treatment,
     /// Zero-width, direction, tag and other invisible characters.
     pub hidden_unicode: Stripping,
@@ -78,6 +78,10 @@ pub struct Settings {
     pub program_output: Trust,
     /// The operator's own rules, by name.
     pub rules: ContentRules,
+    /// A folder of further rules, relative to the manifest: `.toml` files with tables as `[filters.rules.NAME]`, or `[NAME]` alone. They add to `rules`;
+    /// one replaces a rule of the same name. It is read when the manifest is loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules_dir: Option<String>,
     /// The same filters on the way in: arguments, code, outbound bodies.
     pub input: Input,
 }
@@ -108,6 +112,7 @@ impl Default for Settings {
             links: Treatment::Mark,
             program_output: Trust::Own,
             rules: ContentRules::default(),
+            rules_dir: None,
             input: Input::default(),
         }
     }
@@ -119,42 +124,44 @@ impl Settings {
         matches!(self.secrets, Treatment::Mask | Treatment::Deny)
     }
 
-    /// What is done to what comes back, in one line for people: every filter that looks, and how.
-    pub fn in_words(&self) -> String {
-        let mut parts = Vec::new();
-        for (name, how) in
-            [("secrets", self.secrets), ("personal_data", self.personal_data), ("injection", self.injection), ("links", self.links)]
-        {
-            parts.push(format!("{name} {}", how.as_str()));
+    /// What is done to an answer, in one line for people: every filter that looks at it, and how.
+    pub fn in_words(&self, is_untrusted: bool) -> String {
+        let mut parts = vec![format!("secrets {}", word(self.secrets))];
+        if is_untrusted {
+            for (name, how) in [("personal_data", self.personal_data), ("injection", self.injection), ("links", self.links)] {
+                parts.push(format!("{name} {}", word(how)));
+            }
+            parts.push(format!("hidden_unicode {}", word(self.hidden_unicode)));
         }
-        parts.push(format!("hidden_unicode {}", self.hidden_unicode.as_str()));
-        parts.extend(self.rules.iter().map(|(name, rule)| format!("rules.{name} {}", rule.action.as_str())));
+        parts.extend(self.rules.iter().map(|(name, rule)| format!("rules.{name} {}", word(rule.action))));
         parts.join(", ")
     }
 }
 
-impl Treatment {
-    /// The word of the manifest.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Treatment::Off => "off",
-            Treatment::Mark => "mark",
-            Treatment::Mask => "mask",
-            Treatment::Deny => "deny",
+impl From<Stripping> for Treatment {
+    fn from(how: Stripping) -> Self {
+        match how {
+            Stripping::Off => Self::Off,
+            Stripping::Mark => Self::Mark,
+            Stripping::Strip => Self::Mask,
+            Stripping::Deny => Self::Deny,
         }
     }
 }
 
-impl Stripping {
-    /// The word of the manifest.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Stripping::Off => "off",
-            Stripping::Mark => "mark",
-            Stripping::Strip => "strip",
-            Stripping::Deny => "deny",
+impl From<Watch> for Treatment {
+    fn from(how: Watch) -> Self {
+        match how {
+            Watch::Off => Self::Off,
+            Watch::Mark => Self::Mark,
+            Watch::Deny => Self::Deny,
         }
     }
+}
+
+/// A treatment as the manifest writes it.
+fn word(treatment: impl Serialize) -> String {
+    serde_json::json!(treatment).as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
@@ -175,16 +182,19 @@ mod tests {
             links: Treatment::Off,
             program_output: Trust::Untrusted,
             rules: read.rules.clone(),
+            rules_dir: None,
             input: Input { secrets: Watch::Deny, ..Input::default() },
         };
-        assert_eq!(read, settings);
-        assert_eq!(serde_json::from_str::<Settings>("{}").unwrap(), Settings::default());
+        let json = |settings: &Settings| serde_json::to_value(settings).unwrap();
+        assert_eq!(json(&read), json(&settings));
+        assert_eq!(json(&serde_json::from_str("{}").unwrap()), json(&Settings::default()));
         for wrong in [r#"{"secret":"mark"}"#, r#"{"input":{"secrets":"mask"}}"#, r#"{"rules":{"a":{"regexp":"x"}}}"#] {
             assert!(serde_json::from_str::<Settings>(wrong).is_err(), "{wrong}");
         }
         assert_eq!(
-            settings.in_words(),
+            settings.in_words(true),
             "secrets mark, personal_data mask, injection deny, links off, hidden_unicode off, rules.names mask"
         );
+        assert_eq!(settings.in_words(false), "secrets mark, rules.names mask");
     }
 }

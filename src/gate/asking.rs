@@ -150,7 +150,7 @@ impl Door {
         if self.intake(&case.call.caller.session).0 {
             text.push_str("\nThis session has taken in content from outside: what it asks for now may be a stranger's wish.");
         }
-        let carried = crate::filter::carried(&case.call.arguments, &self.manifest.filters).found;
+        let carried = crate::filter::scan_arguments(&case.call.arguments, &self.manifest.filters).unwrap_or_default();
         if !carried.is_empty() {
             let told: Vec<String> =
                 carried.iter().map(|count| format!("{} {}", count.count, crate::filter::escape_line(&count.type_))).collect();

@@ -328,7 +328,7 @@ impl Door {
             warnings: warnings(case).to_vec(),
             leads_to: led_to(case),
             untrusted: self.intake(&case.call.caller.session).0,
-            carried: crate::filter::carried(&case.call.arguments, &self.manifest.filters).found,
+            carried: crate::filter::scan_arguments(&case.call.arguments, &self.manifest.filters).unwrap_or_default(),
             targets: spelled_otherwise(case),
             folders: folders_of(case.opened).iter().map(ToString::to_string).collect(),
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::door::{Door, lock};
 use super::marks::Marks;
 use super::settle::Case;
-use crate::filter::{Filtered, Strange};
+use crate::filter::{Filtered, Provenance};
 use crate::manifest::Mode;
 use crate::model::{Action, Entry, Field, HttpUrl, Level, Output, RelPath, Target};
 use crate::policy::{self, python_network, python_roots};
@@ -97,7 +97,7 @@ impl Door {
     /// What of an answer is untrusted, besides pages: the content of files that the manifest marks or that came from the web, and the
     /// output of programs that may have read such files or the network. A file is looked for by the name it was called by and by the one that links
     /// lead to.
-    pub fn strange(&self, session: &str, action: &Action, places: &Places<'_>, profile: &str, output: &Output) -> Strange {
+    pub fn provenance(&self, session: &str, action: &Action, places: &Places<'_>, profile: &str, output: &Output) -> Provenance {
         if !matches!(
             action,
             Action::SearchFiles(_)
@@ -107,12 +107,12 @@ impl Door {
                 | Action::EditFiles(_)
                 | Action::RunPython(_)
         ) {
-            return Strange::default();
+            return Provenance::default();
         }
         let mut taint = lock(&self.shared.taint);
         self.with_marks(&mut taint, |_| ());
         let is_strange = |target: &Target| self.manifest.is_untrusted(target) || taint.marks.is_strange(&self.place(session, target));
-        let file = match action {
+        let untrusted_file = match action {
             // Names are as good a place for words as lines are.
             Action::SearchFiles(_) | Action::ListDirectory(_) => paths_of(output).into_iter().find(|path| {
                 // A name that is no path of the house cannot be told from a stranger's.
@@ -123,7 +123,7 @@ impl Door {
             }
             _ => None,
         };
-        let program = match action {
+        let untrusted_program = match action {
             Action::RunPython(run) => {
                 let seen = python_roots(&self.manifest, profile);
                 let marked = |name: &str| {
@@ -137,7 +137,7 @@ impl Door {
             }
             _ => false,
         };
-        Strange { file, program }
+        Provenance { untrusted_file, untrusted_program }
     }
 
     /// Marks what a move or a copy is about to make of files from outside. This comes before the call acts: whatever ends it half-way, what it wrote
@@ -175,7 +175,7 @@ impl Door {
     }
 
     /// Keeps in mind what a call left behind: pages that were saved, what programs made of files from outside, and interpreters that hold them.
-    pub fn keeps(&self, session: &str, action: &Action, places: &Places<'_>, output: &Output, strange: &Strange) {
+    pub fn keeps(&self, session: &str, action: &Action, places: &Places<'_>, output: &Output, provenance: &Provenance) {
         let mut taint = lock(&self.shared.taint);
         let place = |target: &Target| self.place(session, target);
         let folder = |target: &Target| self.folder(session, &target.root);
@@ -192,13 +192,13 @@ impl Door {
             (Action::MoveFile(_), _) => self.with_marks(&mut taint, |marks| places.of(0).for_each(|from| marks.remove(&place(from)))),
             (Action::DeleteFile(_), [gone]) => self.with_marks(&mut taint, |marks| marks.remove(&place(gone))),
             (Action::RunPython(run), _) => {
-                let made = if strange.program { paths_of(output) } else { Vec::new() };
+                let made = if provenance.untrusted_program { paths_of(output) } else { Vec::new() };
                 let made: Vec<Target> = made.iter().filter_map(|path| target_of(path)).collect();
                 if !made.is_empty() {
                     self.with_marks(&mut taint, |marks| made.iter().for_each(|target| marks.add(&place(target), &folder(target))));
                 }
                 // What a session has read it may write into a program.
-                if (strange.program || taint.sessions.get(session).is_some_and(|known| known.untrusted))
+                if (provenance.untrusted_program || taint.sessions.get(session).is_some_and(|known| known.untrusted))
                     && let Some(handle) = handle_of(output).or_else(|| run.session.clone())
                     && taint.handles.len() < MAX_HANDLES
                 {

@@ -45,10 +45,8 @@ impl Capability {
                 complete.insert(name.clone(), first.clone());
             }
         }
-        match crate::filter::carried(arguments, &self.manifest.filters).denied {
-            Some(refusal) => Err(refusal),
-            None => Ok(complete),
-        }
+        crate::filter::scan_arguments(arguments, &self.manifest.filters)?;
+        Ok(complete)
     }
 
     fn check_one(&self, name: &str, rule: &ArgumentRule, given: Option<&Value>) -> Result<(), Refusal> {

@@ -254,6 +254,26 @@ fn what_a_call_carries_is_refused_or_told_as_the_manifest_says() {
 }
 
 #[test]
+fn rules_of_a_folder_hold_like_those_of_the_manifest_and_their_examples_are_checked() {
+    let home = house(site(), "", "[filters]\nrules_dir = \"rules\"\n");
+    let rules = |example: &str| {
+        let text = format!("[filters.rules.names]\nwords = [\"Project Aurora\"]\ninput = \"deny\"\nmatch = [\"{example}\"]\n");
+        std::fs::write(home.path("rules/names.toml"), text).unwrap();
+    };
+    std::fs::create_dir(home.path("rules")).unwrap();
+    rules("the project aurora");
+    let mut server = Server::start(&home);
+    let name = call(&mut server, "write_file", &json!({"path": "work/a.txt", "content": "about Project Aurora"}));
+    assert_eq!(name["result"]["structuredContent"]["rule"], "filters.rules.names.input", "{name}");
+    server.close();
+    rules("the aurora");
+    let checked = home.toolgate(&["check"]).output().unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(said.contains("`rules/names.toml`: rule `names.match[0]`: the rule does not find its example `the aurora`"), "{said}");
+    assert_eq!(checked.status.code(), Some(1));
+}
+
+#[test]
 fn no_part_of_a_strangers_file_and_no_question_shows_a_secret() {
     const CLOUD: &str = "AKIAQ7ZT3N5WXK2VPLMR";
     let bodies = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj", "q7Wxnc2V8bRyHsJ4kPz5Tg3LmD9fQ0vXe1Ua6Yw8"];
