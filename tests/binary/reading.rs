@@ -313,20 +313,22 @@ async fn a_file_whose_reader_runs_out_of_time_or_depth_gives_the_pages_before() 
         )
     };
     let stream = |head: &str, content: &str| format!("<<{head}/Length {}>>stream\n{content}\nendstream", content.len());
-    // Forms that draw the next one twice, and the last one itself: without the first drawing, no end of time; with it, no end of depth.
-    for content in ["/X Do /X Do", "/X Do"] {
-        let mut objects =
-            vec!["<</Type/Catalog/Pages 2 0 R>>".to_owned(), "<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>".to_owned(), page(5), page(6)];
-        objects.push(stream("", "BT /F1 12 Tf 1 1 Td (told) Tj ET"));
-        objects.push(stream("", "/X Do"));
-        objects.push("<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>".to_owned());
-        for next in 9..60 {
-            let next = if content.len() < 6 { 8 } else { next };
-            objects.push(stream(&format!("/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X {next} 0 R>>>>"), content));
-        }
-        objects.push(stream("/Type/XObject/Subtype/Form/BBox[0 0 9 9]", "q Q"));
+    // A long form that is drawn often, which no time is enough for, and a form that draws itself, which no depth is.
+    for (name, drawn, form) in
+        [("time", "/X Do ".repeat(10_000), "0 0 m ".repeat(100_000)), ("depth", "/X Do".to_owned(), "/X Do".to_owned())]
+    {
+        let objects = [
+            "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+            "<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>".to_owned(),
+            page(5),
+            page(6),
+            stream("", "BT /F1 12 Tf 1 1 Td (told) Tj ET"),
+            stream("", &drawn),
+            "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>".to_owned(),
+            stream("/Type/XObject/Subtype/Form/BBox[0 0 9 9]", &form),
+        ];
         let read = readers.read(&job(Source::Pdf), &pdf(&objects), Duration::from_secs(10)).await.unwrap();
-        assert_eq!((read.markdown.as_str(), read.truncated), ("told\n", true), "{content}");
+        assert_eq!((read.markdown.as_str(), read.truncated), ("told\n", true), "{name}");
     }
     readers.close().await;
 }

@@ -25,10 +25,8 @@ mod markup;
 mod media;
 mod paging;
 mod pdf;
-mod pdf_color;
-mod pdf_notes;
-mod pdf_script;
-mod pdf_sight;
+mod pdf_content;
+mod pdf_layout;
 #[cfg(test)]
 mod pdf_tests;
 mod plain;

@@ -1,21 +1,18 @@
 //! The text of a PDF file.
 
 use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 
-use pdf_extract::{Dictionary, Document, Object, ObjectId, Stream, output_doc_page};
+use pdf_extract::{Document, MediaBox, Object, ObjectId, decode_text_string, output_doc_page};
 
 use super::Article;
-use super::pdf_color::{numbers, plain};
-use super::pdf_notes;
-use super::pdf_script::{self, Scope, Script, layers_off};
-use super::pdf_sight::{Area, Sight};
+use super::pdf_content::{inherited, keep_text};
+use super::pdf_layout::Layout;
 
-/// Reads the text of every page, in the order of the pages, and hands each to `found` as soon as it is read. What nobody can see of a page is
-/// its hidden text. A page that the parser breaks on is left out.
+/// Reads the text of every page, in the order of the pages, and gives each to `found` as soon as it is read. A page that the parser breaks on
+/// is an empty one, and `truncated`, as is one of which a part is left out for its size.
+///
+/// All text on the page is given, whatever its colour and render mode and whatever covers it; what is off the page or too small to be read is not.
 ///
 /// # Errors
 /// Why there is no text, as the end of a sentence.
@@ -25,33 +22,18 @@ pub fn read_pdf(bytes: &[u8], mut found: impl FnMut(Article)) -> Result<(), &'st
     if document.is_encrypted() {
         document.decrypt("").map_err(|_| broken)?;
     }
-    // No file knows it, so none can write signals of its own.
-    let key = i64::try_from(RandomState::new().hash_one(bytes) >> 32).unwrap_or_default();
     let pages = document.get_pages();
     if pages.is_empty() {
         return Err(broken);
     }
-    let off = layers_off(&document);
-    let mut forms = HashSet::new();
     let (mut any, mut lost) = (false, false);
     for (number, id) in pages {
-        let read = catch_unwind(AssertUnwindSafe(|| {
-            let notes = pdf_notes::of_page(&document, id);
-            prepare(&mut document, id, &mut forms, &off, key);
-            let mut sight = Sight::new(key, shown_area(&document, id));
-            output_doc_page(&document, &mut sight, number).ok().map(|()| {
-                let (text, hidden) = sight.finished();
-                (text + &notes.shown, hidden + &notes.hidden)
-            })
-        }));
-        let Ok(Some((text, hidden))) = read else {
-            lost = true;
-            continue;
-        };
-        let markdown = tidy(&text);
-        if !markdown.is_empty() || !hidden.is_empty() {
-            any |= !markdown.is_empty();
-            found(Article { markdown, hidden, truncated: std::mem::take(&mut lost), ..Article::default() });
+        let page = catch_unwind(AssertUnwindSafe(|| read_page(&mut document, number, id)));
+        let page = page.ok().flatten().unwrap_or_else(|| Article { truncated: true, ..Article::default() });
+        any |= !page.markdown.is_empty();
+        lost |= page.truncated;
+        if page != Article::default() {
+            found(page);
         }
     }
     match (any, lost) {
@@ -63,16 +45,52 @@ pub fn read_pdf(bytes: &[u8], mut found: impl FnMut(Article)) -> Result<(), &'st
 
 /// Adds the next page to what was read of a file before it.
 pub fn join_page(whole: &mut Article, page: &Article) {
-    for (whole, page) in [(&mut whole.markdown, &page.markdown), (&mut whole.hidden, &page.hidden)] {
-        if !whole.is_empty() && !page.is_empty() {
-            whole.push('\n');
-        }
-        whole.push_str(page);
+    if !whole.markdown.is_empty() && !page.markdown.is_empty() {
+        whole.markdown.push('\n');
     }
+    whole.markdown.push_str(&page.markdown);
     whole.truncated |= page.truncated;
 }
 
-/// Lines without what stands at their ends, and one empty line at most between them.
+/// Reads one page. None where it is broken.
+fn read_page(document: &mut Document, number: u32, page: ObjectId) -> Option<Article> {
+    let crop = inherited(document, page, b"CropBox").and_then(rectangle);
+    let notes = notes(document, page);
+    let truncated = keep_text(document, page)?;
+    let mut layout = Layout::new(crop);
+    output_doc_page(document, &mut layout, number).ok()?;
+    Some(Article { markdown: tidy(&(layout.text + &notes)), truncated, ..Article::default() })
+}
+
+/// A rectangle of four numbers (ISO 32000-2, section 7.9.5).
+fn rectangle(object: &Object) -> Option<MediaBox> {
+    let sides: Vec<f64> = object.as_array().ok()?.iter().filter_map(|side| side.as_float().ok().map(f64::from)).collect();
+    let [llx, lly, urx, ury] = *sides.as_slice() else { return None };
+    Some(MediaBox { llx, lly, urx, ury })
+}
+
+/// What the annotations of a page say that a viewer shows (ISO 32000-2, section 12.5): a paragraph each, said to be a note.
+fn notes(document: &Document, page: ObjectId) -> String {
+    let list = document.get_dictionary(page).and_then(|page| page.get_deref(b"Annots", document)).and_then(Object::as_array);
+    // A pop-up is the window of another annotation and repeats its text.
+    let mut seen = HashSet::new();
+    let texts = list.into_iter().flatten().take(MOST_NOTES).filter_map(|annotation| note(document, annotation));
+    let texts = texts.filter(|text| seen.insert(text.clone()));
+    texts.map(|text| format!("\n\n[note: {text}]\n")).collect::<Vec<_>>().concat()
+}
+
+fn note(document: &Document, annotation: &Object) -> Option<String> {
+    let annotation = document.dereference(annotation).ok()?.1.as_dict().ok()?;
+    if annotation.get_deref(b"F", document).and_then(Object::as_i64).unwrap_or(0) & UNSEEN != 0 {
+        return None;
+    }
+    let contents = annotation.get_deref(b"Contents", document).ok()?;
+    let contents = contents.as_str().is_ok_and(|bytes| bytes.len() <= LONGEST_NOTE).then(|| decode_text_string(contents).ok())??;
+    let text = contents.replace("\r\n", "\n").replace('\r', "\n").trim().to_owned();
+    text.contains(char::is_alphanumeric).then_some(text)
+}
+
+/// Lines without white space at their ends, and one empty line at most between them.
 fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut empty = true;
@@ -91,73 +109,8 @@ fn tidy(text: &str) -> String {
     out
 }
 
-/// Rewrites a page and the forms it draws, so that they say what they do to the graphics state. `done`: the forms of pages before it.
-fn prepare(document: &mut Document, page: ObjectId, done: &mut HashSet<ObjectId>, off: &HashSet<ObjectId>, key: i64) {
-    let resources = inherited(document, page, b"Resources").and_then(|found| found.as_dict().ok()).cloned().unwrap_or_default();
-    let Ok(content) = document.get_page_content(page) else { return };
-    let Some(script) = pdf_script::page(Scope { document, resources: &resources, off, key }, &content) else { return };
-    let resources = Rc::new(resources);
-    let mut drawn: Vec<_> = script.forms.iter().map(|form| (*form, Rc::clone(&resources))).collect();
-    let fonts = with_fonts(document, &resources, &script);
-    let content = document.add_object(Stream::new(Dictionary::new(), script.content));
-    if let Ok(page) = document.get_object_mut(page).and_then(Object::as_dict_mut) {
-        page.set("Contents", content);
-        if let Some(fonts) = fonts {
-            page.set("Resources", fonts);
-        }
-    }
-    while let Some((id, around)) = drawn.pop() {
-        let Some(form) = document.get_object(id).and_then(Object::as_stream).ok().filter(|_| done.insert(id)) else { continue };
-        // A form without resources uses those of the page.
-        let own = form.dict.get_deref(b"Resources", document).and_then(Object::as_dict).ok();
-        let resources = own.map_or(around, |own| Rc::new(own.clone()));
-        let scope = Scope { document, resources: &resources, off, key };
-        let script = pdf_script::form(scope, &plain(form), &form.dict);
-        let fonts = script.as_ref().and_then(|script| with_fonts(document, &resources, script));
-        let Ok(form) = document.get_object_mut(id).and_then(Object::as_stream_mut) else { continue };
-        form.dict.remove(b"Filter");
-        form.dict.remove(b"DecodeParms");
-        if let Some(fonts) = fonts {
-            form.dict.set("Resources", fonts);
-        }
-        let Script { content, forms, .. } = script.unwrap_or_default();
-        form.set_content(content);
-        drawn.extend(forms.into_iter().map(|form| (form, Rc::clone(&resources))));
-    }
-}
-
-/// The resources with the fonts that a script names besides; None where there are none.
-fn with_fonts(document: &Document, resources: &Dictionary, script: &Script) -> Option<Dictionary> {
-    if script.fonts.is_empty() {
-        return None;
-    }
-    let mut fonts = resources.get_deref(b"Font", document).and_then(Object::as_dict).cloned().unwrap_or_default();
-    for (name, font) in &script.fonts {
-        fonts.set(name.clone(), font.clone());
-    }
-    let mut resources = resources.clone();
-    resources.set("Font", fonts);
-    Some(resources)
-}
-
-/// What a page has under a key, or a node above it.
-fn inherited<'d>(document: &'d Document, page: ObjectId, key: &[u8]) -> Option<&'d Object> {
-    let mut at = document.get_dictionary(page).ok()?;
-    for _ in 0..MOST_ABOVE {
-        if let Ok(found) = at.get_deref(key, document) {
-            return Some(found);
-        }
-        at = at.get_deref(b"Parent", document).and_then(Object::as_dict).ok()?;
-    }
-    None
-}
-
-/// The part of a page that viewers show (ISO 32000-2, section 14.11.2): its crop box, where it has one.
-fn shown_area(document: &Document, page: ObjectId) -> Option<Area> {
-    let found = numbers(inherited(document, page, b"CropBox")?.as_array().ok()?);
-    let [left, bottom, right, top] = found.as_slice() else { return None };
-    Some(Area::of([(*left, *bottom), (*right, *top)]))
-}
-
-/// Nodes above a page that are looked at for what it inherits.
-const MOST_ABOVE: usize = 32;
+/// Annotations of one page that are read, and bytes of one text.
+const MOST_NOTES: usize = 1000;
+const LONGEST_NOTE: usize = 64 * 1024;
+/// The flags Hidden and `NoView` of an annotation (ISO 32000-2, table 167).
+const UNSEEN: i64 = 1 << 1 | 1 << 5;
