@@ -1,369 +1,208 @@
-//! A pass over hostile markup before any tree is built: bounds what tree builders are quadratic or recursive in.
+//! Reads a page into a tree at a bounded cost.
 //!
-//! Attributes of one tag are compared with each other by every parser (200 000 of them cost minutes), depth is recursion in every extractor,
-//! and scripts and comments are where scanners and parsers disagree about what a tag is; so tags are capped here and the rest left out.
+//! The tokenizer compares each attribute of a tag with those before it, the tree builder looks through its open elements for each tag, and
+//! extractors recurse. So attributes, open elements, nodes and depth are bounded, and what a page costs is counted.
+
+use std::cell::Cell;
+
+use html5ever::interface::Tracer;
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, TreeSink as _};
+use html5ever::{Attribute, LocalName, TokenizerResult};
 
 use super::choose::is_mark;
-use crate::media::is_for_screen;
-use crate::raw::{Raw, comment, length, raw};
-use crate::sheet::{self, Sheet};
+use super::dom::{Dom, Id};
+use super::sink::Sink;
 
+/// Depth of the tree; what is deeper becomes a child of the last element that is not.
+pub(super) const MAX_DEPTH: usize = 512;
+/// Open elements beyond which start tags are left out; their text stays.
+const MAX_OPEN: usize = 512;
 /// Attributes of one tag that are kept.
 const MAX_ATTRIBUTES: usize = 256;
-/// Open elements; deeper start tags are left out, their text stays.
-pub(super) const MAX_DEPTH: usize = 512;
-/// Open elements that are looked at for one that ends by itself.
-const LOOK_BACK: usize = 32;
 /// Bytes of one attribute value that are kept; longer values are data, not addresses.
 const MAX_VALUE: usize = 8 * 1024;
+/// Signs between attributes in one tag, or words in one comment, that are read.
+const MAX_SEPARATORS: usize = 16 * 1024;
+/// Comparisons of attributes and of open elements; what follows them in the page is not read.
+const MAX_COST: usize = 200_000_000;
+/// Bytes after which the cost is looked at.
+const CHUNK: usize = 1024;
+/// Elements that hold text and no tags, and so hold no other element open.
+const RAW: &[&str] = &["script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes", "plaintext"];
 
-/// A page with bounded tags, without comments, scripts (but JSON-LD, which carries author and date) and styles.
-#[derive(Debug)]
-pub(super) struct Capped {
-    pub(super) html: String,
-    /// The rules of its `style` elements that are for a screen.
-    pub(super) sheet: Sheet,
+/// Builds the tree of a page with scripting off, so that `noscript` holds elements.
+pub(super) fn parse(html: &str) -> Dom {
+    let options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
+    let bounds = Bounds {
+        builder: TreeBuilder::new(Sink::default(), options),
+        tokens: Cell::default(),
+        cost: Cell::default(),
+        open: Cell::default(),
+    };
+    let tokenizer = Tokenizer::new(bounds, TokenizerOpts::default());
+    let (bounds, input) = (&tokenizer.sink, BufferQueue::default());
+    let (mut rest, mut separators) = (html, 0);
+    while !rest.is_empty() && !bounds.is_spent() {
+        let (chunk, after) = rest.split_at_checked(rest.floor_char_boundary(CHUNK)).unwrap_or((rest, ""));
+        let tokens = bounds.tokens.get();
+        input.push_back(StrTendril::from(chunk));
+        while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
+        bounds.open.set(bounds.count_open());
+        rest = after;
+        // Without a new token, all of the chunk belongs to one tag or comment.
+        let is_separator = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'"' | b'\'');
+        separators = if bounds.tokens.get() == tokens { separators + chunk.bytes().filter(is_separator).count() } else { 0 };
+        if separators > MAX_SEPARATORS {
+            // Two bytes before the sign, for the end of a comment.
+            let end = after.find('>').map_or(after.len(), |end| after.floor_char_boundary(end.saturating_sub(2)));
+            rest = after.get(end..).unwrap_or_default();
+        }
+    }
+    let is_cut = !rest.is_empty();
+    tokenizer.end();
+    let mut dom = tokenizer.sink.builder.sink.finish();
+    dom.truncated = is_cut;
+    flatten(&mut dom);
+    dom
 }
 
-/// Rewrites `html`, and reads its sheets.
-pub(super) fn capped(html: &str) -> Capped {
-    crate::work::read(html.len());
-    let mut scanner = Scanner { rest: html, out: String::with_capacity(html.len()), css: String::new(), open: Vec::new(), pre: 0 };
-    scanner.run();
-    Capped { html: scanner.out, sheet: Sheet::of(&scanner.css, html.len()) }
+/// Stands between the tokenizer and the tree builder.
+struct Bounds {
+    builder: TreeBuilder<Id, Sink>,
+    /// Tokens so far, errors aside.
+    tokens: Cell<usize>,
+    cost: Cell<usize>,
+    /// Open elements and formats after the last chunk.
+    open: Cell<usize>,
 }
 
-/// The sheets inside an HTML source.
-pub(crate) fn sheet_of(html: &str) -> Sheet {
-    capped(html).sheet
-}
-
-struct Scanner<'a> {
-    rest: &'a str,
-    out: String,
-    css: String,
-    open: Vec<&'a str>,
-    /// Where in `out` the content of the last `pre` begins.
-    pre: usize,
-}
-
-/// What is read of the attributes of a tag.
-#[derive(Debug, Default)]
-struct Attributes<'a> {
-    /// The tag ends.
-    closed: bool,
-    kind: Option<&'a str>,
-    media: Option<&'a str>,
-}
-
-impl<'a> Scanner<'a> {
-    fn run(&mut self) {
-        while let Some((text, tag)) = self.rest.split_once('<') {
-            self.out.push_str(text);
-            self.rest = tag;
-            let before = self.out.len();
-            match tag.as_bytes().first() {
-                Some(byte) if byte.is_ascii_alphabetic() => self.start_tag(),
-                Some(b'/') => self.end_tag(),
-                Some(b'!') if tag.starts_with("!--") => self.comment(),
-                Some(b'!' | b'?') => self.skip_past(">"),
-                _ => self.out.push_str("&lt;"),
-            }
-            // A line feed behind a left-out part would come to stand first in its `pre`, where parsers drop one (HTML standard, section 13.2.6.4.7).
-            if self.pre == before && before == self.out.len() && self.rest.starts_with(['\n', '\r']) {
-                self.out.push('\n');
-            }
-        }
-        self.out.push_str(self.rest);
+impl Bounds {
+    fn is_spent(&self) -> bool {
+        self.cost.get() > MAX_COST || self.builder.sink.dom.borrow().len() > Dom::MAX_NODES
     }
 
-    fn skip_past(&mut self, end: &str) {
-        self.rest = self.rest.split_once(end).map_or("", |(_, after)| after);
-    }
-
-    fn comment(&mut self) {
-        let body = self.rest.strip_prefix("!--").unwrap_or_default();
-        self.rest = body.get(comment(body).1..).unwrap_or_default();
-    }
-
-    fn end_tag(&mut self) {
-        let tag = self.rest.strip_prefix('/').unwrap_or_default();
-        let name = tag.split(|c: char| !is_name(c)).next().unwrap_or_default();
-        self.skip_past(">");
-        if name.is_empty() {
-            return;
-        }
-        if let Some(at) = self.open.iter().rposition(|open| open.eq_ignore_ascii_case(name)) {
-            self.open.truncate(at);
-        }
-        self.out.push_str("</");
-        self.out.push_str(name);
-        self.out.push('>');
-    }
-
-    fn start_tag(&mut self) {
-        let before = self.rest;
-        let name = before.split(|c: char| !is_name(c)).next().unwrap_or_default();
-        self.rest = before.strip_prefix(name).unwrap_or_default();
-        let mut tag = String::from("<");
-        tag.push_str(name);
-        let attributes = self.attributes(&mut tag);
-        if !attributes.closed {
-            self.rest = "";
-            return;
-        }
-        tag.push('>');
-        let lower = name.to_ascii_lowercase();
-        match (lower.as_str(), raw(&lower).filter(|_| !self.is_inside(&["svg", "math"]) || matches!(lower.as_str(), "script" | "style"))) {
-            ("script", _) => self.script(attributes.kind.unwrap_or_default()),
-            ("style", _) => self.style(&attributes),
-            ("iframe", Some(_)) => {
-                self.skip_element(name);
-                self.out.extend([&*tag, "</iframe>"]);
-            }
-            (_, Some(Raw::Data)) => drop(self.skip_element(name)),
-            (_, Some(Raw::Text)) => {
-                let body = self.skip_element(name).replace('<', "&lt;");
-                self.out.extend([&*tag, &*body, "</", name, ">"]);
-            }
-            (_, Some(Raw::Written)) => {
-                let body = self.skip_element(&lower);
-                self.imply_ends("pre");
-                let attributes = tag.get(name.len() + 1..).unwrap_or(">");
-                // The first line feed of a `pre` is dropped, and that of an `xmp` is not.
-                let body = body.replace('&', "&amp;").replace('<', "&lt;");
-                for part in ["<pre", attributes, "\n", &body, "</pre>"] {
-                    self.out.push_str(part);
-                }
-            }
-            (lower, None) => {
-                if VOID.contains(&lower) {
-                    self.out.push_str(&tag);
-                    return;
-                }
-                self.imply_ends(lower);
-                if self.open.len() < MAX_DEPTH {
-                    self.open.push(name);
-                    self.out.push_str(&tag);
-                    self.pre = if matches!(lower, "pre" | "listing") { self.out.len() } else { self.pre };
-                }
-            }
-        }
-    }
-
-    /// Whether an element of one of these names is open.
-    fn is_inside(&self, names: &[&str]) -> bool {
-        self.open.iter().any(|open| names.iter().any(|name| open.eq_ignore_ascii_case(name)))
-    }
-
-    /// Copies attributes to `tag`.
-    fn attributes(&mut self, tag: &mut String) -> Attributes<'a> {
-        let (mut kept, mut read) = (0, Attributes::default());
-        loop {
-            self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
-            if let Some(after) = self.rest.strip_prefix('>') {
-                self.rest = after;
-                return Attributes { closed: true, ..read };
-            }
-            if self.rest.is_empty() {
-                return read;
-            }
-            // A leading `=` belongs to the name (HTML standard, section 13.2.5.32).
-            let skip = usize::from(self.rest.starts_with('='));
-            let length =
-                self.rest.bytes().skip(skip).take_while(|byte| !byte.is_ascii_whitespace() && !matches!(byte, b'/' | b'>' | b'=')).count()
-                    + skip;
-            let (name, after) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
-            self.rest = after;
-            let value = self.value();
-            read.kind = read.kind.or(value.filter(|_| name.eq_ignore_ascii_case("type")));
-            read.media = read.media.or(value.filter(|_| name.eq_ignore_ascii_case("media")));
-            if kept < MAX_ATTRIBUTES && is_wanted(name, value.unwrap_or_default()) {
-                kept += 1;
-                tag.push(' ');
-                tag.push_str(name);
-                if let Some(value) = value {
-                    tag.push_str("=\"");
-                    tag.push_str(&value.replace('"', "&quot;"));
-                    tag.push('"');
-                }
-            }
-        }
-    }
-
-    fn value(&mut self) -> Option<&'a str> {
-        let after = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace()).strip_prefix('=')?;
-        let after = after.trim_start_matches(|c: char| c.is_ascii_whitespace());
-        let (value, rest) = if let Some(quote @ ('"' | '\'')) = after.chars().next() {
-            after.strip_prefix(quote).and_then(|inner| inner.split_once(quote)).unwrap_or(("", ""))
-        } else {
-            let length = after.bytes().take_while(|byte| !byte.is_ascii_whitespace() && *byte != b'>').count();
-            after.split_at_checked(length).unwrap_or((after, ""))
-        };
-        self.rest = rest;
-        Some(value)
-    }
-
-    fn script(&mut self, kind: &str) {
-        let body = self.skip_element("script");
-        if kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("math/tex")) {
-            // A formula that a script would draw. Generators of XHTML hide its signs from parsers behind a comment of TeX.
-            let tex = body.trim().trim_start_matches("% <![CDATA[").trim_end_matches("%]]>").trim();
-            self.out.push_str("<math class=\"tex\"><semantics><annotation encoding=\"application/x-tex\">");
-            self.out.push_str(&tex.replace('&', "&amp;").replace('<', "&lt;"));
-            self.out.push_str("</annotation></semantics></math>");
-        } else if kind.eq_ignore_ascii_case("application/ld+json") {
-            // In JSON an escaped `<` is the same character, and no parser can see a tag in it.
-            self.out.push_str("<script type=\"application/ld+json\">");
-            self.out.push_str(&body.replace('<', "\\u003c"));
-            self.out.push_str("</script>");
-        }
-    }
-
-    /// Keeps the rules of a sheet that holds here. A browser that runs scripts reads none in `noscript`, and none in a template.
-    fn style(&mut self, attributes: &Attributes<'_>) {
-        let body = self.skip_element("style");
-        let is_css = attributes.kind.is_none_or(|kind| kind.is_empty() || kind.eq_ignore_ascii_case("text/css"));
-        let room = sheet::MOST.saturating_sub(self.css.len());
-        if is_css && room > 0 && is_for_screen(attributes.media.unwrap_or_default()) && !self.is_inside(&["noscript", "template"]) {
-            self.css.push_str(body.get(..body.floor_char_boundary(room)).unwrap_or_default());
-            self.css.push('\n');
-        }
-    }
-
-    /// Leaves an element with its content out and gives that content.
-    fn skip_element(&mut self, name: &str) -> &'a str {
-        let (body, end) = self.rest.split_at_checked(length(self.rest, name)).unwrap_or((self.rest, ""));
-        self.rest = end;
-        self.skip_past(">");
-        body
-    }
-
-    /// Closes what a start tag closes by itself, so that pages without end tags do not seem deep.
-    fn imply_ends(&mut self, name: &str) {
-        let (closes, within): (&[&str], &[&str]) = match name {
-            "li" => (&["li"], &["ul", "ol", "menu"]),
-            "dt" | "dd" => (&["dt", "dd"], &["dl"]),
-            "option" => (&["option"], &["select"]),
-            "td" | "th" => (&["td", "th"], &["tr", "table"]),
-            "tr" => (&["tr"], &["table"]),
-            "tbody" | "thead" | "tfoot" => (&["tbody", "thead", "tfoot"], &["table"]),
-            "a" | "span" | "b" | "i" | "em" | "strong" | "code" | "font" | "u" | "small" | "sup" | "sub" | "label" | "button" => return,
-            _ => (&["p"], &["td", "th", "table", "button", "object"]),
-        };
-        let any = |names: &[&str], open: &str| names.iter().any(|name| open.eq_ignore_ascii_case(name));
-        for (at, open) in self.open.iter().enumerate().rev().take(LOOK_BACK) {
-            if any(closes, open) {
-                self.open.truncate(at);
-                return;
-            }
-            if any(within, open) {
-                return;
-            }
-        }
+    fn count_open(&self) -> usize {
+        let count = Count(Cell::default());
+        self.builder.trace_handles(&count);
+        count.0.get()
     }
 }
 
-fn is_name(c: char) -> bool {
-    !c.is_ascii_whitespace() && !matches!(c, '/' | '>' | '<' | '=' | '"' | '\'') && !is_mark(c)
+struct Count(Cell<usize>);
+
+impl Tracer for Count {
+    type Handle = Id;
+
+    fn trace_handle(&self, _: &Id) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+impl TokenSink for Bounds {
+    type Handle = Id;
+
+    fn process_token(&self, mut token: Token, line: u64) -> TokenSinkResult<Id> {
+        self.tokens.set(self.tokens.get() + usize::from(!matches!(token, Token::ParseError(_))));
+        if let Token::TagToken(tag) = &mut token {
+            let is_left_out = self.open.get() > MAX_OPEN && tag.kind == TagKind::StartTag && !RAW.contains(&&*tag.name);
+            self.cost.set(self.cost.get() + tag.attrs.len().pow(2) + if is_left_out { 0 } else { self.open.get() });
+            if is_left_out {
+                return TokenSinkResult::Continue;
+            }
+            if !tag.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b':' | b'_')) {
+                tag.name = LocalName::from("span");
+            }
+            tag.attrs.retain(is_wanted);
+            tag.attrs.truncate(MAX_ATTRIBUTES);
+        }
+        self.builder.process_token(token, line)
+    }
+
+    fn end(&self) {
+        self.builder.end();
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.builder.adjusted_current_node_present_but_not_in_html_namespace()
+    }
 }
 
 /// Handlers and embedded data say nothing to a reader.
-fn is_wanted(name: &str, value: &str) -> bool {
-    let is = |start: &str| name.as_bytes().get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()));
-    !(is("on") || is("sizes") || is("integrity") || name.is_empty() || name.contains(['<', '"', '\'']) || name.contains(is_mark))
+fn is_wanted(attribute: &Attribute) -> bool {
+    let (name, value) = (&*attribute.name.local, &*attribute.value);
+    !(name.starts_with("on")
+        || name.starts_with("sizes")
+        || name.starts_with("integrity")
+        || name.contains(['<', '"', '\''])
+        || name.contains(is_mark))
         && value.len() <= MAX_VALUE
         && !value.trim_start().as_bytes().get(..5).is_some_and(|head| head.eq_ignore_ascii_case(b"data:"))
 }
 
-const VOID: &[&str] = &[
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "frame", "basefont",
-    "bgsound", "keygen",
-];
+/// Makes what is deeper than [`MAX_DEPTH`] a child of the element above it at that depth, in the order of the page.
+fn flatten(dom: &mut Dom) {
+    let (mut moved, mut last) = (Vec::new(), 0);
+    for (id, depth) in dom.walk() {
+        if depth == MAX_DEPTH {
+            last = id;
+        } else if depth > MAX_DEPTH {
+            moved.push((id, last));
+        }
+    }
+    for (id, above) in &moved {
+        for id in [id, above] {
+            dom.nodes.get_mut(*id).map(|node| node.children.clear()).unwrap_or_default();
+        }
+    }
+    for (id, above) in moved {
+        dom.attach(id, above);
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn capped(html: &str) -> String {
-        super::capped(html).html
+    fn count(dom: &Dom, name: &str) -> usize {
+        dom.walk().filter_map(|(id, _)| dom.element(id)).filter(|element| element.name() == name).count()
+    }
+
+    fn text(dom: &Dom) -> String {
+        crate::clean::texts_below(dom, 0).collect()
     }
 
     #[test]
-    fn ordinary_markup_stays_as_it_is() {
-        let html = "<html><body><p class=\"a\">one &amp; two <br> 1 < 2<ul><li>x<li>y</ul></body></html>";
-        assert_eq!(capped(html), html.replace("1 < 2", "1 &lt; 2"));
-        assert_eq!(capped("<a HREF='x\"y' b c=d>t</a>"), "<a HREF=\"x&quot;y\" b c=\"d\">t</a>");
-    }
-
-    #[test]
-    fn scripts_styles_comments_and_handlers_are_left_out() {
-        let html = "a<script>if (a<b) '<div>'</script>b<STYLE>x</style >c<!-- <p> -->d<!-->e<!--x--!>f<p onclick=x>g</p><?php x ?>";
-        assert_eq!(capped(html), "abcdef<p>g</p>");
-        let json = "<script type=application/ld+json>{\"a\":\"<b>\"}</script>";
-        assert_eq!(capped(json), "<script type=\"application/ld+json\">{\"a\":\"\\u003cb>\"}</script>");
-        assert_eq!(capped("a<XMP id=b>\n<p>&amp;</XMP>c"), "a<pre id=\"b\">\n\n&lt;p>&amp;amp;</pre>c");
-        for open in ["<!-- x", "<script>x", "<p class='", "<style>", "<p a"] {
-            assert_eq!(capped(&format!("a{open}")), "a", "{open}");
+    fn depth_and_attributes_are_bounded_and_text_stays() {
+        for unit in ["<div>", "<b><i><font>", "<ul><li>", "<table><tr><td>", "<svg>"] {
+            let dom = parse(&(unit.repeat(50_000) + "text"));
+            assert!(dom.walk().all(|(_, depth)| depth <= MAX_DEPTH + 1), "{unit}");
+            assert!(text(&dom).ends_with("text"), "{unit}");
         }
-    }
-
-    #[test]
-    fn depth_and_attributes_are_bounded_while_unclosed_items_are_not_deep() {
-        let deep = capped(&"<div>".repeat(50_000));
-        assert_eq!(deep.matches("<div>").count(), MAX_DEPTH);
-        let items = capped(&format!("<ul>{}</ul>", "<li><p>x".repeat(5000)));
-        assert_eq!(items.matches("<li>").count(), 5000);
         let wide = (0..200_000).fold(String::new(), |wide, n| wide + " a" + &n.to_string() + "=x");
-        assert_eq!(capped(&format!("<p{wide}>x</p>")).matches('=').count(), MAX_ATTRIBUTES);
+        let dom = parse(&format!("<p{wide}>text</p>"));
+        let attributes = dom.walk().filter_map(|(id, _)| dom.element(id)).map(|element| element.attributes.len()).max();
+        assert_eq!((attributes, text(&dom).as_str()), (Some(MAX_ATTRIBUTES), "text"));
+        let items = parse(&format!("<ul>{}</ul>", "<li><p>x".repeat(5000)));
+        assert_eq!(count(&items, "li"), 5000);
     }
 
     #[test]
-    fn titles_fields_and_frames_hold_text_and_no_tags() {
-        for (html, expected) in [
-            ("<title>a <!-- b</title>c", "<title>a &lt;!-- b</title>c"),
-            ("<TITLE>a <b> &amp; c</title >d", "<TITLE>a &lt;b> &amp; c</TITLE>d"),
-            ("<textarea><script></textarea>c", "<textarea>&lt;script></textarea>c"),
-            ("<iframe src=a><!-- </iframe>c", "<iframe src=\"a\"></iframe>c"),
-            ("a<style>b</styled>c</style>d", "ad"),
-            ("<svg><title>a</title></svg>b", "<svg><title>a</title></svg>b"),
-        ] {
-            assert_eq!(capped(html), expected, "{html}");
+    fn a_page_is_read_up_to_a_number_of_comparisons() {
+        let many = |from: usize| (from..from + 3000).fold("<p".to_owned(), |tag, n| tag + " a" + &n.to_string()) + ">x";
+        for page in [(0..40).map(many).collect::<String>(), "<span>".repeat(500) + &"</b>".repeat(600_000)] {
+            let dom = parse(&page);
+            assert!(dom.truncated, "{} bytes", page.len());
         }
+        assert!(!parse(&"<div><p>some words</p></div>".repeat(20_000)).truncated);
     }
 
     #[test]
-    fn sheets_are_read_where_a_browser_reads_them() {
-        let hides = |html: &str| {
-            let subject = crate::sheet::Subject { name: "p", ..Default::default() };
-            sheet_of(html).style(subject, "", Vec::new).is_some_and(|(style, _)| style.is_not_displayed())
-        };
-        for html in [
-            "<style>p{display:none}</style>",
-            "<p title='a <!-- b'><style>p{display:none}</style>",
-            "<title>a <!-- b</title><style>p{display:none}</style>",
-            "<!-- a --!><style>p{display:none}</style>",
-            "<style media='screen, print'>p{display:none}</style>",
-            "<style media=all data-print type='text/css'>p{display:none}</style>",
-            "<STYLE>p{display:none}",
-            "<style>a{}</style><svg><style>p{display:none}</style>",
-        ] {
-            assert!(hides(html), "{html}");
-        }
-        for html in [
-            "<style media=print>p{display:none}</style>",
-            "<style media='(max-width:600px)'>p{display:none}</style>",
-            "<style type='text/less'>p{display:none}</style>",
-            "<!-- <style>p{display:none}</style> -->",
-            "<script>'<style>p{display:none}</style>'</script>",
-            "<noscript><style>p{display:none}</style></noscript>",
-            "<template><style>p{display:none}</style></template>",
-            "<xmp><style>p{display:none}</style></xmp>",
-            "<textarea><style>p{display:none}</style></textarea>",
-            "<iframe><style>p{display:none}</style></iframe>",
-            "<styled>p{display:none}</styled>",
-        ] {
-            assert!(!hides(html), "{html}");
-        }
+    fn handlers_data_and_long_values_are_left_out() {
+        let dom = parse(&format!("<p onclick=x id=b title='{}' src='data:x' class=c>", "x".repeat(MAX_VALUE + 1)));
+        let kept: Vec<String> =
+            dom.walk().filter_map(|(id, _)| dom.element(id)).flat_map(|p| p.attributes().map(|(name, _)| name.to_owned())).collect();
+        assert_eq!(kept, ["id", "class"]);
     }
 }

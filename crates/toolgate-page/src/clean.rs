@@ -2,127 +2,163 @@
 
 use std::collections::HashSet;
 
+use html5ever::{Attribute, LocalName, Namespace, QualName};
+
 use super::code::holders;
 use super::dom::{Dom, Element, Id, Kind};
 use super::embed;
-use super::listing::{style_of, to_pre};
-use crate::sheet::{MOST_ABOVE, Sheet};
-use crate::style::{Style, is_whole_page};
+use super::hidden;
+use super::listing::to_pre;
+use super::sheet::{Sheet, sheets_of};
+use super::style::Style;
 
-/// Removes hidden elements and those without text of their own, and makes `pre` of what is shown like it. `sheet`: the style sheets of the page.
-pub(super) fn clean(dom: &mut Dom, sheet: &Sheet) {
-    let (mut removed, mut kept) = (Vec::new(), Vec::new());
-    let (mut covers, mut visible) = (Vec::new(), Vec::new());
+/// Removes hidden elements and those without text of their own, and makes `pre` of what is shown like it. Gives the hidden words of the page, see
+/// [`crate::Article::hidden`].
+pub(super) fn clean(dom: &mut Dom) -> String {
+    let sheets = sheets_of(dom);
+    let sheet = Sheet::of(&sheets);
+    let parents: Vec<Option<Id>> = dom.nodes.iter().map(|node| node.parent).collect();
+    read_scripts(dom);
+    let mut found = Found { unseen: vec![false; dom.len()], ..Found::default() };
     let formulas = holders(dom, |element| element.name() == "math");
     for (id, _) in dom.walk() {
-        let Some(element) = dom.element(id) else { continue };
-        let style = style_of(dom, id, element, sheet);
-        let says = |what: fn(&Style) -> bool| style.as_ref().is_some_and(what);
-        if says(|style| style.is("white-space", &["pre"])) {
-            kept.push(id);
-        }
-        let own = || Style::of(element.attribute("style").unwrap_or_default());
-        let is_embedding = embed::is_embedding(element.name());
-        let is_copy = is_drawing(dom, id, element, &formulas);
-        if SILENT.contains(&element.name()) || is_copy || is_permalink(dom, id, element) || (is_embedding && !embed::is_shown(dom, id)) {
-            removed.push(id);
-        } else if is_embedding {
-            // Words for those who cannot see it; its sources stay.
-            removed.extend(dom.children(id).iter().filter(|child| dom.element(**child).is_none_or(|element| element.name() != "source")));
-        } else if is_whole_page(element.name()) {
-            // Scripts show it, and hidden it would leave nothing.
-        } else if is_closed(element) || says(is_hidden) {
-            covers.push(Cover { id, is_sheets: !is_closed(element) && !is_hidden(&own()), is_inherited: false });
-        } else if says(Style::is_invisible) {
-            covers.push(Cover { id, is_sheets: !own().is_invisible(), is_inherited: true });
-        } else if says(Style::is_visible) {
-            visible.push(id);
+        if let Some(element) = dom.element(id) {
+            found.look(dom, id, element, &sheet, &formulas);
         }
     }
-    removed.extend(covered(dom, &covers, &visible));
+    let Found { mut removed, kept, written, covers, mut unseen } = found;
+    for id in covered(dom, &covers) {
+        removed.push(id);
+        set(&mut unseen, id, true);
+    }
     dom.detach_all(&removed);
+    for id in written {
+        dom.rename(id, "pre");
+    }
     to_pre(dom, &kept);
     uncover_headings(dom);
-    settle_noscript(dom);
+    settle_noscript(dom, &mut unseen);
     adopt_lists(dom);
+    hidden::words(dom, &parents, &unseen)
 }
 
-/// An element that is hidden.
-#[derive(Debug)]
-struct Cover {
-    id: Id,
-    /// By a rule of a sheet, not by the element itself.
-    is_sheets: bool,
-    /// By `visibility`, which elements inside inherit and can end.
-    is_inherited: bool,
+/// What was found in a page.
+#[derive(Debug, Default)]
+struct Found {
+    removed: Vec<Id>,
+    /// Elements whose style keeps white space.
+    kept: Vec<Id>,
+    /// Elements that show their content as it is written.
+    written: Vec<Id>,
+    /// Hidden elements, each with whether a rule of a sheet hides it, not the element itself.
+    covers: Vec<(Id, bool)>,
+    /// By node, whether its words are not seen.
+    unseen: Vec<bool>,
 }
 
-/// The nodes that are to be taken out for these covers. `visible`: elements that end the inheritance.
-fn covered(dom: &Dom, covers: &[Cover], visible: &[Id]) -> Vec<Id> {
+impl Found {
+    fn look(&mut self, dom: &Dom, id: Id, element: &Element, sheet: &Sheet<'_>, formulas: &[bool]) {
+        let name = element.name();
+        let style = sheet.style(dom, id, element);
+        if style.as_ref().is_some_and(|(style, _)| style.is("white-space", &["pre"])) {
+            self.kept.push(id);
+        }
+        if matches!(name, "xmp" | "plaintext") {
+            self.written.push(id);
+        }
+        let own = || Style::of(element.attribute("style").unwrap_or_default());
+        let is_camouflage =
+            || style.as_ref().is_some_and(|(style, by_sheet)| style.is_camouflage(!by_sheet) || (*by_sheet && own().is_camouflage(true)));
+        let is_embedding = embed::is_embedding(name);
+        if matches!(name, "template" | "noembed" | "noframes" | "iframe") || element.attribute("aria-hidden") == Some("true") {
+            set(&mut self.unseen, id, true);
+        }
+        if SILENT.contains(&name)
+            || is_drawing(dom, id, element, formulas)
+            || is_permalink(dom, id, element)
+            || is_embedding && !embed::is_shown(dom, id)
+        {
+            self.removed.push(id);
+        } else if is_embedding {
+            // Words for those who cannot see it; its sources stay.
+            self.removed
+                .extend(dom.children(id).iter().filter(|child| dom.element(**child).is_none_or(|element| element.name() != "source")));
+        } else if is_whole_page(name) {
+            // Scripts show it, and hidden it would leave nothing.
+        } else if is_closed(element) || style.as_ref().is_some_and(|(style, _)| style.hides()) {
+            self.covers.push((id, !is_closed(element) && !own().hides()));
+        } else if is_camouflage() {
+            // It may be seen on the ground of another element.
+            set(&mut self.unseen, id, true);
+        }
+    }
+}
+
+/// Whether an element of this name is the page: hidden it would leave nothing, and pages hide it until a script has run.
+fn is_whole_page(name: &str) -> bool {
+    matches!(name, "html" | "body" | "main")
+}
+
+/// Makes formulas of the scripts that would draw them, keeps data about the page and takes out all others.
+fn read_scripts(dom: &mut Dom) {
+    let is_script = |id: &Id| dom.element(*id).is_some_and(|element| element.name() == "script");
+    let scripts: Vec<Id> = dom.walk().map(|(id, _)| id).filter(is_script).collect();
+    let mut removed = Vec::new();
+    for id in scripts {
+        let child = dom.children(id).first().copied().unwrap_or(id);
+        let (Some(Kind::Text(text)), Some(element)) = (dom.node(child).map(|node| &node.kind), dom.element(id)) else {
+            removed.push(id);
+            continue;
+        };
+        let kind = element.attribute("type").unwrap_or_default().to_ascii_lowercase();
+        let is_formula = kind.split(';').next().is_some_and(|kind| kind.trim() == "math/tex");
+        let read = if is_formula {
+            // Generators of XHTML hide its signs from parsers behind a comment of TeX.
+            text.trim().trim_start_matches("% <![CDATA[").trim_end_matches("%]]>").trim().to_owned()
+        } else if kind == "application/ld+json" {
+            // In JSON an escaped `<` is the same character, and no parser can see a tag in it.
+            text.replace('<', "\\u003c")
+        } else {
+            removed.push(id);
+            continue;
+        };
+        if is_formula {
+            dom.rename(id, "math");
+            if let Some(element) = dom.element_mut(id) {
+                element.attributes = vec![attribute("class", "tex"), attribute("alttext", &read)];
+            }
+        }
+        if let Some(node) = dom.nodes.get_mut(child) {
+            node.kind = Kind::Text(read);
+        }
+    }
+    dom.detach_all(&removed);
+}
+
+fn attribute(name: &str, value: &str) -> Attribute {
+    Attribute { name: QualName::new(None, Namespace::default(), LocalName::from(name)), value: value.into() }
+}
+
+/// The nodes that are to be taken out for these elements.
+fn covered(dom: &Dom, covers: &[(Id, bool)]) -> Vec<Id> {
     let below = words_below(dom);
-    let words = below.first().copied().unwrap_or(0);
-    let mut inside = Inside::of(dom, visible);
+    let count = |id: Id| below.get(id).copied().unwrap_or(0);
     let (mut removed, mut by_sheet) = (Vec::new(), HashSet::new());
     // Words of what sheets hide.
-    let mut by_sheet_words = 0;
-    for cover in covers {
-        let parts = if cover.is_inherited { inside.invisible(dom, cover.id) } else { vec![cover.id] };
-        let count = |ids: &[Id]| ids.iter().filter_map(|id| below.get(*id)).sum::<usize>();
-        if cover.is_sheets {
-            if !dom.ancestors(cover.id).take(MOST_ABOVE).any(|above| by_sheet.contains(&above)) {
-                by_sheet_words += count(&parts);
-            }
-            by_sheet.extend(parts);
-        } else if is_little(count(&parts), words) {
-            removed.extend(parts);
+    let mut words = 0;
+    for (id, is_by_sheet) in covers {
+        if *is_by_sheet {
+            words += if dom.ancestors(*id).any(|above| by_sheet.contains(&above)) { 0 } else { count(*id) };
+            by_sheet.insert(*id);
+        } else if is_little(count(*id), count(0)) {
+            removed.push(*id);
         }
     }
     // A sheet hides parts by the dozen until a script has filled them, and hides all of a page until it is drawn.
-    if by_sheet_words < words && is_little(by_sheet_words, words) {
+    if words < count(0) && is_little(words, count(0)) {
         removed.extend(by_sheet);
     }
     removed
-}
-
-/// Where visible elements stand inside invisible ones.
-struct Inside {
-    /// By node: whether it is visible, whether a visible one is below it, whether its children were looked at.
-    nodes: Vec<(bool, bool, bool)>,
-}
-
-impl Inside {
-    fn of(dom: &Dom, visible: &[Id]) -> Self {
-        let mut nodes = vec![(false, false, false); dom.len()];
-        for id in visible {
-            if let Some(node) = nodes.get_mut(*id) {
-                node.0 = true;
-            }
-            for above in dom.ancestors(*id) {
-                match nodes.get_mut(above) {
-                    Some((_, holds @ false, _)) => *holds = true,
-                    _ => break,
-                }
-            }
-        }
-        Self { nodes }
-    }
-
-    /// The largest parts of an invisible element that hold nothing visible. Each node is looked at once, for the outermost element.
-    fn invisible(&mut self, dom: &Dom, top: Id) -> Vec<Id> {
-        let (mut parts, mut pending) = (Vec::new(), vec![top]);
-        while let Some(id) = pending.pop() {
-            match self.nodes.get_mut(id) {
-                Some((_, true, looked @ false)) => {
-                    *looked = true;
-                    let is_visible = |id: &Id| self.nodes.get(*id).is_some_and(|node| node.0);
-                    pending.extend(dom.children(id).iter().filter(|child| !is_visible(child)));
-                }
-                Some((_, false, _)) => parts.push(id),
-                _ => {}
-            }
-        }
-        parts
-    }
 }
 
 /// A summary that holds a heading says what the heading says: as a line in bold it would break it.
@@ -163,7 +199,7 @@ fn is_permalink(dom: &Dom, id: Id, element: &Element) -> bool {
 }
 
 /// `noscript` is usually a beacon or a second copy; where it holds most of the page's text (forums that draw themselves), it is the page.
-fn settle_noscript(dom: &mut Dom) {
+fn settle_noscript(dom: &mut Dom, unseen: &mut [bool]) {
     let found: Vec<Id> =
         dom.walk().map(|(id, _)| id).filter(|id| dom.element(*id).is_some_and(|element| element.name() == "noscript")).collect();
     if found.is_empty() {
@@ -178,6 +214,7 @@ fn settle_noscript(dom: &mut Dom) {
             dom.rename(id, "div");
         } else {
             removed.push(id);
+            set(unseen, id, true);
         }
     }
     dom.detach_all(&removed);
@@ -222,14 +259,14 @@ fn words_below(dom: &Dom) -> Vec<usize> {
     words
 }
 
-fn set(words: &mut [usize], id: Id, count: usize) {
-    if let Some(slot) = words.get_mut(id) {
-        *slot = count;
+fn set<T>(slots: &mut [T], id: Id, value: T) {
+    if let Some(slot) = slots.get_mut(id) {
+        *slot = value;
     }
 }
 
 fn is_unread(element: &Element) -> bool {
-    matches!(element.name(), "script" | "title" | "head")
+    matches!(element.name(), "script" | "style" | "title" | "head" | "iframe" | "noembed" | "noframes")
 }
 
 /// The texts of a subtree that a person would read.
@@ -260,14 +297,11 @@ const fn is_little(hidden: usize, words: usize) -> bool {
     hidden < REVEALED || hidden * 3 < words
 }
 
-/// What a style hides by itself. What only has the colour of its ground may be seen on another.
-fn is_hidden(style: &Style) -> bool {
-    if style.enters() { style.is_not_displayed() } else { style.is_out_of_sight() }
-}
-
 /// Elements that say nothing to a reader, or not in words.
-const SILENT: &[&str] =
-    &["style", "template", "svg", "object", "embed", "canvas", "map", "link", "datalist", "select", "textarea", "frameset", "applet"];
+const SILENT: &[&str] = &[
+    "style", "template", "noembed", "noframes", "svg", "object", "embed", "canvas", "map", "link", "datalist", "select", "textarea",
+    "frameset", "applet",
+];
 
 /// Elements behind the drawing of a formula among which its TeX is looked for.
 const MOST_BETWEEN: usize = 64;
@@ -283,8 +317,8 @@ mod tests {
     use super::*;
 
     fn cleaned(html: &str) -> String {
-        let (mut dom, sheet) = Dom::parse_with_sheet(html);
-        clean(&mut dom, &sheet);
+        let mut dom = Dom::parse(html);
+        clean(&mut dom);
         texts_below(&dom, 0).collect::<Vec<_>>().join("|")
     }
 
@@ -321,18 +355,6 @@ mod tests {
         }
         assert_eq!(cleaned("<body style='opacity:0'><p>a few words"), "a few words");
         assert_eq!(cleaned("<style>.x{opacity:0}</style><p>a</p><p class=x>b c d e f"), "a", "but what is hidden beside it is not");
-    }
-
-    #[test]
-    fn what_is_visible_inside_the_invisible_is_kept_and_nothing_beside_it() {
-        let sheet = "<style>.h{visibility:hidden}.v{visibility:visible}</style>";
-        for html in [
-            "<div class=h>a<p>b<i>c</i><b class=v>d<i class=h>e</i></b></p>f</div><p>g",
-            "<div style='visibility:hidden'>a<div class=h>b<b style='visibility:visible'>d</b></div>f</div><p>g",
-        ] {
-            assert_eq!(cleaned(&format!("{sheet}{html}")), "d|g", "{html}");
-        }
-        assert_eq!(cleaned(&format!("{sheet}<div class=h style='display:none'><b class=v>d</b></div><p>g")), "g");
     }
 
     /// Rules of the kinds that a page carries before it says a word: a reset, a page's own, of parts that scripts fill, of highlighted code.

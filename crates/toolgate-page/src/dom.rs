@@ -1,12 +1,7 @@
 //! The page as a tree in one vector: no recursion to build, walk or drop it.
 
-use html5ever::tendril::{StrTendril, TendrilSink};
-use html5ever::tree_builder::{NodeOrText, TreeBuilderOpts};
-use html5ever::{Attribute, LocalName, ParseOpts, QualName, parse_document};
-
-use super::caps::{Capped, capped};
-use super::sink::Sink;
-use crate::sheet::Sheet;
+use html5ever::tree_builder::NodeOrText;
+use html5ever::{Attribute, LocalName, QualName};
 
 /// A node's place in its tree.
 pub(super) type Id = usize;
@@ -30,8 +25,9 @@ pub(super) struct Node {
 /// What a node is.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// The document, and what is nothing to a reader.
-    Other,
+    Document,
+    /// Part of no tree: it stands among the nodes in the order of the page.
+    Comment(String),
     Text(String),
     Element(Element),
 }
@@ -64,27 +60,7 @@ impl Dom {
 
     #[cfg(test)]
     pub(super) fn parse(html: &str) -> Self {
-        Self::parse_with_sheet(html).0
-    }
-
-    /// Builds the tree of a page, with scripting off, so that `noscript` holds elements; and reads the style sheets of the page.
-    pub(super) fn parse_with_sheet(html: &str) -> (Self, Sheet) {
-        let Capped { html, sheet } = capped(html);
-        let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
-        let mut parser = parse_document(Sink::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
-        // Unclosed formatting is rebuilt in every paragraph, so a short text can make a large tree: the size is looked at every few KiB.
-        let mut rest = html.as_str();
-        while !rest.is_empty() {
-            let at = (CHUNK..rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
-            let (chunk, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
-            parser.process(StrTendril::from(chunk));
-            rest = after;
-            if parser.tokenizer.sink.sink.dom.borrow().nodes.len() > Self::MAX_NODES {
-                parser.tokenizer.sink.sink.dom.borrow_mut().truncated = true;
-                break;
-            }
-        }
-        (parser.finish(), sheet)
+        super::caps::parse(html)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -151,9 +127,16 @@ impl Dom {
         }
     }
 
+    pub(super) fn element_mut(&mut self, id: Id) -> Option<&mut Element> {
+        match &mut self.nodes.get_mut(id)?.kind {
+            Kind::Element(element) => Some(element),
+            _ => None,
+        }
+    }
+
     /// Gives an element another tag.
     pub(super) fn rename(&mut self, id: Id, name: &str) {
-        if let Some(Node { kind: Kind::Element(element), .. }) = self.nodes.get_mut(id) {
+        if let Some(element) = self.element_mut(id) {
             element.name.local = LocalName::from(name);
         }
     }
@@ -168,6 +151,9 @@ impl Dom {
         let position = position.unwrap_or(count).min(count);
         let child = match child {
             NodeOrText::AppendNode(child) => {
+                if self.node(child).is_some_and(|node| matches!(node.kind, Kind::Comment(_))) {
+                    return;
+                }
                 self.detach(child);
                 child
             }
@@ -206,8 +192,6 @@ impl Iterator for Walk<'_> {
     }
 }
 
-const CHUNK: usize = 4 * 1024;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,7 +201,7 @@ mod tests {
         let show = |(id, depth): (Id, usize)| match &dom.node(id).unwrap().kind {
             Kind::Text(text) => Some(format!("{depth}:{text}")),
             Kind::Element(element) => Some(format!("{depth}<{}>", element.name())),
-            Kind::Other => None,
+            Kind::Document | Kind::Comment(_) => None,
         };
         dom.walk().filter_map(show).collect::<Vec<_>>().join(" ")
     }
@@ -230,9 +214,11 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_explodes_is_cut() {
+    fn a_tree_that_explodes_is_bounded() {
         let html = (0..20_000).fold(String::new(), |html, n| html + "<p><b id=" + &n.to_string() + "></p>");
         let dom = Dom::parse(&html);
+        assert!(dom.len() < 2 * Dom::MAX_NODES, "{}", dom.len());
+        let dom = Dom::parse(&"<br>".repeat(Dom::MAX_NODES + 5000));
         assert!(dom.truncated && dom.len() < 2 * Dom::MAX_NODES, "{}", dom.len());
     }
 }

@@ -8,7 +8,6 @@ mod choose;
 mod clean;
 mod code;
 mod count;
-mod css;
 mod dom;
 mod embed;
 mod feed;
@@ -17,12 +16,11 @@ mod footnotes;
 mod formula;
 mod head;
 mod headed;
+mod hidden;
 mod inline;
 mod kind;
 mod listing;
 mod markdown;
-mod markup;
-mod media;
 mod paging;
 mod pdf;
 mod pdf_content;
@@ -31,20 +29,15 @@ mod pdf_layout;
 mod pdf_tests;
 mod plain;
 mod raised;
-mod raw;
 mod scripted;
 mod sheet;
 mod sink;
 mod spell;
 mod style;
-mod unseen;
-mod work;
 mod write;
 
 use url::Url;
 
-#[cfg(test)]
-pub(crate) use caps::sheet_of;
 pub use charset::decode;
 pub use feed::read_feed;
 pub use footnotes::footnotes;
@@ -52,7 +45,6 @@ pub use kind::{Kind, kind_of};
 pub use markdown::{pretty_json, to_text};
 pub use paging::{Slice, slice};
 pub use pdf::{join_page, read_pdf};
-pub use unseen::hidden_words;
 
 use choose::{Choice, Facts};
 use dom::Dom;
@@ -79,7 +71,8 @@ pub struct Article {
     pub byline: Option<String>,
     /// When it was published, `YYYY-MM-DD`.
     pub date: Option<String>,
-    /// Words the page hid from people (styles, comments, attributes), at most 64 KiB: for the filters, not for the model.
+    /// Words the page hid from people (styles, comments, attributes), at most 64 KiB, in the order of the page and apart by blank lines: for the
+    /// filters, not for the model.
     pub hidden: String,
     /// The page was larger than what is read of it.
     pub truncated: bool,
@@ -92,14 +85,7 @@ pub struct Article {
 /// Never fails: a page that cannot be understood gives what text it has, in bounded time and memory. It is work for a thread that may be busy
 /// for a while, with 8 MiB of stack or more.
 pub fn read_html(html: &str, base: Option<&Url>, mode: Mode) -> Article {
-    let (start, cut) = match html.char_indices().nth(MAX_CHARACTERS) {
-        Some((at, _)) => (html.split_at_checked(at).map_or(html, |(start, _)| start), true),
-        None => (html, false),
-    };
-    let (mut dom, sheet) = Dom::parse_with_sheet(start);
-    let scripted = scripted::is_scripted(&dom, start);
-    clean::clean(&mut dom, &sheet);
-    let hidden = unseen::words(start, &sheet);
+    let Cleaned { dom, hidden, scripted } = cleaned(html);
     let links = head::base_of(&dom, base);
     let (choice, facts) = match mode {
         Mode::Article => Choice::main(&dom, base),
@@ -118,8 +104,29 @@ pub fn read_html(html: &str, base: Option<&Url>, mode: Mode) -> Article {
         markdown = head::description_of(&dom).unwrap_or_default();
     }
     let title = facts.title.or_else(|| head::title_of(&dom));
-    Article { markdown, title, byline: facts.byline, date: facts.date, hidden, truncated: cut || dom.truncated, scripted }
+    Article { markdown, title, byline: facts.byline, date: facts.date, hidden, truncated: dom.truncated, scripted }
 }
 
-/// Characters of markup that are read of one page.
-const MAX_CHARACTERS: usize = 8 << 20;
+/// The words that a page hides from people, see [`Article::hidden`].
+pub fn hidden_words(html: &str) -> String {
+    cleaned(html).hidden
+}
+
+/// The tree of a page without what a person would not see.
+struct Cleaned {
+    dom: Dom,
+    hidden: String,
+    scripted: bool,
+}
+
+fn cleaned(html: &str) -> Cleaned {
+    let start = html.get(..html.floor_char_boundary(MOST)).unwrap_or_default();
+    let mut dom = caps::parse(start);
+    dom.truncated |= start.len() < html.len();
+    let scripted = scripted::is_scripted(&dom, start);
+    let hidden = clean::clean(&mut dom);
+    Cleaned { dom, hidden, scripted }
+}
+
+/// Bytes of markup that are read of one page.
+const MOST: usize = 8 << 20;

@@ -1,22 +1,10 @@
 //! Code that a page shows without `pre`: elements whose style keeps white space, and tables with a line of code in each row.
 
+use std::collections::BTreeMap;
+
 use super::clean::texts_below;
 use super::code::{holders, is_pre, text_of};
-use super::dom::{Dom, Element, Id, Kind};
-use crate::sheet::{MOST_ABOVE, Sheet, Subject};
-use crate::style::Style;
-
-/// The style of an element by the sheets of its page and by its own attribute; `None`: neither says anything of it.
-pub(super) fn style_of(dom: &Dom, id: Id, element: &Element, sheet: &Sheet) -> Option<Style> {
-    let own = element.attribute("style").unwrap_or_default();
-    let above = || dom.ancestors(id).filter_map(|id| dom.element(id)).take(MOST_ABOVE).map(subject).collect();
-    sheet.style(subject(element), own, above).map(|(style, _)| style)
-}
-
-fn subject(element: &Element) -> Subject<'_> {
-    let attribute = |name: &str| element.attribute(name).unwrap_or_default();
-    Subject { name: element.name(), id: attribute("id"), class: attribute("class") }
-}
+use super::dom::{Dom, Id, Kind};
 
 /// Makes such elements `pre`. `kept`: the elements whose style keeps white space.
 pub(super) fn to_pre(dom: &mut Dom, kept: &[Id]) {
@@ -29,46 +17,33 @@ pub(super) fn to_pre(dom: &mut Dom, kept: &[Id]) {
             dom.rename(*id, "pre");
         }
     }
-    let tables: Vec<Id> = dom.walk().map(|(id, _)| id).filter(|id| is_named(dom, *id, &["table"])).collect();
-    for table in tables {
-        if let Some(code) = lines_of(dom, table) {
-            let text = dom.add(Kind::Text(code));
-            let children = dom.children(table).to_vec();
-            dom.detach_all(&children);
-            dom.attach(text, table);
-            dom.rename(table, "pre");
-        }
+    for (table, code) in lines(dom) {
+        let children = dom.children(table).to_vec();
+        dom.detach_all(&children);
+        let text = dom.add(Kind::Text(code));
+        dom.attach(text, table);
+        dom.rename(table, "pre");
     }
 }
 
-/// The code of a table whose rows are its lines, as forges show files and changes. `None`: it is another table.
-fn lines_of(dom: &Dom, table: Id) -> Option<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut pending = vec![table];
-    let mut any = false;
-    while let Some(id) = pending.pop() {
-        if !is_named(dom, id, &["tr"]) {
-            pending.extend(dom.children(id).iter().rev());
+/// The tables whose rows are lines of code, as forges show files and changes, and that code.
+fn lines(dom: &Dom) -> BTreeMap<Id, String> {
+    let mut tables: BTreeMap<Id, String> = BTreeMap::new();
+    for (cell, _) in dom.walk() {
+        let is_code = |class: &str| class.contains("blob-code");
+        let Some(element) = dom.element(cell).filter(|cell| cell.name() == "td" && cell.attribute("class").is_some_and(is_code)) else {
             continue;
-        }
-        let cells: Vec<Id> = dom.children(id).iter().copied().filter(|cell| is_named(dom, *cell, &["td", "th"])).collect();
-        let is_code =
-            |cell: &Id| dom.element(*cell).and_then(|cell| cell.attribute("class")).is_some_and(|class| class.contains("blob-code"));
-        let code: Vec<&Id> = cells.iter().filter(|cell| is_code(cell)).collect();
-        any |= !code.is_empty();
-        let texts = code.iter().map(|cell| {
-            let marker = |id: Id| dom.element(id).and_then(|element| element.attribute("data-code-marker"));
-            let marker = std::iter::once(**cell).chain(dom.children(**cell).iter().copied()).find_map(marker).unwrap_or_default();
-            let text: String = texts_below(dom, **cell).collect();
-            format!("{marker}{}", text.trim_end_matches(['\n', '\r']))
-        });
-        lines.push(texts.collect::<Vec<_>>().join("\t"));
+        };
+        let Some(table) = dom.ancestors(cell).find(|above| dom.element(*above).is_some_and(|above| above.name() == "table")) else {
+            continue;
+        };
+        let inner = dom.children(cell).iter().filter_map(|child| dom.element(*child));
+        let marker = std::iter::once(element).chain(inner).find_map(|element| element.attribute("data-code-marker"));
+        let text: String = texts_below(dom, cell).collect();
+        let line = [marker.unwrap_or_default(), text.trim_end_matches(['\n', '\r']), "\n"];
+        tables.entry(table).or_default().extend(line);
     }
-    any.then(|| lines.join("\n") + "\n")
-}
-
-fn is_named(dom: &Dom, id: Id, names: &[&str]) -> bool {
-    dom.element(id).is_some_and(|element| names.contains(&element.name()))
+    tables
 }
 
 /// Elements that hold text, or its lines.

@@ -42,7 +42,7 @@ fn is_program(markup: &str) -> bool {
 fn is_mount(dom: &Dom, id: Id, element: &Element) -> bool {
     let named = element.name().contains('-') || element.attribute("id").is_some() && matches!(element.name(), "div" | "main" | "section");
     let is_blank = |child: &Id| matches!(dom.node(*child).map(|node| &node.kind), Some(Kind::Text(words)) if words.trim().is_empty());
-    named && dom.children(id).iter().all(|child| is_blank(child) || matches!(dom.node(*child).map(|node| &node.kind), Some(Kind::Other)))
+    named && dom.children(id).iter().all(is_blank)
 }
 
 #[cfg(test)]

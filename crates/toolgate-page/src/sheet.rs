@@ -1,329 +1,247 @@
 //! The style sheets of a page, as far as they take elements out of sight or keep white space.
 //!
-//! Selectors of types, classes and ids are read, with descendants and children; what else a selector may say is not, so that an element is never taken
-//! for hidden that a browser shows. Sheets in files of their own are not fetched.
+//! Sheets in files of their own are not fetched. Rules for a width of the window or another condition are not read, nor are states such as `:hover`,
+//! so that an element is never taken for hidden that a browser shows.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
-use super::css::{Declaration, declarations, plain};
-use super::media::holds;
-use super::style::{PROPERTIES, Style, written};
+use simplecss::{AttributeOperator, PseudoClass, Selector};
 
-/// Bytes of the style sheets of one page that are read; a rule takes some eight of them. What a page says after so many is not read.
-pub(super) const MOST: usize = 512 * 1024;
-/// Rules of one page; beyond it the first ones are forgotten, since a later rule holds against an earlier one.
-const MOST_RULES: usize = 64 * 1024;
-/// Compounds of one selector.
-const MOST_COMPOUNDS: usize = 8;
-/// Comparisons of the rules of one page with its elements: for each byte of the page, and at most.
-const STEPS: usize = 64;
+use super::dom::{Dom, Element, Id, Kind};
+use super::style::{Declaration, Style, declarations};
+
+/// Bytes of the style sheets of one page that are read.
+const MOST: usize = 512 * 1024;
+/// Bytes of one selector.
+const LONGEST: usize = 256;
+/// Comparisons of selectors with the elements of one page; after them the page is taken as shown.
 const MOST_STEPS: usize = 4_000_000;
-/// Elements above one that selectors are compared with.
-pub(super) const MOST_ABOVE: usize = 64;
-/// Bytes of an id and of classes that selectors see.
-const LONGEST: usize = 8 * 1024;
-
-/// Bounds of the cache of declarations: elements, and bytes of the id and the classes of one element.
-const MOST_KNOWN: usize = 4096;
-const MOST_NAMES: usize = 256;
 
 /// The rules of one page.
 #[derive(Debug, Default)]
-pub(super) struct Sheet {
-    rules: VecDeque<Rule>,
-    /// Rules that were forgotten.
-    forgotten: usize,
-    /// The blocks of declarations.
-    blocks: Vec<Vec<Declaration>>,
-    /// The numbers of rules, by what the last part of a selector names: `#id`, `.class` or a type.
-    named: HashMap<String, Vec<usize>>,
-    /// The declarations for elements that were asked for, where they hold wherever the element stands.
-    known: RefCell<HashMap<(String, String, String), Vec<Declaration>>>,
+pub(super) struct Sheet<'c> {
+    rules: Vec<Rule<'c>>,
+    /// The numbers of rules, by what the last part of a selector names: `#id`, `.class`, a type or `*`.
+    named: HashMap<&'c str, Vec<usize>>,
     steps: Cell<usize>,
-    most_steps: usize,
-}
-
-/// What selectors see of an element.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Subject<'e> {
-    pub(super) name: &'e str,
-    pub(super) id: &'e str,
-    pub(super) class: &'e str,
 }
 
 #[derive(Debug)]
-struct Rule {
-    /// From the element outwards, each with whether it must be the parent of the one before.
-    compounds: Vec<(bool, Compound)>,
-    /// Ids, classes, types; then the place of the rule.
-    weight: (usize, usize, usize, usize),
-    /// The number of its block.
-    block: usize,
+struct Rule<'c> {
+    selector: Selector<'c>,
+    block: Rc<[Declaration]>,
 }
 
-#[derive(Debug, Default)]
-struct Compound {
-    name: String,
-    id: Vec<String>,
-    classes: Vec<String>,
-}
-
-impl Sheet {
-    /// Reads the style sheets of a page of so many bytes.
-    pub(super) fn of(css: &str, page: usize) -> Self {
-        let mut sheet = Self { most_steps: MOST_STEPS.min(page.saturating_mul(STEPS)), ..Self::default() };
-        if !css.is_empty() {
-            sheet.read(&plain(css.get(..css.floor_char_boundary(MOST)).unwrap_or_default()));
+impl<'c> Sheet<'c> {
+    /// Reads the sheets of a page.
+    pub(super) fn of(sheets: &'c [String]) -> Self {
+        let mut sheet = Self::default();
+        for css in sheets {
+            sheet.read(css);
         }
         sheet
     }
 
-    /// Begins to count comparisons anew.
-    pub(super) fn restart(&self) {
-        self.steps.set(0);
+    fn read(&mut self, css: &'c str) {
+        // What stands before each open brace, and whether the rules behind it are read.
+        let mut open: Vec<(&str, bool)> = Vec::new();
+        let mut from = 0;
+        for (at, brace) in css.match_indices(['{', '}']) {
+            let text = css.get(from..at).unwrap_or_default();
+            from = at + 1;
+            if brace == "{" {
+                let prelude = text.rsplit(';').next().unwrap_or_default().trim();
+                open.push((prelude, is_read(&open) && holds(prelude)));
+            } else if let Some((prelude, _)) = open.pop().filter(|_| is_read(&open)) {
+                self.rule(prelude, text);
+            }
+        }
+        // Browsers close what a sheet leaves open.
+        if let Some((prelude, _)) = open.pop().filter(|_| is_read(&open)) {
+            self.rule(prelude, css.get(from..).unwrap_or_default());
+        }
     }
 
-    /// The style of an element by these sheets and by its own attribute, and whether a rule of the sheets is part of it. `above`: its parent, the parent
-    /// of that, and so on. `None`: nothing is said of it.
-    pub(super) fn style<'e>(&self, element: Subject<'e>, own: &str, above: impl FnOnce() -> Vec<Subject<'e>>) -> Option<(Style, bool)> {
-        let mut declarations = self.declarations(element, above).unwrap_or_default();
-        let is_by_sheet = !declarations.is_empty();
+    fn rule(&mut self, selectors: &'c str, body: &str) {
+        let block: Rc<[Declaration]> = declarations(body).collect();
+        for part in selectors.split(',').map(str::trim).filter(|part| part.len() <= LONGEST && !block.is_empty()) {
+            if let Some(selector) = Selector::parse(part) {
+                self.named.entry(key(part)).or_default().push(self.rules.len());
+                self.rules.push(Rule { selector, block: block.clone() });
+            }
+        }
+    }
+
+    /// The style of an element by these sheets and by its own attribute, and whether a rule of the sheets is part of it. `None`: nothing is said of it.
+    pub(super) fn style(&self, dom: &Dom, id: Id, element: &Element) -> Option<(Style, bool)> {
+        let own = element.attribute("style").unwrap_or_default();
+        let mut all: Vec<Declaration> = if self.rules.is_empty() { Vec::new() } else { self.declarations(dom, id, element) };
+        let is_by_sheet = !all.is_empty();
         // An attribute holds against every rule but one that is important, where the attribute is not.
-        declarations.extend(written(own));
-        (!declarations.is_empty()).then(|| (Style::new(declarations), is_by_sheet))
+        all.extend(declarations(own));
+        (!all.is_empty()).then(|| (Style::new(all), is_by_sheet))
     }
 
     /// The declarations of the rules for an element, in the order in which they give way.
-    fn declarations<'e>(&self, element: Subject<'e>, above: impl FnOnce() -> Vec<Subject<'e>>) -> Option<Vec<Declaration>> {
-        if self.rules.is_empty() || self.steps.get() >= self.most_steps {
-            return None;
-        }
-        let element = Subject {
-            class: element.class.get(..element.class.floor_char_boundary(LONGEST))?,
-            id: element.id.get(..element.id.floor_char_boundary(LONGEST))?,
-            ..element
-        };
-        let key = (element.name.to_owned(), element.id.to_owned(), element.class.to_owned());
-        if let Some(known) = self.known.borrow().get(&key) {
-            return Some(known.clone());
-        }
-        let class_names = element.class.split_ascii_whitespace().map(|class| format!(".{class}"));
-        let mut names: Vec<String> = class_names.chain([format!("#{}", element.id), element.name.to_owned(), "*".to_owned()]).collect();
+    fn declarations(&self, dom: &Dom, id: Id, element: &Element) -> Vec<Declaration> {
+        let with = |sign: &str, name: &str| format!("{sign}{name}");
+        let mut names: Vec<String> = classes(element).map(|class| with(".", class)).collect();
+        names.extend([with("#", element.attribute("id").unwrap_or_default()), element.name().to_owned(), "*".to_owned()]);
         names.sort_unstable();
         names.dedup();
-        let candidates: Vec<&Rule> =
-            names.iter().filter_map(|name| self.named.get(name)).flatten().filter_map(|rule| self.rule_of(*rule)).collect();
-        // What many elements are named by costs as well.
-        self.steps.set(self.steps.get() + names.len() + candidates.len());
-        let is_alone = candidates.iter().all(|rule| rule.compounds.len() == 1);
-        let above = if is_alone { Vec::new() } else { above() };
-        let mut found: Vec<&Rule> = candidates.into_iter().filter(|rule| self.is_for(rule, element, &above)).collect();
-        found.sort_by_key(|rule| rule.weight);
-        found.dedup_by_key(|rule| rule.weight);
-        let declarations = last_of_each(found.iter().filter_map(|rule| self.blocks.get(rule.block)).flatten());
-        let mut known = self.known.borrow_mut();
-        if is_alone && known.len() < MOST_KNOWN && key.1.len() + key.2.len() <= MOST_NAMES {
-            known.insert(key, declarations.clone());
+        let node = Node { dom, id, element, steps: &self.steps };
+        let numbers = names.iter().filter_map(|name| self.named.get(name.as_str())).flatten().take_while(|_| node.step(1));
+        let mut found: Vec<(usize, &Rule<'_>)> = numbers.filter_map(|number| Some((*number, self.rules.get(*number)?))).collect();
+        found.retain(|(_, rule)| rule.selector.matches(&node));
+        found.sort_by_cached_key(|(number, rule)| (rule.selector.specificity(), *number));
+        found.iter().flat_map(|(_, rule)| rule.block.iter().cloned()).collect()
+    }
+}
+
+/// Whether all groups that are open are read.
+fn is_read(open: &[(&str, bool)]) -> bool {
+    open.last().is_none_or(|(_, is_read)| *is_read)
+}
+
+/// Whether what stands before a brace begins a group of rules that holds on a screen.
+fn holds(prelude: &str) -> bool {
+    prelude.starts_with("@layer") || prelude.starts_with("@supports (") || prelude.strip_prefix("@media").is_some_and(is_for_screen)
+}
+
+fn is_for_screen(queries: &str) -> bool {
+    queries.split(',').any(|query| matches!(query.trim().trim_start_matches("only "), "" | "all" | "screen"))
+}
+
+/// What the last part of a selector names: an id or a class, else the type.
+fn key(selector: &str) -> &str {
+    let last = selector.rsplit(|c: char| c.is_ascii_whitespace() || matches!(c, '>' | '+')).next().unwrap_or_default();
+    let named = last.split([':', '[']).next().unwrap_or_default();
+    match named.rfind(['#', '.']) {
+        Some(at) => named.get(at..).unwrap_or_default(),
+        None if named.is_empty() => "*",
+        None => named,
+    }
+}
+
+fn classes(element: &Element) -> impl Iterator<Item = &str> {
+    element.attribute("class").unwrap_or_default().split_ascii_whitespace()
+}
+
+/// The sheets of a page that a browser with scripts reads for a screen, without comments and what strings hold.
+pub(super) fn sheets_of(dom: &Dom) -> Vec<String> {
+    let mut room = MOST;
+    let mut sheets = Vec::new();
+    for (id, _) in dom.walk() {
+        let Some(element) = dom.element(id).filter(|element| element.name() == "style") else { continue };
+        let is_css = element.attribute("type").is_none_or(|kind| kind.is_empty() || kind.eq_ignore_ascii_case("text/css"));
+        let is_inert = |above: Id| dom.element(above).is_some_and(|element| matches!(element.name(), "noscript" | "template"));
+        if is_css && is_for_screen(element.attribute("media").unwrap_or_default()) && !dom.ancestors(id).any(is_inert) {
+            for child in dom.children(id) {
+                if let Some(Kind::Text(css)) = dom.node(*child).map(|node| &node.kind) {
+                    let css = css.get(..css.floor_char_boundary(room)).unwrap_or_default();
+                    room -= css.len();
+                    sheets.push(plain(css));
+                }
+            }
         }
-        Some(declarations)
+    }
+    sheets
+}
+
+/// A sheet without comments, the signs that hide it from old browsers, and what strings hold: what is left of braces and semicolons is a sign.
+fn plain(css: &str) -> String {
+    let css = css.replace("<!--", "").replace("-->", "").replace("\\\"", "").replace("\\'", "");
+    let (mut out, mut rest) = (String::with_capacity(css.len()), css.as_str());
+    while let Some((before, from)) = rest.find(['/', '"', '\'']).and_then(|at| rest.split_at_checked(at)) {
+        out.push_str(before);
+        let quote = from.chars().next().unwrap_or_default();
+        let after = from.get(1..).unwrap_or_default();
+        rest = if quote != '/' {
+            after.split_once([quote, '\n']).map_or("", |(_, after)| after)
+        } else if let Some(comment) = after.strip_prefix('*') {
+            comment.split_once("*/").map_or("", |(_, after)| after)
+        } else {
+            out.push('/');
+            after
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+/// An element as selectors see it.
+struct Node<'d> {
+    dom: &'d Dom,
+    id: Id,
+    element: &'d Element,
+    steps: &'d Cell<usize>,
+}
+
+impl<'d> Node<'d> {
+    /// Counts comparisons; false when there were too many.
+    fn step(&self, count: usize) -> bool {
+        self.steps.set(self.steps.get() + count);
+        self.steps.get() < MOST_STEPS
     }
 
-    fn rule_of(&self, number: usize) -> Option<&Rule> {
-        self.rules.get(number.checked_sub(self.forgotten)?)
+    fn at(&self, id: Id) -> Option<Node<'d>> {
+        self.dom.element(id).filter(|_| self.step(1)).map(|element| Node { dom: self.dom, id, element, steps: self.steps })
+    }
+}
+
+impl simplecss::Element for Node<'_> {
+    fn parent_element(&self) -> Option<Self> {
+        self.at(self.dom.ancestors(self.id).next()?)
     }
 
-    fn is_for(&self, rule: &Rule, element: Subject<'_>, above: &[Subject<'_>]) -> bool {
-        let Some(((_, last), rest)) = rule.compounds.split_first() else { return false };
-        self.step(last, element) && last.is_for(element) && self.is_below(rest, above)
+    /// Not looked for: of many siblings it would be slow to find.
+    fn prev_sibling_element(&self) -> Option<Self> {
+        None
     }
 
-    /// Whether these compounds, the nearest first, are for elements above.
-    fn is_below(&self, compounds: &[(bool, Compound)], above: &[Subject<'_>]) -> bool {
-        let Some(((is_parent, compound), rest)) = compounds.split_first() else { return true };
-        for (at, element) in above.iter().enumerate() {
-            if !self.step(compound, *element) {
-                return false;
-            }
-            if compound.is_for(*element) && self.is_below(rest, above.get(at + 1..).unwrap_or_default()) {
-                return true;
-            }
-            if *is_parent {
-                return false;
-            }
+    fn has_local_name(&self, name: &str) -> bool {
+        name.eq_ignore_ascii_case(self.element.name())
+    }
+
+    fn attribute_matches(&self, name: &str, operator: AttributeOperator<'_>) -> bool {
+        /// Bytes of a value that are looked through in the time of one comparison.
+        const ALIKE: usize = 64;
+        match (self.element.attribute(name), operator) {
+            (None, _) => false,
+            (Some(value), _) if !self.step(1 + value.len() / ALIKE) => false,
+            (Some(_), AttributeOperator::Contains(class)) if name == "class" => classes(self.element).any(|own| own == class),
+            (Some(value), operator) => operator.matches(value),
         }
+    }
+
+    fn pseudo_class_matches(&self, _: PseudoClass<'_>) -> bool {
         false
     }
-
-    /// Counts a comparison; false when there were too many: what is left is taken for shown.
-    fn step(&self, compound: &Compound, element: Subject<'_>) -> bool {
-        /// Bytes of classes that are looked through in the time of one comparison of names.
-        const ALIKE: usize = 64;
-        let steps = 1 + compound.classes.len() * element.class.len() / ALIKE;
-        self.steps.set(self.steps.get() + steps);
-        super::work::read(steps);
-        self.steps.get() < self.most_steps
-    }
-
-    fn read(&mut self, css: &str) {
-        super::work::read(css.len());
-        // Of each block that is open, whether it holds here.
-        let mut open: Vec<bool> = Vec::new();
-        let mut from = 0;
-        while let Some((at, sign)) = next_of(css, from, &['{', '}', ';']) {
-            let prelude = css.get(from..at).unwrap_or_default().trim();
-            from = at + 1;
-            match sign {
-                b'{' if prelude.starts_with('@') => open.push(open.last() != Some(&false) && holds(prelude)),
-                b'{' => {
-                    let (end, next) = next_of(css, from, &['{', '}']).unwrap_or((css.len(), b'}'));
-                    if open.last() != Some(&false) {
-                        self.rule(prelude, css.get(from..end).unwrap_or_default());
-                    }
-                    from = end + 1;
-                    if next == b'{' {
-                        // A rule inside a rule: neither it nor what comes after it in the block is read.
-                        from = skip_block(css, from, 2);
-                    }
-                }
-                b'}' => drop(open.pop()),
-                _ => {}
-            }
-        }
-    }
-
-    fn rule(&mut self, selectors: &str, body: &str) {
-        let block: Vec<Declaration> = declarations(body, PROPERTIES).collect();
-        if block.is_empty() {
-            return;
-        }
-        for selector in selectors.split(',').filter_map(compounds) {
-            let Some((_, last)) = selector.first() else { continue };
-            let key = match (last.id.first(), last.classes.first()) {
-                (Some(id), _) => format!("#{id}"),
-                (None, Some(class)) => format!(".{class}"),
-                (None, None) if last.name.is_empty() => "*".to_owned(),
-                (None, None) => last.name.clone(),
-            };
-            let number = self.forgotten + self.rules.len();
-            self.named.entry(key).or_default().push(number);
-            let sum = |of: fn(&Compound) -> usize| selector.iter().map(|(_, compound)| of(compound)).sum::<usize>();
-            let kinds = sum(|compound| usize::from(compound.name != "*" && !compound.name.is_empty()));
-            let weight = (sum(|compound| compound.id.len()), sum(|compound| compound.classes.len()), kinds, number);
-            self.rules.push_back(Rule { compounds: selector, weight, block: self.blocks.len() });
-            if self.rules.len() > MOST_RULES {
-                self.rules.pop_front();
-                self.forgotten += 1;
-            }
-        }
-        self.blocks.push(block);
-    }
-}
-
-impl Compound {
-    fn is_for(&self, element: Subject<'_>) -> bool {
-        (self.name == "*" || self.name.is_empty() || self.name.eq_ignore_ascii_case(element.name))
-            && self.id.iter().all(|id| id == element.id)
-            && self.classes.iter().all(|class| element.class.split_ascii_whitespace().any(|own| own == class))
-    }
-}
-
-/// Of the declarations of each property, which give way in this order, the last one and the last that is important.
-fn last_of_each<'d>(declarations: impl DoubleEndedIterator<Item = &'d Declaration>) -> Vec<Declaration> {
-    let mut last: Vec<Declaration> = Vec::new();
-    for declaration in declarations.rev() {
-        if !last.iter().any(|known| known.name == declaration.name && known.important == declaration.important) {
-            last.push(declaration.clone());
-        }
-    }
-    last.reverse();
-    last
-}
-
-/// A selector from the element outwards. `None`: it says what is not read.
-fn compounds(selector: &str) -> Option<Vec<(bool, Compound)>> {
-    let mut parts = Vec::new();
-    let spaced = selector.replace('>', " > ");
-    let mut is_parent = false;
-    for word in spaced.split_ascii_whitespace().rev() {
-        if word == ">" {
-            is_parent = true;
-            continue;
-        }
-        parts.push((is_parent, compound(word)?));
-        is_parent = false;
-        if parts.len() > MOST_COMPOUNDS {
-            return None;
-        }
-    }
-    (!parts.is_empty() && !is_parent).then_some(parts)
-}
-
-fn compound(word: &str) -> Option<Compound> {
-    let mut compound = Compound::default();
-    let end = word.find(['.', '#']).unwrap_or(word.len());
-    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
-    compound.name = word.get(..end).unwrap_or_default().to_ascii_lowercase();
-    if !compound.name.is_empty() && compound.name != "*" && !is_name(&compound.name) {
-        return None;
-    }
-    let mut rest = word.get(end..).unwrap_or_default();
-    while let Some(sign) = rest.chars().next() {
-        let name = rest.get(1..)?;
-        let end = name.find(['.', '#']).unwrap_or(name.len());
-        let (name, after) = name.split_at_checked(end)?;
-        if !is_name(name) {
-            return None;
-        }
-        if sign == '#' {
-            compound.id.push(name.to_owned());
-        } else {
-            compound.classes.push(name.to_owned());
-        }
-        rest = after;
-    }
-    Some(compound)
-}
-
-/// The next of these signs, and where it stands.
-fn next_of(css: &str, from: usize, signs: &[char]) -> Option<(usize, u8)> {
-    let at = from + css.get(from..)?.find(signs)?;
-    Some((at, *css.as_bytes().get(at)?))
-}
-
-/// Behind so many open blocks.
-fn skip_block(css: &str, mut from: usize, mut depth: usize) -> usize {
-    while let Some((at, sign)) = next_of(css, from, &['{', '}']) {
-        from = at + 1;
-        depth = if sign == b'{' { depth + 1 } else { depth - 1 };
-        if depth == 0 {
-            return from;
-        }
-    }
-    css.len()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caps::parse;
 
-    type Path<'e> = [(&'e str, &'e str, &'e str)];
-
-    fn hides_beside(sheet: &str, own: &str, path: &Path<'_>) -> bool {
-        let sheet = Sheet::of(sheet, usize::MAX);
-        let mut path = path.iter().map(|&(name, id, class)| Subject { name, id, class });
-        let element = path.next().unwrap();
-        let style = sheet.style(element, own, || path.collect());
-        style.is_some_and(|(style, _)| style.is_out_of_sight() || style.is_invisible())
+    /// Whether the first `p` of a page is hidden.
+    fn hides(html: &str) -> bool {
+        let dom = parse(html);
+        let sheets = sheets_of(&dom);
+        let sheet = Sheet::of(&sheets);
+        let mut elements = dom.walk().filter_map(|(id, _)| Some((id, dom.element(id)?)));
+        let (id, element) = elements.find(|(_, element)| element.name() == "p").unwrap();
+        sheet.style(&dom, id, element).is_some_and(|(style, _)| style.hides())
     }
 
-    fn hides(sheet: &str, path: &Path<'_>) -> bool {
-        hides_beside(sheet, "", path)
+    fn hides_beside(sheet: &str, own: &str) -> bool {
+        hides(&format!("<style>{sheet}</style><div class=o><p id=i class='a x' style='{own}'>"))
     }
 
     #[test]
     fn elements_are_hidden_by_the_rules_that_are_for_them() {
-        let element = ("p", "i", "a x");
         for sheet in [
             ".x{display:none}",
             "#i { visibility : hidden }",
@@ -332,27 +250,20 @@ mod tests {
             "div .x{display:none}",
             "div.o > p{position:absolute;left:-9999px}",
             "*{display:none}",
+            "[class]{display:none}",
             "@media screen{.x{display:none}}",
-            "@media (min-width: 600px) and (min-width:700px){.x{clip:rect(0,0,0,0)}}",
+            "@layer a{.x{clip:rect(0,0,0,0)}}",
             "@import 'a.css';.x{display:none}",
             "/* .y{ */ .x{display:none}",
             "<!-- .x{display:none} -->",
             ".y{content:'}'}.x{display:none}",
-            ".\\78 {d\\69splay:none}",
+            ".y:before{content:\"\\\"\"}.x{display:none}",
             ".x{display:none!important}p{display:block}#i{display:block}",
             ".y{color:red;.z{color:blue}}.x{display:none}",
-            ".x{mask:linear-gradient(transparent,transparent)}",
-            ".x{-webkit-mask-image:linear-gradient(#0000 , rgba(0, 0, 0, 0))}",
-            ".y:before{content:\"\\\"\"}.x{display:none}",
-            ".y{content:\"/*\"}.x{display:none}",
-            "@media (min-width:0){.x{display:none}}",
-            "@media (width >= 40em) and (hover){.x{display:none}}",
-            "@media not print{.x{display:none}}",
             "@media print, screen{.x{display:none}}",
-            "@media (max-width:99999px){.x{display:none}}",
-            ".x{display:none!important}.x{display:block}",
+            ".x{display:none",
         ] {
-            assert!(hides(sheet, &[element, ("div", "", "o"), ("body", "", "")]), "{sheet}");
+            assert!(hides_beside(sheet, ""), "{sheet}");
         }
         for sheet in [
             ".y{display:none}",
@@ -368,74 +279,67 @@ mod tests {
             "@keyframes a{from{opacity:0}to{opacity:1}}",
             ".x{display:none}.x{display:block}",
             ".x{display:none}#i{display:block}",
-            ".x{opacity:.5;clip:auto;mask:linear-gradient(#000,transparent)}",
             ".md\\:hidden{display:none}",
             ".y{content:'}.x{display:none}'}",
-            "@media not screen{.x{display:none}}",
-            "@media not (prefers-color-scheme:dark){.x{display:none}}",
-            "@media (min-width:3000px){.x{display:none}}",
             "@supports not (display:grid){.x{display:none}}",
         ] {
-            assert!(!hides(sheet, &[element, ("div", "", "o"), ("body", "", "")]), "{sheet}");
+            assert!(!hides_beside(sheet, ""), "{sheet}");
         }
     }
 
     #[test]
     fn an_attribute_holds_against_a_rule_unless_the_rule_alone_is_important() {
-        let path = [("p", "", "x")];
-        for (sheet, own) in [
-            (".x{display:block!important}", "display:none!important"),
-            (".x{display:none!important}", "display:block"),
-            (".x{display:block}", "display:none"),
-            ("", "display:none!important;display:block"),
-        ] {
-            assert!(hides_beside(sheet, own, &path), "{sheet} {own}");
-        }
-        for (sheet, own) in [
-            (".x{display:block!important}", "display:none"),
-            (".x{display:none}", "display:block"),
-            (".x{display:none!important}", "display:block!important"),
-        ] {
-            assert!(!hides_beside(sheet, own, &path), "{sheet} {own}");
-        }
+        assert!(hides_beside(".x{display:block!important}", "display:none!important"));
+        assert!(hides_beside(".x{display:none!important}", "display:block"));
+        assert!(hides_beside(".x{display:block}", "display:none"));
+        assert!(!hides_beside(".x{display:block!important}", "display:none"));
+        assert!(!hides_beside(".x{display:none}", "display:block"));
     }
 
     #[test]
-    fn no_number_of_rules_classes_or_blanks_covers_a_rule() {
-        let many: String = (0..200).fold(String::new(), |many, n| many + "a" + &n.to_string() + " ");
-        let class = many.clone() + "x";
-        for sheet in [
-            ".x{top:0}".repeat(5000) + ".x{display:none}",
-            ".x{display:none}".to_owned() + &".x{top:0}".repeat(5000),
-            ".y,".repeat(5000) + ".x{display:none}",
-            ".y{top:0}".repeat(30_000) + ".x{display:none}",
-            format!(".x{{display:{}none}}", " ".repeat(5000)),
+    fn sheets_are_read_where_a_browser_reads_them() {
+        for html in [
+            "<style>p{display:none}</style><p>",
+            "<p title='a <!-- b'><style>p{display:none}</style>",
+            "<title>a <!-- b</title><style>p{display:none}</style><p>",
+            "<style media='screen, print'>p{display:none}</style><p>",
+            "<p><STYLE type='text/css'>p{display:none}",
         ] {
-            assert!(hides(&sheet, &[("p", "", &class)]), "{}", sheet.len());
+            assert!(hides(html), "{html}");
+        }
+        for html in [
+            "<style media=print>p{display:none}</style><p>",
+            "<style type='text/less'>p{display:none}</style><p>",
+            "<!-- <style>p{display:none}</style> --><p>",
+            "<script>'<style>p{display:none}</style>'</script><p>",
+            "<noscript><style>p{display:none}</style></noscript><p>",
+            "<template><style>p{display:none}</style></template><p>",
+        ] {
+            assert!(!hides(html), "{html}");
         }
     }
 
     #[test]
     fn a_hostile_sheet_costs_a_bounded_number_of_comparisons() {
-        let selector = "div ".repeat(MOST_COMPOUNDS) + ".x";
-        for css in [
-            format!("{selector}{{display:none}}").repeat(20_000),
-            ".x{".repeat(100_000),
-            "@media a{".repeat(50_000),
-            "{}".repeat(200_000),
-            "/*".repeat(200_000),
-            "\"".repeat(300_000),
-            format!(".x{{{}}}", "display:none;".repeat(40_000)),
-            format!("{}{{display:none}}", ".x,".repeat(100_000)),
+        let many: String = (0..4000).fold(String::new(), |many, n| many + "a" + &n.to_string() + " ");
+        for (css, body) in [
+            ("div div div div div div .x{display:none}".repeat(12_000), "<div>".repeat(200) + &"<p class=x>y".repeat(2000)),
+            ("*{display:none}".repeat(30_000), "<p>y".repeat(2000)),
+            (".x{".repeat(100_000), "<p class=x>y".repeat(2000)),
+            ("@media a{".repeat(50_000), String::new()),
+            ("/*".repeat(200_000), String::new()),
+            ("\"".repeat(300_000), String::new()),
+            (format!("{}{{display:none}}", ".x,".repeat(100_000)), "<p class=x>y".repeat(2000)),
+            (".x{display:none}".repeat(30_000), format!("<p class='{many} x'>y").repeat(200)),
         ] {
-            let sheet = Sheet::of(&css, usize::MAX);
-            assert!(sheet.rules.len() <= MOST_RULES);
-            let above = vec![Subject { name: "div", id: "", class: "" }; 512];
-            for _ in 0..2000 {
-                let _ = sheet.style(Subject { name: "p", id: "", class: "x" }, "", || above.clone());
+            let dom = parse(&format!("<style>{css}</style>{body}"));
+            let sheets = sheets_of(&dom);
+            let sheet = Sheet::of(&sheets);
+            for (id, _) in dom.walk() {
+                let _ = dom.element(id).and_then(|element| sheet.style(&dom, id, element));
             }
-            // The last element may look at each of its rules once more.
-            assert!(sheet.steps.get() <= MOST_STEPS + 2 * MOST_RULES, "{}", sheet.steps.get());
+            // Of what is begun at the end, each element may look at a few more.
+            assert!(sheet.steps.get() <= MOST_STEPS + 4 * dom.len(), "{} comparisons", sheet.steps.get());
         }
     }
 }

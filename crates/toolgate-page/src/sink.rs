@@ -7,7 +7,7 @@ use html5ever::tendril::StrTendril;
 use html5ever::tree_builder::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::{Attribute, LocalName, Namespace, QualName};
 
-use super::dom::{Dom, Element, Id, Kind, Node};
+use super::dom::{Dom, Element, Id, Kind};
 
 /// The tree while it grows; the builder holds it by reference only.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Sink {
 impl Default for Sink {
     fn default() -> Self {
         let mut dom = Dom::default();
-        dom.add(Kind::Other);
+        dom.add(Kind::Document);
         Self { dom: RefCell::new(dom) }
     }
 }
@@ -65,12 +65,12 @@ impl TreeSink for Sink {
         self.dom.borrow_mut().add(Kind::Element(Element { name, attributes }))
     }
 
-    fn create_comment(&self, _: StrTendril) -> Id {
-        self.dom.borrow_mut().add(Kind::Other)
+    fn create_comment(&self, text: StrTendril) -> Id {
+        self.dom.borrow_mut().add(Kind::Comment(text.into()))
     }
 
-    fn create_pi(&self, _: StrTendril, _: StrTendril) -> Id {
-        self.dom.borrow_mut().add(Kind::Other)
+    fn create_pi(&self, _: StrTendril, text: StrTendril) -> Id {
+        self.create_comment(text)
     }
 
     fn append(&self, parent: &Id, child: NodeOrText<Id>) {
@@ -114,7 +114,7 @@ impl TreeSink for Sink {
     }
 
     fn add_attrs_if_missing(&self, target: &Id, attributes: Vec<Attribute>) {
-        if let Some(Node { kind: Kind::Element(element), .. }) = self.dom.borrow_mut().nodes.get_mut(*target) {
+        if let Some(element) = self.dom.borrow_mut().element_mut(*target) {
             for attribute in attributes {
                 if element.attribute(&attribute.name.local).is_none() {
                     element.attributes.push(attribute);
