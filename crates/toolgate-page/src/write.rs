@@ -1,290 +1,641 @@
-//! The tree as markup again: whole and marked for the extractors, or the chosen part alone, in a form that has only safe links.
+//! The chosen part of a page as Markdown (`CommonMark` with tables) or as plain text.
+//!
+//! The tree is walked once, without recursion. A paragraph is collected in `line` and written where a block begins or ends; each line of a block
+//! stands behind the prefixes of the quotes and items around it.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use url::Url;
 
-use super::caps::MAX_DEPTH;
-use super::code::{Pieces, holders, is_inline_code, is_line_number, is_pre};
-use super::count::{self, NUMBER};
+use super::code::{self, holders, is_block, is_inline_code, is_line_number, is_pre};
 use super::dom::{Dom, Element, Id, Kind};
+use super::escape::{address, block_mark, destination, end_backslashes, flowing, literal};
 use super::formula::formula;
-use super::headed::headed;
-use super::spell::{LITERAL, address, attribute, escape, flowing, literal, unmarked};
-use super::{align, embed, raised};
+use super::table::Table;
+use super::{Format, embed, raised};
 
-enum Step<'a> {
-    Open(Id, usize),
-    /// Inside of inline code.
-    Code(Id, usize),
-    Close(&'a str),
-    Raw(&'static str),
-    Say(String),
+/// The targets of links that are listed below the text, each once.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    targets: Vec<String>,
+    numbers: HashMap<String, usize>,
 }
 
-/// The whole page; every text that has a mark is followed by it, and ids that repeat a heading are left out.
-pub(super) fn marked(dom: &Dom, mark: impl Fn(Id) -> Option<char>) -> String {
-    let mut out = String::new();
-    let headed = headed(dom);
-    let mut steps = vec![Step::Open(0, 0)];
-    while let Some(step) = steps.pop() {
-        let (id, depth) = match step {
-            Step::Open(id, depth) => (id, depth),
-            Step::Close(name) => {
-                end_tag(&mut out, name);
-                continue;
-            }
-            Step::Code(..) | Step::Raw(_) | Step::Say(_) => continue,
-        };
-        match dom.node(id).map(|node| &node.kind) {
-            Some(Kind::Text(text)) if is_script(dom, id) => out.push_str(&unmarked(text)),
-            Some(Kind::Text(text)) => {
-                let end = text.trim_end();
-                escape(&mut out, &unmarked(end));
-                out.extend(mark(id));
-                out.push_str(text.strip_prefix(end).unwrap_or_default());
-            }
-            // They hold nothing an extractor could choose.
-            Some(Kind::Element(element)) if embed::is_embedding(element.name()) => continue,
-            Some(Kind::Element(element)) if depth < MAX_DEPTH => {
-                out.push('<');
-                out.push_str(element.name());
-                for (name, value) in element.attributes().filter(|(name, _)| *name != "id" || !headed.contains(&id)) {
-                    attribute(&mut out, name, value);
-                }
-                out.push('>');
-                if !VOID.contains(&element.name()) {
-                    steps.push(Step::Close(element.name()));
-                }
-            }
-            _ => {}
-        }
-        steps.extend(dom.children(id).iter().rev().map(|child| Step::Open(*child, depth + 1)));
+impl Notes {
+    fn number(&mut self, target: &str) -> usize {
+        *self.numbers.entry(target.to_owned()).or_insert_with(|| {
+            self.targets.push(target.to_owned());
+            self.targets.len()
+        })
     }
-    out
-}
 
-/// The part of the page that `keep` names (of an element: it is on the way to something kept), for the Markdown converter, and the code in it.
-pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, base: Option<&Url>) -> (String, Pieces) {
-    let mut out = String::new();
-    let mut pieces = Pieces::default();
-    let around_blocks = holders(dom, is_pre);
-    let is_around_block = |id: Id| around_blocks.get(id).copied().unwrap_or(false);
-    let mut steps = vec![Step::Open(0, 0)];
-    let mut numbers = HashMap::new();
-    let mut layouts = HashMap::new();
-    // The number of an item, before its first words.
-    let mut number: Option<i64> = None;
-    while let Some(step) = steps.pop() {
-        let (id, depth, in_code) = match step {
-            Step::Open(id, depth) => (id, depth, false),
-            Step::Code(id, depth) => (id, depth, true),
-            Step::Close(name) => {
-                number = number.filter(|_| name != "li");
-                end_tag(&mut out, name);
-                continue;
-            }
-            Step::Raw(text) => {
-                out.push_str(text);
-                continue;
-            }
-            Step::Say(text) => {
-                escape(&mut out, &text);
-                continue;
-            }
-        };
-        if !keep(id) {
-            continue;
+    /// Writes the list.
+    pub(super) fn write(&self, out: &mut String) {
+        for (at, target) in self.targets.iter().enumerate() {
+            let _ = writeln!(out, "{}[{}]: {target}", if at == 0 { "\n" } else { "" }, at + 1);
         }
-        let begins = match dom.node(id).map(|node| &node.kind) {
-            Some(Kind::Text(text)) => !text.trim().is_empty(),
-            Some(Kind::Element(element)) => is_pre(element),
-            _ => false,
-        };
-        let number_here = number.take_if(|_| begins).map(|number| format!("{NUMBER}{number}{NUMBER}")).unwrap_or_default();
-        out.push_str(if dom.element(id).is_none() { &number_here } else { "" });
-        let mut code_below = in_code;
-        match dom.node(id).map(|node| &node.kind) {
-            Some(Kind::Text(text)) if in_code => pieces.inline(text, is_cell(dom, id, &layouts), &mut out),
-            Some(Kind::Text(text)) => escape(&mut out, &literal(&flowing(text))),
-            Some(Kind::Element(element)) => {
-                if matches!(element.name(), "head" | "script" | "title") || is_gutter(element) {
-                    continue;
-                }
-                if element.name() == "math" {
-                    let formula = formula(dom, id, element);
-                    escape(&mut out, &if formula.starts_with('$') { formula } else { literal(&formula) });
-                    continue;
-                }
-                if is_pre(element) {
-                    out.push_str("<p>");
-                    out.push_str(&number_here);
-                    pieces.block(dom, id, &mut out);
-                    out.push_str("</p>");
-                    continue;
-                }
-                if embed::is_embedding(element.name()) {
-                    embed::link(&mut out, dom, id, element, base);
-                    continue;
-                }
-                if let Some(raised) = raised::raised(dom, id, element) {
-                    escape(&mut out, &raised);
-                    continue;
-                }
-                if let Some(meaning) = raised::meaning(dom, id, element).filter(|_| !in_code) {
-                    steps.push(Step::Say(format!(" ({})", literal(&flowing(meaning)))));
-                }
-                if element.name() == "ol" {
-                    numbers.extend(count::numbers(dom, id));
-                } else if element.name() == "li" {
-                    number = numbers.get(&id).copied();
-                }
-                let begins_code = is_inline_code(element);
-                code_below |= begins_code;
-                if begins_code || (in_code && is_inline(element.name()) && !is_link_of_code(dom, id, element)) {
-                    // Code spans hold no marks.
-                } else if (is_around_block(id) && !KEEPS_BLOCKS.contains(&element.name()))
-                    || (TABLE.contains(&element.name()) && is_layout(dom, id, &is_around_block, &mut layouts))
-                {
-                    out.push_str("<div>");
-                    steps.push(Step::Close("div"));
-                } else if matches!(element.name(), "dl" | "dt" | "dd") {
-                    out.push_str("<div>");
-                    steps.push(Step::Close("div"));
-                    out.extend((element.name() == "dd").then_some(DEFINES));
-                } else if depth < MAX_DEPTH && start_tag(&mut out, dom, id, base) {
-                    if !VOID.contains(&element.name()) {
-                        steps.push(Step::Close(element.name()));
-                    }
-                    out.extend(if matches!(element.name(), "td" | "th") { align::mark_of(element) } else { None });
-                } else if !is_inline(element.name()) {
-                    // A tag that is left out still separates words.
-                    out.push(' ');
-                    steps.push(Step::Raw(" "));
-                }
-            }
-            _ => {}
-        }
-        let below = |child: &Id| if code_below { Step::Code(*child, depth + 1) } else { Step::Open(*child, depth + 1) };
-        steps.extend(dom.children(id).iter().rev().map(below));
     }
-    (out, pieces)
 }
 
-/// Writes a tag with the attributes that mean something in Markdown; says no where the tag is better left out.
-fn start_tag(out: &mut String, dom: &Dom, id: Id, base: Option<&Url>) -> bool {
-    let Some(element) = dom.element(id) else { return false };
-    let name = element.name();
-    let mut tag = format!("<{name}");
-    let mut copy = |names: &[&str]| {
-        for name in names {
-            if let Some(value) = element.attribute(name) {
-                attribute(&mut tag, name, value);
-            }
-        }
+/// How a page is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writing<'a> {
+    /// Where relative links start.
+    pub(super) base: Option<&'a Url>,
+    pub(super) format: Format,
+    /// Levels that headings stand deeper than in the page.
+    pub(super) deeper: usize,
+}
+
+/// Writes the nodes that `keep` names; of an element it says that it is on the way to something kept.
+pub(super) fn chosen(dom: &Dom, keep: impl Fn(Id) -> bool, writing: Writing<'_>, notes: &mut Notes) -> String {
+    let layouts = holders(dom, |element| is_pre(element) || matches!(element.name(), "table" | "h1" | "h2" | "h3" | "h4"));
+    let mut writer = Writer {
+        dom,
+        writing,
+        notes,
+        layouts,
+        out: String::new(),
+        line: String::new(),
+        code: String::new(),
+        codes: 0,
+        marks: Vec::new(),
+        closed: (0, ""),
+        containers: Vec::new(),
+        last_list: (0, ' '),
+        heading: None,
+        defines: false,
+        paragraph_end: 0,
+        table: None,
+        in_cell: false,
     };
-    match name {
-        "a" => {
-            let Some(target) = element.attribute("href").and_then(|href| address(href, base, true)) else { return false };
-            copy(&["title"]);
-            attribute(&mut tag, "href", &target);
-            // A link behind an exclamation mark would be a picture.
-            if out.ends_with('!') {
-                out.insert(out.len() - 1, LITERAL);
-            }
+    let mut steps = vec![(0, false)];
+    while let Some((id, is_end)) = steps.pop() {
+        if is_end {
+            writer.leave(id);
+        } else if keep(id) && writer.enter(id) {
+            steps.push((id, true));
+            steps.extend(dom.children(id).iter().rev().map(|child| (*child, false)));
         }
-        "img" => {
-            let Some(source) = embed::picture(dom, id, element, base) else { return false };
-            copy(&["alt", "title"]);
-            attribute(&mut tag, "src", &source);
-        }
-        "ol" => copy(&["start", "type"]),
-        "td" | "th" => copy(&["colspan", "rowspan"]),
-        "code" => copy(&["class"]),
-        "input" => {
-            if element.attribute("type") != Some("checkbox") {
+    }
+    writer.end_paragraph();
+    writer.out.push_str(if writer.out.is_empty() { "" } else { "\n" });
+    writer.out
+}
+
+struct Writer<'a> {
+    dom: &'a Dom,
+    writing: Writing<'a>,
+    notes: &'a mut Notes,
+    /// Elements that hold what no table of Markdown can: code, headings, another table.
+    layouts: Vec<bool>,
+    out: String,
+    /// The paragraph, heading or cell so far.
+    line: String,
+    /// Inline code that is not in `line` yet: of two code spans side by side, Markdown would take the inner delimiters for text.
+    code: String,
+    /// Open elements of inline code.
+    codes: usize,
+    marks: Vec<Mark>,
+    /// Where in `line` the last mark was closed, and which.
+    closed: (usize, &'static str),
+    containers: Vec<Container>,
+    /// Where in `out` the last list ended, and the sign of its items: a list behind it has another one.
+    last_list: (usize, char),
+    /// The open heading and its level.
+    heading: Option<(Id, usize)>,
+    /// The next paragraph is a definition.
+    defines: bool,
+    /// Where in `out` the last paragraph ended.
+    paragraph_end: usize,
+    table: Option<Table>,
+    in_cell: bool,
+}
+
+/// Emphasis or a link; it is written before the first word in it.
+struct Mark {
+    id: Id,
+    sign: &'static str,
+    /// Target and title.
+    link: Option<(String, Option<String>)>,
+    is_open: bool,
+}
+
+/// A quote, a list or an item.
+#[derive(Default)]
+struct Container {
+    id: Id,
+    /// What its first line begins with, until that is written.
+    first: Option<String>,
+    /// What its other lines begin with.
+    rest: String,
+    is_tight: bool,
+    list: Option<List>,
+}
+
+struct List {
+    /// The number of the next item, and what is added for the one behind it.
+    next: Option<(i64, i64)>,
+    sign: char,
+    /// The width of the last item's marker.
+    indent: usize,
+}
+
+impl Writer<'_> {
+    fn is_text(&self) -> bool {
+        self.writing.format == Format::Text
+    }
+
+    /// Begins a node; false where nothing below it is written.
+    fn enter(&mut self, id: Id) -> bool {
+        let dom = self.dom;
+        let element = match dom.node(id).map(|node| &node.kind) {
+            Some(Kind::Text(text)) => {
+                self.text(text, '\0');
                 return false;
             }
-            copy(&["type", "checked"]);
+            Some(Kind::Element(element)) => element,
+            _ => return true,
+        };
+        let name = element.name();
+        if is_block(element) {
+            self.end_block();
         }
-        "form" | "button" | "label" | "font" | "noscript" | "nobr" | "center" => return false,
-        _ => {}
-    }
-    tag.push('>');
-    out.push_str(&tag);
-    true
-}
-
-/// True for a part of a table that holds blocks of code, headings or another table: a table for the eye, which Markdown's tables cannot hold.
-/// Each table is looked at once; `known` keeps what was found.
-fn is_layout(dom: &Dom, id: Id, is_around_block: &impl Fn(Id) -> bool, known: &mut HashMap<Id, bool>) -> bool {
-    let is_table = |id: &Id| dom.element(*id).is_some_and(|element| element.name() == "table");
-    let Some(table) = std::iter::once(id).chain(dom.ancestors(id)).find(is_table) else { return true };
-    *known.entry(table).or_insert_with(|| {
-        if is_around_block(table) {
-            return true;
-        }
-        let mut pending: Vec<Id> = dom.children(table).to_vec();
-        let mut looked_at = 0;
-        while let Some(id) = pending.pop() {
-            looked_at += 1;
-            if looked_at > 2000 || dom.element(id).is_some_and(|element| matches!(element.name(), "table" | "h1" | "h2" | "h3" | "h4")) {
-                return looked_at <= 2000;
+        match name {
+            "head" | "script" | "title" => return false,
+            "td" | "th" if element.attribute("class").is_some_and(is_line_number) => return false,
+            "math" => {
+                let formula = formula(dom, id, element);
+                if formula.starts_with('$') {
+                    self.raw(&formula);
+                } else {
+                    self.text(&formula, ' ');
+                }
+                return false;
             }
-            pending.extend(dom.children(id));
+            "pre" | "listing" => {
+                self.preformatted(id);
+                return false;
+            }
+            "iframe" | "video" | "audio" => {
+                if let Some((label, target)) = embed::link(dom, id, element, self.writing.base) {
+                    self.space();
+                    self.link(id, target, None);
+                    self.text(&label, ' ');
+                    self.close_mark(id);
+                    self.space();
+                }
+                return false;
+            }
+            "img" => self.picture(id, element),
+            "br" => self.line_break(),
+            "hr" if self.is_flowing() => {
+                if self.containers.iter().all(|container| container.first.is_none()) {
+                    self.block("---", false);
+                }
+            }
+            "input" if element.attribute("type") == Some("checkbox") => {
+                self.raw(if element.attribute("checked").is_some() { "[x] " } else { "[ ] " });
+            }
+            "sup" | "sub" => {
+                if let Some(raised) = raised::raised(dom, id, element) {
+                    self.raw(&raised);
+                    return false;
+                }
+            }
+            "button" | "option" | "label" => self.space(),
+            "q" => self.text("\"", 'q'),
+            _ if is_inline_code(element) => self.codes += 1,
+            _ => self.open(id, element),
         }
-        false
-    })
+        true
+    }
+
+    /// Begins what ends with its element: marks, quotes, lists, headings, tables.
+    fn open(&mut self, id: Id, element: &Element) {
+        let only_child = |id: Id| self.dom.ancestors(id).next().is_some_and(|parent| self.dom.children(parent).len() == 1);
+        let sign = match element.name() {
+            "b" | "strong" => "**",
+            "i" | "em" | "figcaption" | "caption" => "*",
+            "del" | "s" | "strike" => "~~",
+            "summary" if !self.dom.children(id).iter().any(|child| self.dom.element(*child).is_some_and(is_block)) => "**",
+            _ => "",
+        };
+        // Code spans hold no marks; a link that is all of one stands around it.
+        if self.codes > 0 && !(element.name() == "a" && only_child(id)) {
+            return;
+        }
+        if !sign.is_empty() {
+            if self.marks.iter().all(|mark| mark.sign != sign) {
+                self.end_code();
+                self.marks.push(Mark { id, sign, link: None, is_open: false });
+            }
+            return;
+        }
+        match element.name() {
+            "a" => {
+                if let Some(target) = element.attribute("href").and_then(|href| address(href, self.writing.base, true)) {
+                    self.link(id, target, element.attribute("title"));
+                }
+            }
+            "tr" => self.table.iter_mut().for_each(Table::begin_row),
+            "td" | "th" => self.in_cell = self.table.is_some(),
+            _ if !self.is_flowing() => {}
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                let level = element.name().bytes().last().map_or(1, |digit| usize::from(digit - b'0'));
+                self.heading = Some((id, (level + self.writing.deeper).min(6)));
+            }
+            "dd" => self.defines = true,
+            "table" if self.dom.children(id).iter().all(|child| self.layouts.get(*child) == Some(&false)) => {
+                self.table = Some(Table::new(id));
+            }
+            "blockquote" | "ul" | "ol" | "menu" | "li" if self.containers.len() < MOST_CONTAINERS => {
+                self.defines = false;
+                let container = match element.name() {
+                    "blockquote" if self.is_text() => Container::default(),
+                    "blockquote" => Container { first: Some("> ".to_owned()), rest: "> ".to_owned(), ..Container::default() },
+                    "li" => self.item(element),
+                    _ => self.list(id, element),
+                };
+                self.containers.push(Container { id, ..container });
+            }
+            _ => {}
+        }
+    }
+
+    /// Begins a link; there is none in another.
+    fn link(&mut self, id: Id, target: String, title: Option<&str>) {
+        if !self.is_in_link() {
+            self.end_code();
+            self.marks.push(Mark { id, sign: "", link: Some((target, title.map(str::to_owned))), is_open: false });
+        }
+    }
+
+    fn is_in_link(&self) -> bool {
+        self.marks.iter().any(|mark| mark.link.is_some())
+    }
+
+    fn list(&self, id: Id, element: &Element) -> Container {
+        let items = || self.dom.children(id).iter().filter(|child| self.dom.element(**child).is_some_and(|element| element.name() == "li"));
+        let is_loose = |child: &Id| {
+            self.dom.element(*child).is_some_and(|element| is_pre(element) || matches!(element.name(), "p" | "blockquote" | "table" | "dl"))
+        };
+        let is_tight = !items().flat_map(|item| self.dom.children(*item)).any(is_loose);
+        let next = (element.name() == "ol").then(|| {
+            let step = if element.attribute("reversed").is_some() { -1 } else { 1 };
+            let start = element.attribute("start").and_then(number);
+            (start.unwrap_or_else(|| if step < 0 { i64::try_from(items().count()).unwrap_or(1) } else { 1 }), step)
+        });
+        let (sign, other) = if next.is_some() { ('.', ')') } else { ('-', '*') };
+        let sign = if self.last_list == (self.out.len(), sign) { other } else { sign };
+        // A list directly in a list belongs to the item before it.
+        let indent = self.containers.last().and_then(|above| above.list.as_ref()).map_or(0, |list| list.indent);
+        Container { rest: " ".repeat(indent), is_tight, list: Some(List { next, sign, indent: 0 }), ..Container::default() }
+    }
+
+    fn item(&mut self, element: &Element) -> Container {
+        let above = self.containers.last_mut();
+        let is_tight = above.as_ref().is_none_or(|above| above.is_tight);
+        let first = match above.and_then(|above| above.list.as_mut()) {
+            Some(List { next: Some((next, step)), sign, .. }) => {
+                let number = element.attribute("value").and_then(number).unwrap_or(*next);
+                *next = (number + *step).clamp(0, MOST_NUMBER);
+                format!("{number}{sign} ")
+            }
+            Some(List { sign, .. }) => format!("{sign} "),
+            None => "- ".to_owned(),
+        };
+        Container { rest: " ".repeat(first.len()), first: Some(first), is_tight, ..Container::default() }
+    }
+
+    /// Ends an element.
+    fn leave(&mut self, id: Id) {
+        let Some(element) = self.dom.element(id) else { return };
+        match element.name() {
+            "q" => self.text("\"", ' '),
+            "button" | "option" | "label" => self.space(),
+            "td" | "th" if self.in_cell => {
+                self.end_line();
+                let text = std::mem::take(&mut self.line);
+                self.table.iter_mut().for_each(|table| table.cell(text.trim(), element));
+                self.in_cell = false;
+                return;
+            }
+            _ if is_inline_code(element) => self.codes -= 1,
+            _ => {}
+        }
+        if let Some(meaning) = raised::meaning(self.dom, id, element).filter(|_| self.codes == 0) {
+            self.text(&format!(" ({meaning})"), ' ');
+        }
+        if self.heading.is_some_and(|(heading, _)| heading == id) {
+            self.end_paragraph();
+            self.heading = None;
+        } else if is_block(element) {
+            self.end_block();
+        }
+        self.close_mark(id);
+        self.defines &= element.name() != "dd";
+        if let Some(container) = self.containers.pop_if(|container| container.id == id)
+            && let Some(list) = container.list.filter(|list| list.indent > 0)
+        {
+            self.last_list = (self.out.len(), list.sign);
+        }
+        if let Some(table) = self.table.take_if(|table| table.id == id) {
+            let table = table.written(self.writing.format);
+            self.block(&table, false);
+        }
+    }
+
+    /// False in headings and tables, where blocks are only words.
+    fn is_flowing(&self) -> bool {
+        self.heading.is_none() && self.table.is_none()
+    }
+
+    fn text(&mut self, text: &str, end: char) {
+        if self.codes > 0 {
+            self.code.push_str(text);
+            return;
+        }
+        let text = flowing(text);
+        let mut words = text.split(' ').peekable();
+        let mut is_first = true;
+        while let Some(word) = words.next() {
+            if !std::mem::take(&mut is_first) {
+                self.space();
+            }
+            if word.is_empty() {
+                continue;
+            }
+            self.begin();
+            if self.is_text() {
+                self.line.push_str(word);
+            } else {
+                let in_link = self.is_in_link() && self.writing.format == Format::Markdown;
+                literal(&mut self.line, word, if words.peek().is_some() { ' ' } else { end }, in_link);
+            }
+        }
+    }
+
+    /// Writes what needs no escape.
+    fn raw(&mut self, text: &str) {
+        if self.codes > 0 {
+            return self.code.push_str(text);
+        }
+        self.begin();
+        self.line.push_str(text);
+    }
+
+    fn space(&mut self) {
+        self.end_code();
+        if !self.line.is_empty() && !self.line.ends_with([' ', '\n']) {
+            self.line.push(' ');
+        }
+    }
+
+    fn line_break(&mut self) {
+        self.end_code();
+        if !self.is_flowing() {
+            self.space();
+        } else if self.line.ends_with('\n') {
+            self.end_block();
+        } else if !self.line.is_empty() {
+            self.line.truncate(self.line.trim_end_matches(' ').len());
+            self.line.push_str(if self.is_text() { "\n" } else { "  \n" });
+        }
+    }
+
+    fn picture(&mut self, id: Id, element: &Element) {
+        let Some(source) = embed::picture(self.dom, id, element, self.writing.base).filter(|_| self.codes == 0) else { return };
+        let alt = flowing(element.attribute("alt").unwrap_or_default());
+        if self.is_text() {
+            return self.text(&alt, ' ');
+        }
+        let mut picture = String::from("![");
+        literal(&mut picture, alt.trim(), ' ', true);
+        end_backslashes(&mut picture);
+        picture.push(']');
+        picture.push_str(&destination(&source, element.attribute("title")));
+        self.raw(&picture);
+    }
+
+    /// Writes what stands before the next word: code, and the marks that are not open yet.
+    fn begin(&mut self) {
+        self.end_code();
+        self.open_marks();
+    }
+
+    fn open_marks(&mut self) {
+        if self.is_text() || self.marks.iter().all(|mark| mark.is_open) {
+            return;
+        }
+        for mark in self.marks.iter_mut().filter(|mark| !mark.is_open) {
+            let sign = if mark.link.is_some() && self.writing.format == Format::Markdown { "[" } else { mark.sign };
+            mark.is_open = true;
+            if !sign.is_empty() && self.closed == (self.line.len(), sign) {
+                self.line.truncate(self.line.len() - sign.len());
+                continue;
+            }
+            end_backslashes(&mut self.line);
+            // A link behind an exclamation mark would be a picture.
+            if sign == "[" && self.line.ends_with('!') {
+                self.line.insert(self.line.len() - 1, '\\');
+            }
+            self.line.push_str(sign);
+        }
+    }
+
+    /// Closes the innermost mark if it is of this element.
+    fn close_mark(&mut self, id: Id) {
+        if self.marks.last().is_some_and(|mark| mark.id == id) {
+            self.end_code();
+            if let Some(mark) = self.marks.pop() {
+                self.close(&mark);
+            }
+        }
+    }
+
+    fn close(&mut self, mark: &Mark) {
+        if !mark.is_open {
+            return;
+        }
+        let tail = self.line.split_off(self.line.trim_end().len());
+        end_backslashes(&mut self.line);
+        match (&mark.link, self.writing.format) {
+            (Some((target, _)), Format::Footnotes) => {
+                let _ = write!(self.line, "[{}]", self.notes.number(target));
+            }
+            (Some((target, title)), _) => self.line.extend(["]", &destination(target, title.as_deref())]),
+            (None, _) => {
+                self.line.push_str(mark.sign);
+                self.closed = (self.line.len(), mark.sign);
+            }
+        }
+        self.line.push_str(&tail);
+    }
+
+    fn end_code(&mut self) {
+        if self.code.is_empty() {
+            return;
+        }
+        let code = code::unbroken(&std::mem::take(&mut self.code));
+        // White space of the source around the code stands outside of it.
+        let bare = code.trim_matches('\n').replace('\n', " ");
+        if code.starts_with('\n') {
+            self.space();
+        }
+        if !bare.is_empty() {
+            self.open_marks();
+            if self.is_text() {
+                self.line.push_str(&bare);
+            } else {
+                end_backslashes(&mut self.line);
+                // Backticks side by side would be one delimiter.
+                self.line.push_str(if self.line.ends_with('`') && !self.line.ends_with("\\`") { " " } else { "" });
+                self.line.push_str(&code::span(&bare));
+            }
+        }
+        if code.ends_with('\n') {
+            self.space();
+        }
+    }
+
+    /// Closes the open marks; they are opened again in the next paragraph.
+    fn end_line(&mut self) {
+        self.end_code();
+        let mut marks = std::mem::take(&mut self.marks);
+        for mark in marks.iter_mut().rev() {
+            self.close(mark);
+            mark.is_open = false;
+        }
+        self.marks = marks;
+        self.closed = (0, "");
+    }
+
+    /// Writes the paragraph or the heading that ends here; in headings and cells it goes on.
+    fn end_block(&mut self) {
+        if self.in_cell || self.heading.is_some() { self.space() } else { self.end_paragraph() }
+    }
+
+    fn end_paragraph(&mut self) {
+        self.end_line();
+        let line = std::mem::take(&mut self.line);
+        if line.trim().is_empty() {
+            return;
+        }
+        let text = match self.heading {
+            _ if self.is_text() => line.trim_end().to_owned(),
+            Some((_, level)) => format!("{} {}", "#".repeat(level), line.trim_end()),
+            None => {
+                let literal = |line: &str| {
+                    block_mark(line).and_then(|at| line.split_at_checked(at)).map(|(before, mark)| format!("{before}\\{mark}"))
+                };
+                line.trim_end().split('\n').map(|line| literal(line).unwrap_or_else(|| line.to_owned())).collect::<Vec<_>>().join("\n")
+            }
+        };
+        self.block(&text, self.defines && self.heading.is_none() && self.paragraph_end == self.out.len());
+        self.paragraph_end = self.out.len();
+    }
+
+    fn preformatted(&mut self, id: Id) {
+        let text = code::text_of(self.dom, id);
+        if text.trim().is_empty() {
+            return;
+        }
+        self.end_paragraph();
+        let mut prefix = self.begin_block(false);
+        if self.is_text() {
+            let start = self.out.strip_suffix(&prefix).unwrap_or(&self.out).len();
+            self.out.truncate(start);
+            self.out.push_str(text.strip_suffix('\n').unwrap_or(&text));
+            return;
+        }
+        // In deep quotes the marks of every line would be many times the code; there it stands behind them.
+        if prefix.len() * text.len() > MOST_MARKS && prefix.len() * text.lines().count() > MOST_MARKS {
+            prefix.clear();
+            self.out.push('\n');
+        }
+        let language = code::language_of(self.dom, id).unwrap_or_default();
+        self.out.push_str(&code::fenced(&text, &language, &prefix));
+    }
+
+    /// Writes the lines of a block.
+    fn block(&mut self, text: &str, defines: bool) {
+        if text.is_empty() {
+            return;
+        }
+        let prefix = self.begin_block(defines);
+        for (at, line) in text.split('\n').enumerate() {
+            if at > 0 {
+                self.out.extend(["\n", &prefix]);
+            }
+            self.out.push_str(line);
+        }
+    }
+
+    /// Writes what stands between the last block and the next, and before the first line of that. Gives what stands before its other lines.
+    /// A definition follows its term without an empty line.
+    fn begin_block(&mut self, defines: bool) -> String {
+        let new = self.containers.iter().position(|container| container.first.is_some());
+        let is_tight = self.begins_tight(new);
+        let shared: String = self.containers.iter().take(new.unwrap_or(usize::MAX)).map(|container| container.rest.as_str()).collect();
+        self.defines = false;
+        if !self.out.is_empty() {
+            self.out.push('\n');
+            if !is_tight && !defines {
+                self.out.extend([shared.trim_end(), "\n"]);
+            }
+        }
+        if new.is_none()
+            && let Some(list) = self.containers.last_mut().and_then(|container| container.list.as_mut())
+        {
+            list.indent = 0;
+        }
+        let mut prefix = String::new();
+        for at in 0..self.containers.len() {
+            let (above, rest) = self.containers.split_at_mut(at);
+            let Some(container) = rest.first_mut() else { break };
+            let first = container.first.take();
+            self.out.push_str(first.as_deref().unwrap_or(&container.rest));
+            prefix.push_str(&container.rest);
+            if let (Some(first), Some(list)) = (first, above.last_mut().and_then(|above| above.list.as_mut())) {
+                list.indent = first.len();
+            }
+        }
+        self.out.push_str(if defines { ": " } else { "" });
+        prefix
+    }
+
+    /// Whether the next block follows the last one without an empty line: the first of an item of a list without paragraphs does.
+    fn begins_tight(&self, new: Option<usize>) -> bool {
+        let Some((at, item)) = new.and_then(|at| Some((at, self.containers.get(at)?))) else { return false };
+        let Some((list_at, list)) = at.checked_sub(1).and_then(|at| Some((at, self.containers.get(at)?))) else { return false };
+        let Some(marks) = &list.list else { return false };
+        if marks.indent > 0 {
+            return item.is_tight;
+        }
+        // In the middle of a paragraph a list can begin only with 1.
+        let can_begin =
+            marks.next.is_none() || item.first.as_deref().is_some_and(|first| first.starts_with("1.") || first.starts_with("1)"));
+        can_begin && list_at.checked_sub(1).and_then(|at| self.containers.get(at)).is_some_and(|above| above.is_tight)
+    }
 }
 
-/// True for the cell of line numbers beside code.
-fn is_gutter(element: &Element) -> bool {
-    matches!(element.name(), "td" | "th") && element.attribute("class").is_some_and(is_line_number)
-}
-
-/// True inside a cell of a table that Markdown's tables can hold.
-fn is_cell(dom: &Dom, id: Id, known: &HashMap<Id, bool>) -> bool {
-    let mut named = dom.ancestors(id).filter_map(|above| Some((above, dom.element(above)?.name())));
-    let Some(_) =
-        named.find(|(_, name)| matches!(*name, "td" | "th" | "caption" | "table")).filter(|(_, name)| matches!(*name, "td" | "th"))
-    else {
-        return false;
-    };
-    named.find(|(_, name)| *name == "table").is_some_and(|(table, _)| known.get(&table) == Some(&false))
-}
-
-/// True for a link that is all there is of a piece of inline code: it can stand around the code. Others cannot stand in it.
-fn is_link_of_code(dom: &Dom, id: Id, element: &Element) -> bool {
-    let parent = dom.ancestors(id).next().filter(|parent| dom.element(*parent).is_some_and(is_inline_code));
-    element.name() == "a" && parent.is_some_and(|parent| dom.children(parent).len() == 1)
-}
-
-fn is_script(dom: &Dom, id: Id) -> bool {
-    dom.ancestors(id).next().and_then(|parent| dom.element(parent)).is_some_and(|element| element.name() == "script")
+/// A number that Markdown can give an item (`CommonMark` 0.31, section 5.2): at most nine digits, no sign.
+fn number(text: &str) -> Option<i64> {
+    text.trim().parse().ok().filter(|number| (0..=MOST_NUMBER).contains(number))
 }
 
 /// Elements that flow inside a line.
 pub(super) fn is_inline(name: &str) -> bool {
-    INLINE.contains(&name)
+    INLINE.split(' ').any(|inline| inline == name)
 }
 
-fn end_tag(out: &mut String, name: &str) {
-    out.push_str("</");
-    out.push_str(name);
-    out.push('>');
-}
+/// Bytes of prefixes before the lines of one block of code.
+const MOST_MARKS: usize = 4 << 20;
+const MOST_NUMBER: i64 = 999_999_999;
+/// Quotes, lists and items in each other; what is deeper stands in the innermost of these.
+const MOST_CONTAINERS: usize = 32;
 
-/// Stands before a definition; no page can hold it (see `is_mark`).
-pub(super) const DEFINES: char = '\u{10fffd}';
-
-/// Elements in whose Markdown a block of code can stand.
-const KEEPS_BLOCKS: &[&str] = &["ul", "ol", "li", "menu", "blockquote"];
-
-const TABLE: &[&str] = &["table", "thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup", "col"];
-
-const VOID: &[&str] = &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
-
-const INLINE: &[&str] = &[
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "label",
-    "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
-];
+const INLINE: &str = "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp small span strike strong sub sup time tt \
+    u var wbr";
