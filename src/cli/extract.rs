@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::jsonl;
 use crate::sandbox::reading::{Job, Readers, Settings, Source};
-use toolgate_page::{Article, Kind, Mode, kind_of};
+use toolgate_page::{Article, Format, Kind, Mode, kind_of};
 
 #[derive(Deserialize)]
 struct Page {
@@ -67,7 +67,8 @@ impl Extractor {
     }
 
     fn read(&self, source: Source, content_type: Option<&str>, url: Option<&str>, bytes: &[u8]) -> Result<Article, String> {
-        let job = Job { source, mode: Mode::Article, content_type: content_type.map(str::to_owned), base: url.map(str::to_owned) };
+        let (content_type, base) = (content_type.map(str::to_owned), url.map(str::to_owned));
+        let job = Job { source, mode: Mode::Article, format: Format::Markdown, content_type, base };
         self.runtime.block_on(self.readers.read(&job, bytes, PATIENCE)).map_err(|failure| failure.0.message)
     }
 

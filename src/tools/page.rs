@@ -44,8 +44,13 @@ pub(super) async fn shown(sandbox: &Sandbox, action: &Fetch, page: &Page, terms:
     }
     let kind = reader::kind_of(page.content_type.as_deref(), &page.body);
     let read = async |source| {
-        let job =
-            Job { source, mode: Mode::Article, content_type: page.content_type.clone(), base: Some(page.final_url.as_str().to_owned()) };
+        let format = match (action.format, action.links) {
+            (Format::Text, _) => reader::Format::Text,
+            (_, Links::Footnotes) => reader::Format::Footnotes,
+            (_, Links::Inline) => reader::Format::Markdown,
+        };
+        let base = Some(page.final_url.as_str().to_owned());
+        let job = Job { source, mode: Mode::Article, format, content_type: page.content_type.clone(), base };
         sandbox.read(&job, &page.body, left * 3 / 4).await
     };
     let article = match (action.format, kind) {
@@ -81,13 +86,6 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
             }
         }
         let unseen = without_sent(page, &article.hidden).into_owned();
-        let text = match (action.format, action.links) {
-            // What a PDF file says is no Markdown, so nothing in it is a mark.
-            _ if kind == Kind::Pdf => article.markdown,
-            (Format::Text, _) => reader::to_text(&article.markdown),
-            (_, Links::Footnotes) => reader::footnotes(&article.markdown),
-            (_, Links::Inline) => article.markdown,
-        };
         if article.truncated {
             facts.insert("truncated".to_owned(), true.into());
         }
@@ -100,7 +98,7 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
             ),
             _ => None,
         };
-        return Ok(Output { unseen, ..page_of(action, page, &text, most, missing, hides, facts) });
+        return Ok(Output { unseen, ..page_of(action, page, &article.markdown, most, missing, hides, facts) });
     }
     let decoded = || reader::decode(&page.body, page.content_type.as_deref());
     let text = match (action.format, kind) {

@@ -16,7 +16,7 @@ use crate::sandbox::Sandbox;
 use crate::sandbox::reading::{Job, Source};
 use crate::sandbox::root::{Content, Form, Reading};
 use crate::tool::{Card, Stage, Tool};
-use toolgate_page::Mode;
+use toolgate_page::{Format, Mode};
 
 /// `read_file`
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Tool for ReadFile {
             let mut reading = heavy(large, || sandbox.roots.read(permit, &stop))?;
             let Content::Pdf(bytes) = &mut reading.content else { return Ok(answer(reading, &action)) };
             let bytes = std::mem::take(bytes);
-            let job = Job { source: Source::Pdf, mode: Mode::Page, content_type: None, base: None };
+            let job = Job { source: Source::Pdf, mode: Mode::Page, format: Format::Text, content_type: None, base: None };
             // What was read by then is still answered within the time of the call.
             let left = terms.timeout.saturating_sub(began.elapsed());
             let article = sandbox.read(&job, &bytes, left * 3 / 4).await.map_err(|failure| unread(&reading, failure))?;

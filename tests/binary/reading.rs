@@ -12,7 +12,7 @@ use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, FlushCompress};
 use toolgate::model::Code;
 use toolgate::sandbox::reading::{Job, Readers, Settings, Source};
-use toolgate_page::Mode;
+use toolgate_page::{Format, Mode};
 
 const LONG: Duration = Duration::from_mins(2);
 
@@ -21,7 +21,7 @@ fn readers() -> Readers {
 }
 
 fn job(source: Source) -> Job {
-    Job { source, mode: Mode::Article, content_type: None, base: Some("https://a.example/d/".to_owned()) }
+    Job { source, mode: Mode::Article, format: Format::Markdown, content_type: None, base: Some("https://a.example/d/".to_owned()) }
 }
 
 async fn read(readers: &Readers, source: Source, bytes: &[u8]) -> Result<String, Code> {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use toolgate_page::{Mode, read_html, to_text};
+use toolgate_page::{Format, Options, read_html};
 use url::Url;
 
 fn main() {
@@ -26,7 +26,7 @@ fn small_page() {
     );
     let runs = 50;
     let began = Instant::now();
-    let length: usize = (0..runs).map(|_| read_html(&html, None, Mode::Article).markdown.len()).sum();
+    let length: usize = (0..runs).map(|_| read_html(&html, &Options::default()).markdown.len()).sum();
     println!("a page of {} bytes: {:?} each, {} bytes of Markdown", html.len(), began.elapsed() / runs, length / 50);
 }
 
@@ -45,12 +45,12 @@ fn labelled_pages() {
         let text = |key: &str| page.get(key).and_then(Value::as_str).unwrap_or_default();
         let url = Url::parse(text("url")).ok();
         let began = Instant::now();
-        let read = read_html(text("html"), url.as_ref(), Mode::Article);
+        let read = read_html(text("html"), &Options { base: url.as_ref(), format: Format::Text, ..Options::default() });
         let took = began.elapsed();
         bytes += text("html").len();
         spent += took;
         slowest = slowest.max(took);
-        let score = f1(&words(&to_text(&read.markdown)), &words(text("expect")));
+        let score = f1(&words(&read.markdown), &words(text("expect")));
         scores.entry("all".to_owned()).or_default().push(score);
         scores.entry(text("type").to_owned()).or_default().push(score);
     }

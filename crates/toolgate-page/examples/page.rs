@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use toolgate_page::{Mode, decode, read_html};
+use toolgate_page::{Options, decode, read_html};
 
 fn main() -> ExitCode {
     let Some(path) = std::env::args().nth(1) else {
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     };
     match std::fs::read(&path) {
         Ok(body) => {
-            println!("{}", read_html(&decode(&body, None), None, Mode::Article).markdown);
+            println!("{}", read_html(&decode(&body, None), &Options::default()).markdown);
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -7,8 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::code::{is_pre, wholes};
 use super::dom::{Dom, Id, Kind};
+use super::marked::marked;
 use super::plain;
-use super::write::{is_inline, marked};
+use super::write::is_inline;
 
 /// What an extractor knows beside the content.
 #[derive(Debug, Default)]

@@ -380,7 +380,7 @@ mod tests {
             <tr><td class=text-truncate>c</td><td>d</td></tr></table><p class='bg line-numbers'>The end.</p></main>";
         let page = |sheet: &str| format!("<html><head><title>T</title>{sheet}</head><body>{body}</body></html>");
         for mode in [crate::Mode::Article, crate::Mode::Page] {
-            let read = |sheet: &str| crate::read_html(&page(sheet), None, mode).markdown;
+            let read = |sheet: &str| crate::read_html(&page(sheet), &crate::Options { mode, ..crate::Options::default() }).markdown;
             assert_eq!(read(&format!("<style>{ORDINARY}</style>")), read(""));
         }
         assert_eq!(crate::hidden_words(&page(&format!("<style>{ORDINARY}</style>"))), "");

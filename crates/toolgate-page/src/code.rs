@@ -1,137 +1,47 @@
-//! The code of a page, byte for byte: it is kept apart while the rest is converted, and a sign stands in its place.
+//! The code of a page, byte for byte.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
 use super::dom::{Dom, Element, Id, Kind};
-use super::fence;
 
-/// The pieces of code of one page.
-#[derive(Debug, Default)]
-pub(super) struct Pieces(Vec<Piece>);
-
-#[derive(Debug)]
-struct Piece {
-    text: String,
-    shape: Shape,
+/// A block of code with its fence, which is longer than every run of backticks in it. Its first line stands behind no prefix, the others behind `rest`.
+pub(super) fn fenced(text: &str, language: &str, rest: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let mut out = format!("{fence}{language}\n");
+    // CommonMark 0.31, section 2.1: a carriage return alone ends a line too.
+    for line in text.split_inclusive(['\n', '\r']) {
+        out.push_str(if line == "\n" { rest.trim_end() } else { rest });
+        out.push_str(line);
+    }
+    out.push_str(if text.ends_with('\n') { "" } else { "\n" });
+    out + rest + &fence
 }
 
-#[derive(Debug)]
-enum Shape {
-    /// A block of its own, and its language.
-    Block(Option<String>),
-    /// Part of a line.
-    Inline,
-    /// Part of a cell of a Markdown table, in which a bare `|` would end the cell.
-    Cell,
-}
-
-impl Pieces {
-    /// Keeps a `pre` element and writes its sign; the spans of a highlighter are nothing to a reader.
-    pub(super) fn block(&mut self, dom: &Dom, id: Id, out: &mut String) {
-        let text = text_of(dom, id);
-        if !text.trim().is_empty() {
-            self.0.push(Piece { text, shape: Shape::Block(language_of(dom, id)) });
-            self.sign(out);
-        }
-    }
-
-    /// Keeps a text of inline code and writes its sign. What follows another such text at once is one piece with it: of two code spans side by
-    /// side, Markdown would take the inner delimiters for text.
-    pub(super) fn inline(&mut self, text: &str, in_cell: bool, out: &mut String) {
-        let follows = out.ends_with(SIGN) && out.ends_with(&sign(self.0.len().saturating_sub(1)));
-        match self.0.last_mut() {
-            Some(piece) if follows && !matches!(piece.shape, Shape::Block(_)) => piece.text.push_str(text),
-            _ => {
-                self.0.push(Piece { text: text.to_owned(), shape: if in_cell { Shape::Cell } else { Shape::Inline } });
-                self.sign(out);
-            }
-        }
-    }
-
-    fn sign(&self, out: &mut String) {
-        out.push_str(&sign(self.0.len().saturating_sub(1)));
-    }
-
-    /// Puts the code into the place of its signs.
-    pub(super) fn restored(&self, markdown: &str) -> String {
-        let mut out = String::with_capacity(markdown.len() + self.0.iter().map(|piece| piece.text.len() + 16).sum::<usize>());
-        for line in markdown.split_inclusive('\n') {
-            let mut parts = line.split(SIGN);
-            // Where the text of the line begins, behind the marks of quotes and lists.
-            let mut start = out.len() + fence::containers(line);
-            let inner = fence::continuation(line.get(..fence::containers(line)).unwrap_or_default());
-            out.push_str(parts.next().unwrap_or_default());
-            while let Some(number) = parts.next() {
-                let mut after = parts.next().unwrap_or_default();
-                match number.parse().ok().and_then(|number: usize| self.0.get(number)) {
-                    Some(Piece { text, shape: Shape::Block(language) }) => {
-                        let before = out.get(start..).unwrap_or_default().trim();
-                        if before == ":" {
-                            // A definition that is code stands below its term without the mark, which would hide the fence.
-                            out.truncate(start);
-                        } else if !before.is_empty() {
-                            out.truncate(out.trim_end().len());
-                            let _ = write!(out, "\n{}\n{inner}", inner.trim_end());
-                        }
-                        fence::write(text, language.as_deref().unwrap_or_default(), &inner, &mut out);
-                        after = if after.trim().is_empty() { after.trim_start_matches(' ') } else { after.trim_start() };
-                        if !after.trim().is_empty() {
-                            let _ = write!(out, "\n{}\n{inner}", inner.trim_end());
-                        }
-                        start = out.len();
-                    }
-                    Some(Piece { text, shape }) => span(text, matches!(shape, Shape::Cell), after, &mut out),
-                    None => {}
-                }
-                out.push_str(after);
-            }
-        }
-        out
-    }
-}
-
-fn sign(number: usize) -> String {
-    format!("{SIGN}{number}{SIGN}")
-}
-
-/// Writes a code span (`CommonMark` 0.31, section 6.1). Its delimiters are longer or shorter than every run of backticks in it.
-fn span(text: &str, in_cell: bool, after: &str, out: &mut String) {
-    let text = unbroken(text);
-    // White space of the source around the code stands outside of it.
-    if text.starts_with('\n') && !out.is_empty() && !out.ends_with(char::is_whitespace) {
-        out.push(' ');
-    }
-    let bare = text.trim_matches('\n').replace('\n', " ");
-    if bare.is_empty() {
-        return;
-    }
-    let runs: HashSet<usize> = bare.split(|c| c != '`').map(str::len).collect();
-    let delimiter = "`".repeat((1..=bare.len() + 1).find(|length| !runs.contains(length)).unwrap_or(1));
+/// A code span (`CommonMark` 0.31, section 6.1). Its delimiters are longer or shorter than every run of backticks in it.
+pub(super) fn span(text: &str) -> String {
+    let runs: HashSet<usize> = text.split(|c| c != '`').map(str::len).collect();
+    let delimiter = "`".repeat((1..=text.len() + 1).find(|length| !runs.contains(length)).unwrap_or(1));
     // One space at both ends belongs to the delimiters, unless there is nothing else.
-    let spaced = bare.starts_with(' ') && bare.ends_with(' ') && !bare.trim_matches(' ').is_empty();
-    let pad = if bare.starts_with('`') || bare.ends_with('`') || spaced { " " } else { "" };
-    let written = if in_cell { bare.replace('|', "\\|") } else { bare };
-    let _ = write!(out, "{delimiter}{pad}{written}{pad}{delimiter}");
-    if text.ends_with('\n') && !after.is_empty() && !after.starts_with(char::is_whitespace) {
-        out.push(' ');
-    }
+    let spaced = text.starts_with(' ') && text.ends_with(' ') && !text.trim_matches(' ').is_empty();
+    let pad = if text.starts_with('`') || text.ends_with('`') || spaced { " " } else { "" };
+    format!("{delimiter}{pad}{text}{pad}{delimiter}")
 }
 
 /// Inline code with one line feed for each run of white space that has one: the source was wrapped there, and a browser shows a space. Other
 /// spaces are those of the code.
-fn unbroken(text: &str) -> String {
+pub(super) fn unbroken(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    // A run of white space and the word behind it.
     let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c.is_ascii_whitespace()) {
-        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
-        let after = from.trim_start_matches(|c: char| c.is_ascii_whitespace());
-        let run = from.strip_suffix(after).unwrap_or_default();
-        out.push_str(before);
-        out.push_str(if run.contains(['\n', '\r']) { "\n" } else { run });
+    while !rest.is_empty() {
+        let word = rest.trim_start_matches(|c: char| c.is_ascii_whitespace());
+        let run = rest.strip_suffix(word).unwrap_or_default();
+        let end = word.find(|c: char| c.is_ascii_whitespace()).unwrap_or(word.len());
+        let (word, after) = word.split_at_checked(end).unwrap_or((word, ""));
+        out.extend([if run.contains(['\n', '\r']) { "\n" } else { run }, word]);
         rest = after;
     }
-    out.push_str(rest);
     out
 }
 
@@ -202,8 +112,9 @@ pub(super) fn is_inline_code(element: &Element) -> bool {
     matches!(element.name(), "code" | "kbd" | "samp" | "tt")
 }
 
-fn is_block(element: &Element) -> bool {
-    BLOCKS.contains(&element.name())
+/// True for an element that begins a line of its own; where code of a line holds one, its end tag was forgotten.
+pub(super) fn is_block(element: &Element) -> bool {
+    BLOCKS.split(' ').any(|name| name == element.name())
 }
 
 /// Classes that highlighters give to line numbers.
@@ -214,7 +125,7 @@ pub(super) fn is_line_number(class: &str) -> bool {
 }
 
 /// The language as sites write it: on `pre`, on the `code` inside, or on the boxes around.
-fn language_of(dom: &Dom, id: Id) -> Option<String> {
+pub(super) fn language_of(dom: &Dom, id: Id) -> Option<String> {
     let inside = dom.children(id).iter().copied().filter(|child| dom.element(*child).is_some_and(|element| element.name() == "code"));
     let around = dom.ancestors(id).take(2);
     std::iter::once(id).chain(inside).chain(around).filter_map(|id| dom.element(id)).find_map(|element| {
@@ -235,41 +146,5 @@ fn language_of(dom: &Dom, id: Id) -> Option<String> {
     })
 }
 
-/// Stands before and behind the number of a piece of code; no page's text can hold it (see `is_mark`).
-const SIGN: char = '\u{10fff7}';
-
-/// Elements that code of a line has not in it; where it has, its end tag was forgotten.
-const BLOCKS: &[&str] = &[
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "center",
-    "dd",
-    "details",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hr",
-    "li",
-    "listing",
-    "main",
-    "nav",
-    "ol",
-    "p",
-    "pre",
-    "section",
-    "table",
-    "ul",
-];
+const BLOCKS: &str = "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 \
+    header hr html li listing main menu nav noscript ol p pre section summary table tbody td tfoot th thead tr ul";

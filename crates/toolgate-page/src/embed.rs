@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::dom::{Dom, Element, Id};
-use super::spell::{address, attribute, escape, flowing, literal};
+use super::escape::address;
 use crate::style::Style;
 
 /// True for an element that shows something from elsewhere and holds nothing itself but words for those who cannot see it.
@@ -22,25 +22,11 @@ pub(super) fn is_shown(dom: &Dom, id: Id) -> bool {
     !point && !sold && !hidden && !decoration && source(dom, id, element).next().is_some()
 }
 
-/// Writes an embedding as a link to what it shows.
-pub(super) fn link(out: &mut String, dom: &Dom, id: Id, element: &Element, base: Option<&Url>) {
-    let Some(target) = source(dom, id, element).find_map(|source| address(source, base, false)) else { return };
-    // Behind a block it begins a line.
-    if !out.ends_with(['>', ' ']) {
-        out.push(' ');
-    }
-    out.push_str("<a");
-    attribute(out, "href", &target);
-    out.push('>');
-    let named = match element.name() {
-        "iframe" => "embedded page",
-        name => name,
-    };
-    match label(element) {
-        Some(label) => escape(out, &literal(&flowing(&label.chars().take(MOST_LABEL).collect::<String>()))),
-        None => out.push_str(named),
-    }
-    out.push_str("</a> ");
+/// An embedding as a link to what it shows: its label and its target.
+pub(super) fn link(dom: &Dom, id: Id, element: &Element, base: Option<&Url>) -> Option<(String, String)> {
+    let target = source(dom, id, element).find_map(|source| address(source, base, false))?;
+    let named = if element.name() == "iframe" { "embedded page" } else { element.name() };
+    Some((label(element).unwrap_or(named).chars().take(MOST_LABEL).collect(), target))
 }
 
 fn label(element: &Element) -> Option<&str> {

@@ -1,26 +1,23 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod align;
 mod caps;
 mod charset;
 mod choose;
 mod clean;
 mod code;
-mod count;
 mod dom;
 mod embed;
+mod escape;
 mod feed;
-mod fence;
-mod footnotes;
 mod formula;
 mod head;
 mod headed;
 mod hidden;
-mod inline;
+mod json;
 mod kind;
 mod listing;
-mod markdown;
+mod marked;
 mod paging;
 mod pdf;
 mod pdf_content;
@@ -32,22 +29,22 @@ mod raised;
 mod scripted;
 mod sheet;
 mod sink;
-mod spell;
 mod style;
+mod table;
 mod write;
 
 use url::Url;
 
 pub use charset::decode;
 pub use feed::read_feed;
-pub use footnotes::footnotes;
+pub use json::pretty_json;
 pub use kind::{Kind, kind_of};
-pub use markdown::{pretty_json, to_text};
 pub use paging::{Slice, slice};
 pub use pdf::{join_page, read_pdf};
 
 use choose::{Choice, Facts};
 use dom::Dom;
+use write::{Notes, Writing};
 
 /// How much of a page is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -60,10 +57,34 @@ pub enum Mode {
     Page,
 }
 
+/// The form in which a page is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// `CommonMark` with tables.
+    #[default]
+    Markdown,
+    /// The same with the targets of links (not of pictures) listed below it, each once: `[text](url)` is `text[1]`.
+    Footnotes,
+    /// Plain text: no marks, targets of links or rules of tables; cells are parted by tabs, and code is as it was.
+    Text,
+}
+
+/// How a page is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// The page's address, from which relative links start; without it they stay relative.
+    pub base: Option<&'a Url>,
+    /// How much of the page is wanted.
+    pub mode: Mode,
+    /// The form of its content.
+    pub format: Format,
+}
+
 /// A page that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Article {
-    /// The content as Markdown (`CommonMark` with tables). Links and pictures lead to `http`, `https`, `mailto` or `tel` only.
+    /// The content in the format that was asked for. Links and pictures lead to `http`, `https`, `mailto` or `tel` only.
     pub markdown: String,
     /// The page's title.
     pub title: Option<String>,
@@ -80,26 +101,32 @@ pub struct Article {
     pub scripted: bool,
 }
 
-/// Reads a page. `base` is its address, from which relative links start; without it they stay relative.
+/// Reads a page.
 ///
 /// Never fails: a page that cannot be understood gives what text it has, in bounded time and memory. It is work for a thread that may be busy
 /// for a while, with 8 MiB of stack or more.
-pub fn read_html(html: &str, base: Option<&Url>, mode: Mode) -> Article {
+pub fn read_html(html: &str, options: &Options<'_>) -> Article {
+    let mut notes = Notes::default();
+    let mut article = read_part(html, options, 0, &mut notes);
+    notes.write(&mut article.markdown);
+    article
+}
+
+/// Reads a page or a part of one, without the list of its links, and with its headings so many levels `deeper`.
+fn read_part(html: &str, options: &Options<'_>, deeper: usize, notes: &mut Notes) -> Article {
     let Cleaned { dom, hidden, scripted } = cleaned(html);
-    let links = head::base_of(&dom, base);
-    let (choice, facts) = match mode {
-        Mode::Article => Choice::main(&dom, base),
+    let links = head::base_of(&dom, options.base);
+    let (choice, facts) = match options.mode {
+        Mode::Article => Choice::main(&dom, options.base),
         Mode::Page => (Choice::all(&dom), Facts::default()),
     };
-    let written = |choice: &Choice| {
-        let (html, code) = write::chosen(&dom, |id| choice.keeps(id), links.as_ref());
-        markdown::convert(&html, &code)
-    };
-    let mut markdown = written(&choice);
-    if markdown.trim().is_empty() && mode == Mode::Article {
-        markdown = written(&Choice::all(&dom));
+    let writing = Writing { base: links.as_ref(), format: options.format, deeper };
+    let mut markdown = write::chosen(&dom, |id| choice.keeps(id), writing, notes);
+    if markdown.is_empty() && options.mode == Mode::Article {
+        let all = Choice::all(&dom);
+        markdown = write::chosen(&dom, |id| all.keeps(id), writing, notes);
     }
-    if markdown.trim().is_empty() {
+    if markdown.is_empty() {
         // A page that draws itself by script: what it says of itself is better than nothing.
         markdown = head::description_of(&dom).unwrap_or_default();
     }

@@ -19,74 +19,31 @@ pub(super) fn raised(dom: &Dom, id: Id, element: &Element) -> Option<String> {
     if text.is_empty() || text.chars().count() > MOST {
         return None;
     }
-    let mapped: Option<String> = text.chars().map(|c| table.iter().find(|(plain, _)| *plain == c).map(|(_, other)| *other)).collect();
-    if mapped.is_some() {
-        return mapped;
-    }
-    let mut letters = text.chars();
-    match (letters.next(), letters.next()) {
-        (Some(one), None) if one.is_alphabetic() => Some(format!("{sign}{one}")),
+    let mapped: Option<String> =
+        text.chars().map(|c| PLAIN.chars().zip(table.chars()).find(|pair| pair.0 == c).map(|pair| pair.1)).collect();
+    let is_word = text.chars().all(char::is_alphanumeric);
+    mapped.or_else(|| match text.chars().count() {
+        1 if is_word => Some(format!("{sign}{text}")),
         // Endings (`1st`), marks (`TM`) and notes (`[1]`) stay as they are.
-        _ if text.chars().all(char::is_alphabetic) && sign == '^' => None,
-        _ if text.chars().all(char::is_alphanumeric) => Some(format!("{sign}{text}")),
-        _ if text.chars().all(|c| c.is_alphanumeric() || " +-−/=,.()".contains(c)) => Some(format!("{sign}({text})")),
-        _ => None,
-    }
+        _ if sign == '^' && text.chars().all(char::is_alphabetic) => None,
+        _ if is_word => Some(format!("{sign}{text}")),
+        _ => text.chars().all(|c| c.is_alphanumeric() || " +-−/=,.()".contains(c)).then(|| format!("{sign}({text})")),
+    })
 }
 
-/// What an abbreviation stands for, where its `title` says so.
+/// What an abbreviation in capitals stands for, where its `title` says so: several words without digits. Dates and tooltips stand in titles, too.
 pub(super) fn meaning<'a>(dom: &Dom, id: Id, element: &'a Element) -> Option<&'a str> {
-    if !matches!(element.name(), "abbr" | "acronym") {
-        return None;
-    }
+    let title = element.attribute("title").map(str::trim).filter(|_| matches!(element.name(), "abbr" | "acronym"))?;
     let text: String = texts_below(dom, id).take(4).collect();
-    let text = text.trim();
-    let is_short = (2..=12).contains(&text.len()) && text.chars().filter(|c| c.is_uppercase()).count() * 2 > text.chars().count();
-    // Dates and tooltips stand in titles, too; what an abbreviation stands for is several words, without digits.
-    let title = element.attribute("title").map(str::trim)?;
-    let is_long = title.len() > text.len() && title.len() <= 80 && title.contains(' ') && !title.contains(|c: char| c.is_ascii_digit());
+    let is_short =
+        (2..=12).contains(&text.trim().len()) && text.chars().filter(|c| c.is_uppercase()).count() * 2 > text.trim().chars().count();
+    let is_long = (text.len() + 1..=80).contains(&title.len()) && title.contains(' ') && !title.contains(|c: char| c.is_ascii_digit());
     (is_short && is_long).then_some(title)
 }
 
 /// Characters above or below a line.
 const MOST: usize = 12;
 
-const RAISED: &[(char, char)] = &[
-    ('0', '⁰'),
-    ('1', '¹'),
-    ('2', '²'),
-    ('3', '³'),
-    ('4', '⁴'),
-    ('5', '⁵'),
-    ('6', '⁶'),
-    ('7', '⁷'),
-    ('8', '⁸'),
-    ('9', '⁹'),
-    ('+', '⁺'),
-    ('-', '⁻'),
-    ('−', '⁻'),
-    ('=', '⁼'),
-    ('(', '⁽'),
-    (')', '⁾'),
-    ('n', 'ⁿ'),
-    ('i', 'ⁱ'),
-];
-
-const LOWERED: &[(char, char)] = &[
-    ('0', '₀'),
-    ('1', '₁'),
-    ('2', '₂'),
-    ('3', '₃'),
-    ('4', '₄'),
-    ('5', '₅'),
-    ('6', '₆'),
-    ('7', '₇'),
-    ('8', '₈'),
-    ('9', '₉'),
-    ('+', '₊'),
-    ('-', '₋'),
-    ('−', '₋'),
-    ('=', '₌'),
-    ('(', '₍'),
-    (')', '₎'),
-];
+const PLAIN: &str = "0123456789+-−=()ni";
+const RAISED: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ";
+const LOWERED: &str = "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎";

@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-use toolgate_page::{Mode, read_html, to_text};
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use toolgate_page::{Format, Mode, Options, read_html};
 
 /// The fenced blocks and the code spans of a text in Markdown.
 fn code_of(markdown: &str) -> (Vec<String>, Vec<String>) {
     let (mut blocks, mut spans, mut open) = (Vec::new(), Vec::new(), false);
-    for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
+    for event in Parser::new_ext(markdown, pulldown_cmark::Options::ENABLE_TABLES) {
         match event {
             Event::Start(Tag::CodeBlock(kind)) => {
                 assert!(matches!(kind, CodeBlockKind::Fenced(_)), "an indented block in {markdown}");
@@ -25,6 +25,11 @@ fn code_of(markdown: &str) -> (Vec<String>, Vec<String>) {
         }
     }
     (blocks, spans)
+}
+
+/// A whole page as plain text.
+fn text_of(page: &str) -> String {
+    read_html(page, &Options { mode: Mode::Page, format: Format::Text, base: None }).markdown
 }
 
 /// A block of code as every parser gives it: with a line end.
@@ -82,9 +87,9 @@ proptest! {
         let (text, html) = highlighted(&parts);
         prop_assume!(!text.trim().is_empty());
         let page = wrapped(&around, &format!("<pre>\n{html}</pre>"));
-        let markdown = read_html(&page, None, Mode::Page).markdown;
+        let markdown = read_html(&page, &Options { mode: Mode::Page, ..Options::default() }).markdown;
         prop_assert_eq!(code_of(&markdown).0, [ended(&text)], "{} gave {}", page, markdown);
-        prop_assert!(to_text(&markdown).contains(&ended(&text)), "{} gave {:?}", page, to_text(&markdown));
+        prop_assert!(text_of(&page).contains(&ended(&text)), "{} gave {:?}", page, text_of(&page));
         prop_assert!(markdown.starts_with("first\n") && markdown.ends_with("last\n"), "{}", markdown);
     }
 
@@ -96,10 +101,10 @@ proptest! {
         let (text, html) = highlighted(&parts);
         prop_assume!(!text.trim().is_empty());
         let page = wrapped(&around, &format!("<p>t <code>{html}</code> t</p>"));
-        let markdown = read_html(&page, None, Mode::Page).markdown;
+        let markdown = read_html(&page, &Options { mode: Mode::Page, ..Options::default() }).markdown;
         let (blocks, spans) = code_of(&markdown);
         prop_assert!(blocks.is_empty() && spans == [text.clone()], "{} gave {} with {:?}", page, markdown, spans);
-        prop_assert!(to_text(&markdown).contains(&text), "{} gave {:?}", page, to_text(&markdown));
+        prop_assert!(text_of(&page).contains(&text), "{} gave {:?}", page, text_of(&page));
     }
 }
 
@@ -156,14 +161,14 @@ fn unescaped(text: &str) -> String {
 /// The whole page has every block, and the article no other than the page's. Gives how many blocks the page and the article have.
 fn check(name: &str, html: &str) -> (usize, usize) {
     let known = preformatted(html);
-    let whole = read_html(html, None, Mode::Page).markdown;
+    let whole = read_html(html, &Options { mode: Mode::Page, ..Options::default() }).markdown;
     assert_eq!(code_of(&whole).0, known, "{name}");
-    let article = read_html(html, None, Mode::Article).markdown;
+    let article = read_html(html, &Options::default()).markdown;
     let kept = code_of(&article).0;
     for block in &kept {
         assert!(known.contains(block), "{name} has no such block: {block:?}");
     }
-    let text = to_text(&article);
+    let text = read_html(html, &Options { format: Format::Text, ..Options::default() }).markdown;
     assert!(kept.iter().all(|block| text.contains(block.as_str())), "{name}");
     (known.len(), kept.len())
 }

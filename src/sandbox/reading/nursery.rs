@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use super::wire::{ENDED, UNWALLED};
 use super::{walls, worker};
 use crate::sandbox::jail;
-use toolgate_page::{Mode, read_html};
+use toolgate_page::{Options, read_html};
 
 /// How a nursery ends that could not put up its walls: it has forked nothing.
 pub(super) const NO_WALLS: u8 = 71;
@@ -133,7 +133,7 @@ fn warm() {
         paragraph.repeat(30)
     );
     let base = url::Url::parse("https://nowhere.invalid/a").ok();
-    let _ = std::panic::catch_unwind(|| read_html(&page, base.as_ref(), Mode::Article));
+    let _ = std::panic::catch_unwind(|| read_html(&page, &Options { base: base.as_ref(), ..Options::default() }));
 }
 
 /// Makes `channel` standard input, which is all that stays open.

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use toolgate_page::{Article, Mode};
+use toolgate_page::{Article, Format, Mode};
 
 /// What is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,8 @@ pub struct Job {
     pub source: Source,
     /// How much of a page is wanted.
     pub mode: Mode,
+    /// The form in which it is written.
+    pub format: Format,
     /// `Content-Type` as sent, for its charset.
     pub content_type: Option<String>,
     /// The address that relative links start from.
@@ -99,7 +101,13 @@ mod tests {
 
     #[test]
     fn a_job_comes_over_as_it_was_and_a_broken_one_does_not() {
-        let job = Job { source: Source::Pdf, mode: Mode::Page, content_type: Some("application/pdf".to_owned()), base: None };
+        let job = Job {
+            source: Source::Pdf,
+            mode: Mode::Page,
+            format: Format::Text,
+            content_type: Some("application/pdf".to_owned()),
+            base: None,
+        };
         let mut sent = head(&job, b"bytes").unwrap();
         sent.extend_from_slice(b"bytes");
         assert_eq!(take(&mut sent.as_slice()).unwrap(), Some((job, b"bytes".to_vec())));

@@ -11,7 +11,7 @@ use super::nursery::{NO_WALLS, keep_only};
 use super::walls;
 use super::wire::{Answer, Job, Source, give, take};
 use crate::model::HttpUrl;
-use toolgate_page::{Article, Mode, decode, read_feed, read_html, read_pdf};
+use toolgate_page::{Article, Mode, Options, decode, read_feed, read_html, read_pdf};
 
 /// Reads the one page that comes over `channel`.
 pub(super) fn serve(channel: OwnedFd, filter: &BpfProgram) -> ExitCode {
@@ -54,9 +54,10 @@ fn read(job: &Job, bytes: &[u8], mut page: impl FnMut(Article)) -> Result<Articl
     let url = base.as_ref().map(HttpUrl::as_url);
     let broken = || Err("its reader broke on it".to_owned());
     let mut attempt = |mode: Mode| {
+        let options = Options { base: url, mode, format: job.format };
         catch_unwind(AssertUnwindSafe(|| match job.source {
-            Source::Html => Ok(read_html(&decode(bytes, job.content_type.as_deref()), url, mode)),
-            Source::Feed => read_feed(bytes, url).ok_or_else(|| "it is no feed that can be read".to_owned()),
+            Source::Html => Ok(read_html(&decode(bytes, job.content_type.as_deref()), &options)),
+            Source::Feed => read_feed(bytes, &options).ok_or_else(|| "it is no feed that can be read".to_owned()),
             Source::Pdf => read_pdf(bytes, &mut page).map(|()| Article::default()).map_err(str::to_owned),
         }))
     };

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_page::{Mode, decode, hidden_words, read_html, slice, to_text};
+use toolgate_page::{Format, Mode, Options, decode, hidden_words, read_html, slice};
 use url::Url;
 
 fuzz_target!(|data: &[u8]| {
@@ -10,8 +10,9 @@ fuzz_target!(|data: &[u8]| {
     let base = Url::parse("https://example.org/a/b").ok();
     assert!(hidden_words(&html).len() <= 64 * 1024);
     for mode in [Mode::Article, Mode::Page] {
-        let article = read_html(&html, base.as_ref(), mode);
-        let _ = to_text(&article.markdown);
+        let options = Options { base: base.as_ref(), mode, format: Format::Markdown };
+        let _ = read_html(&html, &Options { format: Format::Text, ..options });
+        let article = read_html(&html, &options);
         let (mut from, mut whole) = (0, String::new());
         loop {
             let piece = slice(&article.markdown, from, 97);
