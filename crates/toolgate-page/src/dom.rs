@@ -134,6 +134,23 @@ impl Dom {
         }
     }
 
+    /// Puts the children of `from` where `place` stands, and takes both out of the page.
+    pub(super) fn replace(&mut self, place: Id, from: Id) {
+        let Some(parent) = self.nodes.get(place).and_then(|node| node.parent) else { return };
+        let children = self.nodes.get_mut(from).map(|node| std::mem::take(&mut node.children)).unwrap_or_default();
+        for child in &children {
+            if let Some(child) = self.nodes.get_mut(*child) {
+                child.parent = Some(parent);
+            }
+        }
+        if let Some(parent) = self.nodes.get_mut(parent) {
+            let at = parent.children.iter().position(|child| *child == place).unwrap_or(parent.children.len());
+            parent.children.splice(at..at, children);
+        }
+        self.detach(place);
+        self.detach(from);
+    }
+
     /// Gives an element another tag.
     pub(super) fn rename(&mut self, id: Id, name: &str) {
         if let Some(element) = self.element_mut(id) {

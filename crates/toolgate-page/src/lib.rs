@@ -29,6 +29,7 @@ mod raised;
 mod scripted;
 mod sheet;
 mod sink;
+mod streamed;
 mod style;
 mod table;
 mod write;
