@@ -114,7 +114,6 @@ impl Tool for ReadFile {
             let article = sandbox.read(&job, &bytes, left * 3 / 4).await.map_err(|failure| unread(&reading, failure))?;
             let reading = heavy(article.markdown.len() as u64 > LARGE, || reading.with_text(article.markdown, &action, &terms))?;
             let mut output = answer(reading, &action);
-            output.unseen = article.hidden;
             if article.truncated {
                 let missing = "[parts of the file could not be read, or not in time; their text is missing]".to_owned();
                 output.blocks.push(Block::Text { text: missing, origin: Origin::Own });
