@@ -1,6 +1,6 @@
 //! Ideas that say something only together: "forget" and "previous" and "instructions" in one sentence, in any order.
 //!
-//! English has forms (`forms.rs`); for other languages word order and inflection are left open and only the company
+//! English has forms (`forms.rs`); for other languages word order and inflection are left open and only the combination
 //! of ideas in a sentence counts. One automaton finds the words of every language in one pass.
 
 use std::collections::BTreeMap;
@@ -20,13 +20,13 @@ struct Ideas {
     /// What the ideas mean, by name.
     rare: BTreeMap<String, String>,
     common: BTreeMap<String, String>,
-    companies: Vec<Company>,
+    combinations: Vec<Combination>,
 }
 
 /// Ideas that weigh together when one sentence holds all of them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Company {
+struct Combination {
     r#type: String,
     ideas: Vec<String>,
     weight: f32,
@@ -40,9 +40,9 @@ struct Company {
 /// The ideas; a test reads the file.
 static IDEAS: LazyLock<Ideas> = LazyLock::new(|| {
     let mut ideas: Ideas = toml::from_str(include_str!("../../data/injection/ideas.toml")).unwrap_or_default();
-    for mut company in std::mem::take(&mut ideas.companies) {
-        company.places = company.ideas.iter().filter_map(|idea| ideas.place(idea)).collect();
-        ideas.companies.push(company);
+    for mut combination in std::mem::take(&mut ideas.combinations) {
+        combination.places = combination.ideas.iter().filter_map(|idea| ideas.place(idea)).collect();
+        ideas.combinations.push(combination);
     }
     ideas
 });
@@ -74,14 +74,15 @@ struct Language {
     not: Vec<String>,
 }
 
-/// The companies that each idea is of.
-static COMPANY_OF: LazyLock<Vec<Vec<usize>>> = LazyLock::new(|| {
-    let of =
-        |idea: usize| (0..).zip(&IDEAS.companies).filter(|(_, company)| company.places.contains(&idea)).map(|(number, _)| number).collect();
+/// The combinations that each idea is of.
+static COMBINATIONS_OF: LazyLock<Vec<Vec<usize>>> = LazyLock::new(|| {
+    let of = |idea: usize| {
+        (0..).zip(&IDEAS.combinations).filter(|(_, combination)| combination.places.contains(&idea)).map(|(number, _)| number).collect()
+    };
     (0..IDEAS.rare.len() + IDEAS.common.len()).map(of).collect()
 });
 
-/// Bytes within which the ideas of one company must stand.
+/// Bytes within which the ideas of one combination must stand.
 const REACH: usize = 260;
 
 struct Entry {
@@ -143,7 +144,7 @@ static RARE_OTHER: LazyLock<Table> = LazyLock::new(|| Table::of(false, true));
 static COMMON_ASCII: LazyLock<Table> = LazyLock::new(|| Table::of(true, false));
 static COMMON_OTHER: LazyLock<Table> = LazyLock::new(|| Table::of(false, false));
 
-/// Finds companies of ideas. Linear: per word found, a constant number of companies is looked at.
+/// Finds combinations of ideas. Linear: per word found, a constant number of combinations is looked at.
 pub(super) fn hits(view: &View, out: &mut Vec<Hit>) {
     let text = view.text.as_str();
     let mut words = Vec::new();
@@ -195,7 +196,7 @@ fn drop_minded(words: &mut Vec<Word>) {
     });
 }
 
-/// Where common words can keep company with rare ones; disjoint, so that each byte is read once more at most.
+/// Where common words stand near enough to rare ones; disjoint, so that each byte is read once more at most.
 fn surroundings(words: &[Word]) -> Vec<(usize, usize)> {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for word in words {
@@ -225,17 +226,17 @@ fn judge(words: &[Word], ends: &SentenceEnds, out: &mut Vec<Hit>) {
         return;
     }
     // Per language and idea: where it was last seen (start, end, sentence).
-    let mut seen = vec![vec![None::<(usize, usize, usize)>; COMPANY_OF.len()]; LANGUAGES.len()];
+    let mut seen = vec![vec![None::<(usize, usize, usize)>; COMBINATIONS_OF.len()]; LANGUAGES.len()];
     for word in words {
         let sentence = ends.sentence_of(word.start);
         let Some(row) = seen.get_mut(word.language) else { continue };
         if let Some(place) = row.get_mut(word.idea) {
             *place = Some((word.start, word.end, sentence));
         }
-        for &number in COMPANY_OF.get(word.idea).into_iter().flatten() {
-            let Some(company) = IDEAS.companies.get(number) else { continue };
+        for &number in COMBINATIONS_OF.get(word.idea).into_iter().flatten() {
+            let Some(combination) = IDEAS.combinations.get(number) else { continue };
             let mut span = Some((word.start, word.end));
-            for idea in &company.places {
+            for idea in &combination.places {
                 let here = row.get(*idea).copied().flatten();
                 span = span.zip(here).and_then(|((start, end), (from, to, place))| {
                     (place == sentence && word.end.saturating_sub(from) <= REACH).then_some((start.min(from), end.max(to)))
@@ -244,12 +245,12 @@ fn judge(words: &[Word], ends: &SentenceEnds, out: &mut Vec<Hit>) {
             if let Some((start, end)) = span {
                 let order = |idea: Option<&usize>| row.get(*idea?).copied().flatten().map(|(start, ..)| start);
                 let is_turned = || {
-                    let ends = order(company.places.first()).zip(order(company.places.last()));
+                    let ends = order(combination.places.first()).zip(order(combination.places.last()));
                     ends.is_some_and(|(first, last)| first > last)
                         && LANGUAGES.get(word.language).is_some_and(|language| language.verb_first)
                 };
-                let weight = company.turned.filter(|_| is_turned()).unwrap_or(company.weight);
-                out.push(Hit { rule: 1000 + number, type_: &company.r#type, weight, start, end, example: false });
+                let weight = combination.turned.filter(|_| is_turned()).unwrap_or(combination.weight);
+                out.push(Hit { rule: 1000 + number, type_: &combination.r#type, weight, start, end, example: false });
             }
         }
     }
@@ -304,9 +305,12 @@ mod tests {
         for table in [&RARE_ASCII, &RARE_OTHER, &COMMON_ASCII, &COMMON_OTHER] {
             assert!(table.automaton.is_some() && !table.entries.is_empty());
         }
-        // Without a rare idea a company would never be looked for.
-        assert!(IDEAS.companies.iter().all(|company| company.ideas.iter().any(|idea| IDEAS.rare.contains_key(idea))));
-        assert!(IDEAS.companies.len() > 40 && IDEAS.companies.iter().all(|company| company.places.len() == company.ideas.len()));
+        // Without a rare idea a combination would never be looked for.
+        assert!(IDEAS.combinations.iter().all(|combination| combination.ideas.iter().any(|idea| IDEAS.rare.contains_key(idea))));
+        assert!(
+            IDEAS.combinations.len() > 40
+                && IDEAS.combinations.iter().all(|combination| combination.places.len() == combination.ideas.len())
+        );
         assert!(LANGUAGES.iter().flat_map(|language| language.words.keys()).all(|name| IDEAS.place(name).is_some()));
         for (file, language) in FILES.iter().zip(LANGUAGES.iter()) {
             for word in language.words.values().flatten() {
