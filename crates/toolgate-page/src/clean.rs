@@ -38,7 +38,6 @@ pub(super) fn clean(dom: &mut Dom) -> String {
     to_pre(dom, &kept);
     uncover_headings(dom);
     settle_noscript(dom, &mut unseen);
-    adopt_lists(dom);
     hidden::words(dom, &parents, &unseen)
 }
 
@@ -220,26 +219,6 @@ fn settle_noscript(dom: &mut Dom, unseen: &mut [bool]) {
     dom.detach_all(&removed);
 }
 
-/// A list that stands straight in a list belongs to the item before it, as browsers show it.
-fn adopt_lists(dom: &mut Dom) {
-    let is = |dom: &Dom, id: Id, names: &[&str]| dom.element(id).is_some_and(|element| names.contains(&element.name()));
-    let lists: Vec<(Id, Id)> = dom
-        .walk()
-        .filter(|(id, _)| is(dom, *id, &["ul", "ol"]))
-        .filter_map(|(id, _)| dom.ancestors(id).next().filter(|parent| is(dom, *parent, &["ul", "ol"])).map(|parent| (id, parent)))
-        .take(MOST_ADOPTED)
-        .collect();
-    for (list, parent) in lists {
-        let siblings = dom.children(parent);
-        let at = siblings.iter().position(|child| *child == list);
-        let item = at.and_then(|at| siblings.get(..at)?.iter().rev().copied().find(|child| is(dom, *child, &["li"])));
-        if let Some(item) = item {
-            dom.detach(list);
-            dom.attach(list, item);
-        }
-    }
-}
-
 /// The words that a person would read of every subtree, by node.
 fn words_below(dom: &Dom) -> Vec<usize> {
     let mut words = vec![0; dom.len()];
@@ -305,9 +284,6 @@ const SILENT: &[&str] = &[
 
 /// Elements behind the drawing of a formula among which its TeX is looked for.
 const MOST_BETWEEN: usize = 64;
-
-/// Lists of one page that are put where they belong.
-const MOST_ADOPTED: usize = 500;
 
 /// Words below which a hidden part is hidden, however small the page is.
 const REVEALED: usize = 150;
@@ -380,7 +356,7 @@ mod tests {
             <tr><td class=text-truncate>c</td><td>d</td></tr></table><p class='bg line-numbers'>The end.</p></main>";
         let page = |sheet: &str| format!("<html><head><title>T</title>{sheet}</head><body>{body}</body></html>");
         for mode in [crate::Mode::Article, crate::Mode::Page] {
-            let read = |sheet: &str| crate::read_html(&page(sheet), &crate::Options { mode, ..crate::Options::default() }).markdown;
+            let read = |sheet: &str| crate::read_html(&page(sheet), &crate::Options { mode, ..crate::Options::default() }).text;
             assert_eq!(read(&format!("<style>{ORDINARY}</style>")), read(""));
         }
         assert_eq!(crate::hidden_words(&page(&format!("<style>{ORDINARY}</style>"))), "");
