@@ -85,7 +85,7 @@ impl Extractor {
                 Ok(article) => (article, None),
                 Err(why) => (Article::default(), Some(why)),
             };
-            Line { id: page.id, markdown: article.markdown, title: article.title, byline: article.byline, date: article.date, error }
+            Line { id: page.id, markdown: article.text, title: article.title, byline: article.byline, date: article.date, error }
         })
     }
 }

@@ -356,11 +356,11 @@ fn run_extract(input: &Input, out: &mut dyn Write) -> Result<End, Fault> {
     };
     if input.json {
         let facts = serde_json::json!({
-            "markdown": article.markdown, "title": article.title, "byline": article.byline, "date": article.date
+            "markdown": article.text, "title": article.title, "byline": article.byline, "date": article.date
         });
         writeln!(out, "{facts}")?;
     } else {
-        write!(out, "{}", article.markdown)?;
+        write!(out, "{}", article.text)?;
     }
     Ok(End::Done)
 }

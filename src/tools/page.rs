@@ -94,11 +94,11 @@ fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, m
             _ if article.truncated => Some("[the page is larger than what is read of one page; its end is missing]"),
             _ if article.scripted => Some(
                 "[the page shows its text by scripts, which are not run: this is all it says without them; `format` html gives its source, \
-                 which may hold the text as data, and the address of an API it names may give JSON]",
+                 which may hold the text as data]",
             ),
             _ => None,
         };
-        return Ok(Output { unseen, ..page_of(action, page, &article.markdown, most, missing, hides, facts) });
+        return Ok(Output { unseen, ..page_of(action, page, &article.text, most, missing, hides, facts) });
     }
     let decoded = || reader::decode(&page.body, page.content_type.as_deref());
     let text = match (action.format, kind) {

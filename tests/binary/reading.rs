@@ -25,7 +25,7 @@ fn job(source: Source) -> Job {
 }
 
 async fn read(readers: &Readers, source: Source, bytes: &[u8]) -> Result<String, Code> {
-    readers.read(&job(source), bytes, LONG).await.map(|article| article.markdown).map_err(|failure| failure.0.code)
+    readers.read(&job(source), bytes, LONG).await.map(|article| article.text).map_err(|failure| failure.0.code)
 }
 
 fn status(pid: u32, field: &str) -> Vec<String> {
@@ -328,7 +328,7 @@ async fn a_file_whose_reader_runs_out_of_time_or_depth_gives_the_pages_before() 
             stream("/Type/XObject/Subtype/Form/BBox[0 0 9 9]", &form),
         ];
         let read = readers.read(&job(Source::Pdf), &pdf(&objects), Duration::from_secs(10)).await.unwrap();
-        assert_eq!((read.markdown.as_str(), read.truncated), ("told\n", true), "{name}");
+        assert_eq!((read.text.as_str(), read.truncated), ("told\n", true), "{name}");
     }
     readers.close().await;
 }

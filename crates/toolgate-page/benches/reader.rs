@@ -26,7 +26,7 @@ fn small_page() {
     );
     let runs = 50;
     let began = Instant::now();
-    let length: usize = (0..runs).map(|_| read_html(&html, &Options::default()).markdown.len()).sum();
+    let length: usize = (0..runs).map(|_| read_html(&html, &Options::default()).text.len()).sum();
     println!("a page of {} bytes: {:?} each, {} bytes of Markdown", html.len(), began.elapsed() / runs, length / 50);
 }
 
@@ -50,7 +50,7 @@ fn labelled_pages() {
         bytes += text("html").len();
         spent += took;
         slowest = slowest.max(took);
-        let score = f1(&words(&read.markdown), &words(text("expect")));
+        let score = f1(&words(&read.text), &words(text("expect")));
         scores.entry("all".to_owned()).or_default().push(score);
         scores.entry(text("type").to_owned()).or_default().push(score);
     }

@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     };
     match std::fs::read(&path) {
         Ok(body) => {
-            println!("{}", read_html(&decode(&body, None), &Options::default()).markdown);
+            println!("{}", read_html(&decode(&body, None), &Options::default()).text);
             ExitCode::SUCCESS
         }
         Err(error) => {

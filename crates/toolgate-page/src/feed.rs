@@ -24,8 +24,8 @@ pub fn read_feed(bytes: &[u8], options: &Options<'_>) -> Option<Article> {
     let head = format!("<h1>{}</h1><p>{}</p>", line(title), line(feed.description.as_ref().map(line_of)));
     let mut add = |article: &mut Article, markup: &str, deeper| {
         let read = read_part(markup, &options, deeper, &mut notes);
-        let is_first = article.markdown.is_empty() || read.markdown.is_empty();
-        article.markdown.extend([if is_first { "" } else { "\n" }, &read.markdown]);
+        let is_first = article.text.is_empty() || read.text.is_empty();
+        article.text.extend([if is_first { "" } else { "\n" }, &read.text]);
         if article.hidden.len() < 16 * 1024 {
             article.hidden.push_str(&read.hidden);
         }
@@ -36,13 +36,13 @@ pub fn read_feed(bytes: &[u8], options: &Options<'_>) -> Option<Article> {
         let content = entry.content.as_ref().and_then(|content| content.body.as_deref());
         // Headings of an entry's own stand below its title.
         add(&mut article, content.or(entry.summary.as_ref().map(|summary| summary.content.as_str())).unwrap_or_default(), 2);
-        if article.markdown.len() > MOST_TEXT {
+        if article.text.len() > MOST_TEXT {
             break;
         }
     }
-    article.truncated = dropped || feed.entries.len() > MOST_ENTRIES || article.markdown.len() > MOST_TEXT;
+    article.truncated = dropped || feed.entries.len() > MOST_ENTRIES || article.text.len() > MOST_TEXT;
     article.date = feed.updated.or(feed.published).map(|date| date.format("%Y-%m-%d").to_string());
-    notes.write(&mut article.markdown);
+    notes.write(&mut article.text);
     Some(article)
 }
 
@@ -80,7 +80,7 @@ fn head_of(entry: &Entry, base: Option<&Url>) -> String {
 /// A title or a description as one line without markup.
 fn line_of(text: &Text) -> String {
     let options = Options { mode: Mode::Page, format: Format::Text, ..Options::default() };
-    if text.content.contains(['<', '&']) { plain(&read_html(&text.content, &options).markdown) } else { plain(&text.content) }
+    if text.content.contains(['<', '&']) { plain(&read_html(&text.content, &options).text) } else { plain(&text.content) }
 }
 
 fn plain(text: &str) -> String {
@@ -109,26 +109,26 @@ mod tests {
         let expected = "# News & more\n\nDaily\n\n## [One \\[1\\]](https://a.example/one)\n\n2024-05-06\n\nIt **rose**, see [here](https://a.example/x).\n";
         for feed in [rss, atom, json] {
             let read = read(feed).unwrap();
-            assert_eq!((read.title.as_deref(), read.markdown.as_str()), (Some("News & more"), expected), "{feed}");
+            assert_eq!((read.title.as_deref(), read.text.as_str()), (Some("News & more"), expected), "{feed}");
         }
     }
 
     #[test]
     fn no_feed_and_hostile_feeds_are_no_trouble() {
         for text in ["", "<html>", "{}", "<rss>", "plain"] {
-            assert!(read(text).is_none_or(|article| article.markdown.trim().is_empty()), "{text}");
+            assert!(read(text).is_none_or(|article| article.text.trim().is_empty()), "{text}");
         }
         let bomb = "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;&a;&a;'>]><rss version='2.0'><channel><title>&b;</title></channel></rss>";
-        assert!(read(bomb).is_none_or(|article| !article.markdown.contains("aaaa")));
+        assert!(read(bomb).is_none_or(|article| !article.text.contains("aaaa")));
         let many = format!("<rss version='2.0'><channel><title>t</title>{}</channel></rss>", "<item><title>i</title></item>".repeat(1000));
         let read = read(&many).unwrap();
-        assert_eq!((read.markdown.matches("## i").count(), read.truncated), (200, true));
+        assert_eq!((read.text.matches("## i").count(), read.truncated), (200, true));
         let huge =
             format!("<rss version='2.0'><channel><title>t</title>{}<b/></channel></rss>", "<item><title>i</title></item>".repeat(60_000));
         let read = super::read_feed(huge.as_bytes(), &Options::default()).unwrap();
-        assert_eq!((read.markdown.matches("## i").count(), read.truncated), (200, true));
+        assert_eq!((read.text.matches("## i").count(), read.truncated), (200, true));
         let link =
             "<rss version='2.0'><channel><title>t</title><item><title>i</title><link>javascript:alert(1)</link></item></channel></rss>";
-        assert!(!super::read_feed(link.as_bytes(), &Options::default()).unwrap().markdown.contains("javascript"));
+        assert!(!super::read_feed(link.as_bytes(), &Options::default()).unwrap().text.contains("javascript"));
     }
 }

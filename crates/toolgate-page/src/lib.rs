@@ -86,7 +86,7 @@ pub struct Options<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Article {
     /// The content in the format that was asked for. Links and pictures lead to `http`, `https`, `mailto` or `tel` only.
-    pub markdown: String,
+    pub text: String,
     /// The page's title.
     pub title: Option<String>,
     /// Who wrote it.
@@ -109,7 +109,7 @@ pub struct Article {
 pub fn read_html(html: &str, options: &Options<'_>) -> Article {
     let mut notes = Notes::default();
     let mut article = read_part(html, options, 0, &mut notes);
-    notes.write(&mut article.markdown);
+    notes.write(&mut article.text);
     article
 }
 
@@ -122,17 +122,17 @@ fn read_part(html: &str, options: &Options<'_>, deeper: usize, notes: &mut Notes
         Mode::Page => (Choice::all(&dom), Facts::default()),
     };
     let writing = Writing { base: links.as_ref(), format: options.format, deeper };
-    let mut markdown = write::chosen(&dom, |id| choice.keeps(id), writing, notes);
-    if markdown.is_empty() && options.mode == Mode::Article {
+    let mut text = write::chosen(&dom, |id| choice.keeps(id), writing, notes);
+    if text.is_empty() && options.mode == Mode::Article {
         let all = Choice::all(&dom);
-        markdown = write::chosen(&dom, |id| all.keeps(id), writing, notes);
+        text = write::chosen(&dom, |id| all.keeps(id), writing, notes);
     }
-    if markdown.is_empty() {
+    if text.is_empty() {
         // A page that draws itself by script: what it says of itself is better than nothing.
-        markdown = head::description_of(&dom).unwrap_or_default();
+        text = head::description_of(&dom).unwrap_or_default();
     }
     let title = facts.title.or_else(|| head::title_of(&dom));
-    Article { markdown, title, byline: facts.byline, date: facts.date, hidden, truncated: dom.truncated, scripted }
+    Article { text, title, byline: facts.byline, date: facts.date, hidden, truncated: dom.truncated, scripted }
 }
 
 /// The words that a page hides from people, see [`Article::hidden`].

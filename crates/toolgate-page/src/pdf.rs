@@ -30,7 +30,7 @@ pub fn read_pdf(bytes: &[u8], mut found: impl FnMut(Article)) -> Result<(), &'st
     for (number, id) in pages {
         let page = catch_unwind(AssertUnwindSafe(|| read_page(&mut document, number, id)));
         let page = page.ok().flatten().unwrap_or_else(|| Article { truncated: true, ..Article::default() });
-        any |= !page.markdown.is_empty();
+        any |= !page.text.is_empty();
         lost |= page.truncated;
         if page != Article::default() {
             found(page);
@@ -45,10 +45,10 @@ pub fn read_pdf(bytes: &[u8], mut found: impl FnMut(Article)) -> Result<(), &'st
 
 /// Adds the next page to what was read of a file before it.
 pub fn join_page(whole: &mut Article, page: &Article) {
-    if !whole.markdown.is_empty() && !page.markdown.is_empty() {
-        whole.markdown.push('\n');
+    if !whole.text.is_empty() && !page.text.is_empty() {
+        whole.text.push('\n');
     }
-    whole.markdown.push_str(&page.markdown);
+    whole.text.push_str(&page.text);
     whole.truncated |= page.truncated;
 }
 
@@ -59,7 +59,7 @@ fn read_page(document: &mut Document, number: u32, page: ObjectId) -> Option<Art
     let truncated = keep_text(document, page)?;
     let mut layout = Layout::new(crop);
     output_doc_page(document, &mut layout, number).ok()?;
-    Some(Article { markdown: tidy(&(layout.text + &notes)), truncated, ..Article::default() })
+    Some(Article { text: tidy(&(layout.text + &notes)), truncated, ..Article::default() })
 }
 
 /// A rectangle of four numbers (ISO 32000-2, section 7.9.5).

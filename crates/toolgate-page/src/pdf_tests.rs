@@ -53,7 +53,7 @@ fn words(resources: &str, more: &[String], content: &str) -> String {
     ];
     objects.extend_from_slice(more);
     let read = whole(&file(&objects)).unwrap_or_else(|why| panic!("{content}: {why}"));
-    read.markdown.split_whitespace().collect::<Vec<_>>().join(" ")
+    read.text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn whole(file: &[u8]) -> Result<Article, &'static str> {
@@ -170,19 +170,19 @@ fn ordinary_documents_keep_every_word() {
 #[test]
 fn ligatures_are_letters() {
     let file = pdf(&["BT /F1 12 Tf 72 720 Td (\\001ve \\002ies o\\003 e\\004cient ba\\005e) Tj ET"]);
-    assert_eq!(whole(&file).unwrap().markdown, "five flies off efficient baffle\n");
+    assert_eq!(whole(&file).unwrap().text, "five flies off efficient baffle\n");
 }
 
 #[test]
 fn a_broken_page_costs_itself_alone() {
     let read = whole(&pdf(&["one", "BT /None 12 Tf 72 720 Td (lost) Tj ET", "three"])).unwrap();
-    assert_eq!((read.markdown.as_str(), read.truncated), ("one\n\nthree\n", true));
+    assert_eq!((read.text.as_str(), read.truncated), ("one\n\nthree\n", true));
 }
 
 #[test]
 fn pages_give_their_text_in_order() {
     let read = whole(&pdf(&["The river rose.", "Nobody slept."]));
-    assert_eq!(read.map(|article| article.markdown), Ok("The river rose.\n\nNobody slept.\n".to_owned()));
+    assert_eq!(read.map(|article| article.text), Ok("The river rose.\n\nNobody slept.\n".to_owned()));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn what_annotations_show_is_given_as_notes() {
             stream("", "BT /F1 12 Tf 72 720 Td (seen) Tj ET"),
             "<</Type/Annot/Subtype/FreeText/Rect[0 0 9 9]/Contents(in another object)>>".to_owned(),
         ];
-        whole(&file(&objects)).unwrap().markdown
+        whole(&file(&objects)).unwrap().text
     };
     for (annotation, shown) in [
         ("<</Subtype/Text/Contents(a remark)>>", "[note: a remark]"),

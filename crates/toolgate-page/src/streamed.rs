@@ -76,6 +76,6 @@ mod tests {
             "<p>a<!--$?--><template id='B:0'></template><!--/$--></p><div hidden id='S:0'>b</div>",
             &crate::Options::default(),
         );
-        assert_eq!((shown.markdown.as_str(), shown.hidden.as_str()), ("ab\n", ""));
+        assert_eq!((shown.text.as_str(), shown.hidden.as_str()), ("ab\n", ""));
     }
 }

@@ -8,8 +8,8 @@ fn navigation_is_left_out_of_the_article_and_part_of_the_page() {
     let html = format!(
         "<nav class=menu><a href=/1>Home</a> <a href=/2>Shop</a></nav><main><h1>Flood</h1><article><p>{text}</p></article></main><footer class=f>All rights reserved</footer>"
     );
-    let article = read_html(&html, &Options::default()).markdown;
-    let page = read_html(&html, &Options { mode: Mode::Page, ..Options::default() }).markdown;
+    let article = read_html(&html, &Options::default()).text;
+    let page = read_html(&html, &Options { mode: Mode::Page, ..Options::default() }).text;
     assert!(article.contains("old bridge") && !article.contains("Shop") && !article.contains("rights"), "{article}");
     assert!(page.contains("old bridge") && page.contains("Shop") && page.contains("rights"), "{page}");
 }
@@ -47,7 +47,7 @@ fn a_section_is_no_frill_by_the_words_of_its_heading() {
     ] {
         let mut sections: Vec<(&str, &str)> = plain.iter().map(|(id, heading)| (id.as_str(), heading.as_str())).collect();
         sections.insert(5, (id, heading));
-        let article = read_html(&documentation(&sections), &Options::default()).markdown;
+        let article = read_html(&documentation(&sections), &Options::default()).text;
         let found: Vec<&str> = article.lines().filter_map(|line| line.strip_prefix("## ")).collect();
         let expected: Vec<&str> = sections.iter().map(|(_, heading)| *heading).collect();
         assert_eq!(found, expected);
@@ -66,7 +66,7 @@ fn a_last_section_of_code_alone_stays_with_its_heading() {
              used instead to make the intent explicit.</p>\n<h2 id=examples><a href=#examples>§</a>Examples</h2>\n\
              <div><pre>use std::fs;\n\nfn main() {{\n    fs::soft_link(&quot;a.txt&quot;, &quot;b.txt&quot;)?;\n}}</pre>{after}</div></div></details></section></div></main></body></html>"
         );
-        read_html(&html, &Options::default()).markdown
+        read_html(&html, &Options::default()).text
     };
     let with_link = article("<a class='test-arrow' href='/?code=1'></a>");
     assert!(with_link.contains("explicit.\n\n## Examples\n\n```\nuse std::fs;\n\nfn main() {\n    fs::soft_link(\"a.txt\""), "{with_link}");
@@ -98,7 +98,7 @@ fn every_block_of_code_and_every_heading_above_one_of_a_page_of_documentation_is
     let words = |text: &str| text.split_whitespace().collect::<String>();
     for path in pages {
         let html = std::fs::read_to_string(&path).unwrap();
-        let article = words(&read_html(&html, &Options::default()).markdown);
+        let article = words(&read_html(&html, &Options::default()).text);
         // What scripts hold stands after it.
         let main = html.split_once("<main").unwrap().1.split("<script").next().unwrap();
         for block in main.split("<pre").skip(1) {

@@ -29,7 +29,7 @@ fn code_of(markdown: &str) -> (Vec<String>, Vec<String>) {
 
 /// A whole page as plain text.
 fn text_of(page: &str) -> String {
-    read_html(page, &Options { mode: Mode::Page, format: Format::Text, base: None }).markdown
+    read_html(page, &Options { mode: Mode::Page, format: Format::Text, base: None }).text
 }
 
 /// A block of code as every parser gives it: with a line end.
@@ -87,7 +87,7 @@ proptest! {
         let (text, html) = highlighted(&parts);
         prop_assume!(!text.trim().is_empty());
         let page = wrapped(&around, &format!("<pre>\n{html}</pre>"));
-        let markdown = read_html(&page, &Options { mode: Mode::Page, ..Options::default() }).markdown;
+        let markdown = read_html(&page, &Options { mode: Mode::Page, ..Options::default() }).text;
         prop_assert_eq!(code_of(&markdown).0, [ended(&text)], "{} gave {}", page, markdown);
         prop_assert!(text_of(&page).contains(&ended(&text)), "{} gave {:?}", page, text_of(&page));
         prop_assert!(markdown.starts_with("first\n") && markdown.ends_with("last\n"), "{}", markdown);
@@ -101,7 +101,7 @@ proptest! {
         let (text, html) = highlighted(&parts);
         prop_assume!(!text.trim().is_empty());
         let page = wrapped(&around, &format!("<p>t <code>{html}</code> t</p>"));
-        let markdown = read_html(&page, &Options { mode: Mode::Page, ..Options::default() }).markdown;
+        let markdown = read_html(&page, &Options { mode: Mode::Page, ..Options::default() }).text;
         let (blocks, spans) = code_of(&markdown);
         prop_assert!(blocks.is_empty() && spans == [text.clone()], "{} gave {} with {:?}", page, markdown, spans);
         prop_assert!(text_of(&page).contains(&text), "{} gave {:?}", page, text_of(&page));
@@ -161,14 +161,14 @@ fn unescaped(text: &str) -> String {
 /// The whole page has every block, and the article no other than the page's. Gives how many blocks the page and the article have.
 fn check(name: &str, html: &str) -> (usize, usize) {
     let known = preformatted(html);
-    let whole = read_html(html, &Options { mode: Mode::Page, ..Options::default() }).markdown;
+    let whole = read_html(html, &Options { mode: Mode::Page, ..Options::default() }).text;
     assert_eq!(code_of(&whole).0, known, "{name}");
-    let article = read_html(html, &Options::default()).markdown;
+    let article = read_html(html, &Options::default()).text;
     let kept = code_of(&article).0;
     for block in &kept {
         assert!(known.contains(block), "{name} has no such block: {block:?}");
     }
-    let text = read_html(html, &Options { format: Format::Text, ..Options::default() }).markdown;
+    let text = read_html(html, &Options { format: Format::Text, ..Options::default() }).text;
     assert!(kept.iter().all(|block| text.contains(block.as_str())), "{name}");
     (known.len(), kept.len())
 }

@@ -9,7 +9,7 @@ use url::Url;
 
 fn read(body: &str, format: Format) -> String {
     let base = Url::parse("https://a.example/d/p").ok();
-    read_html(&format!("<html><body>{body}</body></html>"), &Options { base: base.as_ref(), format, ..Options::default() }).markdown
+    read_html(&format!("<html><body>{body}</body></html>"), &Options { base: base.as_ref(), format, ..Options::default() }).text
 }
 
 fn markdown(body: &str) -> String {
@@ -249,7 +249,7 @@ proptest! {
     #[test]
     fn words_of_a_page_are_no_markup(parts in proptest::collection::vec(0..SIGNS.len(), 1..12)) {
         let html: String = parts.iter().map(|at| SIGNS[*at]).collect();
-        let markdown = read_html(&format!("<p>{html}"), &Options { mode: Mode::Page, ..Options::default() }).markdown;
+        let markdown = read_html(&format!("<p>{html}"), &Options { mode: Mode::Page, ..Options::default() }).text;
         for event in Parser::new_ext(&markdown, Extensions::ENABLE_TABLES | Extensions::ENABLE_STRIKETHROUGH) {
             let is_own = match &event {
                 Event::Start(Tag::Heading { .. } | Tag::BlockQuote(_) | Tag::CodeBlock(_) | Tag::Strikethrough | Tag::Image { .. })
@@ -326,7 +326,7 @@ fn links_are_resolved_and_lead_only_to_the_web_or_a_mailbox() {
         assert_eq!(markdown(html), expected, "{html}");
     }
     let relative = read_html("<p><a href='/a b'>x</a><base href=javascript:x>", &Options::default());
-    assert_eq!(relative.markdown, "[x](/a%20b)\n");
+    assert_eq!(relative.text, "[x](/a%20b)\n");
 }
 
 #[test]
@@ -362,13 +362,13 @@ fn what_a_page_spells_out_never_becomes_a_live_link() {
 #[test]
 fn hidden_words_are_kept_apart() {
     let read = read_html("<p>seen</p><div style='display:none'>unseen</div>", &Options { mode: Mode::Page, ..Options::default() });
-    assert_eq!((read.markdown.as_str(), read.hidden.as_str()), ("seen\n", "unseen"));
+    assert_eq!((read.text.as_str(), read.hidden.as_str()), ("seen\n", "unseen"));
     let sheet = "<style>.x{display:none}.y{position:absolute;left:-9999px}#z{clip-path:inset(50%)}</style>";
     let read = read_html(
         &format!("{sheet}<p>seen</p><p class=x>a</p><p class=y>b</p><p id=z>c</p><p popover>d</p>"),
         &Options { mode: Mode::Page, ..Options::default() },
     );
-    assert_eq!((read.markdown.as_str(), read.hidden.split_whitespace().collect::<String>().as_str()), ("seen\n", "abcd"));
+    assert_eq!((read.text.as_str(), read.hidden.split_whitespace().collect::<String>().as_str()), ("seen\n", "abcd"));
 }
 
 #[test]
@@ -418,10 +418,10 @@ fn hostile_pages_cost_bounded_time_and_no_crash() {
         let began = Instant::now();
         let read = read_html(&html, &Options::default());
         let took = began.elapsed();
-        println!("{name}: {took:?}, {} bytes", read.markdown.len());
+        println!("{name}: {took:?}, {} bytes", read.text.len());
         // Generous, since tests run unoptimised and beside others.
         assert!(took < Duration::from_mins(1), "{name} took {took:?}");
-        assert!(!read.markdown.contains(['\u{10fffd}', '\u{f0000}']), "{name}");
+        assert!(!read.text.contains(['\u{10fffd}', '\u{f0000}']), "{name}");
     }
 }
 

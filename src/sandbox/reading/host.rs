@@ -122,7 +122,7 @@ impl Readers {
         match read {
             Ok(last) => Ok(joined(pages, last)),
             // A time-out, or a page that ended its reader, does not take the pages before it.
-            Err(failure) if pages.markdown.is_empty() => Err(failure),
+            Err(failure) if pages.text.is_empty() => Err(failure),
             Err(_) => Ok(Article { truncated: true, ..pages }),
         }
     }

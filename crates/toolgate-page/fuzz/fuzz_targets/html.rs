@@ -15,12 +15,12 @@ fuzz_target!(|data: &[u8]| {
         let article = read_html(&html, &options);
         let (mut from, mut whole) = (0, String::new());
         loop {
-            let piece = slice(&article.markdown, from, 97);
+            let piece = slice(&article.text, from, 97);
             whole.push_str(piece.text);
             let Some(next) = piece.next else { break };
             assert!(next > from);
             from = next;
         }
-        assert_eq!(whole, article.markdown);
+        assert_eq!(whole, article.text);
     }
 });
