@@ -5,10 +5,6 @@ mod body;
 mod connect;
 mod dial;
 mod echo;
-#[cfg(test)]
-mod exchanges;
-#[cfg(test)]
-mod framing;
 mod gateway;
 mod head;
 mod journal;

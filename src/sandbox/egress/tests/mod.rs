@@ -1,5 +1,8 @@
 //! The connector against real loopback servers and an invented DNS.
 
+mod exchanges;
+mod framing;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio_util::sync::CancellationToken;
 
-use super::tests::{Server, request};
-use super::{Egress, Settings};
+use super::{Server, request};
 use crate::model::Code;
+use crate::sandbox::egress::{Egress, Settings};
 
 /// What comes of an answer that is sent as it stands, and then closed.
 async fn answered(answer: Vec<u8>) -> Result<String, Code> {
