@@ -19,9 +19,7 @@ pub use joined::{Part, Shown};
 pub use names::{glimpse, is_clean_name};
 pub use rules::{ContentRule, ContentRules};
 pub use settings::{Input, Settings, Stripping, Treatment, Trust, Watch};
-pub use toolgate_filter::{
-    Finding, Kind, cut, escape, escape_line, holds_secret_mask, is_shown_as_is, masked, masked_for_person, scan_hidden,
-};
+pub use toolgate_filter::{Finding, Kind, cut, escape, escape_line, holds_secret_mask, masked, masked_for_person, scan_hidden};
 pub use treatment::{Cleaned, Count, Scope, clean};
 
 use toolgate_filter::{Detectors, WordRules};

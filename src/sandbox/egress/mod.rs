@@ -4,7 +4,6 @@
 mod body;
 mod connect;
 mod dial;
-mod echo;
 mod gateway;
 mod head;
 mod journal;
@@ -289,7 +288,7 @@ impl Egress {
                     self.stored.keep(&asked, &told, &page, SystemTime::now());
                 }
                 if !secrets.is_empty() {
-                    page.body = secrets.mask(std::mem::take(&mut page.body));
+                    page.body = secrets.mask(&page.body);
                     page.headers.values_mut().for_each(|value| *value = secrets.mask_text(value));
                 }
                 page.bytes_sent = bytes_sent;
