@@ -37,7 +37,7 @@ pub struct Terms {
     pub cpu: Duration,
     /// The only hosts that a redirect may lead to, where any other would have to be asked for first.
     pub hosts: Option<Arc<[String]>>,
-    /// Bytes of what is reserved for sending that have left so far, also where the call fails in the end.
+    /// Bytes of what is reserved for sending that the call has sent so far, also where it fails in the end.
     pub sent: Arc<AtomicU64>,
 }
 

@@ -209,13 +209,6 @@ impl Meter {
         Ok(())
     }
 
-    /// Gives back what was charged for bytes that never left.
-    pub fn give_back(&self, principal: &str, bytes: u64) {
-        if let Err(fault) = self.0.settle(principal, [0, bytes, 0], [0; BUDGETS]) {
-            tracing::error!(%fault, "a charge could not be taken back");
-        }
-    }
-
     /// Charges bytes that are sent outside any call's own account, e.g. by a program through the gateway, or where a redirect leads; `most` is
     /// what the caller may send in any hour.
     /// # Errors  `quota` where the budget does not hold them: then they must not be sent. `audit_unavailable`.
@@ -224,7 +217,9 @@ impl Meter {
         let standing = self.0.reserve(principal, &ask).map_err(|fault| uncounted(&fault))?;
         let [_, reserved, _] = standing.reserved;
         if reserved < bytes {
-            self.give_back(principal, reserved);
+            if let Err(fault) = self.0.settle(principal, [0, reserved, 0], [0; BUDGETS]) {
+                tracing::error!(%fault, "a charge could not be taken back");
+            }
             let message = format!("the budget of {} in any hour (egress_per_hour) is used up", Bytes(most));
             return Err(Refusal::new(Code::Quota, message).rule("limits.egress_per_hour").hint("send less, or wait"));
         }

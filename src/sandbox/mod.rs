@@ -150,7 +150,7 @@ impl Sandbox {
             ..network.clone()
         };
         let request = EgressRequest {
-            // Nobody's: nothing of it is stored, and a key that was replaced is seen at once.
+            // No caller's: nothing of it is stored, and a key that was replaced is seen at once.
             principal: String::new(),
             profile: String::new(),
             url: url.clone(),
@@ -164,7 +164,7 @@ impl Sandbox {
             overflow: Overflow::Refuse,
             hosts: None,
             upload: Bytes(0),
-            sent: Arc::default(),
+            sent: None,
         };
         let page = self.egress.fetch(request, &CancellationToken::new()).await?;
         if page.status != 200 {

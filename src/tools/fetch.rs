@@ -1,6 +1,7 @@
 //! `fetch`: a page of the web in the form a model can use.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
@@ -137,7 +138,7 @@ impl Tool for Fetch {
                 })?,
                 _ => page::shown(sandbox, &action, &page, &terms, terms.timeout.saturating_sub(began.elapsed())).await?,
             };
-            output.bytes_sent = page.bytes_sent;
+            output.bytes_sent = terms.sent.load(Ordering::Relaxed);
             if page.status >= 400 {
                 output.is_error = true;
                 output.code = Some(Code::FetchFailed);

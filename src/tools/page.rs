@@ -281,7 +281,6 @@ mod tests {
             truncated: false,
             from_cache: false,
             wire_bytes: 5,
-            bytes_sent: 0,
             hops: Vec::new(),
             secrets: crate::sandbox::egress::SentSecrets::default(),
         }

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Body as _, Bytes as Buffer, Incoming};
+use hyper::body::{Body, Bytes as Buffer, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
@@ -20,13 +20,17 @@ use rustls::ClientConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::ServerName;
 use rustls_platform_verifier::Verifier;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
 
+use super::Settings;
 use super::body::{Decoder, Read};
 use super::dial::dial;
-use super::head::{self, Guard, Stream};
 use super::request::{Hop, Outgoing, Overflow, Page};
 use super::secrets::Sent as SentSecrets;
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Scheme};
@@ -36,18 +40,14 @@ use crate::policy::proxy::UpstreamProxy;
 #[derive(Debug)]
 pub(super) struct Connector {
     connect: Duration,
+    headers: Duration,
     user_agent: String,
     /// The certificate store takes milliseconds and a megabyte, so it is read at the first https.
     tls: OnceLock<Arc<ClientConfig>>,
 }
 
 /// A request as it goes out.
-pub(super) type Request = hyper::Request<Full<Buffer>>;
-
-/// Bytes of a request as it goes out, head and body.
-pub(super) fn size(request: &Request) -> u64 {
-    head::size(request) + request.body().size_hint().exact().unwrap_or(0)
-}
+type Request = hyper::Request<Full<Buffer>>;
 
 /// An answer whose body is not read yet.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub(super) struct Sent {
 
 /// The task that moves the bytes of a connection; it ends with what it is for.
 #[derive(Debug)]
-struct Running(JoinHandle<()>);
+pub(super) struct Running(JoinHandle<()>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -67,47 +67,50 @@ impl Drop for Running {
     }
 }
 
+/// One exchange over a connection to a URL's host: the head of its answer within `patience`, and the task that brings the body.
+///
+/// # Errors
+/// `fetch_failed`, `timeout`, `response_too_large` for a head over 64 KiB.
+pub(super) async fn exchange<B>(
+    url: &HttpUrl,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    request: hyper::Request<B>,
+    patience: Duration,
+) -> Result<(hyper::Response<Incoming>, Running), Failure>
+where
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    let answering = async {
+        let (mut sender, connection) = http1::Builder::new().max_headers(100).max_buf_size(BUFFER).handshake(TokioIo::new(stream)).await?;
+        // What goes wrong is told to the reader of the answer.
+        let running = Running(tokio::spawn(async move { drop(connection.await) }));
+        Ok::<_, hyper::Error>((sender.send_request(request).await?, running))
+    };
+    let answered = timeout(patience, answering).await.map_err(|_| slow(url, "answer"))?;
+    let (response, running) = answered.map_err(|fault| failed(url, &fault))?;
+    let head: usize = response.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if head > HEAD_LIMIT {
+        return Err(Failure::new(Code::ResponseTooLarge, format!("`{}` sent more than 64 KiB of headers", url.origin())));
+    }
+    Ok((response, running))
+}
+
 impl Connector {
-    pub(super) fn new(connect: Duration, user_agent: String) -> Self {
-        Self { connect, user_agent, tls: OnceLock::new() }
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self { connect: settings.connect, headers: settings.headers, user_agent: settings.user_agent.clone(), tls: OnceLock::new() }
     }
 
-    /// Sends to `addresses` and to nothing else, through the proxy of the manifest where it names one. `sent`: the bytes that left; from the moment
-    /// that the connection stands all of them, until an exchange that failed tells how many did.
+    /// Sends to `addresses` and to nothing else, through the proxy of the manifest where it names one.
     pub(super) async fn send(
         &self,
         url: &HttpUrl,
         request: Request,
         addresses: &[IpAddr],
         proxy: Option<&UpstreamProxy>,
-        patience: Duration,
-        sent: &AtomicU64,
     ) -> Result<Sent, Failure> {
         let opened = timeout(self.connect, self.open(url, addresses, proxy)).await;
-        let slow = |what: &str| Failure::new(Code::Timeout, format!("`{}` took too long to {what}", url.origin()));
-        let (stream, address) = opened.map_err(|_| slow("connect"))?.map_err(|fault| failed(url, &fault))?;
-        let size = size(&request);
-        sent.store(size, Ordering::Relaxed);
-        let (stream, progress) = Guard::new(stream);
-        let exchange = async {
-            let (mut sender, connection) =
-                http1::Builder::new().max_headers(100).max_buf_size(BUFFER).handshake(TokioIo::new(stream)).await?;
-            let running = Running(tokio::spawn(async move {
-                // What goes wrong is told to whoever reads the answer.
-                let _ = connection.await;
-            }));
-            let response = sender.send_request(request).await?;
-            Ok::<_, hyper::Error>((response, running))
-        };
-        let (response, running) = timeout(patience, exchange).await.map_err(|_| slow("answer"))?.map_err(|fault| {
-            sent.store(size.min(progress.sent.load(Ordering::Relaxed)), Ordering::Relaxed);
-            failed(url, &fault)
-        })?;
-        progress.head_is_read.store(true, Ordering::Relaxed);
-        let head: usize = response.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-        if head > HEAD_LIMIT {
-            return Err(Failure::new(Code::ResponseTooLarge, format!("`{}` sent more than 64 KiB of headers", url.origin())));
-        }
+        let (stream, address) = opened.map_err(|_| slow(url, "connect"))?.map_err(|fault| failed(url, &fault))?;
+        let (response, running) = exchange(url, stream, request, self.headers).await?;
         Ok(Sent { response, address, _connection: running })
     }
 
@@ -117,17 +120,17 @@ impl Connector {
         url: &HttpUrl,
         addresses: &[IpAddr],
         proxy: Option<&UpstreamProxy>,
-    ) -> std::io::Result<(Box<dyn Stream>, SocketAddr)> {
+    ) -> io::Result<(Either<TcpStream, TlsStream<TcpStream>>, SocketAddr)> {
         let (stream, address) = dial(addresses, url.port(), proxy, self.connect).await?;
         if url.scheme() == Scheme::Http {
-            return Ok((Box::new(stream), address));
+            return Ok((Either::Left(stream), address));
         }
         let name = match url.host() {
             Host::Address(address) => ServerName::from(address),
-            Host::Name(name) => ServerName::try_from(name.to_owned()).map_err(std::io::Error::other)?,
+            Host::Name(name) => ServerName::try_from(name.to_owned()).map_err(io::Error::other)?,
         };
-        let tls = self.tls().map_err(std::io::Error::other)?;
-        Ok((Box::new(TlsConnector::from(tls).connect(name, stream).await?), address))
+        let tls = self.tls().map_err(io::Error::other)?;
+        Ok((Either::Right(TlsConnector::from(tls).connect(name, stream).await?), address))
     }
 
     /// Makes the one TLS configuration there is; where that fails, the first connection says so.
@@ -242,7 +245,6 @@ impl Sent {
             truncated: read.truncated,
             from_cache: false,
             wire_bytes: read.wire,
-            bytes_sent: 0,
             hops,
             secrets: SentSecrets::default(),
         })
@@ -263,11 +265,18 @@ fn too_large(url: &HttpUrl, limit: Bytes, declared: Option<u64>) -> Failure {
         .hint("ask for a smaller resource, or a part of it with a `range` header")
 }
 
-/// The innermost cause, without addresses or paths of this machine.
-fn failed(url: &HttpUrl, fault: &(dyn Error + 'static)) -> Failure {
+fn slow(url: &HttpUrl, what: &str) -> Failure {
+    Failure::new(Code::Timeout, format!("`{}` took too long to {what}", url.origin()))
+}
+
+/// What went wrong on the way to a host: the innermost cause, without addresses or paths of this machine.
+pub(super) fn failed(url: &HttpUrl, fault: &(dyn Error + 'static)) -> Failure {
     let mut innermost: &dyn Error = fault;
     while let Some(source) = innermost.source() {
         innermost = source;
+    }
+    if innermost.downcast_ref::<io::Error>().is_some_and(|fault| fault.kind() == io::ErrorKind::TimedOut) {
+        return slow(url, "connect");
     }
     let cause: String = innermost.to_string().chars().filter(|c| !c.is_control()).take(160).collect();
     Failure::new(Code::FetchFailed, format!("no answer from `{}`: {cause}", url.origin()))

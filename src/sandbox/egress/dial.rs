@@ -165,7 +165,7 @@ mod tests {
             overflow: Overflow::Refuse,
             hosts: None,
             upload: Bytes::mib(1),
-            sent: Arc::default(),
+            sent: Some(Arc::default()),
             principal: String::new(),
             profile: String::new(),
         };

@@ -5,7 +5,6 @@ mod body;
 mod connect;
 mod dial;
 mod gateway;
-mod head;
 mod journal;
 mod request;
 mod resolve;
@@ -18,7 +17,7 @@ mod verb;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::Semaphore;
@@ -36,9 +35,8 @@ use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Refusal};
 use crate::policy::network::{NetworkRules, Robots, judge_addresses, judge_redirect, judge_url};
 use crate::policy::request::{Method, judge_header};
 use crate::policy::secret::judge_secrets;
-use connect::{Connector, Request, Sent};
+use connect::Connector;
 use request::Outgoing;
-use robots::Trouble;
 use stored::Known;
 
 /// What the connector is set up with; the defaults are what `toolgate serve` uses.
@@ -144,7 +142,7 @@ impl Egress {
     /// A connector that asks `resolver`; tests give it a world of their own.
     pub fn with_resolver(settings: Settings, resolver: Arc<dyn Resolve>) -> Self {
         let connections = Semaphore::new(settings.max_connections.max(1) as usize);
-        let connector = Connector::new(settings.connect, settings.user_agent.clone());
+        let connector = Connector::new(&settings);
         Self {
             settings,
             resolver,
@@ -174,29 +172,19 @@ impl Egress {
         self.watch.as_ref()
     }
 
-    /// Counts a request of a caller to a host.
-    fn count(&self, caller: &str, rules: &NetworkRules, url: &HttpUrl) -> Result<(), Refusal> {
-        match &self.watch {
-            // What the server asks on its own account is on nobody's.
-            Some(watch) if !caller.is_empty() => watch.meter.host(caller, url.host_str(), rules),
-            _ => Ok(()),
+    /// Counts an exchange before it is sent: the host, unless it is asked for its `robots.txt`, and the bytes, unless the call has reserved them.
+    fn charge(&self, request: &EgressRequest, url: &HttpUrl, size: u64, is_first: bool) -> Result<(), Refusal> {
+        // What the server asks on its own account is on no caller's.
+        let watch = self.watch.as_ref().filter(|_| !request.principal.is_empty());
+        if let (Some(watch), Some(_)) = (watch, &request.sent) {
+            watch.meter.host(&request.principal, url.host_str(), &request.rules)?;
         }
-    }
-
-    /// Sends a request that is on no call's own account: it is charged before it is sent, and what did not leave is given back.
-    async fn send_charged(&self, payer: &Payer<'_>, request: Request, to: To<'_>) -> Result<Sent, Denied> {
-        let meter = self.watch.as_ref().filter(|_| !payer.caller.is_empty()).map(|watch| &watch.meter);
-        let (size, sent) = (connect::size(&request), AtomicU64::new(0));
-        if let Some(meter) = meter {
-            meter.send(payer.caller, payer.upload, size)?;
+        match (&request.sent, watch) {
+            (Some(sent), _) if is_first => sent.store(size, Ordering::Relaxed),
+            (_, Some(watch)) => watch.meter.send(&request.principal, request.upload, size)?,
+            _ => {}
         }
-        // Given back when this is dropped: a request whose time is up ends at any await.
-        let _charged = meter.map(|meter| Charged { meter, caller: payer.caller, size, sent: &sent });
-        Ok(self.send(request, to, &sent).await?)
-    }
-
-    async fn send(&self, request: Request, To { rules, url, addresses }: To<'_>, sent: &AtomicU64) -> Result<Sent, Failure> {
-        self.connector.send(url, request, addresses, rules.proxy.as_ref(), self.settings.headers, sent).await
+        Ok(())
     }
 
     /// Sends one request and follows its redirects, each judged anew. Ends at the deadline, or at once when `cancel` is; dropping the future
@@ -230,68 +218,55 @@ impl Egress {
         for (name, value) in &request.headers {
             judge_header(name, value)?;
         }
-        let rules = Arc::clone(&request.rules);
-        let (caller, first) = (request.principal.clone(), Arc::clone(&request.sent));
-        let payer = Payer { caller: &caller, upload: request.upload };
-        let limit = request.max_response;
-        let overflow = request.overflow;
-        let hosts = request.hosts.clone();
-        let owner = (!request.principal.is_empty()).then(|| format!("{}\n{}", request.principal, request.profile));
-        let mut outgoing = Outgoing::new(request);
-        let mut bytes_sent = 0;
+        let rules = &request.rules;
+        let owner = request.owner();
+        let mut outgoing = Outgoing::new(&request);
         let mut hops = Vec::new();
         let mut secrets = secrets::Sent::default();
         for _ in 0..=rules.max_redirects {
-            judge_url(&rules, &outgoing.url)?;
+            let addresses = self.judged(rules, &outgoing.url, &outgoing.pinned).await?;
             if rules.robots == Robots::Respect {
-                self.ask_robots(&rules, &outgoing.url, hosts.as_deref(), &payer).await?;
+                self.ask_robots(&request, &outgoing.url, &addresses).await?;
             }
             judge_secrets(&rules.secrets, &outgoing.url, outgoing.headers.iter().map(|(_, value)| value))?;
-            let addresses = self.judged(&rules, &outgoing.url, &outgoing.pinned).await?;
             // What is stored is given only where a request might be sent.
             let asked = owner.as_deref().and_then(|owner| stored::Asked::of(owner, &outgoing));
-            let known = asked.as_ref().map_or(Known::Nothing, |asked| self.stored.look(asked, limit.as_usize(), SystemTime::now()));
+            let known =
+                asked.as_ref().map_or(Known::Nothing, |asked| self.stored.look(asked, request.max_response.as_usize(), SystemTime::now()));
             let conditions = match known {
-                Known::Fresh(page) => return Ok(Page { bytes_sent, ..again(&page, hops, &outgoing.url, &addresses) }),
+                Known::Fresh(page) => return Ok(again(&page, hops, &outgoing.url, &addresses)),
                 Known::Stale(conditions) => conditions,
                 Known::Nothing => Vec::new(),
             };
-            let headers = secrets.fill(&rules, &outgoing.headers, &outgoing.url)?;
-            // The first request was reserved when the call was admitted; each further one is charged before it is sent.
-            let exchange = async |headers: &[(String, String)], is_reserved: bool| {
-                self.count(&caller, &rules, &outgoing.url)?;
-                let request = self.connector.request(&outgoing, headers)?;
-                let (size, to) = (connect::size(&request), To { rules: &rules, url: &outgoing.url, addresses: &addresses });
-                let sent = if is_reserved { self.send(request, to, &first).await? } else { self.send_charged(&payer, request, to).await? };
-                Ok::<(Sent, u64), Denied>((sent, size))
+            let headers = secrets.fill(rules, &outgoing.headers, &outgoing.url)?;
+            let exchange = async |headers: &[(String, String)], is_first: bool| {
+                let sending = self.connector.request(&outgoing, headers)?;
+                self.charge(&request, &outgoing.url, request::size(&sending), is_first)?;
+                Ok::<_, Denied>(self.connector.send(&outgoing.url, sending, &addresses, rules.proxy.as_ref()).await?)
             };
-            let (mut sent, size) = exchange(&[headers.clone(), conditions.clone()].concat(), hops.is_empty()).await?;
-            if hops.is_empty() {
-                bytes_sent = size;
-            }
+            let mut sent = exchange(&[headers.clone(), conditions.clone()].concat(), hops.is_empty()).await?;
             if let (304, Some(asked), false) = (sent.status(), &asked, conditions.is_empty()) {
                 if let Some(page) = self.stored.confirmed(asked, sent.headers(), SystemTime::now()) {
-                    return Ok(Page { bytes_sent, ..again(&page, hops, &outgoing.url, &addresses) });
+                    return Ok(again(&page, hops, &outgoing.url, &addresses));
                 }
                 // The server stands by another answer than the stored one, and the caller has neither: it is asked without a condition.
-                sent = exchange(&headers, false).await?.0;
+                sent = exchange(&headers, false).await?;
             }
             hops.push(Hop { url: outgoing.url.clone(), address: sent.address, status: sent.status() });
             if let (false, Some(owner)) = (outgoing.method.is_read(), &owner) {
                 self.stored.forget(owner, outgoing.url.as_str());
             }
             let Some(location) = sent.location()? else {
+                let response = asked.as_ref().map(|_| sent.headers().clone());
                 let head = outgoing.method == Method::Head;
-                let told = asked.as_ref().map(|_| sent.headers().clone());
-                let mut page = sent.into_page(outgoing.url, hops, limit, overflow, head).await?;
-                if let (Some(asked), Some(told)) = (asked, told) {
-                    self.stored.keep(&asked, &told, &page, SystemTime::now());
+                let mut page = sent.into_page(outgoing.url, hops, request.max_response, request.overflow, head).await?;
+                if let (Some(asked), Some(response)) = (asked, response) {
+                    self.stored.keep(&asked, &response, &page, SystemTime::now());
                 }
                 if !secrets.is_empty() {
                     page.body = secrets.mask(&page.body);
                     page.headers.values_mut().for_each(|value| *value = secrets.mask_text(value));
                 }
-                page.bytes_sent = bytes_sent;
                 page.secrets = secrets;
                 return Ok(page);
             };
@@ -301,7 +276,7 @@ impl Egress {
             }
             let next = outgoing.url.join(&location).map_err(|refusal| in_redirect(&outgoing.url, refusal))?;
             judge_redirect(&outgoing.url, &next)?;
-            judge_host(hosts.as_deref(), &outgoing.url, &next)?;
+            judge_host(request.hosts.as_deref(), &outgoing.url, &next)?;
             outgoing = outgoing.redirected(&next, sent.status())?;
         }
         let message = format!("more than {} redirects", rules.max_redirects);
@@ -338,104 +313,45 @@ impl Egress {
         Ok(addresses)
     }
 
-    /// One judged connection and one exchange over it.
-    async fn hop(&self, rules: &NetworkRules, outgoing: &Outgoing, payer: &Payer<'_>) -> Result<Sent, Denied> {
-        let addresses = self.judged(rules, &outgoing.url, &outgoing.pinned).await?;
-        let request = self.connector.request(outgoing, &outgoing.headers)?;
-        self.send_charged(payer, request, To { rules, url: &outgoing.url, addresses: &addresses }).await
-    }
-
-    /// Asks the site's `robots.txt`, once an hour and origin, over the same judged way; with `hosts`, at no other host than these.
-    async fn ask_robots(&self, rules: &NetworkRules, url: &HttpUrl, hosts: Option<&[String]>, payer: &Payer<'_>) -> Result<(), Denied> {
+    /// Asks the site's `robots.txt` as a request of the same caller, once an hour and origin.
+    async fn ask_robots(&self, request: &EgressRequest, url: &HttpUrl, addresses: &[IpAddr]) -> Result<(), Denied> {
         if let Some(known) = self.robots.get(url) {
             return known.judge(url);
         }
-        let read = timeout(self.settings.robots, self.read_robots(rules, url, hosts, payer)).await;
-        let robots = match read.unwrap_or(Err(Trouble::Unreachable)) {
-            Ok(robots) => robots,
-            // The site itself cannot be reached or may not be: that is the answer, not that its robots.txt is missing.
-            Err(Trouble::Site(denied)) => return Err(denied),
-            // RFC 9309 section 2.3.1.4: what cannot be reached disallows everything; it is asked again at the next call.
-            Err(Trouble::Unreachable) => Arc::new(robots::Robots::closed()),
+        // RFC 9309 section 2.3.1.2: at least five redirects are followed.
+        let rules = NetworkRules { robots: Robots::Ignore, max_redirects: request.rules.max_redirects.max(5), ..(*request.rules).clone() };
+        let asked = EgressRequest {
+            url: url.join("/robots.txt")?,
+            method: Method::Get,
+            headers: Vec::new(),
+            body: None,
+            pinned: addresses.to_vec(),
+            rules: Arc::new(rules),
+            max_response: ROBOTS_LIMIT,
+            overflow: Overflow::Cut,
+            sent: None,
+            ..request.clone()
         };
+        let robots = match timeout(self.settings.robots, Box::pin(self.walk(asked))).await {
+            Ok(Ok(page)) => match page.status {
+                200..=299 => robots::Robots::parse(&String::from_utf8_lossy(&page.body)),
+                400..=499 => robots::Robots::open(),
+                _ => robots::Robots::closed(),
+            },
+            Ok(Err(denied)) => match denied.refusal().code {
+                // The site cannot be reached, or the caller may send no more, or its redirect leads to a host to be asked for: that is the answer.
+                Code::FetchFailed | Code::Timeout | Code::Quota | Code::AuditUnavailable | Code::NoApprovalChannel => return Err(denied),
+                // RFC 9309 section 2.3.1.2: too many redirects count as unavailable, which allows; a loop is more likely broken than meant, so we
+                // do not.
+                _ => robots::Robots::closed(),
+            },
+            // RFC 9309 section 2.3.1.4: what cannot be reached disallows everything; it is asked again at the next call.
+            Err(_) => robots::Robots::closed(),
+        };
+        let robots = Arc::new(robots);
         self.robots.put(url, &robots);
         robots.judge(url)
     }
-
-    async fn read_robots(
-        &self,
-        rules: &NetworkRules,
-        url: &HttpUrl,
-        hosts: Option<&[String]>,
-        payer: &Payer<'_>,
-    ) -> Result<Arc<robots::Robots>, Trouble> {
-        let first = url.join("/robots.txt").map_err(|_| Trouble::Unreachable)?;
-        let mut outgoing = Outgoing::plain(&first);
-        // RFC 9309 section 2.3.1.2: at least five redirects are followed.
-        for hop in 0..=rules.max_redirects.max(5) {
-            // What the caller's budget does not hold says nothing about the site.
-            let of_site = |denied: Denied| match denied.refusal().code {
-                Code::Quota | Code::AuditUnavailable => Trouble::Site(denied),
-                _ if hop == 0 => Trouble::Site(denied),
-                _ => Trouble::Unreachable,
-            };
-            let sent = self.hop(rules, &outgoing, payer).await.map_err(of_site)?;
-            if let Some(location) = sent.location().map_err(|_| Trouble::Unreachable)? {
-                let next = outgoing.url.join(&location).map_err(|_| Trouble::Unreachable)?;
-                judge_redirect(&outgoing.url, &next).map_err(|_| Trouble::Unreachable)?;
-                // A contact is a contact: the name of a host may carry words out whatever is asked of it.
-                judge_host(hosts, &outgoing.url, &next).map_err(|refusal| Trouble::Site(refusal.into()))?;
-                outgoing = Outgoing::plain(&next);
-                continue;
-            }
-            return match sent.status() {
-                200..=299 => {
-                    let page = sent
-                        .into_page(outgoing.url, Vec::new(), ROBOTS_LIMIT, Overflow::Cut, false)
-                        .await
-                        .map_err(|_| Trouble::Unreachable)?;
-                    Ok(Arc::new(robots::Robots::parse(&String::from_utf8_lossy(&page.body))))
-                }
-                400..=499 => Ok(Arc::new(robots::Robots::open())),
-                _ => Err(Trouble::Unreachable),
-            };
-        }
-        // RFC 9309 section 2.3.1.2: too many redirects count as unavailable, which allows; a loop is more likely broken than meant, so we do not.
-        Err(Trouble::Unreachable)
-    }
-}
-
-/// What a request was charged; what of it never left is given back in the end.
-struct Charged<'a> {
-    meter: &'a Meter,
-    caller: &'a str,
-    size: u64,
-    sent: &'a AtomicU64,
-}
-
-impl Drop for Charged<'_> {
-    fn drop(&mut self) {
-        let unsent = self.size.saturating_sub(self.sent.load(Ordering::Relaxed));
-        if unsent > 0 {
-            self.meter.give_back(self.caller, unsent);
-        }
-    }
-}
-
-/// On whose account a request is that is on no call's own.
-struct Payer<'a> {
-    /// The principal; empty for the server itself, which pays nothing.
-    caller: &'a str,
-    /// Bytes that it may send in any hour.
-    upload: Bytes,
-}
-
-/// Where a request goes: to these addresses of a URL's host and to nothing else.
-#[derive(Clone, Copy)]
-struct To<'a> {
-    rules: &'a NetworkRules,
-    url: &'a HttpUrl,
-    addresses: &'a [IpAddr],
 }
 
 /// RFC 9309 section 2.5: at least 500 KiB are read.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use hyper::body::Body;
 use tokio::time::Instant;
 
 use super::Denied;
@@ -41,9 +42,10 @@ pub struct EgressRequest {
     pub overflow: Overflow,
     /// The only hosts a redirect may lead to, where another would have to be asked for.
     pub hosts: Option<Arc<[String]>>,
-    /// Bytes of the first exchange that have left; the whole of it as long as it is not known how far it came.
-    pub sent: Arc<AtomicU64>,
-    /// Bytes that the caller may send in any hour. The first exchange is on the call's own account; where a redirect leads is charged as it is sent.
+    /// Takes the bytes of the first exchange, head and body, when it is sent: the call has reserved them. None: no call asks for this URL itself;
+    /// nothing is stored of it, and it is charged like a redirect.
+    pub sent: Option<Arc<AtomicU64>>,
+    /// Bytes that the caller may send in any hour. Where a redirect leads is charged as it is sent.
     pub upload: Bytes,
 }
 
@@ -75,8 +77,6 @@ pub struct Page {
     pub from_cache: bool,
     /// Bytes of body on the wire, before decoding.
     pub wire_bytes: u64,
-    /// Bytes of the first exchange that went out, head and body.
-    pub bytes_sent: u64,
     /// Every exchange of the way, the last one included.
     pub hops: Vec<Hop>,
     /// The secrets that were sent. They are masked in the body; what is made of the body is masked again.
@@ -104,20 +104,22 @@ pub(super) struct Outgoing {
     pub(super) body: Option<Vec<u8>>,
 }
 
+impl EgressRequest {
+    /// Whose stored answers it may be given, where it may be given any.
+    pub(super) fn owner(&self) -> Option<String> {
+        (self.sent.is_some() && !self.principal.is_empty()).then(|| format!("{}\n{}", self.principal, self.profile))
+    }
+}
+
 impl Outgoing {
-    pub(super) fn new(request: EgressRequest) -> Self {
+    pub(super) fn new(request: &EgressRequest) -> Self {
         Self {
             url: request.url.without_fragment(),
-            pinned: request.pinned,
+            pinned: request.pinned.clone(),
             method: request.method,
-            headers: request.headers,
-            body: request.body,
+            headers: request.headers.clone(),
+            body: request.body.clone(),
         }
-    }
-
-    /// A GET without anything of the caller's.
-    pub(super) fn plain(url: &HttpUrl) -> Self {
-        Self { url: url.without_fragment(), pinned: Vec::new(), method: Method::Get, headers: Vec::new(), body: None }
     }
 
     /// The exchange that a redirect asks for.
@@ -147,3 +149,37 @@ impl Outgoing {
 
 /// The caller's headers that go along to another origin: none that could carry a credential.
 const TRAVELS: [&str; 4] = ["accept", "accept-language", "cache-control", "user-agent"];
+
+/// Bytes of a request as it is written (RFC 9112, sections 3 and 5): its head with the longest header that says how long its body is, and the
+/// body where its length is known.
+pub(super) fn size<B: Body>(request: &http::Request<B>) -> u64 {
+    let line = request.method().as_str().len() + request.uri().to_string().len() + "  HTTP/1.1\r\n\r\n".len();
+    let headers: usize = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
+    (line + headers + FRAMING) as u64 + request.body().size_hint().exact().unwrap_or(0)
+}
+
+/// `Content-Length` of 20 digits.
+const FRAMING: usize = 38;
+
+#[cfg(test)]
+mod tests {
+    use crate::model::HttpUrl;
+    use crate::policy::request;
+
+    #[test]
+    fn what_a_caller_says_is_no_less_than_what_is_sent() {
+        for (url, headers, body) in [
+            ("https://a.example/", vec![], ""),
+            ("https://a.example/é/%20/\u{4e2d}?q=\u{1f600}", vec![("accept", "x".repeat(8000)), ("x-api-key", "k".to_owned())], "body"),
+        ] {
+            let parsed = HttpUrl::parse(url).unwrap();
+            let mut built = http::Request::builder().method("DELETE").uri(parsed.target()).header("host", parsed.host_str());
+            for (name, value) in &headers {
+                built = built.header(*name, value);
+            }
+            let built = built.header("user-agent", concat!("toolgate/", env!("CARGO_PKG_VERSION"))).body(body.to_owned()).unwrap();
+            let said = request::size(url, headers.iter().map(|(name, value)| (*name, &**value)), body);
+            assert!(said >= super::size(&built), "{url}");
+        }
+    }
+}

@@ -15,15 +15,6 @@ pub(super) struct Robots {
     reachable: bool,
 }
 
-/// Why there are no rules.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// The site itself cannot be reached, or may not be, or its rules lie where nobody was asked to go.
-    Site(Denied),
-    /// The site answers, but not with its rules: disallow for now.
-    Unreachable,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
     allow: bool,

@@ -185,8 +185,9 @@ mod tests {
     use crate::model::HttpUrl;
 
     fn asked(owner: &str, url: &str, headers: &[(&str, &str)]) -> Option<Asked> {
-        let mut outgoing = Outgoing::plain(&HttpUrl::parse(url).unwrap());
-        outgoing.headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let url = HttpUrl::parse(url).unwrap();
+        let outgoing = Outgoing { url, pinned: Vec::new(), method: Method::Get, headers, body: None };
         Asked::of(owner, &outgoing)
     }
 
@@ -200,7 +201,6 @@ mod tests {
             truncated: false,
             from_cache: false,
             wire_bytes: 0,
-            bytes_sent: 0,
             hops: Vec::new(),
             secrets: crate::sandbox::egress::SentSecrets::default(),
         }

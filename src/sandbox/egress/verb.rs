@@ -33,7 +33,7 @@ impl Egress {
             overflow: if action.save_to.is_some() { Overflow::Refuse } else { Overflow::Cut },
             hosts: terms.hosts.clone(),
             upload: terms.upload(),
-            sent: Arc::clone(&terms.sent),
+            sent: Some(Arc::clone(&terms.sent)),
         };
         self.fetch(request, cancel).await.map_err(super::Denied::into_failure)
     }

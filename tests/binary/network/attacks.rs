@@ -107,7 +107,7 @@ fn hostile_servers_cost_one_clear_error_and_never_the_server() {
         ("loop", "too_many_redirects"),
         ("long-loop", "url_malformed"),
         ("headers", "fetch_failed"),
-        ("interim", "fetch_failed"),
+        ("interim", "timeout"),
         ("endless", "end was not read"),
         ("drip", "timeout"),
         ("silent", "timeout"),

@@ -9,16 +9,14 @@ use http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderNa
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use tokio::task::JoinHandle;
-use tokio::time::timeout;
 
+use super::Gateway;
 use super::answer::Body;
 use super::ledger::{How, Line, too_large};
-use super::{Gateway, HEAD, MOST_HEADERS};
 use crate::model::{Bytes as Size, Code, Failure, HttpUrl, Refusal, Scheme};
-use crate::sandbox::egress::{Denied, head};
+use crate::sandbox::egress::Denied;
+use crate::sandbox::egress::connect::{Running, exchange};
+use crate::sandbox::egress::request::size;
 
 impl Gateway {
     /// Judges one request, sends it on, and gives the answer's head; its body follows under the same bounds.
@@ -29,28 +27,13 @@ impl Gateway {
         let url = target(&request).map_err(|refusal| self.ledger.refuse(None, How::Plain, refusal.into()))?;
         let (far, line) = self.reach(&url, How::Plain).await?;
         let line = Arc::new(line);
-        let origin = url.origin();
-        let failed = |fault: &hyper::Error| {
-            line.end(Code::FetchFailed);
-            Denied::from(Failure::new(Code::FetchFailed, format!("no answer from `{origin}`: {fault}")))
-        };
         let request = outgoing(&url, request, &line)?;
-        let (mut sender, connection) = http1::Builder::new()
-            .max_headers(MOST_HEADERS)
-            .max_buf_size(HEAD)
-            .handshake(TokioIo::new(far))
-            .await
-            .map_err(|fault| failed(&fault))?;
-        // It drives the connection until the answer's body, which holds it, is gone.
-        let driver = Driver(tokio::spawn(async move { drop(connection.await) }));
-        let response = timeout(self.egress.settings.headers, sender.send_request(request)).await.map_err(|_| {
-            line.end(Code::Timeout);
-            Denied::from(Failure::new(Code::Timeout, format!("`{origin}` took too long to answer")))
-        })?;
-        let mut response = response.map_err(|fault| failed(&fault))?;
+        let answered = exchange(&url, far, request, self.egress.settings.headers).await;
+        let (mut response, running) = answered.inspect_err(|failure| line.end(failure.0.code))?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             line.end(Code::FetchFailed);
-            return Err(Failure::new(Code::FetchFailed, format!("`{origin}` changes the protocol, which nobody asked for")).into());
+            let message = format!("`{}` changes the protocol, which nobody asked for", url.origin());
+            return Err(Failure::new(Code::FetchFailed, message).into());
         }
         let most = self.rules.max_response;
         if response.body().size_hint().lower() > most.0 {
@@ -60,7 +43,7 @@ impl Gateway {
         strip(response.headers_mut());
         response.headers_mut().append(VIA, HeaderValue::from_static("1.1 toolgate"));
         *response.version_mut() = Version::HTTP_11;
-        Ok(response.map(|body| Counted { body, bound: Bound::Coming(most), line, _driver: Some(driver) }.boxed_unsync()))
+        Ok(response.map(|body| Counted { body, bound: Bound::Coming(most), line, _running: Some(running) }.boxed_unsync()))
     }
 }
 
@@ -99,8 +82,8 @@ fn outgoing(url: &HttpUrl, request: Request<Incoming>, line: &Arc<Line>) -> Resu
     head.uri = url.target().parse::<Uri>().map_err(|e| fault(e.to_string()))?;
     head.version = Version::HTTP_11;
     head.extensions.clear();
-    let request = Request::from_parts(head, Counted { body, bound: Bound::Going, line: Arc::clone(line), _driver: None });
-    line.send(usize::try_from(head::size(&request)).unwrap_or(usize::MAX))?;
+    let request = Request::from_parts(head, Counted { body, bound: Bound::Going, line: Arc::clone(line), _running: None });
+    line.send(usize::try_from(size(&request)).unwrap_or(usize::MAX))?;
     Ok(request)
 }
 
@@ -130,7 +113,8 @@ struct Counted {
     body: Incoming,
     bound: Bound,
     line: Arc<Line>,
-    _driver: Option<Driver>,
+    /// The connection that an answer's body comes over.
+    _running: Option<Running>,
 }
 
 /// Bytes around a chunk of a body whose length is not known before: its size in hex and two ends of line (RFC 9112, section 7.1).
@@ -172,15 +156,5 @@ impl hyper::body::Body for Counted {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
-    }
-}
-
-/// A task that ends with whoever holds this.
-#[derive(Debug)]
-struct Driver(JoinHandle<()>);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

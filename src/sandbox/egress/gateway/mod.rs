@@ -33,8 +33,8 @@ use tokio_util::sync::CancellationToken;
 pub use ledger::{Contact, How, Scribe};
 pub use scribe::LogScribe;
 
-use super::{Denied, Egress};
-use crate::model::{Bytes, Code, Failure};
+use super::Egress;
+use crate::model::Bytes;
 use crate::policy::network::NetworkRules;
 use crate::sandbox::jail::Network;
 use answer::Body;
@@ -144,16 +144,9 @@ impl Network for Gateway {
     }
 }
 
-/// What went wrong on the way to a host, without addresses or paths of this machine.
-fn unreachable(origin: &str, fault: &std::io::Error) -> Denied {
-    let code = if fault.kind() == std::io::ErrorKind::TimedOut { Code::Timeout } else { Code::FetchFailed };
-    let cause: String = fault.to_string().chars().filter(|c| !c.is_control()).take(160).collect();
-    Failure::new(code, format!("no connection to `{origin}`: {cause}")).into()
-}
-
-/// Header lines of a request or an answer.
+/// Header lines of a request.
 const MOST_HEADERS: usize = 100;
-/// Bytes of a head.
+/// Bytes of its head.
 const HEAD: usize = 64 * 1024;
 /// Before the next connection is asked for, where the last could not be taken.
 const BREATH: Duration = Duration::from_millis(20);

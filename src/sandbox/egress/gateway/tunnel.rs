@@ -10,9 +10,10 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::ledger::{How, Line};
-use super::{Gateway, hello, unreachable};
+use super::{Gateway, hello};
 use crate::model::{Bytes, Code, HttpUrl, Refusal};
 use crate::sandbox::egress::Denied;
+use crate::sandbox::egress::connect::failed;
 use crate::sandbox::egress::dial::dial;
 
 /// A tunnel that was granted and whose far end stands.
@@ -42,11 +43,7 @@ impl Gateway {
         let addresses = judged.map_err(|denied| self.ledger.refuse(Some(url), how, denied))?;
         let line = self.ledger.open(url, how)?;
         let connected = dial(&addresses, url.port(), self.rules.proxy.as_ref(), self.egress.settings.connect).await;
-        let (far, _) = connected.map_err(|fault| {
-            let denied = unreachable(&url.origin(), &fault);
-            line.end(denied.refusal().code);
-            denied
-        })?;
+        let (far, _) = connected.map_err(|fault| failed(url, &fault)).inspect_err(|failure| line.end(failure.0.code))?;
         Ok((far, line))
     }
 }
