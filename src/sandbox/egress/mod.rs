@@ -3,9 +3,9 @@
 
 mod body;
 mod connect;
+mod connections;
 mod dial;
 mod gateway;
-mod journal;
 mod request;
 mod resolve;
 mod robots;
@@ -18,24 +18,27 @@ mod verb;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
+use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-pub use gateway::{Contact, Gateway, How, LogScribe, Scribe};
+pub use connections::{Contact, How, LogScribe, Scribe};
+pub use gateway::Gateway;
 pub use request::{EgressRequest, Hop, Overflow, Page};
 pub use resolve::{Resolve, SystemResolver};
 pub use secrets::Sent as SentSecrets;
 
-use crate::audit::{Log, Network};
+use crate::audit::{Log, Network, NetworkRequest, bare_url};
 use crate::gate::Meter;
 use crate::model::{Bytes, Code, Failure, Host, HttpUrl, Refusal};
 use crate::policy::network::{NetworkRules, Robots, judge_addresses, judge_redirect, judge_url};
 use crate::policy::request::{Method, judge_header};
 use crate::policy::secret::judge_secrets;
 use connect::Connector;
+use connections::Totals;
 use request::Outgoing;
 use stored::Known;
 
@@ -78,7 +81,7 @@ pub struct Egress {
     connections: Semaphore,
     robots: robots::Cache,
     stored: stored::Stored,
-    journal: Arc<journal::Journal>,
+    totals: Arc<Totals>,
     watch: Option<Watch>,
 }
 
@@ -90,7 +93,7 @@ pub struct Watch {
     /// The counts that all servers of the state folder share.
     pub meter: Meter,
     /// What each caller has asked for, in numbers.
-    journal: Arc<journal::Journal>,
+    totals: Arc<Totals>,
 }
 
 /// Why a request gave no page: policy said no, or the world did.
@@ -150,7 +153,7 @@ impl Egress {
             connections,
             robots: robots::Cache::default(),
             stored: stored::Stored::default(),
-            journal: Arc::default(),
+            totals: Arc::default(),
             watch: None,
         }
     }
@@ -163,8 +166,8 @@ impl Egress {
     /// The same connector, which counts what each caller asks of each host, and writes what programs do with it into the log.
     #[must_use]
     pub fn watched(self, log: Arc<Log>, meter: Meter) -> Self {
-        let journal = Arc::clone(&self.journal);
-        Self { watch: Some(Watch { log, meter, journal }), ..self }
+        let totals = Arc::clone(&self.totals);
+        Self { watch: Some(Watch { log, meter, totals }), ..self }
     }
 
     /// What counts and records, where there is something.
@@ -195,7 +198,8 @@ impl Egress {
     /// Failed: `fetch_failed`, `timeout`, `cancelled`, `too_many_redirects`, `response_too_large`.
     pub(crate) async fn fetch(&self, request: EgressRequest, cancel: &CancellationToken) -> Result<Page, Denied> {
         let deadline = request.deadline;
-        let entry = self.journal.begin(&request);
+        let (principal, began) = (request.principal.clone(), Instant::now());
+        let (ts, method, url) = (Timestamp::now().to_string(), request.method.as_str().to_owned(), bare_url(request.url.as_str()));
         let work = timeout_at(deadline, async {
             let _place = self.connections.acquire().await.map_err(|_| Failure::new(Code::Cancelled, "the server is stopping"))?;
             self.walk(request).await
@@ -205,13 +209,18 @@ impl Egress {
             () = cancel.cancelled() => Err(Failure::new(Code::Cancelled, "the request was cancelled").into()),
             done = work => done.unwrap_or_else(|_| Err(Failure::new(Code::Timeout, "the request ran out of its time").into())),
         };
-        entry.end(&done);
+        let status = match &done {
+            Ok(page) => page.status.to_string(),
+            Err(denied) => denied.refusal().code.as_str().to_owned(),
+        };
+        let ms = u64::try_from(began.elapsed().as_millis()).ok();
+        self.totals.note(&principal, NetworkRequest { ts, method, url, status, ms });
         done
     }
 
     /// The requests of a caller since this server started.
     pub(in crate::sandbox) fn requests_of(&self, principal: &str) -> Network {
-        self.journal.of(principal)
+        self.totals.of(principal)
     }
 
     async fn walk(&self, request: EgressRequest) -> Result<Page, Denied> {

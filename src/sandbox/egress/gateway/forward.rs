@@ -12,10 +12,10 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 
 use super::Gateway;
 use super::answer::Body;
-use super::ledger::{How, Line, too_large};
 use crate::model::{Bytes as Size, Code, Failure, HttpUrl, Refusal, Scheme};
 use crate::sandbox::egress::Denied;
 use crate::sandbox::egress::connect::{Running, exchange};
+use crate::sandbox::egress::connections::{Connection, How, too_large};
 use crate::sandbox::egress::request::size;
 
 impl Gateway {
@@ -24,26 +24,26 @@ impl Gateway {
     /// # Errors
     /// As [`Gateway::tunnel`], for `http://host/`; `response_too_large`, `quota`.
     pub(super) async fn forward(&self, request: Request<Incoming>) -> Result<Response<Body>, Denied> {
-        let url = target(&request).map_err(|refusal| self.ledger.refuse(None, How::Plain, refusal.into()))?;
-        let (far, line) = self.reach(&url, How::Plain).await?;
-        let line = Arc::new(line);
-        let request = outgoing(&url, request, &line)?;
+        let url = target(&request).map_err(|refusal| self.log.refuse(None, How::Plain, refusal.into()))?;
+        let (far, connection) = self.reach(&url, How::Plain).await?;
+        let connection = Arc::new(connection);
+        let request = outgoing(&url, request, &connection)?;
         let answered = exchange(&url, far, request, self.egress.settings.headers).await;
-        let (mut response, running) = answered.inspect_err(|failure| line.end(failure.0.code))?;
+        let (mut response, running) = answered.inspect_err(|failure| connection.end(failure.0.code))?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            line.end(Code::FetchFailed);
+            connection.end(Code::FetchFailed);
             let message = format!("`{}` changes the protocol, which nobody asked for", url.origin());
             return Err(Failure::new(Code::FetchFailed, message).into());
         }
         let most = self.rules.max_response;
         if response.body().size_hint().lower() > most.0 {
-            line.end(Code::ResponseTooLarge);
+            connection.end(Code::ResponseTooLarge);
             return Err(Denied::Failed(Failure(too_large(most))));
         }
         strip(response.headers_mut());
         response.headers_mut().append(VIA, HeaderValue::from_static("1.1 toolgate"));
         *response.version_mut() = Version::HTTP_11;
-        Ok(response.map(|body| Counted { body, bound: Bound::Coming(most), line, _running: Some(running) }.boxed_unsync()))
+        Ok(response.map(|body| Counted { body, bound: Bound::Coming(most), connection, _running: Some(running) }.boxed_unsync()))
     }
 }
 
@@ -70,7 +70,7 @@ fn target(request: &Request<Incoming>) -> Result<HttpUrl, Refusal> {
 const METHODS: [Method; 7] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
 
 /// The request as it goes on: a new head, made of what was parsed, so that no second reading of the same bytes can find another request in it.
-fn outgoing(url: &HttpUrl, request: Request<Incoming>, line: &Arc<Line>) -> Result<Request<Counted>, Denied> {
+fn outgoing(url: &HttpUrl, request: Request<Incoming>, connection: &Arc<Connection>) -> Result<Request<Counted>, Denied> {
     let (mut head, body) = request.into_parts();
     strip(&mut head.headers);
     head.headers.remove(EXPECT);
@@ -82,8 +82,8 @@ fn outgoing(url: &HttpUrl, request: Request<Incoming>, line: &Arc<Line>) -> Resu
     head.uri = url.target().parse::<Uri>().map_err(|e| fault(e.to_string()))?;
     head.version = Version::HTTP_11;
     head.extensions.clear();
-    let request = Request::from_parts(head, Counted { body, bound: Bound::Going, line: Arc::clone(line), _running: None });
-    line.send(usize::try_from(size(&request)).unwrap_or(usize::MAX))?;
+    let request = Request::from_parts(head, Counted { body, bound: Bound::Going, connection: Arc::clone(connection), _running: None });
+    connection.send(usize::try_from(size(&request)).unwrap_or(usize::MAX))?;
     Ok(request)
 }
 
@@ -112,7 +112,7 @@ fn strip(headers: &mut HeaderMap) {
 struct Counted {
     body: Incoming,
     bound: Bound,
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     /// The connection that an answer's body comes over.
     _running: Option<Running>,
 }
@@ -143,8 +143,8 @@ impl hyper::body::Body for Counted {
             let Some(data) = frame.data_ref() else { continue };
             let is_chunked = self.body.size_hint().exact().is_none();
             let counted = match self.bound {
-                Bound::Going => self.line.send(data.len() + if is_chunked { CHUNK } else { 0 }),
-                Bound::Coming(most) => self.line.receive(data.len(), most),
+                Bound::Going => self.connection.send(data.len() + if is_chunked { CHUNK } else { 0 }),
+                Bound::Coming(most) => self.connection.receive(data.len(), most),
             };
             return Poll::Ready(Some(counted.map(|()| frame).map_err(|refusal| refusal.to_string().into())));
         }

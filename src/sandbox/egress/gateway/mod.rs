@@ -7,8 +7,6 @@
 mod answer;
 mod forward;
 mod hello;
-mod ledger;
-mod scribe;
 #[cfg(test)]
 mod tests;
 mod tunnel;
@@ -30,15 +28,12 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use ledger::{Contact, How, Scribe};
-pub use scribe::LogScribe;
-
 use super::Egress;
+use super::connections::{ConnectionLog, Contact, Scribe};
 use crate::model::Bytes;
 use crate::policy::network::NetworkRules;
 use crate::sandbox::jail::Network;
 use answer::Body;
-use ledger::Ledger;
 use tunnel::Tunnel;
 
 /// The gateway of one call.
@@ -46,21 +41,21 @@ use tunnel::Tunnel;
 pub struct Gateway {
     egress: Arc<Egress>,
     rules: Arc<NetworkRules>,
-    ledger: Ledger,
+    log: Arc<ConnectionLog>,
 }
 
 /// A tunnel that was granted, between the answer that says so and the bytes.
 type Granted = Arc<Mutex<Option<Tunnel>>>;
 
 impl Gateway {
-    /// A gateway by these rules. `upload`: bytes that the call may send out; `scribe`: writes each contact down before it is made.
+    /// A gateway by these rules. `upload`: bytes that the call may send out; `scribe`: records each contact before it is made.
     pub(in crate::sandbox) fn new(egress: Arc<Egress>, rules: Arc<NetworkRules>, upload: Bytes, scribe: Option<Box<dyn Scribe>>) -> Self {
-        Self { egress, rules, ledger: Ledger::new(upload, scribe) }
+        Self { egress, rules, log: ConnectionLog::new(upload, scribe) }
     }
 
     /// What was asked for and what became of it, so far.
     pub(in crate::sandbox) fn contacts(&self) -> Vec<Contact> {
-        self.ledger.contacts()
+        self.log.contacts()
     }
 
     async fn take(self: Arc<Self>, listener: OwnedFd, stop: CancellationToken) {

@@ -9,11 +9,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::ledger::{How, Line};
 use super::{Gateway, hello};
 use crate::model::{Bytes, Code, HttpUrl, Refusal};
 use crate::sandbox::egress::Denied;
 use crate::sandbox::egress::connect::failed;
+use crate::sandbox::egress::connections::{Connection, How};
 use crate::sandbox::egress::dial::dial;
 
 /// A tunnel that was granted and whose far end stands.
@@ -22,7 +22,7 @@ pub(super) struct Tunnel {
     url: HttpUrl,
     upgrade: OnUpgrade,
     far: TcpStream,
-    line: Line,
+    connection: Connection,
 }
 
 impl Gateway {
@@ -32,19 +32,19 @@ impl Gateway {
     /// As [`crate::policy::network::judge_url`] and [`crate::policy::network::judge_addresses`] of `https://host:port/`; `url_malformed`,
     /// `rate_limited`, `fetch_failed`, `timeout`.
     pub(super) async fn tunnel(&self, request: Request<Incoming>) -> Result<Tunnel, Denied> {
-        let url = target(&request).map_err(|refusal| self.ledger.refuse(None, How::Tunnel, refusal.into()))?;
-        let (far, line) = self.reach(&url, How::Tunnel).await?;
-        Ok(Tunnel { url, upgrade: hyper::upgrade::on(request), far, line })
+        let url = target(&request).map_err(|refusal| self.log.refuse(None, How::Tunnel, refusal.into()))?;
+        let (far, connection) = self.reach(&url, How::Tunnel).await?;
+        Ok(Tunnel { url, upgrade: hyper::upgrade::on(request), far, connection })
     }
 
     /// Judges where a URL leads, writes it down, and connects.
-    pub(super) async fn reach(&self, url: &HttpUrl, how: How) -> Result<(TcpStream, Line), Denied> {
-        let judged = self.egress.judged(&self.rules, url, &[]).await.and_then(|addresses| self.ledger.count(url).map(|()| addresses));
-        let addresses = judged.map_err(|denied| self.ledger.refuse(Some(url), how, denied))?;
-        let line = self.ledger.open(url, how)?;
+    pub(super) async fn reach(&self, url: &HttpUrl, how: How) -> Result<(TcpStream, Connection), Denied> {
+        let judged = self.egress.judged(&self.rules, url, &[]).await.and_then(|addresses| self.log.count(url).map(|()| addresses));
+        let addresses = judged.map_err(|denied| self.log.refuse(Some(url), how, denied))?;
+        let connection = self.log.open(url, how)?;
         let connected = dial(&addresses, url.port(), self.rules.proxy.as_ref(), self.egress.settings.connect).await;
-        let (far, _) = connected.map_err(|fault| failed(url, &fault)).inspect_err(|failure| line.end(failure.0.code))?;
-        Ok((far, line))
+        let (far, _) = connected.map_err(|fault| failed(url, &fault)).inspect_err(|failure| connection.end(failure.0.code))?;
+        Ok((far, connection))
     }
 }
 
@@ -62,31 +62,31 @@ fn target(request: &Request<Incoming>) -> Result<HttpUrl, Refusal> {
 impl Tunnel {
     /// Carries bytes both ways, once the first of them have shown to be what was granted.
     pub(super) async fn run(self, gateway: &Gateway) {
-        let Self { url, upgrade, far, line } = self;
+        let Self { url, upgrade, far, connection } = self;
         let Ok(near) = upgrade.await else { return };
         let mut near = TokioIo::new(near);
         let first = timeout(gateway.egress.settings.headers, hello::read(&mut near, &url)).await;
         let first = match first {
             Ok(Ok(first)) => first,
             Ok(Err(refusal)) => {
-                line.end(refusal.code);
+                connection.end(refusal.code);
                 let _ = near.write_all(&hello::ALERT).await;
                 let _ = near.shutdown().await;
                 return;
             }
-            Err(_) => return line.end(Code::Timeout),
+            Err(_) => return connection.end(Code::Timeout),
         };
         let (near_in, near_out) = tokio::io::split(near);
         let (far_in, mut far_out) = far.into_split();
-        if line.send(first.len()).is_err() || far_out.write_all(&first).await.is_err() {
+        if connection.send(first.len()).is_err() || far_out.write_all(&first).await.is_err() {
             return;
         }
         // TLS adds up to 22 bytes to each record of 16 KiB, and a few kilobytes of certificates to the whole.
         let most = gateway.rules.max_response;
         let most = Bytes(most.0.saturating_add(most.0 / 64).saturating_add(OVERHEAD));
         // The first direction that is stopped by a bound ends both; one that ends by itself leaves the other open.
-        let out = pump(near_in, far_out, |count| line.send(count));
-        let back = pump(far_in, near_out, |count| line.receive(count, most));
+        let out = pump(near_in, far_out, |count| connection.send(count));
+        let back = pump(far_in, near_out, |count| connection.receive(count, most));
         let _ = tokio::try_join!(out, back);
     }
 }

@@ -1,4 +1,4 @@
-//! Secrets, stored answers and the journal, over real loopback servers.
+//! Secrets, stored answers and the totals of a caller, over real loopback servers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

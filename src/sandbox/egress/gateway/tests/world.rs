@@ -14,8 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::model::{Bytes, Code, Scheme};
 use crate::policy::network::{DomainPattern, NetworkRules};
-use crate::sandbox::egress::gateway::{Contact, Gateway};
-use crate::sandbox::egress::{Egress, Resolve, Scribe, Settings};
+use crate::sandbox::egress::{Contact, Egress, Gateway, Resolve, Scribe, Settings};
 use crate::sandbox::jail::Network;
 
 pub(super) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
