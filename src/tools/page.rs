@@ -280,7 +280,6 @@ mod tests {
             body: body.to_vec(),
             truncated: false,
             from_cache: false,
-            wire_bytes: 5,
             hops: Vec::new(),
             secrets: crate::sandbox::egress::SentSecrets::default(),
         }

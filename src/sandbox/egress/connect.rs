@@ -29,7 +29,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 
 use super::Settings;
-use super::body::{Decoder, Read};
+use super::body::Coding;
 use super::dial::dial;
 use super::request::{Hop, Outgoing, Overflow, Page};
 use super::secrets::Sent as SentSecrets;
@@ -224,30 +224,20 @@ impl Sent {
         }
         let codings: Vec<&str> =
             self.response.headers().get_all(CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("?")).collect();
-        let mut decoder = Decoder::for_coding(&codings.join(","), limit)?;
-        while !head && !decoder.is_full() {
+        let coding = Coding::parse(&codings.join(","))?;
+        let mut wire = Vec::new();
+        let mut is_whole = true;
+        while !head && is_whole {
             let Some(frame) = self.response.body_mut().frame().await else { break };
             let frame = frame.map_err(|fault| failed(&final_url, &fault))?;
-            if let Some(chunk) = frame.data_ref() {
-                decoder.feed(chunk)?;
-            }
+            wire.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+            is_whole = wire.len() as u64 <= coding.wire_limit(limit);
         }
-        let read = if head { Read::default() } else { decoder.finish()? };
-        if read.truncated && overflow == Overflow::Refuse {
+        let (body, truncated) = coding.decode(wire, is_whole, limit)?;
+        if truncated && overflow == Overflow::Refuse {
             return Err(too_large(&final_url, limit, None));
         }
-        Ok(Page {
-            final_url,
-            status,
-            headers,
-            content_type,
-            body: read.bytes,
-            truncated: read.truncated,
-            from_cache: false,
-            wire_bytes: read.wire,
-            hops,
-            secrets: SentSecrets::default(),
-        })
+        Ok(Page { final_url, status, headers, content_type, body, truncated, from_cache: false, hops, secrets: SentSecrets::default() })
     }
 }
 

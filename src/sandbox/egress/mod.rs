@@ -371,7 +371,7 @@ fn again(page: &Page, mut hops: Vec<Hop>, url: &HttpUrl, addresses: &[IpAddr]) -
     if let Some(address) = addresses.first() {
         hops.push(Hop { url: url.clone(), address: SocketAddr::new(*address, url.port()), status: page.status });
     }
-    Page { hops, wire_bytes: 0, from_cache: true, ..page.clone() }
+    Page { hops, from_cache: true, ..page.clone() }
 }
 
 /// Whether a redirect leads to one of `hosts`, where there are only these.

@@ -75,8 +75,6 @@ pub struct Page {
     pub truncated: bool,
     /// It was not sent again: the server has called it fresh, or stood by it.
     pub from_cache: bool,
-    /// Bytes of body on the wire, before decoding.
-    pub wire_bytes: u64,
     /// Every exchange of the way, the last one included.
     pub hops: Vec<Hop>,
     /// The secrets that were sent. They are masked in the body; what is made of the body is masked again.

@@ -200,7 +200,6 @@ mod tests {
             body: vec![b'x'; size],
             truncated: false,
             from_cache: false,
-            wire_bytes: 0,
             hops: Vec::new(),
             secrets: crate::sandbox::egress::SentSecrets::default(),
         }

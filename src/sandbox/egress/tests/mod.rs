@@ -161,7 +161,6 @@ async fn a_page_comes_with_its_facts_and_the_request_says_only_what_it_must() {
         body: b"text".to_vec(),
         truncated: false,
         from_cache: false,
-        wire_bytes: 4,
         hops,
         secrets: super::SentSecrets::default(),
     };
