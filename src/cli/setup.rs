@@ -14,8 +14,8 @@ use crate::audit::{self, Log, StateDir};
 use crate::gate::Gate;
 use crate::house::House;
 use crate::manifest::{self, Fault, Manifest, Place};
-use crate::sandbox::egress::{self, Egress};
 use crate::sandbox::root::{self, Roots, Where};
+use crate::sandbox::web::{self, Egress};
 use crate::sandbox::{Sandbox, jail};
 use crate::server::http;
 use crate::tools;
@@ -233,7 +233,7 @@ pub fn build(mut found: Found) -> Result<House, Unbuilt> {
         state: Some(Arc::clone(&state)),
         ..jail::Settings::default()
     };
-    let egress = Egress::new(egress::Settings { max_connections: manifest.network.max_connections, ..egress::Settings::default() });
+    let egress = Egress::new(web::Settings { max_connections: manifest.network.max_connections, ..web::Settings::default() });
     let log = Arc::new(log);
     let gate = Gate::new(found.manifest, state).map_err(machine("the shared counts cannot be opened"))?;
     let sandbox = Sandbox::new(roots, egress.watched(Arc::clone(&log), gate.meter()), jail);

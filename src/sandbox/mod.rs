@@ -1,7 +1,6 @@
 //! Floor 4: the only code that touches disk, network and processes on behalf of a call.
 
 mod below;
-pub mod egress;
 mod fonts;
 pub mod jail;
 mod pool;
@@ -14,6 +13,7 @@ mod review;
 pub mod root;
 mod tick;
 mod view;
+pub mod web;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -28,12 +28,12 @@ use crate::manifest::{Manifest, Symlinks};
 use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, Opened, RunPython, Stage, Target};
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
-use egress::{Denied, Egress, EgressRequest, Overflow, Page};
 use jail::Outcome;
 use python::Room;
 use reading::{Job, Readers};
 use root::Roots;
 use toolgate_page::Article;
+use web::{Denied, Egress, EgressRequest, Overflow, Page};
 
 /// Contents of this many bytes together are read faster than a thread for them begins.
 const SMALL: u64 = 256 * 1024;

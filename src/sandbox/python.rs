@@ -8,7 +8,6 @@ use std::time::Duration;
 use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::egress::{Egress, Gateway, LogScribe, Scribe};
 use super::fonts::Fonts;
 use super::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use super::pool::UnderWay;
@@ -16,6 +15,7 @@ use super::printed::listener;
 use super::repeated::{Repeated, made};
 use super::root::{LOOK, Roots, When};
 use super::view::{self, View, Views};
+use super::web::{Egress, Gateway, LogScribe, Scribe};
 use crate::gate::{Permit, Terms};
 use crate::manifest::{Check, Manifest, Python};
 use crate::model::{Code, Failure, RunPython, Stage};

@@ -12,9 +12,9 @@ use crate::filter::masked::{secrets_in, secrets_in_any_encoding, with_masks};
 use crate::gate::Terms;
 use crate::model::{Block, Bytes, Code, Failure, Fetch, Format, Links, Origin, Output};
 use crate::sandbox::Sandbox;
-use crate::sandbox::egress::Page;
 use crate::sandbox::reading::{Job, Source};
 use crate::sandbox::root::Written;
+use crate::sandbox::web::Page;
 use toolgate_page::{self as reader, Article, Kind, Mode};
 
 /// The answer of a fetch whose body went into a file. `hides`: the manifest masks secrets; the digest of a content that is known but for a short
@@ -281,7 +281,7 @@ mod tests {
             truncated: false,
             from_cache: false,
             hops: Vec::new(),
-            secrets: crate::sandbox::egress::SentSecrets::default(),
+            secrets: crate::sandbox::web::SentSecrets::default(),
         }
     }
 

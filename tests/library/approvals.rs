@@ -18,7 +18,7 @@ use toolgate::model::{
     Action, Caller, Channel, ClientLabel, Failure, Output, Progress, Question, Refusal, Repeat, Stage, ToolCall, ToolSpec,
 };
 use toolgate::sandbox::root::{Place, Roots, Where};
-use toolgate::sandbox::{Sandbox, egress, jail};
+use toolgate::sandbox::{Sandbox, jail, web};
 use toolgate::tool::{Card, Tool};
 use toolgate::{calls, manifest, tools};
 
@@ -89,7 +89,7 @@ impl Site {
         let log = Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap();
         let place = Place { name: "project".to_owned(), at: Where::Folder(self.folder.path().join("project")), quota: None };
         let roots = Roots::open(&[place], &[], Some(state.path())).unwrap();
-        let sandbox = Sandbox::new(roots, egress::Egress::new(egress::Settings::default()), jail::Settings::default());
+        let sandbox = Sandbox::new(roots, web::Egress::new(web::Settings::default()), jail::Settings::default());
         let gate = Gate::with_ticks(manifest, Arc::new(state), self.hands.ticks()).unwrap();
         House::new(Arc::new(log), gate, sandbox, tools)
     }

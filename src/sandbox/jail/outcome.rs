@@ -4,7 +4,7 @@ use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use super::spec::Layers;
-use crate::sandbox::egress::Contact;
+use crate::sandbox::web::Contact;
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -105,7 +105,7 @@ fn house(home: &Home) -> Arc<toolgate::house::House> {
     let state = audit::StateDir::open(&home.state()).unwrap();
     let log = audit::Log::open(state.path(), manifest.audit.clone(), Arc::new(jiff::Timestamp::now)).unwrap();
     let roots = sandbox::root::Roots::open(&[], &[], Some(state.path())).unwrap();
-    let egress = sandbox::egress::Egress::new(sandbox::egress::Settings::default());
+    let egress = sandbox::web::Egress::new(sandbox::web::Settings::default());
     let sandbox = sandbox::Sandbox::new(roots, egress, sandbox::jail::Settings::default());
     let gate = gate::Gate::new(manifest, Arc::new(state)).unwrap();
     Arc::new(toolgate::house::House::new(Arc::new(log), gate, sandbox, tools::all()))

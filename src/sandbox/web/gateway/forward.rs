@@ -13,10 +13,10 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use super::Gateway;
 use super::answer::Body;
 use crate::model::{Bytes as Size, Code, Failure, HttpUrl, Refusal, Scheme};
-use crate::sandbox::egress::Denied;
-use crate::sandbox::egress::connect::{Running, exchange};
-use crate::sandbox::egress::connections::{Connection, How, too_large};
-use crate::sandbox::egress::request::size;
+use crate::sandbox::web::Denied;
+use crate::sandbox::web::connect::{Running, exchange};
+use crate::sandbox::web::connections::{Connection, How, too_large};
+use crate::sandbox::web::request::size;
 
 impl Gateway {
     /// Judges one request, sends it on, and gives the answer's head; its body follows under the same bounds.

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::ext::ReasonPhrase;
 
 use crate::model::{Code, Refusal};
-use crate::sandbox::egress::Denied;
+use crate::sandbox::web::Denied;
 
 /// A body of an answer.
 pub(super) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Server, request};
 use crate::model::Code;
-use crate::sandbox::egress::{Egress, Settings};
+use crate::sandbox::web::{Egress, Settings};
 
 /// What comes of an answer that is sent as it stands, and then closed.
 async fn answered(answer: Vec<u8>) -> Result<String, Code> {

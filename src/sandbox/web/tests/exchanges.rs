@@ -12,7 +12,7 @@ use crate::model::Code;
 use crate::policy::network::{DomainPattern, NetworkRules};
 use crate::policy::request::Method;
 use crate::policy::secret::{HeaderSecret, SecretSource};
-use crate::sandbox::egress::{Egress, EgressRequest, Page, Settings};
+use crate::sandbox::web::{Egress, EgressRequest, Page, Settings};
 
 async fn fetch(egress: &Egress, request: EgressRequest) -> Result<Page, Code> {
     egress.fetch(request, &CancellationToken::new()).await.map_err(|denied| denied.refusal().code)

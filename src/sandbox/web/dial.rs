@@ -99,7 +99,7 @@ mod tests {
     use crate::model::{Bytes, Code, HttpUrl, Scheme};
     use crate::policy::network::{DomainPattern, NetworkRules, Robots};
     use crate::policy::request::Method;
-    use crate::sandbox::egress::{Egress, EgressRequest, Overflow, Resolve, Settings};
+    use crate::sandbox::web::{Egress, EgressRequest, Overflow, Resolve, Settings};
 
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

@@ -201,7 +201,7 @@ mod tests {
             truncated: false,
             from_cache: false,
             hops: Vec::new(),
-            secrets: crate::sandbox::egress::SentSecrets::default(),
+            secrets: crate::sandbox::web::SentSecrets::default(),
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::world::{HELLO, Server, World, client_hello, names, read_head, rules};
 use crate::model::{Bytes, Code, Refusal};
 use crate::policy::network::NetworkRules;
-use crate::sandbox::egress::{Contact, How, Scribe, Settings};
+use crate::sandbox::web::{Contact, How, Scribe, Settings};
 
 /// Nothing here takes longer than this, however slow the machine is.
 const LONG: Duration = Duration::from_mins(1);

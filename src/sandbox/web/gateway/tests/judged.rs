@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 use super::world::{HELLO, LOOPBACK, Server, World, client_hello, names, read_all, read_head, rules};
 use crate::model::{Bytes, Code, Scheme};
 use crate::policy::network::NetworkRules;
-use crate::sandbox::egress::Settings;
+use crate::sandbox::web::Settings;
 
 fn connect(target: &str) -> String {
     format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n")

@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use super::{Gateway, hello};
 use crate::model::{Bytes, Code, HttpUrl, Refusal};
-use crate::sandbox::egress::Denied;
-use crate::sandbox::egress::connect::failed;
-use crate::sandbox::egress::connections::{Connection, How};
-use crate::sandbox::egress::dial::dial;
+use crate::sandbox::web::Denied;
+use crate::sandbox::web::connect::failed;
+use crate::sandbox::web::connections::{Connection, How};
+use crate::sandbox::web::dial::dial;
 
 /// A tunnel that was granted and whose far end stands.
 #[derive(Debug)]

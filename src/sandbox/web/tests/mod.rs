@@ -403,7 +403,7 @@ async fn a_proxy_of_the_environment_is_never_asked() {
     for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
         child.env(name, format!("http://{}", proxy.address));
     }
-    let test = "sandbox::egress::tests::a_page_comes_with_its_facts_and_the_request_says_only_what_it_must";
+    let test = "sandbox::web::tests::a_page_comes_with_its_facts_and_the_request_says_only_what_it_must";
     let done = child.env_remove("NO_PROXY").env_remove("no_proxy").args(["--exact", test]).output().await.unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && said.contains("1 passed"), "{said}");
