@@ -35,6 +35,26 @@ pub struct Card {
 }
 
 impl Card {
+    /// The card of a tool that only reads, and whose answer is its text; title and description are to be filled in.
+    pub const fn reads(input_schema: &'static Map<String, Value>) -> Self {
+        Self {
+            title: "",
+            description: "",
+            read_only: true,
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+            input_schema,
+            output_schema: None,
+        }
+    }
+
+    /// The card of a tool that changes what exists, and answers with an object; title and description are to be filled in.
+    pub fn changes(input_schema: &'static Map<String, Value>) -> Self {
+        let output_schema = Some(Map::from_iter([("type".to_owned(), json!("object"))]));
+        Self { read_only: false, destructive: true, idempotent: false, output_schema, ..Self::reads(input_schema) }
+    }
+
     /// SHA-256 over all of it with the tool's name, in hex.
     pub fn digest(&self, name: &str) -> String {
         let told = json!({

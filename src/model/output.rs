@@ -36,6 +36,13 @@ pub enum Block {
     },
 }
 
+impl Block {
+    /// A text and where it comes from.
+    pub fn text(text: impl Into<String>, origin: Origin) -> Self {
+        Self::Text { text: text.into(), origin }
+    }
+}
+
 /// One value of the structured answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Field {
@@ -82,13 +89,25 @@ pub struct Output {
 impl Output {
     /// An answer of one text of ours.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { blocks: vec![Block::Text { text: text.into(), origin: Origin::Own }], ..Self::default() }
+        Self { blocks: vec![Block::text(text, Origin::Own)], ..Self::default() }
     }
 
     /// Adds a fact to the structured answer.
     #[must_use]
-    pub fn fact(mut self, key: &'static str, value: impl Into<Value>) -> Self {
-        self.structured.get_or_insert_default().push((key, Field::Fact(value.into())));
+    pub fn fact(self, key: &'static str, value: impl Into<Value>) -> Self {
+        self.field(key, Field::Fact(value.into()))
+    }
+
+    /// Adds a fact to the structured answer, where there is one.
+    #[must_use]
+    pub fn optional_fact(self, key: &'static str, value: Option<impl Into<Value>>) -> Self {
+        if let Some(value) = value { self.fact(key, value) } else { self }
+    }
+
+    /// Adds a field to the structured answer.
+    #[must_use]
+    pub fn field(mut self, key: &'static str, field: Field) -> Self {
+        self.structured.get_or_insert_default().push((key, field));
         self
     }
 }

@@ -1,6 +1,6 @@
 //! What every floor must know of a tool without knowing the tool.
 
-use super::Flags;
+use super::{Flag, Flags};
 
 /// One argument of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,13 @@ pub struct ToolSpec {
     pub inside: &'static [(&'static str, Inside)],
     /// Older tools that do a part of what this one does: where a manifest restricts one of those and says nothing of this one, this one is closed.
     pub alike: &'static [&'static str],
+}
+
+impl ToolSpec {
+    /// A tool that needs these flags and has nothing special about its arguments.
+    pub const fn new(name: &'static str, flags: &[Flag], arguments: &'static [Argument]) -> Self {
+        Self { name, flags: Flags::of(flags), arguments, inside: &[], alike: &[] }
+    }
 }
 
 /// The names inside an argument: of the fields of an object, of the parameters of an address.

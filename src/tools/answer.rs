@@ -1,11 +1,13 @@
 //! What the file tools' answers have in common.
 
+use futures::future::BoxFuture;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::schema;
 use crate::gate::Permit;
-use crate::model::{CallPath, Code, Kind, Refusal, Target, ToolSpec};
-use crate::sandbox::root::Stop;
+use crate::model::{Action, Block, CallPath, Code, Edit, Failure, Field, Kind, Origin, Output, Refusal, Target, ToolSpec};
+use crate::sandbox::root::{Edited, Stop, Written};
 use crate::tool::{Piece, Stage};
 
 /// Above this many bytes work is kept off the threads that answer others.
@@ -23,6 +25,20 @@ pub(super) fn heavy<T>(is_heavy: bool, work: impl FnOnce() -> T) -> T {
 /// When the verb for this permit must end.
 pub(super) fn stop<A>(stage: &Stage, permit: &Permit<A>) -> Stop {
     Stop::new(stage.cancel.clone(), permit.terms().timeout)
+}
+
+/// Does the work of a tool for files, which may block for long, within the time of its call.
+pub(super) fn on_files<'a, A: TryFrom<Action> + Send + 'a>(
+    permit: Permit<Action>,
+    stage: Stage,
+    work: impl FnOnce(Permit<A>, &Stop) -> Result<Output, Failure> + Send + 'a,
+) -> BoxFuture<'a, Result<Output, Failure>> {
+    Box::pin(async move {
+        let permit = permit.narrow::<A>()?;
+        let stop = stop(&stage, &permit);
+        stop.check()?;
+        heavy(true, || work(permit, &stop))
+    })
 }
 
 /// The first path the permit is for, as answers speak of it.
@@ -66,6 +82,19 @@ pub(super) fn kind(kind: Kind) -> &'static str {
     }
 }
 
+/// An answer about a file that was written: its text ends with the folders that were made for it, its facts with size and digest.
+pub(super) fn of_written(text: String, output: Output, written: Written) -> Output {
+    let folders = with_folders(&written.folders);
+    let output = output.fact("size", written.size).optional_fact("sha256", written.sha256);
+    let blocks = vec![Block::text(text + &folders, Origin::Own)];
+    Output { blocks, bytes_written: written.size, ..output.optional_fact("folders", names(&written.folders)) }
+}
+
+/// A digest as texts show it; none is told of a content with masked secrets.
+pub(super) fn digest(sha256: Option<&String>) -> String {
+    sha256.map_or_else(|| "holds masked secrets".to_owned(), |sha256| format!("sha256 {sha256}"))
+}
+
 /// What an answer says of the folders that were made on the way.
 pub(super) fn with_folders(folders: &[Target]) -> String {
     match folders {
@@ -76,8 +105,39 @@ pub(super) fn with_folders(folders: &[Target]) -> String {
 }
 
 /// The folders that were made, as an answer lists them.
-pub(super) fn names(folders: &[Target]) -> Vec<String> {
-    folders.iter().map(ToString::to_string).collect()
+pub(super) fn names(folders: &[Target]) -> Option<Vec<String>> {
+    (!folders.is_empty()).then(|| folders.iter().map(ToString::to_string).collect())
+}
+
+/// One replacement in a file. `at`: its place in the list.
+pub(super) fn edit(at: usize, old_text: String, new_text: String, replace_all: Option<bool>) -> Result<Edit, Refusal> {
+    if old_text == new_text {
+        return Err(schema::invalid(&format!("edits[{at}].new_text"), "different from `old_text`", "the same"));
+    }
+    Ok(Edit { old_text, new_text, replace_all: replace_all.unwrap_or(false) })
+}
+
+/// What was replaced in a file, in words.
+pub(super) fn passages(edited: &Edited) -> String {
+    let sha256 = edited.sha256.as_ref().map(|sha256| format!(", sha256 {sha256}")).unwrap_or_default();
+    match edited.replacements {
+        1 => format!("1 passage{sha256}"),
+        more => format!("{more} passages{sha256}"),
+    }
+}
+
+/// Adds the diff of an edit to its answer. `rest`: which files show the rest of a diff that is cut.
+pub(super) fn with_diff(mut output: Output, diff: String, rest: Option<&str>) -> Output {
+    output.blocks.push(Block::text(diff.clone(), Origin::File));
+    output.blocks.extend(rest.map(|rest| Block::text(format!("[the diff is longer; read {rest} to see the rest]"), Origin::Own)));
+    output.field("diff", Field::Text(diff, Origin::File))
+}
+
+/// Facts of an answer for `_meta`, without those that are null.
+pub(super) fn known(facts: Value) -> Map<String, Value> {
+    let Value::Object(mut facts) = facts else { return Map::new() };
+    facts.retain(|_, value| !value.is_null());
+    facts
 }
 
 /// The line that tells how many entries may not be seen.

@@ -1,16 +1,12 @@
 //! `copy_file`: the bytes of a file under another name.
 
-use std::sync::LazyLock;
-
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::answer::{heavy, names, stop, with_folders};
-use super::schema;
+use super::answer::{digest, of_written, on_files};
+use super::schema::arguments;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, Bytes, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Bytes, CallPath, Failure, Flag, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::tool::{Card, Stage, Tool};
 
@@ -18,24 +14,15 @@ use crate::tool::{Card, Stage, Tool};
 #[derive(Debug)]
 pub(super) struct CopyFile;
 
-static SPEC: ToolSpec = ToolSpec {
-    name: "copy_file",
-    flags: Flags::of(&[Flag::ReadFile, Flag::WriteFile]),
-    arguments: &[Argument { name: "from", default: None }, Argument { name: "to", default: None }],
-    inside: &[],
-    alike: &["read_file", "write_file"],
-};
-
-static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
+arguments! {
     /// A file, as ROOT/folder/file.
     from: String,
     /// The copy's whole path.
     to: String,
 }
+
+static SPEC: ToolSpec =
+    ToolSpec { alike: &["read_file", "write_file"], ..ToolSpec::new("copy_file", &[Flag::ReadFile, Flag::WriteFile], ARGUMENTS) };
 
 impl Tool for CopyFile {
     fn spec(&self) -> &'static ToolSpec {
@@ -46,42 +33,22 @@ impl Tool for CopyFile {
         Card {
             title: "Copy a file",
             description: "Copies one file, also to another root. Missing folders are made.",
-            read_only: false,
-            destructive: true,
-            idempotent: false,
-            open_world: false,
-            input_schema: &INPUT,
-            output_schema: Some(schema::output(json!({}))),
+            ..Card::changes(&INPUT)
         }
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
-        let args: Args = schema::parse(&INPUT, arguments)?;
-        Ok(Action::CopyFile(model::CopyFile { from: CallPath::parse(&args.from)?, to: CallPath::parse(&args.to)? }))
+        let Args { from, to } = Args::read(arguments)?;
+        Ok(Action::CopyFile(model::CopyFile { from: CallPath::parse(&from)?, to: CallPath::parse(&to)? }))
     }
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
-        Box::pin(async move {
-            let permit = permit.narrow::<model::CopyFile>()?;
-            stop(&stage, &permit).check()?;
-            let (from, copy) = heavy(true, || sandbox.roots.copy(permit))?;
+        on_files(permit, stage, |permit: Permit<model::CopyFile>, _| {
+            let (from, copy) = sandbox.roots.copy(permit)?;
             let (from, to) = (from.to_string(), copy.target.to_string());
             let replaced = if copy.created { "" } else { "; what stood there was replaced" };
-            let sha256 = copy.sha256.as_ref().map_or_else(|| "holds masked secrets".to_owned(), |sha256| format!("sha256 {sha256}"));
-            let folders = with_folders(&copy.folders);
-            let mut output = Output::text(format!("`{from}` copied to `{to}`: {}, {sha256}{replaced}{folders}", Bytes(copy.size)))
-                .fact("from", from)
-                .fact("to", to)
-                .fact("replaced", !copy.created)
-                .fact("size", copy.size);
-            if let Some(sha256) = copy.sha256 {
-                output = output.fact("sha256", sha256);
-            }
-            if !copy.folders.is_empty() {
-                output = output.fact("folders", names(&copy.folders));
-            }
-            output.bytes_written = copy.size;
-            Ok(output)
+            let text = format!("`{from}` copied to `{to}`: {}, {}{replaced}", Bytes(copy.size), digest(copy.sha256.as_ref()));
+            Ok(of_written(text, Output::default().fact("from", from).fact("to", to).fact("replaced", !copy.created), copy))
         })
     }
 }

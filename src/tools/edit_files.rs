@@ -1,17 +1,16 @@
 //! `edit_files`: exact replacements in several files.
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
 
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::answer::{heavy, stop};
-use super::schema;
+use super::answer::{edit, on_files, passages, with_diff};
+use super::schema::{self, arguments};
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, Block, CallPath, Failure, Field, Flag, Flags, Inside, Origin, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, CallPath, Failure, Field, Flag, Inside, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::sandbox::root::Edited;
 use crate::tool::{Card, Stage, Tool};
@@ -20,25 +19,19 @@ use crate::tool::{Card, Stage, Tool};
 #[derive(Debug)]
 pub(super) struct EditFiles;
 
-static SPEC: ToolSpec = ToolSpec {
-    name: "edit_files",
-    flags: Flags::of(&[Flag::ReadFile, Flag::WriteFile]),
-    arguments: &[Argument { name: "edits", default: None }, Argument { name: "dry_run", default: Some("false") }],
-    inside: &[("edits", Inside::Names(&["path", "old_text", "new_text", "replace_all"]))],
-    alike: &["edit_file"],
-};
-
-static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
+arguments! {
     /// Made in this order.
     #[schemars(length(min = 1))]
     edits: Vec<Edit>,
     /// Only show the diff.
-    dry_run: Option<bool>,
+    dry_run: bool = false,
 }
+
+static SPEC: ToolSpec = ToolSpec {
+    inside: &[("edits", Inside::Names(&["path", "old_text", "new_text", "replace_all"]))],
+    alike: &["edit_file"],
+    ..ToolSpec::new("edit_files", &[Flag::ReadFile, Flag::WriteFile], ARGUMENTS)
+};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -63,26 +56,17 @@ impl Tool for EditFiles {
         Card {
             title: "Edit several files",
             description: "As edit_file, in up to 50 files at once: all are changed, or none.",
-            read_only: false,
-            destructive: true,
-            idempotent: false,
-            open_world: false,
-            input_schema: &INPUT,
-            output_schema: Some(schema::output(json!({}))),
+            ..Card::changes(&INPUT)
         }
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
-        let args: Args = schema::parse(&INPUT, arguments)?;
-        let mut edits = Vec::with_capacity(args.edits.len());
-        for (index, edit) in args.edits.into_iter().enumerate() {
-            if edit.old_text == edit.new_text {
-                return Err(schema::invalid(&format!("edits[{index}].new_text"), "different from `old_text`", "the same"));
-            }
-            let replace_all = edit.replace_all.unwrap_or(false);
-            edits.push((CallPath::parse(&edit.path)?, model::Edit { old_text: edit.old_text, new_text: edit.new_text, replace_all }));
-        }
-        let action = model::EditFiles { edits, dry_run: args.dry_run.unwrap_or(false) };
+        let args = Args::read(arguments)?;
+        let each = args.edits.into_iter().enumerate();
+        let edits = each
+            .map(|(at, one)| Ok((CallPath::parse(&one.path)?, edit(at, one.old_text, one.new_text, one.replace_all)?)))
+            .collect::<Result<_, Refusal>>()?;
+        let action = model::EditFiles { edits, dry_run: args.dry_run };
         let files = action.files().len();
         if files > model::EditFiles::MOST {
             let most = format!("edits of at most {} files", model::EditFiles::MOST);
@@ -92,12 +76,9 @@ impl Tool for EditFiles {
     }
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
-        Box::pin(async move {
-            let permit = permit.narrow::<model::EditFiles>()?;
-            stop(&stage, &permit).check()?;
+        on_files(permit, stage, |permit: Permit<model::EditFiles>, _| {
             let dry_run = permit.action().dry_run;
-            let edited = heavy(true, || sandbox.roots.edit_files(permit))?;
-            Ok(answer(edited, dry_run))
+            Ok(answer(sandbox.roots.edit_files(permit)?, dry_run))
         })
     }
 }
@@ -109,16 +90,13 @@ fn answer(edited: Vec<Edited>, dry_run: bool) -> Output {
     let (mut rows, mut diff, mut masked, mut written) = (Vec::new(), String::new(), None::<Vec<_>>, 0);
     let cut = edited.iter().any(|file| file.diff_cut);
     for file in edited {
-        let passages = if file.replacements == 1 { "1 passage" } else { &format!("{} passages", file.replacements) };
-        let sha256 = file.sha256.as_ref().map(|sha256| format!(", sha256 {sha256}")).unwrap_or_default();
-        let _ = write!(text, "\n`{}`: {passages}{sha256}", file.target);
-        let fact = |value: Value| Field::Fact(value);
+        let _ = write!(text, "\n`{}`: {}", file.target, passages(&file));
         let mut row = vec![
-            ("path", fact(file.target.to_string().into())),
-            ("replacements", fact(file.replacements.into())),
-            ("size", fact(file.size.into())),
+            ("path", Field::Fact(file.target.to_string().into())),
+            ("replacements", Field::Fact(file.replacements.into())),
+            ("size", Field::Fact(file.size.into())),
         ];
-        row.extend(file.sha256.map(|sha256| ("sha256", fact(sha256.into()))));
+        row.extend(file.sha256.map(|sha256| ("sha256", Field::Fact(sha256.into()))));
         rows.push(row);
         diff.push_str(&file.diff);
         if let Some(names) = file.masked {
@@ -126,14 +104,8 @@ fn answer(edited: Vec<Edited>, dry_run: bool) -> Output {
         }
         written += if dry_run { 0 } else { file.size };
     }
-    let mut output = Output::text(text).fact("dry_run", dry_run);
+    let mut output = Output::text(text).fact("dry_run", dry_run).field("files", Field::List(rows));
     output.masked = masked;
-    output.blocks.push(Block::Text { text: diff.clone(), origin: Origin::File });
-    if cut {
-        let note = "[the diff is longer; read the files to see the rest]".to_owned();
-        output.blocks.push(Block::Text { text: note, origin: Origin::Own });
-    }
-    output.structured.get_or_insert_default().extend([("files", Field::List(rows)), ("diff", Field::Text(diff, Origin::File))]);
     output.bytes_written = written;
-    output
+    with_diff(output, diff, cut.then_some("the files"))
 }

@@ -1,17 +1,14 @@
 //! `file_info`: facts about one path.
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
 
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::{LARGE, heavy, kind, stop, time};
-use super::schema;
+use super::answer::{digest, kind, on_files, time};
+use super::schema::{self, arguments};
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, Block, Bytes, CallPath, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Block, Bytes, CallPath, Failure, Flag, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::sandbox::root::Info;
 use crate::tool::{Card, Stage, Tool};
@@ -20,22 +17,12 @@ use crate::tool::{Card, Stage, Tool};
 #[derive(Debug)]
 pub(super) struct FileInfo;
 
-static SPEC: ToolSpec = ToolSpec {
-    name: "file_info",
-    flags: Flags::of(&[Flag::ReadFile]),
-    arguments: &[Argument { name: "path", default: None }],
-    inside: &[],
-    alike: &[],
-};
-
-static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
+arguments! {
     /// A file or a folder.
     path: String,
 }
+
+static SPEC: ToolSpec = ToolSpec::new("file_info", &[Flag::ReadFile], ARGUMENTS);
 
 impl Tool for FileInfo {
     fn spec(&self) -> &'static ToolSpec {
@@ -46,12 +33,8 @@ impl Tool for FileInfo {
         Card {
             title: "File facts",
             description: "Type, size and times of a file or folder; SHA-256 and line count of a file.",
-            read_only: true,
-            destructive: false,
-            idempotent: true,
-            open_world: false,
-            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({}))),
+            ..Card::reads(&INPUT)
         }
     }
 
@@ -60,18 +43,12 @@ impl Tool for FileInfo {
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
-        let args: Args = schema::parse(&INPUT, arguments)?;
+        let args = Args::read(arguments)?;
         Ok(Action::FileInfo(model::FileInfo { path: CallPath::parse(&args.path)? }))
     }
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
-        Box::pin(async move {
-            let permit = permit.narrow::<model::FileInfo>()?;
-            stop(&stage, &permit).check()?;
-            let large = permit.opened().first().is_some_and(|opened| opened.fact.size > LARGE);
-            let info = heavy(large, || sandbox.roots.info(permit))?;
-            Ok(answer(info))
-        })
+        on_files(permit, stage, |permit: Permit<model::FileInfo>, _| Ok(answer(sandbox.roots.info(permit)?)))
     }
 }
 
@@ -83,16 +60,9 @@ fn answer(info: Info) -> Output {
         Output::default().fact("path", target).fact("kind", kind).fact("size", info.size).fact("modified", modified).fact("mode", mode);
     if let Some(content) = info.content {
         let lines = content.lines.map(|lines| format!(", {lines} lines")).unwrap_or_default();
-        let sha256 = content.sha256.as_ref().map_or_else(|| ", holds masked secrets".to_owned(), |sha256| format!(", sha256 {sha256}"));
-        let _ = write!(text, ", {}{lines}{sha256}", content.mime_type);
-        output = output.fact("mime_type", content.mime_type);
-        if let Some(sha256) = content.sha256 {
-            output = output.fact("sha256", sha256);
-        }
-        if let Some(lines) = content.lines {
-            output = output.fact("lines", lines);
-        }
+        let _ = write!(text, ", {}{lines}, {}", content.mime_type, digest(content.sha256.as_ref()));
+        output = output.fact("mime_type", content.mime_type).optional_fact("sha256", content.sha256).optional_fact("lines", content.lines);
     }
-    output.blocks.push(Block::Text { text, origin: Origin::Own });
+    output.blocks.push(Block::text(text, Origin::Own));
     output
 }

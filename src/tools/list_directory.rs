@@ -1,19 +1,14 @@
 //! `list_directory`: the entries of a folder.
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
 
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::{heavy, kind, left_out, name, stop};
-use super::schema;
+use super::answer::{kind, left_out, name, on_files};
+use super::schema::{self, arguments};
 use crate::gate::{Permit, Terms};
-use crate::model::{
-    self, Action, Argument, Block, Bytes, CallPath, Failure, Field, Flag, Flags, Kind, Origin, Output, Refusal, RelPath, Target, ToolSpec,
-};
+use crate::model::{self, Action, Block, Bytes, CallPath, Failure, Field, Flag, Kind, Origin, Output, Refusal, RelPath, Target, ToolSpec};
 use crate::policy::paths::visible;
 use crate::policy::words::mode;
 use crate::sandbox::Sandbox;
@@ -24,38 +19,22 @@ use crate::tool::{Card, Stage, Tool};
 #[derive(Debug)]
 pub(super) struct ListDirectory;
 
-static SPEC: ToolSpec = ToolSpec {
-    name: "list_directory",
-    flags: Flags::of(&[Flag::ReadFile]),
-    arguments: &[
-        Argument { name: "path", default: None },
-        Argument { name: "depth", default: Some("1") },
-        Argument { name: "glob", default: None },
-        Argument { name: "limit", default: Some("500") },
-        Argument { name: "ignored", default: Some("false") },
-    ],
-    inside: &[],
-    alike: &[],
-};
-
-static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
+arguments! {
     /// `.` lists the roots
     path: String,
     /// 1: only its own entries.
     #[schemars(range(min = 1, max = 32))]
-    depth: Option<u32>,
+    depth: u32 = 1,
     /// `*.rs` at any depth, or `src/**/*.rs`
     glob: Option<String>,
     /// Most entries.
     #[schemars(range(min = 1, max = 10000))]
-    limit: Option<u32>,
+    limit: u32 = 500,
     /// Also what .gitignore names.
-    ignored: Option<bool>,
+    ignored: bool = false,
 }
+
+static SPEC: ToolSpec = ToolSpec::new("list_directory", &[Flag::ReadFile], ARGUMENTS);
 
 impl Tool for ListDirectory {
     fn spec(&self) -> &'static ToolSpec {
@@ -66,12 +45,8 @@ impl Tool for ListDirectory {
         Card {
             title: "List a folder",
             description: "Lists a folder, sorted, with sizes. Left out and counted: what you may not see, and what .gitignore names.",
-            read_only: true,
-            destructive: false,
-            idempotent: true,
-            open_world: false,
-            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({}))),
+            ..Card::reads(&INPUT)
         }
     }
 
@@ -80,31 +55,24 @@ impl Tool for ListDirectory {
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
-        let args: Args = schema::parse(&INPUT, arguments)?;
-        if let Some(glob) = &args.glob {
+        let Args { path, depth, glob, limit, ignored } = Args::read(arguments)?;
+        if let Some(glob) = &glob {
             Pattern::parse(glob).map_err(|why| schema::invalid("glob", "a glob", &why))?;
         }
-        Ok(Action::ListDirectory(model::ListDirectory {
-            path: if is_above_roots(&args.path) { None } else { Some(CallPath::parse(&args.path)?) },
-            depth: args.depth.unwrap_or(1),
-            glob: args.glob,
-            limit: args.limit.unwrap_or(500),
-            ignored: args.ignored.unwrap_or(false),
-        }))
+        let path = if is_above_roots(&path) { None } else { Some(CallPath::parse(&path)?) };
+        Ok(Action::ListDirectory(model::ListDirectory { path, depth, glob, limit, ignored }))
     }
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
-        Box::pin(async move {
-            let permit = permit.narrow::<model::ListDirectory>()?;
-            let (stop, terms) = (stop(&stage, &permit), permit.terms().clone());
+        on_files(permit, stage, |permit: Permit<model::ListDirectory>, stop| {
+            let terms = permit.terms().clone();
             if permit.action().path.is_none() {
                 // What a profile has of the manifest: nothing outside the process is looked at.
                 return Ok(roots(&terms));
             }
             let root = permit.opened().first().map(|opened| opened.target.root.clone()).unwrap_or_default();
             let seen = |path: &RelPath, is_folder| visible(&terms.manifest, &root, path, is_folder);
-            let listing = heavy(true, || sandbox.roots.list(permit, &seen, &stop))?;
-            Ok(answer(&listing, terms.max_answer))
+            Ok(answer(&sandbox.roots.list(permit, &seen, stop)?, terms.max_answer))
         })
     }
 }
@@ -125,9 +93,7 @@ fn roots(terms: &Terms) -> Output {
     if entries.is_empty() {
         text.push_str("no folder is open to you\n");
     }
-    let mut output = Output { blocks: vec![Block::Text { text, origin: Origin::Own }], ..Output::default() }.fact("path", ".");
-    output.structured.get_or_insert_default().push(("entries", Field::List(entries)));
-    output.fact("left_out", 0_u64).fact("truncated", false)
+    Output::text(text).fact("path", ".").field("entries", Field::List(entries)).fact("left_out", 0_u64).fact("truncated", false)
 }
 
 fn answer(listing: &Listing, most: Bytes) -> Output {
@@ -170,9 +136,11 @@ fn answer(listing: &Listing, most: Bytes) -> Output {
         let _ = writeln!(text, "[cut: {why}; go on in a folder below, with a glob, or with a higher limit]");
     }
     // The names are those of the file system, where programs and others make files as well.
-    let mut output = Output { blocks: vec![Block::Text { text, origin: Origin::File }], ..Output::default() }.fact("path", target);
-    output.structured.get_or_insert_default().push(("entries", Field::List(entries)));
-    output = output.fact("left_out", listing.left_out).fact("truncated", cut);
-    // What is below an ignored folder was not counted.
-    if listing.ignored > 0 { output.fact("ignored", listing.ignored) } else { output }
+    Output { blocks: vec![Block::text(text, Origin::File)], ..Output::default() }
+        .fact("path", target)
+        .field("entries", Field::List(entries))
+        .fact("left_out", listing.left_out)
+        .fact("truncated", cut)
+        // What is below an ignored folder was not counted.
+        .optional_fact("ignored", (listing.ignored > 0).then_some(listing.ignored))
 }

@@ -1,16 +1,12 @@
 //! `move_file`: a new name for a file or folder.
 
-use std::sync::LazyLock;
-
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::answer::{heavy, names, stop, with_folders};
-use super::schema;
+use super::answer::{names, on_files, with_folders};
+use super::schema::arguments;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, CallPath, Failure, Flag, Flags, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, CallPath, Failure, Flag, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::tool::{Card, Stage, Tool};
 
@@ -18,24 +14,14 @@ use crate::tool::{Card, Stage, Tool};
 #[derive(Debug)]
 pub(super) struct MoveFile;
 
-static SPEC: ToolSpec = ToolSpec {
-    name: "move_file",
-    flags: Flags::of(&[Flag::ReadFile, Flag::WriteFile]),
-    arguments: &[Argument { name: "from", default: None }, Argument { name: "to", default: None }],
-    inside: &[],
-    alike: &[],
-};
-
-static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
+arguments! {
     /// A file or a folder.
     from: String,
     /// The whole new path.
     to: String,
 }
+
+static SPEC: ToolSpec = ToolSpec::new("move_file", &[Flag::ReadFile, Flag::WriteFile], ARGUMENTS);
 
 impl Tool for MoveFile {
     fn spec(&self) -> &'static ToolSpec {
@@ -46,12 +32,7 @@ impl Tool for MoveFile {
         Card {
             title: "Move or rename",
             description: "Moves or renames a file or folder. Folders missing above the new path are made.",
-            read_only: false,
-            destructive: true,
-            idempotent: false,
-            open_world: false,
-            input_schema: &INPUT,
-            output_schema: Some(schema::output(json!({}))),
+            ..Card::changes(&INPUT)
         }
     }
 
@@ -60,24 +41,21 @@ impl Tool for MoveFile {
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
-        let args: Args = schema::parse(&INPUT, arguments)?;
-        Ok(Action::MoveFile(model::MoveFile { from: CallPath::parse(&args.from)?, to: CallPath::parse(&args.to)? }))
+        let Args { from, to } = Args::read(arguments)?;
+        Ok(Action::MoveFile(model::MoveFile { from: CallPath::parse(&from)?, to: CallPath::parse(&to)? }))
     }
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
-        Box::pin(async move {
-            let permit = permit.narrow::<model::MoveFile>()?;
-            let stop = stop(&stage, &permit);
-            stop.check()?;
-            let moved = heavy(true, || sandbox.roots.rename(permit, &stop))?;
+        on_files(permit, stage, |permit: Permit<model::MoveFile>, stop| {
+            let moved = sandbox.roots.rename(permit, stop)?;
             let (from, to) = (moved.from.to_string(), moved.to.to_string());
             let replaced = if moved.replaced { "; what stood there was replaced" } else { "" };
             let folders = with_folders(&moved.folders);
-            let output = Output::text(format!("`{from}` moved to `{to}`{replaced}{folders}"))
+            Ok(Output::text(format!("`{from}` moved to `{to}`{replaced}{folders}"))
                 .fact("from", from)
                 .fact("to", to)
-                .fact("replaced", moved.replaced);
-            Ok(if moved.folders.is_empty() { output } else { output.fact("folders", names(&moved.folders)) })
+                .fact("replaced", moved.replaced)
+                .optional_fact("folders", names(&moved.folders)))
         })
     }
 }

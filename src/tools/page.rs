@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::answer::heavy;
+use super::answer::{heavy, known, names, with_folders};
 use crate::filter::masked::{secrets_in, secrets_in_any_encoding, with_masks};
 use crate::gate::Terms;
 use crate::model::{Block, Bytes, Code, Failure, Fetch, Format, Links, Origin, Output};
@@ -20,18 +20,13 @@ use toolgate_page::{self as reader, Article, Kind, Mode};
 /// The answer of a fetch whose body went into a file. `hides`: the manifest masks secrets; the digest of a content that is known but for a short
 /// secret would tell the secret.
 pub(super) fn saved(page: &Page, written: &Written, hides: bool) -> Output {
-    let names = if hides { secrets_in_any_encoding(&page.body) } else { Vec::new() };
-    let masked = if names.is_empty() { "" } else { ", with secrets that are masked where it is read" };
-    let folders = super::answer::with_folders(&written.folders);
+    let secrets = if hides { secrets_in_any_encoding(&page.body) } else { Vec::new() };
+    let masked = if secrets.is_empty() { "" } else { ", with secrets that are masked where it is read" };
+    let folders = with_folders(&written.folders);
     let text = format!("`{}` holds the {} bytes of {}{masked}{folders}", written.target, written.size, page.final_url.origin());
+    let sha256 = written.sha256.as_ref().filter(|_| secrets.is_empty());
     let mut facts = facts(page);
-    if !written.folders.is_empty() {
-        facts.insert("folders".to_owned(), super::answer::names(&written.folders).into());
-    }
-    facts.insert("saved_to".to_owned(), written.target.to_string().into());
-    if let Some(sha256) = written.sha256.as_ref().filter(|_| names.is_empty()) {
-        facts.insert("sha256".to_owned(), sha256.clone().into());
-    }
+    facts.extend(known(json!({"folders": names(&written.folders), "saved_to": written.target.to_string(), "sha256": sha256})));
     Output { bytes_written: written.size, ..with_facts(Output::text(text), facts) }
 }
 
@@ -80,15 +75,10 @@ const PICTURE: usize = 3 << 20;
 fn as_asked(action: &Fetch, page: &Page, kind: Kind, article: Option<Article>, most: Bytes, hides: bool) -> Result<Output, Failure> {
     let mut facts = facts(page);
     if let Some(article) = article {
-        for (name, value) in [("title", &article.title), ("byline", &article.byline), ("date", &article.date)] {
-            if let Some(value) = value {
-                facts.insert(name.to_owned(), without_sent(page, value).into());
-            }
-        }
+        let [title, byline, date] =
+            [&article.title, &article.byline, &article.date].map(|value| value.as_deref().map(|value| without_sent(page, value)));
+        facts.extend(known(json!({"title": title, "byline": byline, "date": date, "truncated": article.truncated.then_some(true)})));
         let unseen = without_sent(page, &article.hidden).into_owned();
-        if article.truncated {
-            facts.insert("truncated".to_owned(), true.into());
-        }
         let missing = match kind {
             Kind::Pdf if article.truncated => Some("[parts of the file could not be read, or not in time; their text is missing]"),
             _ if article.truncated => Some("[the page is larger than what is read of one page; its end is missing]"),
@@ -125,8 +115,8 @@ fn head_of(page: &Page) -> Output {
     for (name, value) in &page.headers {
         let _ = write!(text, "\n{name}: {value}");
     }
-    let mut blocks = vec![Block::Text { text, origin: Origin::Page }];
-    blocks.extend(note_of_status(page).filter(|_| page.status < 400).map(|text| Block::Text { text, origin: Origin::Own }));
+    let mut blocks = vec![Block::text(text, Origin::Page)];
+    blocks.extend(note_of_status(page).filter(|_| page.status < 400).map(|text| Block::text(text, Origin::Own)));
     with_facts(Output { blocks, ..Output::default() }, facts(page))
 }
 
@@ -213,12 +203,12 @@ fn page_of(
         let shorter = piece.text.chars().count() * most.as_usize() / piece.text.len().max(1);
         piece = reader::slice(&text, start, shorter.max(1));
     }
-    facts.insert("start_index".to_owned(), start.min(piece.total).into());
-    facts.insert("total_length".to_owned(), piece.total.into());
-    let mut blocks = vec![Block::Text { text: piece.text.to_owned(), origin: Origin::Page }];
+    let is_cut = piece.next.is_some() || page.truncated || facts.contains_key("truncated");
+    let start_index = start.min(piece.total);
+    facts.extend(known(json!({"start_index": start_index, "total_length": piece.total, "next_index": piece.next, "truncated": is_cut})));
+    let mut blocks = vec![Block::text(piece.text, Origin::Page)];
     let mut notes = Vec::new();
     if let Some(next) = piece.next {
-        facts.insert("next_index".to_owned(), next.into());
         notes.push(format!("[cut at character {next} of {}; go on with start_index {next}]", piece.total));
     }
     if start > 0 && start >= piece.total {
@@ -230,13 +220,11 @@ fn page_of(
         notes.push(missing.to_owned());
     }
     notes.extend(note_of_status(page));
-    let is_cut = piece.next.is_some() || page.truncated || facts.contains_key("truncated");
-    facts.insert("truncated".to_owned(), is_cut.into());
     if piece.text.is_empty() && notes.is_empty() {
         notes.push("[the page has no text]".to_owned());
     }
     if !notes.is_empty() {
-        blocks.push(Block::Text { text: notes.join("\n"), origin: Origin::Own });
+        blocks.push(Block::text(notes.join("\n"), Origin::Own));
     }
     let from = text.char_indices().nth(start).map_or(text.len(), |(at, _)| at);
     let shown = masks.iter().filter(|(at, _)| at.start < from + piece.text.len() && from < at.end);
@@ -245,18 +233,14 @@ fn page_of(
 }
 
 fn facts(page: &Page) -> Map<String, Value> {
-    let mut facts = Map::new();
-    facts.insert("final_url".to_owned(), page.final_url.as_str().into());
-    facts.insert("status".to_owned(), page.status.into());
-    if let Some(kind) = &page.content_type {
-        facts.insert("content_type".to_owned(), kind.clone().into());
-    }
-    facts.insert("size".to_owned(), page.body.len().into());
-    if page.from_cache {
-        facts.insert("from_cache".to_owned(), true.into());
-    }
-    facts.insert("redirects".to_owned(), page.hops.len().saturating_sub(1).into());
-    facts
+    known(json!({
+        "final_url": page.final_url.as_str(),
+        "status": page.status,
+        "content_type": page.content_type,
+        "size": page.body.len(),
+        "from_cache": page.from_cache.then_some(true),
+        "redirects": page.hops.len().saturating_sub(1),
+    }))
 }
 
 fn with_facts(mut output: Output, facts: Map<String, Value>) -> Output {

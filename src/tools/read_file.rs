@@ -1,17 +1,15 @@
 //! `read_file`: one file, or some of its lines.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::answer::{LARGE, heavy, stop, time};
-use super::schema;
+use super::answer::{LARGE, heavy, known, stop, time};
+use super::schema::{self, arguments};
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, Block, CallPath, Code, Encoding, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Block, CallPath, Code, Encoding, Failure, Flag, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::sandbox::reading::{Job, Source};
 use crate::sandbox::root::{Content, Form, Reading};
@@ -22,42 +20,25 @@ use toolgate_page::{Format, Mode};
 #[derive(Debug)]
 pub(super) struct ReadFile;
 
-static SPEC: ToolSpec = ToolSpec {
-    name: "read_file",
-    flags: Flags::of(&[Flag::ReadFile]),
-    arguments: &[
-        Argument { name: "path", default: None },
-        Argument { name: "offset", default: Some("1") },
-        Argument { name: "limit", default: None },
-        Argument { name: "column", default: Some("1") },
-        Argument { name: "line_numbers", default: Some("false") },
-        Argument { name: "encoding", default: Some("\"utf-8\"") },
-    ],
-    inside: &[],
-    alike: &[],
-};
-
-static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
+arguments! {
     /// ROOT/folder/file
     path: String,
     /// First line.
     #[schemars(range(min = 1))]
-    offset: Option<u64>,
+    offset: u64 = 1,
     /// Most lines.
     #[schemars(range(min = 1))]
     limit: Option<u64>,
     /// In the first line.
     #[schemars(range(min = 1))]
-    column: Option<u64>,
+    column: u64 = 1,
     /// Before each line.
-    line_numbers: Option<bool>,
+    line_numbers: bool = false,
     /// Of the answer.
-    encoding: Option<Encoding>,
+    encoding: Encoding = "utf-8",
 }
+
+static SPEC: ToolSpec = ToolSpec::new("read_file", &[Flag::ReadFile], ARGUMENTS);
 
 impl Tool for ReadFile {
     fn spec(&self) -> &'static ToolSpec {
@@ -69,12 +50,7 @@ impl Tool for ReadFile {
             title: "Read a file",
             description: "Reads a text file, or some of its lines. A cut answer says how to go on. PDF files and notebooks come as text, \
                           pictures as images, other binary files only in base64.",
-            read_only: true,
-            destructive: false,
-            idempotent: true,
-            open_world: false,
-            input_schema: &INPUT,
-            output_schema: None,
+            ..Card::reads(&INPUT)
         }
     }
 
@@ -83,19 +59,12 @@ impl Tool for ReadFile {
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
-        let args: Args = schema::parse(&INPUT, arguments)?;
-        let (encoding, line_numbers) = (args.encoding.unwrap_or_default(), args.line_numbers.unwrap_or(false));
+        let Args { path, offset, limit, column, line_numbers, encoding } = Args::read(arguments)?;
         if line_numbers && encoding == Encoding::Base64 {
             return Err(schema::invalid("line_numbers", "absent with encoding `base64`, which has no lines", "true"));
         }
-        Ok(Action::ReadFile(model::ReadFile {
-            path: CallPath::parse(&args.path)?,
-            offset: args.offset.unwrap_or(1),
-            limit: args.limit,
-            column: args.column.unwrap_or(1),
-            line_numbers,
-            encoding,
-        }))
+        let path = CallPath::parse(&path)?;
+        Ok(Action::ReadFile(model::ReadFile { path, offset, limit, column, line_numbers, encoding }))
     }
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
@@ -115,8 +84,8 @@ impl Tool for ReadFile {
             let reading = heavy(article.text.len() as u64 > LARGE, || reading.with_text(article.text, &action, &terms))?;
             let mut output = answer(reading, &action);
             if article.truncated {
-                let missing = "[parts of the file could not be read, or not in time; their text is missing]".to_owned();
-                output.blocks.push(Block::Text { text: missing, origin: Origin::Own });
+                let missing = "[parts of the file could not be read, or not in time; their text is missing]";
+                output.blocks.push(Block::text(missing, Origin::Own));
             }
             Ok(output)
         })
@@ -153,38 +122,32 @@ fn note(form: Form, is_marked: bool) -> Option<(&'static str, String)> {
 }
 
 fn answer(reading: Reading, action: &model::ReadFile) -> Output {
-    let mut facts = Map::new();
-    facts.insert("path".to_owned(), reading.target.to_string().into());
-    facts.insert("size".to_owned(), reading.size.into());
-    facts.insert("modified".to_owned(), time(reading.modified_ns).into());
-    for (key, value) in [
-        ("sha256", reading.sha256.map(Value::from)),
-        ("lines", reading.lines.map(Value::from)),
-        ("next_offset", reading.next.map(Value::from)),
-        ("next_column", reading.next_column.map(Value::from)),
-    ] {
-        if let Some(value) = value {
-            facts.insert(key.to_owned(), value);
-        }
-    }
-    let cut = reading.next.is_some();
-    facts.insert("truncated".to_owned(), cut.into());
+    let mut facts = known(json!({
+        "path": reading.target.to_string(),
+        "size": reading.size,
+        "modified": time(reading.modified_ns),
+        "sha256": reading.sha256,
+        "lines": reading.lines,
+        "next_offset": reading.next,
+        "next_column": reading.next_column,
+        "truncated": reading.next.is_some(),
+    }));
     let mut is_marked = false;
     let mut blocks = vec![match reading.content {
         Content::Text(text) => {
             is_marked = reading.first == 1 && text.starts_with('\u{feff}');
             match (text.is_empty(), reading.size) {
-                (false, _) => Block::Text { text, origin: Origin::File },
-                (true, 0) => Block::Text { text: "[empty file]".to_owned(), origin: Origin::Own },
-                (true, _) => Block::Text { text: "[no text]".to_owned(), origin: Origin::Own },
+                (false, _) => Block::text(text, Origin::File),
+                (true, 0) => Block::text("[empty file]", Origin::Own),
+                (true, _) => Block::text("[no text]", Origin::Own),
             }
         }
         // The text of these bytes is read before there is an answer.
-        Content::Pdf(_) => Block::Text { text: String::new(), origin: Origin::Own },
-        Content::Base64(text) if text.is_empty() => Block::Text { text: "[empty file]".to_owned(), origin: Origin::Own },
+        Content::Pdf(_) => Block::text("", Origin::Own),
+        Content::Base64(text) if text.is_empty() => Block::text("[empty file]", Origin::Own),
         Content::Base64(text) => {
             facts.insert("encoding".to_owned(), "base64".into());
-            Block::Text { text, origin: Origin::File }
+            Block::text(text, Origin::File)
         }
         Content::Image { data, mime_type } => {
             facts.insert("mime_type".to_owned(), mime_type.into());
@@ -203,11 +166,11 @@ fn answer(reading: Reading, action: &model::ReadFile) -> Output {
                 next + 1
             ),
         };
-        blocks.push(Block::Text { text: format!("[lines {} to {last}{of}; {on}]", reading.first), origin: Origin::Own });
+        blocks.push(Block::text(format!("[lines {} to {last}{of}; {on}]", reading.first), Origin::Own));
     }
     if let Some((name, note)) = note(reading.form, is_marked) {
         facts.insert("read_as".to_owned(), name.into());
-        blocks.push(Block::Text { text: note, origin: Origin::Own });
+        blocks.push(Block::text(note, Origin::Own));
     }
     let numbered_from = action.line_numbers.then_some(reading.first);
     let mut output = Output { blocks, masked: reading.masked, numbered_from, ..Output::default() };

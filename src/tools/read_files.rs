@@ -1,15 +1,11 @@
 //! `read_files`: several files, each read by a call of `read_file`.
 
-use std::sync::LazyLock;
-
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::schema;
+use super::schema::arguments;
 use crate::gate::Permit;
-use crate::model::{Action, Argument, Failure, Flag, Flags, Output, Refusal, ToolSpec};
+use crate::model::{Action, Failure, Flag, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::tool::{Card, Parts, Piece, Stage, Tool};
 
@@ -17,23 +13,7 @@ use crate::tool::{Card, Parts, Piece, Stage, Tool};
 #[derive(Debug)]
 pub(super) struct ReadFiles;
 
-static SPEC: ToolSpec = ToolSpec {
-    name: "read_files",
-    flags: Flags::of(&[Flag::ReadFile]),
-    arguments: &[
-        Argument { name: "paths", default: None },
-        Argument { name: "limit", default: None },
-        Argument { name: "line_numbers", default: Some("false") },
-    ],
-    inside: &[],
-    alike: &[],
-};
-
-static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
+arguments! {
     /// Up to 50.
     #[schemars(length(min = 1, max = 50))]
     paths: Vec<String>,
@@ -41,8 +21,10 @@ struct Args {
     #[schemars(range(min = 1))]
     limit: Option<u64>,
     /// Before each line.
-    line_numbers: Option<bool>,
+    line_numbers: bool = false,
 }
+
+static SPEC: ToolSpec = ToolSpec::new("read_files", &[Flag::ReadFile], ARGUMENTS);
 
 impl Tool for ReadFiles {
     fn spec(&self) -> &'static ToolSpec {
@@ -53,12 +35,7 @@ impl Tool for ReadFiles {
         Card {
             title: "Read several files",
             description: "Reads up to 50 files; each is judged and counted as a read_file.",
-            read_only: true,
-            destructive: false,
-            idempotent: true,
-            open_world: false,
-            input_schema: &INPUT,
-            output_schema: None,
+            ..Card::reads(&INPUT)
         }
     }
 
@@ -77,6 +54,6 @@ impl Tool for ReadFiles {
 }
 
 fn split(arguments: Map<String, Value>) -> Result<Vec<Piece>, Refusal> {
-    let Args { paths, limit, line_numbers } = schema::parse(&INPUT, arguments)?;
-    Ok(super::answer::pieces("path", paths, &[("limit", limit.map(Value::from)), ("line_numbers", line_numbers.map(Value::from))]))
+    let Args { paths, limit, line_numbers } = Args::read(arguments)?;
+    Ok(super::answer::pieces("path", paths, &[("limit", limit.map(Value::from)), ("line_numbers", line_numbers.then(|| true.into()))]))
 }

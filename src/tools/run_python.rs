@@ -1,17 +1,14 @@
 //! `run_python`: a program in a sandbox of its own.
 
 use std::fmt::Write;
-use std::sync::LazyLock;
 
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::schema;
+use super::schema::{self, arguments};
 use crate::filter::escape_line;
 use crate::gate::Permit;
-use crate::model::{self, Action, Argument, Block, Code, Failure, Field, Flag, Flags, Origin, Output, Refusal, ToolSpec};
+use crate::model::{self, Action, Block, Code, Failure, Field, Flag, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
 use crate::sandbox::jail::{Outcome, Status};
 use crate::tool::{Card, Stage, Tool};
@@ -20,38 +17,22 @@ use crate::tool::{Card, Stage, Tool};
 #[derive(Debug)]
 pub(super) struct RunPython;
 
-static SPEC: ToolSpec = ToolSpec {
-    name: "run_python",
-    flags: Flags::of(&[Flag::ExecuteCode]),
-    arguments: &[
-        Argument { name: "code", default: None },
-        Argument { name: "session", default: None },
-        Argument { name: "stdin", default: Some("\"\"") },
-        Argument { name: "timeout_s", default: None },
-        Argument { name: "fresh", default: Some("false") },
-    ],
-    inside: &[],
-    alike: &[],
-};
-
-static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
+arguments! {
     /// The program.
     code: String,
     /// `new` keeps variables; later calls give the handle that was answered.
     #[schemars(length(min = 1))]
     session: Option<String>,
     /// What `input()` reads.
-    stdin: Option<String>,
+    stdin: String = "",
     /// Most seconds.
     #[schemars(range(min = 1))]
     timeout_s: Option<u64>,
     /// A cold interpreter.
-    fresh: Option<bool>,
+    fresh: bool = false,
 }
+
+static SPEC: ToolSpec = ToolSpec::new("run_python", &[Flag::ExecuteCode], ARGUMENTS);
 
 impl Tool for RunPython {
     fn spec(&self) -> &'static ToolSpec {
@@ -63,16 +44,12 @@ impl Tool for RunPython {
             title: "Run Python",
             description: "Runs a Python program in a sandbox: own /tmp, roots at /roots/NAME, no network unless opened. Print what you want to \
                           see; the value of a last expression is shown. toolgate://policy names its roots, imports and limits.",
-            read_only: false,
-            destructive: true,
-            idempotent: false,
-            open_world: false,
-            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({
                 "status": {"type": "string", "enum": ["ok", "exception", "limit", "killed", "sandbox_error"]},
                 "stdout": {"type": "string"},
                 "stderr": {"type": "string"},
             }))),
+            ..Card::changes(&INPUT)
         }
     }
 
@@ -100,18 +77,12 @@ impl Tool for RunPython {
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
-        let args: Args = schema::parse(&INPUT, arguments)?;
-        if args.fresh == Some(true) && args.session.as_deref().is_some_and(|session| session != "new") {
+        let Args { code, session, stdin, timeout_s, fresh } = Args::read(arguments)?;
+        if fresh && session.as_deref().is_some_and(|session| session != "new") {
             let why = "`fresh` starts a cold interpreter, and this `session` is one that runs already, with its variables";
             return Err(Refusal::new(Code::ArgumentInvalid, why).hint("leave one of the two out, or give `session: \"new\"` with `fresh`"));
         }
-        Ok(Action::RunPython(model::RunPython {
-            code: args.code,
-            session: args.session,
-            stdin: args.stdin.unwrap_or_default(),
-            timeout_s: args.timeout_s,
-            fresh: args.fresh.unwrap_or(false),
-        }))
+        Ok(Action::RunPython(model::RunPython { code, session, stdin, timeout_s, fresh }))
     }
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
@@ -134,10 +105,10 @@ fn answer(outcome: &Outcome, is_new: bool) -> Output {
         bytes_written: outcome.bytes_written,
         ..Output::default()
     };
-    output.blocks.push(Block::Text { text: text(outcome), origin: Origin::Program });
+    output.blocks.push(Block::text(text(outcome), Origin::Program));
     if let Some(session) = outcome.session.as_ref().filter(|_| is_new) {
         // The handle stands where every client shows it, and not among the words of the program.
-        output.blocks.push(Block::Text { text: format!("[session: {session}]"), origin: Origin::Own });
+        output.blocks.push(Block::text(format!("[session: {session}]"), Origin::Own));
     }
     let pictures = outcome.pictures.iter();
     output.blocks.extend(pictures.map(|picture| Block::Image { data: picture.bytes.clone(), mime_type: picture.mime_type.clone() }));

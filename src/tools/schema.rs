@@ -5,11 +5,37 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value, json};
 
-use crate::model::{Code, Refusal, ToolSpec};
+use crate::model::{Argument, Code, Refusal};
 
-/// The schema of a tool's arguments: no `$ref`, no type arrays, no null variants, `additionalProperties: false`; defaults come
-/// from the tool's spec, except `false` and the empty text.
-pub fn input<A: JsonSchema>(spec: &ToolSpec) -> Map<String, Value> {
+/// The arguments of a tool, written once: `Args`, which they are read into, `ARGUMENTS`, which manifests restrict, and `INPUT`, the schema that
+/// callers see. Where `= DEFAULT` follows its type, an argument may be left out and has that value, written as in JSON.
+macro_rules! arguments {
+    ($($(#[$about:meta])* $name:ident: $kind:ty $(= $default:literal)?,)*) => {
+        #[derive(serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        struct Args {
+            $($(#[$about])* $name: $kind,)*
+        }
+
+        const ARGUMENTS: &[$crate::model::Argument] = &[
+            $($crate::model::Argument { name: stringify!($name), default: [$(stringify!($default),)?].as_slice().first().copied() },)*
+        ];
+
+        static INPUT: std::sync::LazyLock<serde_json::Map<String, serde_json::Value>> =
+            std::sync::LazyLock::new(|| $crate::tools::schema::input::<Args>(ARGUMENTS));
+
+        impl Args {
+            fn read(arguments: serde_json::Map<String, serde_json::Value>) -> Result<Self, $crate::model::Refusal> {
+                $crate::tools::schema::parse(&INPUT, ARGUMENTS, arguments)
+            }
+        }
+    };
+}
+pub(super) use arguments;
+
+/// The schema of a tool's arguments: no `$ref`, no type arrays, no null variants, `additionalProperties: false`; defaults are told, except `false`
+/// and the empty text.
+pub fn input<A: JsonSchema>(arguments: &[Argument]) -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
@@ -18,16 +44,22 @@ pub fn input<A: JsonSchema>(spec: &ToolSpec) -> Map<String, Value> {
     make_portable(&mut schema);
     let Value::Object(mut schema) = schema else { return Map::new() };
     schema.remove("description");
-    for argument in spec.arguments {
-        let default = argument.default.and_then(|text| serde_json::from_str(text).ok());
-        let property = schema.get_mut("properties").and_then(|all| all.get_mut(argument.name)).and_then(Value::as_object_mut);
+    for (name, default) in defaults(arguments) {
+        if let Some(Value::Array(required)) = schema.get_mut("required") {
+            required.retain(|required| required != name);
+        }
+        let property = schema.get_mut("properties").and_then(|all| all.get_mut(name)).and_then(Value::as_object_mut);
         // `false` and the empty text are what an absent switch or text means anyway.
-        let is_usual = default.as_ref().is_some_and(|default| *default == json!(false) || *default == json!(""));
-        if let (Some(default), Some(property), false) = (default, property, is_usual) {
+        if let Some(property) = property.filter(|_| default != json!(false) && default != json!("")) {
             property.insert("default".to_owned(), default);
         }
     }
     schema
+}
+
+/// The arguments that have a default, and what it is.
+fn defaults(arguments: &[Argument]) -> impl Iterator<Item = (&'static str, Value)> {
+    arguments.iter().filter_map(|argument| Some((argument.name, serde_json::from_str(argument.default?).ok()?)))
 }
 
 /// The schema of a tool's structured answer: one flat object of these properties, of others that its text names as well, and of
@@ -46,10 +78,17 @@ pub fn output(properties: Value) -> Map<String, Value> {
 
 /// Reads arguments strictly: checked against the schema first, so that all faults are named, then into the struct.
 /// # Errors  `unknown_argument` where a name is unknown, else `argument_invalid`.
-pub fn parse<A: DeserializeOwned>(schema: &Map<String, Value>, arguments: Map<String, Value>) -> Result<A, Refusal> {
+pub fn parse<A: DeserializeOwned>(
+    schema: &Map<String, Value>,
+    known: &[Argument],
+    mut arguments: Map<String, Value>,
+) -> Result<A, Refusal> {
     let mut faults = Vec::new();
     check_object(schema, "", &arguments, &mut faults);
     all_of(faults)?;
+    for (name, default) in defaults(known) {
+        arguments.entry(name).or_insert(default);
+    }
     A::deserialize(Value::Object(arguments))
         .map_err(|fault| Refusal::new(Code::ArgumentInvalid, format!("the arguments do not fit: {fault}")))
 }
@@ -276,13 +315,10 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::model::{Argument, Flags};
 
-    #[derive(Deserialize, JsonSchema)]
-    #[serde(deny_unknown_fields)]
-    struct Args {
+    arguments! {
         /// A number.
-        count: Option<u32>,
+        count: u32 = 3,
         /// A choice.
         choice: Option<Choice>,
         inner: Vec<Inner>,
@@ -305,16 +341,8 @@ mod tests {
 
     #[test]
     fn a_schema_of_options_choices_and_structs_becomes_plain() {
-        let spec = ToolSpec {
-            name: "t",
-            flags: Flags::NONE,
-            arguments: &[Argument { name: "count", default: Some("3") }],
-            inside: &[],
-            alike: &[],
-        };
-        let schema = input::<Args>(&spec);
         assert_eq!(
-            Value::Object(schema.clone()),
+            Value::Object(INPUT.clone()),
             json!({
                 "type": "object",
                 "properties": {
@@ -328,9 +356,9 @@ mod tests {
                 "additionalProperties": false,
             })
         );
-        let read: Args = parse(&schema, json!({"choice": "two", "inner": [{"name": "n"}]}).as_object().unwrap().clone()).unwrap();
-        assert!(read.count.is_none() && matches!(read.choice, Some(Choice::Two)) && read.inner[0].name == "n");
-        let fault = parse::<Args>(&schema, json!({"inner": [{}]}).as_object().unwrap().clone()).map(|_| ()).unwrap_err();
+        let read = Args::read(json!({"choice": "two", "inner": [{"name": "n"}]}).as_object().unwrap().clone()).unwrap();
+        assert!(read.count == 3 && matches!(read.choice, Some(Choice::Two)) && read.inner[0].name == "n");
+        let fault = Args::read(json!({"inner": [{}]}).as_object().unwrap().clone()).map(|_| ()).unwrap_err();
         assert_eq!(fault.message, "argument `inner[0].name` is missing; it must be a text");
     }
 }

@@ -1,19 +1,14 @@
 //! `search_files`: names or lines below a folder.
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
 
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::{heavy, left_out, name, stop};
-use super::schema;
+use super::answer::{left_out, name, on_files};
+use super::schema::{self, arguments};
 use crate::gate::Permit;
-use crate::model::{
-    self, Action, Argument, Block, CallPath, Failure, Field, Flag, Flags, Origin, Output, Refusal, RelPath, Target, ToolSpec,
-};
+use crate::model::{self, Action, Block, CallPath, Failure, Field, Flag, Origin, Output, Refusal, RelPath, Target, ToolSpec};
 use crate::policy::paths::visible;
 use crate::sandbox::Sandbox;
 use crate::sandbox::root::{Ended, Found, MatchedLine, Pattern, line_matcher};
@@ -23,25 +18,7 @@ use crate::tool::{Card, Stage, Tool};
 #[derive(Debug)]
 pub(super) struct SearchFiles;
 
-static SPEC: ToolSpec = ToolSpec {
-    name: "search_files",
-    flags: Flags::of(&[Flag::ReadFile]),
-    arguments: &[
-        Argument { name: "path", default: None },
-        Argument { name: "query", default: None },
-        Argument { name: "glob", default: None },
-        Argument { name: "context_lines", default: Some("0") },
-        Argument { name: "max_results", default: Some("100") },
-    ],
-    inside: &[],
-    alike: &[],
-};
-
-static INPUT: LazyLock<Map<String, Value>> = LazyLock::new(|| schema::input::<Args>(&SPEC));
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Args {
+arguments! {
     /// A folder or a file.
     path: String,
     /// Rust regex, (?i) ignores case; without it file names are listed.
@@ -50,11 +27,13 @@ struct Args {
     glob: Option<String>,
     /// Shown around each match.
     #[schemars(range(min = 0, max = 20))]
-    context_lines: Option<u32>,
+    context_lines: u32 = 0,
     /// Most matches.
     #[schemars(range(min = 1, max = 1000))]
-    max_results: Option<u32>,
+    max_results: u32 = 100,
 }
+
+static SPEC: ToolSpec = ToolSpec::new("search_files", &[Flag::ReadFile], ARGUMENTS);
 
 impl Tool for SearchFiles {
     fn spec(&self) -> &'static ToolSpec {
@@ -66,15 +45,11 @@ impl Tool for SearchFiles {
             title: "Search files",
             description: "Searches a file or a folder for lines that match a regex, or for names that match a glob. Skips binary files (PDF too) and \
                           what .gitignore names.",
-            read_only: true,
-            destructive: false,
-            idempotent: true,
-            open_world: false,
-            input_schema: &INPUT,
             output_schema: Some(schema::output(json!({
                 "matches": {"type": "array", "items": {"type": "object"}},
                 "truncated": {"type": "boolean"},
             }))),
+            ..Card::reads(&INPUT)
         }
     }
 
@@ -83,30 +58,23 @@ impl Tool for SearchFiles {
     }
 
     fn plan(&self, arguments: Map<String, Value>) -> Result<Action, Refusal> {
-        let args: Args = schema::parse(&INPUT, arguments)?;
-        if let Some(glob) = &args.glob {
+        let Args { path, query, glob, context_lines, max_results } = Args::read(arguments)?;
+        if let Some(glob) = &glob {
             Pattern::parse(glob).map_err(|why| schema::invalid("glob", "a glob", &why))?;
         }
-        if let Some(query) = &args.query {
+        if let Some(query) = &query {
             line_matcher(query).map_err(|why| schema::invalid("query", "a regular expression", &why))?;
         }
-        Ok(Action::SearchFiles(model::SearchFiles {
-            path: CallPath::parse(&args.path)?,
-            query: args.query,
-            glob: args.glob,
-            context_lines: args.context_lines.unwrap_or(0),
-            max_results: args.max_results.unwrap_or(100),
-        }))
+        let path = CallPath::parse(&path)?;
+        Ok(Action::SearchFiles(model::SearchFiles { path, query, glob, context_lines, max_results }))
     }
 
     fn execute<'a>(&'a self, permit: Permit<Action>, sandbox: &'a Sandbox, stage: Stage) -> BoxFuture<'a, Result<Output, Failure>> {
-        Box::pin(async move {
-            let permit = permit.narrow::<model::SearchFiles>()?;
-            let (stop, terms) = (stop(&stage, &permit), permit.terms().clone());
+        on_files(permit, stage, |permit: Permit<model::SearchFiles>, stop| {
+            let terms = permit.terms().clone();
             let root = permit.opened().first().map(|opened| opened.target.root.clone()).unwrap_or_default();
             let seen = |path: &RelPath, is_folder| visible(&terms.manifest, &root, path, is_folder);
-            let found = heavy(true, || sandbox.roots.search(permit, &seen, &stop))?;
-            Ok(answer(found))
+            Ok(answer(sandbox.roots.search(permit, &seen, stop)?))
         })
     }
 }
@@ -157,16 +125,16 @@ fn answer(found: Found) -> Output {
     let mut output = Output { masked: found.masked, ..Output::default() };
     for (text, origin) in [(text, Origin::File), (note, Origin::Own)] {
         if !text.is_empty() {
-            output.blocks.push(Block::Text { text, origin });
+            output.blocks.push(Block::text(text, origin));
         }
     }
-    let cut = found.ended.is_some();
-    output = output.fact("path", target).fact("files_searched", found.files).fact("left_out", found.left_out).fact("truncated", cut);
-    if found.not_text > 0 {
-        output = output.fact("not_text", found.not_text);
-    }
-    output.structured.get_or_insert_default().push(("matches", Field::List(rows)));
     output
+        .fact("path", target)
+        .fact("files_searched", found.files)
+        .fact("left_out", found.left_out)
+        .fact("truncated", found.ended.is_some())
+        .optional_fact("not_text", (found.not_text > 0).then_some(found.not_text))
+        .field("matches", Field::List(rows))
 }
 
 /// One match as lines: `12: text`, those around it `11- text`.
