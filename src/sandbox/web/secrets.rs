@@ -90,15 +90,12 @@ impl Sent {
         while let Some((first, after)) = rest.split_first() {
             let here = self.0.iter().filter(|(_, value)| rest.starts_with(value.as_bytes()));
             // One value may be the beginning of another.
-            match here.max_by_key(|(_, value)| value.len()) {
-                Some((name, value)) => {
-                    masked.extend_from_slice(format!("[secret {name}]").as_bytes());
-                    rest = rest.get(value.len()..).unwrap_or_default();
-                }
-                None => {
-                    masked.push(*first);
-                    rest = after;
-                }
+            if let Some((name, value)) = here.max_by_key(|(_, value)| value.len()) {
+                masked.extend_from_slice(format!("[secret {name}]").as_bytes());
+                rest = rest.get(value.len()..).unwrap_or_default();
+            } else {
+                masked.push(*first);
+                rest = after;
             }
         }
         masked
