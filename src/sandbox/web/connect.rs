@@ -82,7 +82,7 @@ where
 {
     let answering = async {
         let (mut sender, connection) = http1::Builder::new().max_headers(100).max_buf_size(BUFFER).handshake(TokioIo::new(stream)).await?;
-        // What goes wrong is told to the reader of the answer.
+        // The reader of the answer sees what goes wrong.
         let running = Running(tokio::spawn(async move { drop(connection.await) }));
         Ok::<_, hyper::Error>((sender.send_request(request).await?, running))
     };
@@ -216,7 +216,7 @@ impl Sent {
         head: bool,
     ) -> Result<Page, Failure> {
         let status = self.status();
-        let headers = told(self.response.headers());
+        let headers = content_headers(self.response.headers());
         let content_type = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let declared = self.response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.trim().parse::<u64>().ok());
         if overflow == Overflow::Refuse && !head && declared.is_some_and(|length| length > limit.0) {
@@ -241,8 +241,9 @@ impl Sent {
     }
 }
 
-fn told(headers: &HeaderMap) -> BTreeMap<String, String> {
-    TOLD.iter()
+fn content_headers(headers: &HeaderMap) -> BTreeMap<String, String> {
+    CONTENT_HEADERS
+        .iter()
         .filter_map(|name| {
             headers.get(*name).and_then(|value| value.to_str().ok()).map(|value| ((*name).to_owned(), value.chars().take(1024).collect()))
         })
@@ -273,7 +274,7 @@ pub(super) fn failed(url: &HttpUrl, fault: &(dyn Error + 'static)) -> Failure {
 }
 
 /// Response headers that are handed on.
-const TOLD: [&str; 9] = [
+const CONTENT_HEADERS: [&str; 9] = [
     "cache-control",
     "content-disposition",
     "content-language",

@@ -108,14 +108,14 @@ pub enum Denied {
 }
 
 impl Denied {
-    /// What the model is told, either way.
+    /// The code and the sentence, either way.
     pub fn refusal(&self) -> &Refusal {
         match self {
             Self::Refused(refusal) | Self::Failed(Failure(refusal)) => refusal,
         }
     }
 
-    /// What the model is told, either way, as a tool's failure.
+    /// The same as a tool's failure.
     pub fn into_failure(self) -> Failure {
         match self {
             Self::Refused(refusal) => Failure(refusal),
@@ -201,7 +201,7 @@ impl Egress {
         let (principal, began) = (request.principal.clone(), Instant::now());
         let (ts, method, url) = (Timestamp::now().to_string(), request.method.as_str().to_owned(), bare_url(request.url.as_str()));
         let work = timeout_at(deadline, async {
-            let _place = self.connections.acquire().await.map_err(|_| Failure::new(Code::Cancelled, "the server is stopping"))?;
+            let _slot = self.connections.acquire().await.map_err(|_| Failure::new(Code::Cancelled, "the server is stopping"))?;
             self.walk(request).await
         });
         let done = tokio::select! {

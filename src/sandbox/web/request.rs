@@ -28,7 +28,7 @@ pub struct EgressRequest {
     pub body: Option<Vec<u8>>,
     /// What the first URL's name was already resolved to and judged on; it is not resolved again. Empty: resolve it.
     pub pinned: Vec<IpAddr>,
-    /// Whose request it is; answers are stored for nobody else, and for an empty name not at all.
+    /// Whose request it is; answers are stored for no other caller, and for an empty name not at all.
     pub principal: String,
     /// The caller's profile.
     pub profile: String,

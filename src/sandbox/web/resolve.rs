@@ -44,7 +44,7 @@ impl Resolve for SystemResolver {
     }
 }
 
-/// Refuses the machine's own addresses: a public one is as internal as loopback to whoever runs on it.
+/// Refuses the machine's own addresses: a public one is as internal as loopback to what runs on it.
 ///
 /// An address is ours when a socket can be bound to it; nothing is sent.
 pub(super) fn refuse_own_addresses(rules: &NetworkRules, url: &HttpUrl, addresses: &[IpAddr]) -> Result<(), Refusal> {

@@ -1,6 +1,6 @@
 //! Answers that need not be fetched again (RFC 9111): in memory, each caller's own, bounded in number and bytes.
 //!
-//! Only what anybody would be told: a GET without credentials, without secrets, without a header that could change the answer beyond its `Vary`.
+//! Only what any caller would be answered: a GET without credentials, without secrets, without a header that could change the answer beyond its `Vary`.
 //! A stored answer is given only after the URL and its addresses were judged as for a request.
 
 use std::collections::HashMap;
@@ -16,11 +16,11 @@ use crate::policy::secret::names_secret;
 
 /// The stored answers of a server.
 #[derive(Debug, Default)]
-pub(super) struct Stored(Mutex<Shelf>);
+pub(super) struct Stored(Mutex<Answers>);
 
 #[derive(Debug, Default)]
-struct Shelf {
-    answers: HashMap<Key, Answer>,
+struct Answers {
+    by_key: HashMap<Key, Answer>,
     bytes: usize,
     turn: u64,
 }
@@ -81,7 +81,7 @@ impl Stored {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.turn += 1;
         let turn = held.turn;
-        let Some(answer) = held.answers.get_mut(&asked.key).filter(|answer| answer.page.body.len() <= limit) else {
+        let Some(answer) = held.by_key.get_mut(&asked.key).filter(|answer| answer.page.body.len() <= limit) else {
             return Known::Nothing;
         };
         answer.used = turn;
@@ -101,7 +101,7 @@ impl Stored {
     /// The stored answer that a server has just stood by (304), and keeps it for longer.
     pub(super) fn confirmed(&self, asked: &Asked, headers: &HeaderMap, now: SystemTime) -> Option<Arc<Page>> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = held.answers.get_mut(&asked.key)?;
+        let answer = held.by_key.get_mut(&asked.key)?;
         let mut response = response(304, headers)?;
         // A 304 should repeat the validators (RFC 9110, section 15.4.5). One that has none is about those that were asked about.
         if !VALIDATORS.iter().any(|name| headers.contains_key(*name)) {
@@ -135,9 +135,9 @@ impl Stored {
         let used = held.turn;
         held.bytes += cost(page);
         let validators = VALIDATORS.iter().filter_map(|name| Some((HeaderName::from_static(name), headers.get(*name)?.clone()))).collect();
-        held.answers.insert(asked.key.clone(), Answer { policy, validators, page: Arc::new(page.clone()), used });
-        while held.answers.len() > MOST || held.bytes > MOST_BYTES {
-            let Some(oldest) = held.answers.iter().min_by_key(|(_, answer)| answer.used).map(|(key, _)| key.clone()) else { return };
+        held.by_key.insert(asked.key.clone(), Answer { policy, validators, page: Arc::new(page.clone()), used });
+        while held.by_key.len() > MOST || held.bytes > MOST_BYTES {
+            let Some(oldest) = held.by_key.iter().min_by_key(|(_, answer)| answer.used).map(|(key, _)| key.clone()) else { return };
             held.take(&oldest);
         }
     }
@@ -149,9 +149,9 @@ impl Stored {
     }
 }
 
-impl Shelf {
+impl Answers {
     fn take(&mut self, key: &Key) {
-        if let Some(answer) = self.answers.remove(key) {
+        if let Some(answer) = self.by_key.remove(key) {
             self.bytes = self.bytes.saturating_sub(cost(&answer.page));
         }
     }
@@ -281,7 +281,7 @@ mod tests {
         }
         stored.keep(&at(2000), &fresh, &page(LARGEST + 1), now);
         let held = stored.0.lock().unwrap();
-        assert!(held.bytes <= MOST_BYTES && held.answers.len() < 10, "{} {}", held.bytes, held.answers.len());
-        assert_eq!(held.bytes, held.answers.values().map(|answer| cost(&answer.page)).sum::<usize>());
+        assert!(held.bytes <= MOST_BYTES && held.by_key.len() < 10, "{} {}", held.bytes, held.by_key.len());
+        assert_eq!(held.bytes, held.by_key.values().map(|answer| cost(&answer.page)).sum::<usize>());
     }
 }

@@ -14,7 +14,7 @@ impl Egress {
     /// Sends the request the permit names, at first to the very addresses it was judged on.
     ///
     /// # Errors
-    /// As [`Egress::fetch`]; what a later hop was refused for is told as a failure of the call.
+    /// As [`Egress::fetch`]; a refusal of a later hop is a failure of the call.
     pub(in crate::sandbox) async fn spend(&self, permit: Permit<Fetch>, cancel: &CancellationToken) -> Result<Page, Failure> {
         let pinned = permit.addresses().to_vec();
         let (action, _, terms) = permit.spend();

@@ -47,7 +47,7 @@ fn fits(asked: Option<&str>, url: &HttpUrl) -> bool {
     match (asked, url.host()) {
         (None, _) => true,
         (Some(asked), Host::Name(name)) => asked.strip_suffix('.').unwrap_or(asked).eq_ignore_ascii_case(name),
-        // An address is no name (RFC 6066, section 3): whoever asks an address for a name asks for another host.
+        // An address is no name (RFC 6066, section 3): a client that asks an address for a name asks for another host.
         (Some(_), Host::Address(_)) => false,
     }
 }
@@ -57,7 +57,7 @@ fn another_name(asked: Option<&str>, url: &HttpUrl) -> Refusal {
     Refusal::new(Code::DomainNotAllowed, format!("the tunnel leads to `{}`, and TLS in it asks for `{asked}`", url.host_str()))
 }
 
-/// A fatal alert, `unrecognized_name` (RFC 8446, section 6): the client shows it to whoever waits.
+/// A fatal alert, `unrecognized_name` (RFC 8446, section 6): clients show it to their users.
 pub(super) const ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
 /// Bytes within which the message ends; one with keys of the post-quantum kind takes 2 KB.

@@ -1,6 +1,7 @@
-//! The network of a program: an HTTP proxy at the doorway of its jail, which applies to each connection what `fetch` applies to each request.
+//! The network of a program: an HTTP proxy on a socket in its jail, which applies to each connection what `fetch` applies to each
+//! request.
 //!
-//! A program that wants out opens a connection to the doorway and asks for a tunnel (`CONNECT host:443`) or sends a request in plain text
+//! A program that wants out connects to that socket and asks for a tunnel (`CONNECT host:443`) or sends a request in plain text
 //! (`GET http://host/`). The host is judged, resolved once, every address judged, and the connection made to these addresses alone. One
 //! request a connection: what follows it is never read as another. A redirect is the program's own next request, and judged as such.
 
@@ -61,35 +62,35 @@ impl Gateway {
     async fn take(self: Arc<Self>, listener: OwnedFd, stop: CancellationToken) {
         let listener = match tokio::net::TcpListener::from_std(TcpListener::from(listener)) {
             Ok(listener) => listener,
-            Err(fault) => return tracing::error!(%fault, "the doorway of a program cannot be served"),
+            Err(fault) => return tracing::error!(%fault, "the proxy of a program cannot be served"),
         };
         // Further connections wait in the jail until one of these is over.
-        let places = Arc::new(Semaphore::new((self.rules.max_connections.max(1) as usize).min(Semaphore::MAX_PERMITS)));
-        let mut guests = JoinSet::new();
+        let slots = Arc::new(Semaphore::new((self.rules.max_connections.max(1) as usize).min(Semaphore::MAX_PERMITS)));
+        let mut connections = JoinSet::new();
         loop {
-            while guests.try_join_next().is_some() {}
+            while connections.try_join_next().is_some() {}
             let next = async {
-                let place = Arc::clone(&places).acquire_owned().await;
-                (place, listener.accept().await)
+                let slot = Arc::clone(&slots).acquire_owned().await;
+                (slot, listener.accept().await)
             };
-            let (place, accepted) = tokio::select! {
+            let (slot, accepted) = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 next = next => next,
             };
-            match (place, accepted) {
-                (Ok(place), Ok((stream, _))) => {
+            match (slot, accepted) {
+                (Ok(slot), Ok((stream, _))) => {
                     let gateway = Arc::clone(&self);
-                    guests.spawn(async move {
+                    connections.spawn(async move {
                         gateway.serve_one(stream).await;
-                        drop(place);
+                        drop(slot);
                     });
                 }
                 // No descriptors are left, or the connection went away: neither is an end.
-                _ => tokio::time::sleep(BREATH).await,
+                _ => tokio::time::sleep(RETRY).await,
             }
         }
-        guests.shutdown().await;
+        connections.shutdown().await;
     }
 
     /// One connection of the program: one request, or one tunnel.
@@ -144,4 +145,4 @@ const MOST_HEADERS: usize = 100;
 /// Bytes of its head.
 const HEAD: usize = 64 * 1024;
 /// Before the next connection is asked for, where the last could not be taken.
-const BREATH: Duration = Duration::from_millis(20);
+const RETRY: Duration = Duration::from_millis(20);
