@@ -2,6 +2,7 @@
 
 mod below;
 pub mod egress;
+pub mod files;
 mod fonts;
 pub mod jail;
 mod pool;
@@ -11,7 +12,6 @@ mod python;
 pub mod reading;
 mod repeated;
 mod review;
-pub mod root;
 mod tick;
 mod view;
 
@@ -29,10 +29,10 @@ use crate::model::{Access, Action, Bytes, Code, Failure, Fetch, Host, HttpUrl, O
 use crate::policy::network::{DomainPattern, NetworkRules, Robots};
 use crate::policy::request::Method;
 use egress::{Denied, Egress, EgressRequest, Overflow, Page};
+use files::Roots;
 use jail::Outcome;
 use python::Room;
 use reading::{Job, Readers};
-use root::Roots;
 use toolgate_page::Article;
 
 /// Contents of this many bytes together are read faster than a thread for them begins.
@@ -91,32 +91,32 @@ impl Sandbox {
             return seen;
         };
         let cancel = CancellationToken::new();
-        let stop = root::Stop::new(cancel.clone(), timeout);
-        let few = root::covered::covered(&self.roots, session, first, manifest, root::covered::FEW, &stop);
+        let stop = files::Stop::new(cancel.clone(), timeout);
+        let few = files::covered::covered(&self.roots, session, first, manifest, files::covered::FEW, &stop);
         if few.as_ref().is_none_or(|few| !few.folder.is_more && !few.root.is_more) {
             return Preview { covered: few, ..seen };
         }
         let (roots, session, first, manifest) = (Arc::clone(&self.roots), session.to_owned(), first.clone(), Arc::clone(manifest));
         // Ended with the call, where that ends first.
         let _ended = cancel.drop_guard();
-        let count = move || root::covered::covered(&roots, &session, &first, &manifest, root::covered::MOST, &stop);
+        let count = move || files::covered::covered(&roots, &session, &first, &manifest, files::covered::MOST, &stop);
         let counted = tokio::task::spawn_blocking(count).await;
         Preview { covered: counted.ok().flatten(), ..seen }
     }
 
     async fn contents(&self, action: &Action, opened: &[Opened], manifest: &Arc<Manifest>, timeout: Duration) -> Preview {
         let cancel = CancellationToken::new();
-        let stop = |timeout| root::Stop::new(cancel.clone(), timeout);
+        let stop = |timeout| files::Stop::new(cancel.clone(), timeout);
         let is_small = opened.iter().fold(0, |sum: u64, opened| sum.saturating_add(opened.fact.size)) <= SMALL;
         if is_small && opened.iter().all(|opened| opened.fact.below.is_empty()) {
             // One that has become large since is not read here.
-            return root::preview::preview(&self.roots, action, opened, &stop(Duration::ZERO), manifest);
+            return files::preview::preview(&self.roots, action, opened, &stop(Duration::ZERO), manifest);
         }
         let (action, opened, stop, manifest) = (action.clone(), opened.to_vec(), stop(timeout), Arc::clone(manifest));
         let roots = Arc::clone(&self.roots);
         // Ended with the call, where that ends first.
         let _ended = cancel.drop_guard();
-        let looked = tokio::task::spawn_blocking(move || root::preview::preview(&roots, &action, &opened, &stop, &manifest)).await;
+        let looked = tokio::task::spawn_blocking(move || files::preview::preview(&roots, &action, &opened, &stop, &manifest)).await;
         looked.unwrap_or_else(|fault| {
             tracing::error!(%fault, "a preview could not be made");
             Preview { doomed: Some(Failure::new(Code::Internal, "the content could not be looked at")), ..Preview::default() }

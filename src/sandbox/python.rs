@@ -9,12 +9,12 @@ use tokio::sync::{OnceCell, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::egress::{Egress, Gateway, LogScribe, Scribe};
+use super::files::{LOOK, Roots, When};
 use super::fonts::Fonts;
 use super::jail::{Jail, JailRoot, JailSpec, Layer, Limit, Limits, Network, NoRun, Outcome, Session, Settings, Status};
 use super::pool::UnderWay;
 use super::printed::listener;
 use super::repeated::{Repeated, made};
-use super::root::{LOOK, Roots, When};
 use super::view::{self, View, Views};
 use crate::gate::{Permit, Terms};
 use crate::manifest::{Check, Manifest, Python};

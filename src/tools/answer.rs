@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::gate::Permit;
 use crate::model::{CallPath, Code, Kind, Refusal, Target, ToolSpec};
-use crate::sandbox::root::Stop;
+use crate::sandbox::files::Stop;
 use crate::tool::{Piece, Stage};
 
 /// Above this many bytes work is kept off the threads that answer others.

@@ -13,7 +13,7 @@ use super::schema;
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, Block, CallPath, Failure, Field, Flag, Flags, Inside, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::Edited;
+use crate::sandbox::files::Edited;
 use crate::tool::{Card, Stage, Tool};
 
 /// `edit_files`

@@ -13,7 +13,7 @@ use super::schema;
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, Block, Bytes, CallPath, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::Info;
+use crate::sandbox::files::Info;
 use crate::tool::{Card, Stage, Tool};
 
 /// `file_info`

@@ -13,8 +13,8 @@ use crate::gate::Terms;
 use crate::model::{Block, Bytes, Code, Failure, Fetch, Format, Links, Origin, Output};
 use crate::sandbox::Sandbox;
 use crate::sandbox::egress::Page;
+use crate::sandbox::files::Written;
 use crate::sandbox::reading::{Job, Source};
-use crate::sandbox::root::Written;
 use toolgate_page::{self as reader, Article, Kind, Mode};
 
 /// The answer of a fetch whose body went into a file. `hides`: the manifest masks secrets; the digest of a content that is known but for a short

@@ -13,8 +13,8 @@ use super::schema;
 use crate::gate::Permit;
 use crate::model::{self, Action, Argument, Block, CallPath, Code, Encoding, Failure, Flag, Flags, Origin, Output, Refusal, ToolSpec};
 use crate::sandbox::Sandbox;
+use crate::sandbox::files::{Content, Form, Reading};
 use crate::sandbox::reading::{Job, Source};
-use crate::sandbox::root::{Content, Form, Reading};
 use crate::tool::{Card, Stage, Tool};
 use toolgate_page::{Format, Mode};
 

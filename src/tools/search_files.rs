@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::policy::paths::visible;
 use crate::sandbox::Sandbox;
-use crate::sandbox::root::{Ended, Found, MatchedLine, Pattern, line_matcher};
+use crate::sandbox::files::{Ended, Found, MatchedLine, Pattern, line_matcher};
 use crate::tool::{Card, Stage, Tool};
 
 /// `search_files`

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
 use super::below::{self, Object};
+use super::files::Hidden;
 use super::jail::Mask;
-use super::root::Hidden;
 use crate::manifest::Manifest;
 use crate::model::RelPath;
 use listing::{Bound, Entry, EntryKind, Kept, Listing, clock, list};

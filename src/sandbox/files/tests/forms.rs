@@ -1,7 +1,7 @@
 //! Files that are no UTF-8 text as they are: other encodings, notebooks, PDF files.
 
 use super::*;
-use crate::sandbox::root::Form;
+use crate::sandbox::files::Form;
 
 const CLOUD: &str = "AKIAQ7ZT3N5WXK2VPLMR";
 

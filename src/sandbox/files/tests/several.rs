@@ -220,7 +220,7 @@ fn after_a_kill_between_two_files_each_is_old_or_new_and_a_start_removes_what_wa
         house.put(&format!("work/f{at}"), "old");
     }
     let ended = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "sandbox::root::tests::several::replaces_three_of_six_and_is_killed", "--test-threads=1"])
+        .args(["--exact", "sandbox::files::tests::several::replaces_three_of_six_and_is_killed", "--test-threads=1"])
         .env(HALF, house.path("work"))
         .env(STATE, house.path("home/state"))
         .stdout(std::process::Stdio::null())
@@ -273,7 +273,7 @@ fn a_kill_at_any_moment_loses_neither_content_of_any() {
             house.put(&format!("work/f{at}"), format!("version 0;{body}"));
         }
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "sandbox::root::tests::several::edits_until_it_is_killed", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "sandbox::files::tests::several::edits_until_it_is_killed", "--nocapture", "--test-threads=1"])
             .env(CRASH, house.path("work"))
             .env(STATE, house.path("home/state"))
             .stdout(std::process::Stdio::piped())

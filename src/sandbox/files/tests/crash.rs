@@ -34,7 +34,7 @@ fn a_kill_in_the_middle_of_a_write_leaves_the_old_or_the_new_file() {
     house.put("work/file", vec![b'z'; 200_000]);
     for round in 0u64..12 {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "sandbox::root::tests::crash::writes_until_it_is_killed", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "sandbox::files::tests::crash::writes_until_it_is_killed", "--nocapture", "--test-threads=1"])
             .env(CRASH, house.path("work"))
             .env(STATE, house.path("home/state"))
             .stdout(std::process::Stdio::piped())
