@@ -144,13 +144,10 @@ fn answer(found: Found) -> Output {
     note.push_str(&left_out(found.left_out));
     if found.not_text > 0 {
         let files = if found.not_text == 1 { "1 file is" } else { &format!("{} files are", found.not_text) };
-        let _ = writeln!(note, "[{files} no text (binary, PDF, too large to decode) and could not be searched]");
+        let _ = writeln!(note, "[{files} no text (binary, PDF) or too large, and could not be searched]");
     }
     match found.ended {
         Some(Ended::Full) => note.push_str("[cut: there is more; narrow the query, the glob or the folder]\n"),
-        Some(Ended::Deep) => {
-            note.push_str("[cut: folders lie deeper than is searched at once; search one of the deepest folders by itself]\n");
-        }
         Some(Ended::Late) => note.push_str("[cut: the time was up; search a folder below or give a glob]\n"),
         None => {}
     }

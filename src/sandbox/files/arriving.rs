@@ -1,12 +1,7 @@
 //! What is copied or moved to where another program runs it later: it is shown before, as what is written there is. No effect.
 
-use std::os::fd::{AsFd, OwnedFd};
-
-use rustix::io::Errno;
-
 use super::content::{Whole, digest, read_whole};
-use super::resolve::{open_file, step};
-use super::seen::Seen;
+use super::resolve::open_below;
 use super::stop::Stop;
 use crate::gate::Arriving;
 use crate::manifest::Manifest;
@@ -31,7 +26,7 @@ pub(super) fn arriving(manifest: &Manifest, opened: &[Opened], stop: &Stop) -> (
     let mut digests = Vec::new();
     for (path, entry) in found {
         let is_read = !stop.is_late() && !stop.is_cancelled() && entry.size <= room.0;
-        let bytes = if is_read { content(from, entry).ok().flatten() } else { None };
+        let bytes = if is_read { content(from, entry) } else { None };
         room = Bytes(room.0 - bytes.as_ref().map_or(0, |bytes| room.0.min(bytes.len() as u64)));
         digests.push(bytes.as_deref().map(digest));
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -46,25 +41,16 @@ pub(super) fn is_arriving(manifest: &Manifest, to: &Opened) -> bool {
 }
 
 /// The content of an entry below a held folder, where it is the one that was judged.
-fn content(from: &Opened, entry: &Entry) -> Result<Option<Vec<u8>>, Errno> {
-    let (Some(top), Some(inside)) = (&from.object, entry.path.segments().strip_prefix(from.path().segments())) else { return Ok(None) };
-    let Some((name, folders)) = inside.split_last() else { return Ok(None) };
-    let mut folder: Option<OwnedFd> = None;
-    for name in folders {
-        folder = Some(step(folder.as_ref().map_or(top.as_fd(), AsFd::as_fd), name.as_str())?);
-    }
-    let folder = folder.as_ref().map_or(top.as_fd(), AsFd::as_fd);
-    let handle = step(folder, name.as_str())?;
-    let seen = Seen::of(&handle)?;
+fn content(from: &Opened, entry: &Entry) -> Option<Vec<u8>> {
+    let (file, seen) = open_below(from.object.as_ref()?, &entry.path.rebased(from.path(), &RelPath::ROOT)?).ok()?;
     // A second name may be one that is denied.
-    if seen.kind != Kind::File || seen.names != 1 || Some(seen.identity) != entry.identity {
-        return Ok(None);
+    if seen.names != 1 || Some(seen.identity) != entry.identity {
+        return None;
     }
-    let file = open_file(&handle, folder, name.as_str())?;
-    Ok(match read_whole(&file, seen.size, EACH)? {
+    match read_whole(&file, seen.size, EACH).ok()? {
         Whole::Bytes(bytes) => Some(bytes),
         Whole::TooLarge => None,
-    })
+    }
 }
 
 /// The longest file of a folder that is shown, and the most that is read of all of them.

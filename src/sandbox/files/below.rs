@@ -9,10 +9,10 @@ use std::time::Instant;
 use rustix::fs::{AtFlags, Dir, Mode, fchmod, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::leftovers::temporary_name;
 use super::look::Guard;
 use super::resolve::{open_folder, step};
 use super::seen::Seen;
+use super::temporary::temporary_name;
 use crate::model::{Entry, Kind, RelPath};
 
 /// The entries below a folder, for the judge.
@@ -54,10 +54,9 @@ impl Below {
     }
 
     /// Whether two walks saw the same: nothing came, nothing went, nothing changed.
-    pub(super) fn is_same(&self, judged: &[Entry], from: &RelPath, to: &RelPath) -> bool {
+    pub(super) fn is_same(&self, judged: &[Entry]) -> bool {
         let what = |entry: &Entry| (entry.kind, entry.size, entry.identity);
-        let mut expected: HashMap<RelPath, _> =
-            judged.iter().map(|entry| (entry.path.rebased(from, to).unwrap_or_else(|| entry.path.clone()), what(entry))).collect();
+        let mut expected: HashMap<&RelPath, _> = judged.iter().map(|entry| (&entry.path, what(entry))).collect();
         !self.cut && self.entries.iter().all(|entry| expected.remove(&entry.path) == Some(what(entry))) && expected.is_empty()
     }
 }

@@ -108,6 +108,11 @@ pub(super) fn line_ends(bytes: &[u8]) -> u64 {
     bytes.chunks(255).map(|chunk| u64::from(chunk.iter().fold(0u8, |sum, byte| sum.wrapping_add(u8::from(*byte == b'\n'))))).sum()
 }
 
+/// Whether bytes are no text as they are: a mark of UTF-16, or a zero byte in their beginning.
+pub(super) fn is_binary(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || bytes.iter().take(8192).any(|byte| *byte == 0)
+}
+
 /// The media type of pictures that models can see, by their first bytes.
 pub(super) fn picture(bytes: &[u8]) -> Option<&'static str> {
     let riff = |kind: &[u8]| bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(kind);

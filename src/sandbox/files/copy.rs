@@ -1,8 +1,9 @@
 //! `copy`: the bytes of one judged file at another judged place.
 
-use super::content::{Whole, digest, read_whole};
+use super::content::{Whole, read_whole};
 use super::fault::{changed, fault};
 use super::leaks::Leak;
+use super::look::pair;
 use super::read::{regular, too_large};
 use super::roots::Roots;
 use super::seen::Seen;
@@ -19,7 +20,7 @@ impl Roots {
     /// holds masked secrets, and programs that do not see it would see the copy).
     pub fn copy(&self, permit: Permit<CopyFile>) -> Result<(Target, Written), Failure> {
         let (_, opened, terms) = permit.spend();
-        let [from, to] = opened.as_slice() else { return Err(Failure::new(Code::Internal, "the permit holds no two objects")) };
+        let [from, to] = &pair(opened)?;
         copyable(from, to)?;
         let file = regular(from)?;
         let read = |errno| fault(errno, &from.target, "read");
@@ -32,7 +33,7 @@ impl Roots {
             return Err(changed(&from.target));
         }
         let manifest = &terms.manifest;
-        let names = if manifest.filters.hides_secrets() { self.known.names(&bytes, &digest(&bytes)) } else { Vec::new() };
+        let names = if manifest.filters.hides_secrets() { self.known.names(&bytes) } else { Vec::new() };
         if let Some(leak) = Leak::between(manifest, from, to, &self.known) {
             leak.of_names(&names)?;
         }
@@ -49,5 +50,5 @@ pub(super) fn copyable(from: &Opened, to: &Opened) -> Result<(), Failure> {
     if from.fact.identity.map(|id| (id.device, id.inode)) == to.fact.identity.map(|id| (id.device, id.inode)) {
         return Err(Failure::new(Code::AlreadyExists, format!("`{}` and `{}` are the same", from.target, to.target)));
     }
-    super::above::reachable(to)
+    super::folder::reachable(to)
 }

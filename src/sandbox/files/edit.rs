@@ -1,14 +1,15 @@
-//! `edit`: exact passages of the judged file, all or none. Where secrets are masked, passages are looked for in what is shown alone.
+//! `edit`: exact passages of the judged file, all or none. Where secrets are masked, passages are looked for in what is shown alone, and no
+//! masked line is changed.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
-use similar::{Algorithm, DiffTag, TextDiff};
+use similar::{Algorithm, TextDiff};
 
 use super::content::{Whole, digest, read_whole, why_no_text};
-use super::document::{Document, Mask, Unfit};
 use super::encoding;
 use super::fault::fault;
+use super::masks::{Masked, listed, masked_content, written_mask};
 use super::passages::{Mismatch, Passages};
 use super::read::{regular, too_large};
 use super::replace::USUAL;
@@ -43,8 +44,8 @@ impl Roots {
     /// byte order mark stay as they are in the file, also where the edit writes `\n`.
     ///
     /// # Errors
-    /// `edit_mismatch` (a passage that is missing or ambiguous), `masked_content` (a mask would take the place of a secret, or a masked secret
-    /// would be shown), `not_text`, `conflict`, `file_too_large`, `no_space`, as `read`.
+    /// `edit_mismatch` (a passage that is missing or ambiguous), `masked_content` (a passage on a masked line, a mask that would be written as it
+    /// stands, or a secret that would be shown), `not_text`, `conflict`, `file_too_large`, `no_space`, as `read`.
     pub fn edit(&self, permit: Permit<EditFile>) -> Result<Edited, Failure> {
         let (action, opened, terms) = permit.spend();
         let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
@@ -86,35 +87,62 @@ pub(super) fn apply_to(
         return Err(no_text(target, &bytes));
     }
     let old = String::from_utf8(bytes).map_err(|fault| no_text(target, fault.as_bytes()))?;
-    let secrets = |text: &str| if hides { secrets_in(text.as_bytes()) } else { Vec::new() };
-    let held = secrets(&old);
-    let old = Document::new(old, &held);
+    let secrets = |text: &[u8]| if hides { secrets_in(text) } else { Vec::new() };
+    let held = secrets(old.as_bytes());
+    let old = Masked::new(old.into_bytes(), &held);
     let mut new = old.clone();
     let mut replacements = 0;
     for &(index, edit) in edits {
-        let passages = Passages::find(new.shown(), &edit.old_text, edit.replace_all).map_err(|why| mismatch(target, index, &why))?;
+        let passages = Passages::find(new.text(), &edit.old_text, edit.replace_all).map_err(|why| mismatch(target, index, &why))?;
         replacements += passages.count();
         // Before it is made: many places times a long text must not outgrow memory.
         if Bytes(passages.size_with(&edit.new_text)) > max_file_size {
             return Err(too_large(target, max_file_size));
         }
-        new = new.replaced(&passages, &edit.new_text).map_err(|why| unfit(target, index, why))?;
+        if let Some(name) = written_mask(held.iter().map(|secret| secret.name), &edit.old_text, &edit.new_text) {
+            return Err(writes_mask(target, index, name));
+        }
+        new = replaced(&new, &passages, &edit.new_text).map_err(|(line, names)| on_masked_line(target, index, line, &names))?;
     }
-    let (new, kept) = new.into_text();
-    let holds = secrets(&new);
-    // A secret that stays must be masked as it was: an edit of what is around it must not show it, and the answer must tell nothing of it.
-    let masked = |kept: &Range<usize>| {
-        let at = holds.binary_search_by_key(&kept.start, |secret| secret.at.start);
-        at.is_ok_and(|at| holds.get(at).is_some_and(|secret| secret.at == *kept))
-    };
-    if !kept.iter().all(masked) {
+    let (content, kept) = new.unmasked();
+    let holds = secrets(&content);
+    // The name before a secret may stand on another line: without it the secret would be shown.
+    let is_masked = |kept: &Range<usize>| holds.iter().any(|secret| secret.at == *kept);
+    if !kept.iter().all(is_masked) {
         return Err(shows_secret(target));
     }
-    let (size, sha256) = (new.len() as u64, holds.is_empty().then(|| digest(new.as_bytes())));
-    let after = Document::new(new.clone(), &holds);
-    let (diff, diff_cut, masked) = unified_diff(target, &old, &after, max_diff);
+    let (size, sha256) = (content.len() as u64, holds.is_empty().then(|| digest(&content)));
+    let content = String::from_utf8(content).map_err(|fault| no_text(target, fault.as_bytes()))?;
+    let (diff, diff_cut, masked) = unified_diff(target, &old, &Masked::new(content.clone().into_bytes(), &holds), max_diff);
     let masked = hides.then_some(masked);
-    Ok((Edited { target: target.clone(), replacements, diff, diff_cut, size, sha256, masked, identity: None }, new))
+    Ok((Edited { target: target.clone(), replacements, diff, diff_cut, size, sha256, masked, identity: None }, content))
+}
+
+/// What is shown with each passage replaced.
+///
+/// # Errors
+/// The number of a line of a passage and the secrets that are masked on its lines.
+fn replaced(old: &Masked, passages: &Passages<'_>, by: &str) -> Result<Masked, (usize, Vec<&'static str>)> {
+    let shown = old.text();
+    let mut new = Masked::default();
+    let mut from = 0;
+    for range in passages.ranges() {
+        let start = shown.get(..range.start).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+        let is_whole = shown.get(range.clone()).is_some_and(|passage| passage.ends_with('\n'));
+        let rest = shown.get(range.end..).and_then(|rest| rest.find('\n')).map_or(shown.len(), |end| range.end + end);
+        let end = if is_whole { range.end } else { rest };
+        let first = old.masks.partition_point(|mask| mask.at.end <= start);
+        let masks: Vec<_> = old.masks.iter().skip(first).take_while(|mask| mask.at.start < end).collect();
+        if let Some(mask) = masks.first() {
+            let line = shown.get(..mask.at.start.max(start)).unwrap_or_default().matches('\n').count() + 1;
+            return Err((line, masks.iter().map(|mask| mask.name).collect()));
+        }
+        new.push(old, from..range.start);
+        new.bytes.extend_from_slice(passages.written(range, by).as_bytes());
+        from = range.end;
+    }
+    new.push(old, from..shown.len());
+    Ok(new)
 }
 
 fn no_text(target: &Target, bytes: &[u8]) -> Failure {
@@ -147,56 +175,44 @@ fn mismatch(target: &Target, index: usize, why: &Mismatch) -> Failure {
     }
 }
 
-fn unfit(target: &Target, index: usize, why: Unfit) -> Failure {
-    match why {
-        Unfit::Cut => Failure::new(
-            Code::EditMismatch,
-            format!("`edits[{index}].old_text` begins or ends within the mask of a secret; `{target}` was not changed"),
-        )
-        .hint("take the mask whole, with all its lines, or leave it out"),
-        Unfit::Strange => masked_content(
-            format!("`edits[{index}].new_text` holds masks that do not stand as often in its `old_text`; `{target}` was not changed"),
-            "give each mask that stays once in old_text and once in new_text, in the same order, or edit around it",
+fn on_masked_line(target: &Target, index: usize, line: usize, names: &[&'static str]) -> Failure {
+    masked_content(
+        format!(
+            "`edits[{index}].old_text` takes in line {line} of `{target}`, where a secret is masked ({}); nothing was changed",
+            listed(names)
         ),
-    }
+        "edit the lines around it and leave masked lines out of old_text; a secret itself is changed by its owner",
+    )
+}
+
+fn writes_mask(target: &Target, index: usize, name: &str) -> Failure {
+    masked_content(
+        format!(
+            "`edits[{index}].new_text` holds `[SECRET:{name}]`, which would be written to `{target}` as it stands; nothing was changed"
+        ),
+        "leave masks out of new_text: a mask carries no secret to another place",
+    )
 }
 
 fn shows_secret(target: &Target) -> Failure {
     masked_content(
         format!("a secret of `{target}` that is masked now would be shown after the change; nothing was changed"),
-        "leave the name before the secret and what is next to it as they are, or replace the mask as well",
+        "leave the name before the secret and what is next to it as they are",
     )
 }
 
-fn masked_content(why: String, hint: &str) -> Failure {
-    Failure(Failure::new(Code::MaskedContent, why).hint(hint).0.rule("filters.secrets"))
-}
-
 /// A unified diff of what is shown with three lines around each change, cut after a line; whether it was cut; and the secrets masked in it.
-fn unified_diff(target: &Target, old: &Document, new: &Document, most: Bytes) -> (String, bool, Vec<&'static str>) {
+fn unified_diff(target: &Target, old: &Masked, new: &Masked, most: Bytes) -> (String, bool, Vec<&'static str>) {
     let timeout = Duration::from_millis(500);
-    let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(timeout).diff_lines(old.shown(), new.shown());
-    let mut masked = Vec::new();
-    if !(old.masks().is_empty() && new.masks().is_empty()) {
-        let ends = |lines: &mut dyn Iterator<Item = &str>| {
-            lines.scan(0, |end, line| Some(std::mem::replace(end, *end + line.len()))).collect::<Vec<usize>>()
-        };
-        let (old_lines, new_lines) = (ends(&mut diff.iter_old_slices()), ends(&mut diff.iter_new_slices()));
-        for op in diff.grouped_ops(CONTEXT).iter().flatten() {
-            masked.extend(within(new.masks(), &new_lines, op.new_range()));
-            if op.tag() != DiffTag::Equal {
-                masked.extend(within(old.masks(), &old_lines, op.old_range()));
-            }
-        }
-    }
+    let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(timeout).diff_lines(old.text(), new.text());
+    let shown: Vec<Range<usize>> =
+        if new.masks.is_empty() { Vec::new() } else { diff.grouped_ops(CONTEXT).iter().flatten().map(|op| op.new_range()).collect() };
+    let is_shown = |lines: &RangeInclusive<usize>| shown.iter().any(|range| *lines.start() < range.end && range.start <= *lines.end());
+    let masked = new.lines().filter(|(_, lines)| is_shown(lines)).map(|(name, _)| name).collect();
     let mut text = diff.unified_diff().context_radius(CONTEXT).header(&format!("a/{target}"), &format!("b/{target}")).to_string();
     let cut = text.len() > most.as_usize();
     if cut {
-        let mut end = most.as_usize();
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(most.as_usize()));
         if let Some(line) = text.rfind('\n') {
             text.truncate(line + 1);
         }
@@ -206,10 +222,3 @@ fn unified_diff(target: &Target, old: &Document, new: &Document, most: Bytes) ->
 
 /// Lines around each change.
 const CONTEXT: usize = 3;
-
-/// The names of the masks on these lines; `starts` tells where each line begins.
-fn within<'a>(masks: &'a [Mask], starts: &[usize], lines: Range<usize>) -> impl Iterator<Item = &'static str> + use<'a> {
-    let from = starts.get(lines.start).copied().unwrap_or(usize::MAX);
-    let to = if lines.is_empty() { from } else { starts.get(lines.end).copied().unwrap_or(usize::MAX) };
-    masks.iter().filter(move |mask| mask.at.start < to && from < mask.at.end).map(|mask| mask.name)
-}

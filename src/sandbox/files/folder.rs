@@ -1,18 +1,20 @@
-//! `create_directory` and `info`.
+//! `create_directory` and `info`, and the folders that are made above a new name.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use rustix::fs::{Mode, mkdirat};
+use rustix::fs::{Mode, fsync, mkdirat};
 use rustix::io::Errno;
 
-use super::content::{Whole, count_lines, digest, picture, read_whole};
+use super::content::{Whole, count_lines, digest, is_binary, picture, read_whole};
 use super::fault::{changed, fault, missing};
-use super::resolve::step;
-use super::room::make_room;
-use super::roots::Roots;
+use super::look::{Guard, single};
+use super::quota::make_room;
+use super::resolve::{open_folder, step};
+use super::roots::{Root, Roots};
 use super::seen::Seen;
 use crate::gate::Permit;
-use crate::model::{Code, CreateDirectory, Failure, FileInfo, Kind, Link, Target};
+use crate::model::{Code, CreateDirectory, Failure, FileInfo, Kind, Opened, RelPath, Target};
 
 /// Facts about one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +51,7 @@ impl Roots {
     /// `not_found`
     pub fn info(&self, permit: Permit<FileInfo>) -> Result<Info, Failure> {
         let (_, opened, terms) = permit.spend();
-        let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
+        let opened = single(opened)?;
         let object = opened.object.as_ref().ok_or_else(|| missing(&opened.target))?;
         let seen = Seen::of(object).map_err(|errno| fault(errno, &opened.target, "looked at"))?;
         let readable = seen.kind == Kind::File && seen.names == 1 && !opened.fact.protected;
@@ -62,10 +64,8 @@ impl Roots {
             mode: seen.mode & 0o777,
             content: content.and_then(|whole| match whole {
                 Whole::Bytes(bytes) => {
-                    let mut info = ContentInfo::of(&bytes);
                     let hides = terms.manifest.filters.hides_secrets();
-                    info.sha256 = info.sha256.filter(|sha256| !hides || self.known.names(&bytes, sha256).is_empty());
-                    Some(info)
+                    Some(ContentInfo::of(&bytes, !hides || self.known.names(&bytes).is_empty()))
                 }
                 Whole::TooLarge => None,
             }),
@@ -78,7 +78,7 @@ impl Roots {
     /// `already_exists` and `not_a_directory` where a file stands there or on the way, `no_space`, `conflict`.
     pub fn create_directory(&self, permit: Permit<CreateDirectory>) -> Result<u64, Failure> {
         let (_, opened, terms) = permit.spend();
-        let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
+        let opened = single(opened)?;
         let target = &opened.target;
         match opened.fact.kind {
             Kind::Directory => return Ok(0),
@@ -86,48 +86,86 @@ impl Roots {
             _ => return Err(Failure::new(Code::AlreadyExists, format!("`{target}` exists and is no folder"))),
         }
         let root = self.find(&terms.session, &target.root)?;
-        let path = match &opened.fact.link {
-            Link::Leads(path) => path,
-            _ => &target.path,
+        make_room(&root, target, 0, opened.path().segments().len() as u64)?;
+        make_folders(&root, &Guard::new(self, &root), target, opened.path()).map(|(_, made)| made.len() as u64)
+    }
+
+    /// The folder that holds the name of a judged place, the name, and the folders that were made above it.
+    ///
+    /// # Errors
+    /// `root_itself`, `not_a_directory` (a name on the way is no folder), `conflict`, `no_space`, `path_not_allowed`.
+    pub(super) fn place(&self, root: &Root, opened: &Opened) -> Result<(Arc<OwnedFd>, String, Vec<Target>), Failure> {
+        reachable(opened)?;
+        let Some((parent, name)) = opened.path().split_last() else { return Err(root_itself(&opened.target)) };
+        let (folder, made) = match &opened.folder {
+            Some(folder) => (Arc::clone(folder), Vec::new()),
+            None => make_folders(root, &Guard::new(self, root), &opened.target, &parent)?,
         };
-        make_room(&root, target, 0, path.segments().len() as u64)?;
-        let mut made = 0;
-        let mut at: Option<OwnedFd> = None;
-        for name in path.segments() {
-            let folder = at.as_ref().map_or(root.folder.as_fd(), AsFd::as_fd);
-            let next = match step(folder, name.as_str()) {
-                Err(Errno::NOENT) => {
-                    match mkdirat(folder, name.as_str(), Mode::from_raw_mode(0o777)) {
-                        Ok(()) => made += 1,
-                        // Another call made it between the two.
-                        Err(Errno::EXIST) => {}
-                        Err(errno) => return Err(fault(errno, target, "created")),
-                    }
-                    step(folder, name.as_str())
-                }
-                answer => answer,
-            };
-            let next = next.map_err(|errno| fault(errno, target, "created"))?;
-            match Seen::of(&next).map_err(|errno| fault(errno, target, "created"))?.kind {
-                Kind::Directory => at = Some(next),
-                Kind::Symlink => return Err(changed(target)),
-                _ => {
-                    return Err(Failure::new(
-                        Code::NotADirectory,
-                        format!("`{target}` could not be created: `{name}` on the way is no folder"),
-                    ));
-                }
-            }
-        }
-        Ok(made)
+        self.cleaned.clean(&folder);
+        Ok((folder, name.to_owned(), made))
     }
 }
 
+/// Whether a new name can be given at an opened place: its folder is there, or can be made.
+///
+/// # Errors
+/// `not_a_directory`, `root_itself`
+pub(super) fn reachable(opened: &Opened) -> Result<(), Failure> {
+    if opened.folder.is_some() || opened.fact.missing_folders > 0 {
+        return Ok(());
+    }
+    if opened.path().is_root() {
+        return Err(root_itself(&opened.target));
+    }
+    let why = format!("`{}` cannot be written: a name on the way is no folder", opened.target);
+    Err(Failure::new(Code::NotADirectory, why).hint("list the folders on the way, and write below one of them"))
+}
+
+/// A verb of a name that is none.
+pub(super) fn root_itself(target: &Target) -> Failure {
+    Failure::new(Code::RootItself, format!("`{target}` is a root itself"))
+}
+
+/// The folder at `path` and those that were made on the way to it, the topmost first. A folder that another call made meanwhile is used where it
+/// is a plain folder that no rule of the server protects. Where the call fails afterwards, what was made stays, empty.
+fn make_folders(root: &Root, guard: &Guard<'_>, target: &Target, path: &RelPath) -> Result<(Arc<OwnedFd>, Vec<Target>), Failure> {
+    let failed = |errno| fault(errno, target, "created");
+    let (mut folder, mut made) = (Arc::clone(&root.folder), Vec::new());
+    for path in path.ancestors().skip(1) {
+        let name = path.segments().last().map(String::as_str).unwrap_or_default();
+        let mut next = step(&folder, name);
+        if next.as_ref().is_err_and(|errno| *errno == Errno::NOENT) {
+            match mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) => made.push(Target { root: target.root.clone(), path: path.clone() }),
+                // Another call made it between the two.
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+            if !root.scratch {
+                // That a name is not on disk yet is no reason to fail.
+                let _ = open_folder(&folder).and_then(fsync);
+            }
+            next = step(&folder, name);
+        }
+        let next = next.map_err(failed)?;
+        let seen = Seen::of(&next).map_err(failed)?;
+        match seen.kind {
+            Kind::Directory if !guard.holds(&path, &seen) => folder = Arc::new(next),
+            Kind::Directory | Kind::Symlink => return Err(changed(target)),
+            _ => {
+                let why = format!("`{target}` could not be created: `{name}` on the way is no folder");
+                return Err(Failure::new(Code::NotADirectory, why));
+            }
+        }
+    }
+    Ok((folder, made))
+}
+
 impl ContentInfo {
-    fn of(bytes: &[u8]) -> Self {
-        let text = std::str::from_utf8(bytes).is_ok() && !bytes.iter().take(8192).any(|byte| *byte == 0);
+    fn of(bytes: &[u8], has_digest: bool) -> Self {
+        let text = std::str::from_utf8(bytes).is_ok() && !is_binary(bytes);
         Self {
-            sha256: Some(digest(bytes)),
+            sha256: has_digest.then(|| digest(bytes)),
             lines: text.then(|| count_lines(bytes)),
             mime_type: picture(bytes).unwrap_or(if text { "text/plain" } else { "application/octet-stream" }),
         }

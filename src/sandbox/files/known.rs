@@ -1,94 +1,53 @@
-//! What was found out about contents, so that the same content is hashed and looked through once.
+//! Which contents hold no secret, so that the same content is looked through once.
 //!
 //! A content is known by its bytes alone. Device, inode, size and times do not tell a content: a page of a file that a process has mapped and made
 //! dirty takes further writes without a new time until the kernel writes it out (on tmpfs it never does), a clock can be set back, and a network
 //! or user-space file system tells the times it likes. So every reading looks at all bytes, by a mark that costs a twentieth of SHA-256.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::Hash;
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-use super::content::{count_lines, digest};
 use crate::filter::masked::{Secret, secrets_in, secrets_in_any_encoding};
 
-/// What is known of contents. Bounded: 32768 contents without a secret and the facts of 4096, some 5 MB at most.
+/// The contents without a secret. Bounded: 32768 of them, 2 MB at most.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     marker: Marker,
-    clean: Mutex<HashSet<Clean>>,
-    facts: Mutex<HashMap<Mark, Facts>>,
+    clean: Mutex<HashSet<(Mark, Scope)>>,
 }
 
-/// What is told of a whole content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Facts {
-    /// Its SHA-256 in lower-case hexadecimal.
-    pub sha256: String,
-    /// Its lines.
-    pub lines: u64,
+/// What a content was looked through as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Scope {
+    /// The text it is.
+    Text,
+    /// Every encoding.
+    AnyEncoding,
 }
 
-/// What was looked through and holds no secret.
-#[derive(Debug, PartialEq, Eq, Hash)]
-enum Clean {
-    /// A content, by its digest, read as the text it is.
-    Text(String),
-    /// A content, by its digest, read in every encoding.
-    AnyEncoding(String),
-    /// A piece of a content.
-    Piece(Mark),
-}
-
-/// Entries that are remembered; about 150 bytes each.
 const REMEMBERED: usize = 32 * 1024;
-/// Facts that are remembered; about 130 bytes each.
-const FACTS: usize = 4 * 1024;
-/// Below this many bytes facts are made sooner than they are found.
-const SMALL: usize = 16 * 1024;
 
 impl Known {
-    /// The facts of a content.
-    pub(super) fn facts(&self, content: &[u8]) -> Facts {
-        let of = || Facts { sha256: digest(content), lines: count_lines(content) };
-        let mark = if content.len() < SMALL { None } else { self.marker.mark(content) };
-        let Some(mark) = mark else { return of() };
-        if let Some(facts) = lock(&self.facts).get(&mark) {
-            return facts.clone();
-        }
-        let facts = of();
-        let mut known = lock(&self.facts);
-        if known.len() >= FACTS {
-            known.clear();
-        }
-        known.insert(mark, facts.clone());
-        facts
+    /// The secrets in a content.
+    pub(super) fn secrets(&self, content: &[u8]) -> Vec<Secret> {
+        self.look(self.marker.mark(content), Scope::Text, || secrets_in(content))
     }
 
-    /// The secrets in a content with this digest.
-    pub(super) fn secrets(&self, content: &[u8], sha256: &str) -> Vec<Secret> {
-        self.look(Some(Clean::Text(sha256.to_owned())), || secrets_in(content))
+    /// The names of the secrets that a content shows to a reader that decodes it.
+    pub(super) fn names(&self, content: &[u8]) -> Vec<&'static str> {
+        self.look(self.marker.mark(content), Scope::AnyEncoding, || secrets_in_any_encoding(content))
     }
 
-    /// The names of the secrets that a content with this digest shows to a reader that decodes it.
-    pub(super) fn names(&self, content: &[u8], sha256: &str) -> Vec<&'static str> {
-        self.look(Some(Clean::AnyEncoding(sha256.to_owned())), || secrets_in_any_encoding(content))
-    }
-
-    /// The secrets in a piece of a content.
-    pub(super) fn secrets_of_piece(&self, piece: &[u8]) -> Vec<Secret> {
-        self.look(self.marker.mark(piece).map(Clean::Piece), || secrets_in(piece))
-    }
-
-    fn look<T>(&self, key: Option<Clean>, find: impl FnOnce() -> Vec<T>) -> Vec<T> {
-        let Some(key) = key else { return find() };
-        if lock(&self.clean).contains(&key) {
+    fn look<T>(&self, mark: Option<Mark>, scope: Scope, find: impl FnOnce() -> Vec<T>) -> Vec<T> {
+        let Some(key) = mark.map(|mark| (mark, scope)) else { return find() };
+        if self.clean().contains(&key) {
             return Vec::new();
         }
         let found = find();
         if found.is_empty() {
-            let mut clean = lock(&self.clean);
+            let mut clean = self.clean();
             if clean.len() >= REMEMBERED {
                 clean.clear();
             }
@@ -96,11 +55,11 @@ impl Known {
         }
         found
     }
-}
 
-fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // Nothing in here can panic half-way through a change.
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+    fn clean(&self) -> std::sync::MutexGuard<'_, HashSet<(Mark, Scope)>> {
+        // Nothing in here can panic half-way through a change.
+        self.clean.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Which content it is: its length and a tag under a key of this process.
@@ -147,44 +106,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_are_those_of_their_content_however_often_they_are_asked_for() {
-        let known = Known::default();
-        let contents: Vec<Vec<u8>> =
-            [0, 1, SMALL - 1, SMALL, SMALL + 1, 5 * SMALL].map(|length| b"7\n".repeat(length)[..length].to_vec()).to_vec();
-        for content in contents.iter().chain(contents.iter().rev()) {
-            let facts = Facts { sha256: digest(content), lines: content.len().div_ceil(2) as u64 };
-            assert_eq!(known.facts(content), facts, "{} bytes", content.len());
-        }
-        assert_eq!(lock(&known.facts).len(), 3, "small ones are made sooner than found");
-    }
-
-    #[test]
     fn what_is_remembered_is_bounded() {
         let known = Known::default();
-        let mut content = vec![0; SMALL];
-        for number in 0..=u32::try_from(FACTS).unwrap() {
-            content[..4].copy_from_slice(&number.to_le_bytes());
-            known.facts(&content);
-        }
-        assert_eq!(lock(&known.facts).len(), 1);
         for number in 0..=u32::try_from(REMEMBERED).unwrap() {
-            known.look(Some(Clean::Text(number.to_string())), Vec::<()>::new);
+            assert_eq!(known.secrets(&number.to_le_bytes()), []);
         }
-        assert_eq!(lock(&known.clean).len(), 1);
+        assert_eq!(known.clean().len(), 1);
     }
 
     #[test]
     fn a_content_is_looked_through_once_while_it_holds_nothing() {
         let known = Known::default();
         let looked = std::cell::Cell::new(0);
-        let look = |key: Option<Clean>, found: &[u8]| {
-            known.look(key, || {
+        let look = |mark: Option<Mark>, found: &[u8]| {
+            known.look(mark, Scope::Text, || {
                 looked.set(looked.get() + 1);
                 found.to_vec()
             })
         };
-        let key = || Some(Clean::Text("digest".to_owned()));
-        assert_eq!((look(key(), b"x"), look(key(), b""), look(key(), b"x")), (b"x".to_vec(), Vec::new(), Vec::new()));
+        let mark = || known.marker.mark(b"content");
+        assert_eq!((look(mark(), b"x"), look(mark(), b""), look(mark(), b"x")), (b"x".to_vec(), Vec::new(), Vec::new()));
         assert_eq!(looked.get(), 2);
         assert_eq!((look(None, b""), look(None, b"x")), (Vec::new(), b"x".to_vec()), "nothing is known of what has no mark");
     }

@@ -13,7 +13,7 @@ use super::below::Below;
 use super::fault::fault;
 use super::protect::{Nearness, Objects, nearness};
 use super::repository::obeyed_as;
-use super::resolve::{Led, follow, open_file, open_folder, step};
+use super::resolve::{Led, follow, open, open_file, open_folder, step};
 use super::roots::{Root, Roots};
 use super::seen::Seen;
 use super::session::{ENVIRONMENTS, GONE, PLACE};
@@ -40,6 +40,16 @@ impl Roots {
             })
             .collect()
     }
+}
+
+/// The only object of a permit.
+pub(super) fn single(opened: Vec<Opened>) -> Result<Opened, Failure> {
+    opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))
+}
+
+/// The two objects of a permit: where something comes from and where it goes.
+pub(super) fn pair(opened: Vec<Opened>) -> Result<[Opened; 2], Failure> {
+    opened.try_into().map_err(|_| Failure::new(Code::Internal, "the permit holds no two objects"))
 }
 
 fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, links: Symlinks) -> Result<Opened, Errno> {
@@ -89,7 +99,7 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
         ..PathFact::of(seen.kind)
     };
     if !fact.protected {
-        held.open_for(access, &path)?;
+        held.open_for(access)?;
         let whole = matches!(access, Access::MoveFrom | Access::Delete { recursive: true });
         if let (true, Kind::Directory, Some(object)) = (whole, seen.kind, &held.object) {
             let below = Below::of(object.as_fd(), &path, guard)?;
@@ -104,7 +114,7 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
 fn missing_folders(root: &Root, path: &RelPath) -> usize {
     let folders = path.segments().len().saturating_sub(1);
     for (depth, folder) in path.ancestors().enumerate().skip(1).take(folders) {
-        match root.resolver.open(root.folder.as_fd(), &folder).and_then(Seen::of) {
+        match open(&root.folder, &folder).and_then(Seen::of) {
             Ok(seen) if seen.kind == Kind::Directory => {}
             Err(Errno::NOENT) => return folders + 1 - depth,
             _ => return 0,
@@ -128,7 +138,7 @@ fn find(root: &Root, path: &RelPath) -> Result<(Held, Spelling), Errno> {
 
 /// What a folder holds for a name.
 fn in_folder(root: &Root, folder: &RelPath, name: &str) -> Result<Found, Errno> {
-    let handle = match root.resolver.open(root.folder.as_fd(), folder) {
+    let handle = match open(&root.folder, folder) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Found::Nothing),
         Err(Errno::LOOP) => return Ok(Found::Beyond),
         answer => answer?,
@@ -163,7 +173,7 @@ impl Held {
     fn open(root: &Root, path: &RelPath) -> Result<Self, Errno> {
         let mut held = Self { folder: None, object: None, seen: None, mount: None, way: false };
         let Some((parent, name)) = path.split_last() else {
-            let object = root.resolver.open(root.folder.as_fd(), path)?;
+            let object = open(&root.folder, path)?;
             held.mount = Some(root.mount);
             held.seen = Some(Seen::of(&object)?);
             held.object = Some(object);
@@ -173,7 +183,7 @@ impl Held {
             held.mount = Some(root.mount);
             root.folder.clone()
         } else {
-            let folder = match root.resolver.open(root.folder.as_fd(), &parent) {
+            let folder = match open(&root.folder, &parent) {
                 Err(Errno::NOENT | Errno::NOTDIR) => return Ok(held),
                 Err(Errno::LOOP) => return Ok(Self { way: true, ..held }),
                 answer => answer?,
@@ -203,17 +213,12 @@ impl Held {
     }
 
     /// Opens a regular file or a folder for reading where the access needs its content.
-    fn open_for(&mut self, access: Access, path: &RelPath) -> Result<(), Errno> {
+    fn open_for(&mut self, access: Access) -> Result<(), Errno> {
         let (Some(seen), Some(object)) = (self.seen, &self.object) else { return Ok(()) };
         let opened = match (seen.kind, access) {
             (Kind::Directory, Access::List) => open_folder(object),
             // A second name of a file may be one that is denied; it stays closed.
-            (Kind::File, Access::Read | Access::Stat | Access::Edit | Access::Write(_)) if seen.names == 1 => {
-                match (&self.folder, path.segments().last()) {
-                    (Some(folder), Some(name)) => open_file(object, folder, name.as_str()),
-                    _ => return Ok(()),
-                }
-            }
+            (Kind::File, Access::Read | Access::Stat | Access::Edit | Access::Write(_)) if seen.names == 1 => open_file(object),
             _ => return Ok(()),
         };
         match opened {
@@ -265,7 +270,7 @@ impl<'a> Guard<'a> {
             return false;
         }
         path.ancestors().skip(1).any(|folder| {
-            let handle = self.root.resolver.open(self.root.folder.as_fd(), &folder);
+            let handle = open(&self.root.folder, &folder);
             let Ok(seen) = handle.and_then(Seen::of) else { return false };
             self.objects.hold(seen.object()) || (seen.mount != self.root.mount && self.holds_elsewhere(seen.object()))
         })

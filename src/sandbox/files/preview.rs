@@ -2,18 +2,18 @@
 
 use rustix::fs::Dir;
 
-use super::above::reachable;
 use super::arriving::{arriving, is_arriving};
 use super::content::{Whole, digest, digest_whole, read_whole};
 use super::copy::copyable;
 use super::edit::{apply, apply_to};
+use super::edit_files::several;
 use super::fault::missing;
+use super::folder::reachable;
 use super::leaks::Leak;
 use super::read::regular;
 use super::rename::{is_replacing, not_empty};
 use super::resolve::{open_file, open_folder};
 use super::roots::Roots;
-use super::several::several;
 use super::stop::Stop;
 use super::write::{masks_in_the_way, no_digest, unexpected};
 use crate::filter::masked::secrets_in_any_encoding;
@@ -183,9 +183,7 @@ fn present(opened: &Opened, stop: &Stop) -> Result<Option<Content>, Failure> {
     if opened.fact.kind != Kind::File || opened.fact.names != 1 || opened.fact.protected {
         return Ok(None);
     }
-    let (Some(object), Some(folder)) = (&opened.object, &opened.folder) else { return Ok(None) };
-    let Some(name) = opened.path().segments().last() else { return Ok(None) };
-    let Ok(file) = open_file(object, folder, name.as_str()) else { return Ok(None) };
+    let Some(Ok(file)) = opened.object.as_ref().map(open_file) else { return Ok(None) };
     match read_whole(&file, opened.fact.size, SHOWN) {
         Ok(Whole::Bytes(bytes)) => Ok(Some(Content { sha256: digest(&bytes), shown: Some(bytes) })),
         Ok(Whole::TooLarge) => {

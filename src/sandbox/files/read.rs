@@ -8,13 +8,15 @@ use base64::engine::general_purpose::STANDARD;
 use rustix::io::{Errno, pread};
 
 use super::column::{Room, Skipped, cut, skip, units};
-use super::content::{Content, Form, Whole, count_lines, picture, read_whole, why_no_text};
+use super::content::{Content, Form, Whole, count_lines, digest, is_binary, picture, read_whole, why_no_text};
 use super::fault::{fault, missing};
-use super::masks::no_form;
+use super::form::{is_notebook, is_pdf, text_of};
+use super::look::single;
+use super::masks::{Mask, Masked, no_form};
 use super::roots::Roots;
 use super::seen::Seen;
 use super::stop::Stop;
-use crate::filter::masked::{REACH, Secret, secrets_in, secrets_in_any_encoding, with_masks, within};
+use crate::filter::masked::{REACH, Secret, secrets_in, within};
 use crate::gate::{Permit, Terms};
 use crate::model::{Bytes, Code, Encoding, Failure, Kind, Opened, ReadFile, Refusal, Target};
 
@@ -56,19 +58,78 @@ impl Roots {
     /// `masked_content` (base64 or a picture that would show a masked secret), `timeout` (looking for a line in a huge file), `cancelled`.
     pub fn read(&self, permit: Permit<ReadFile>, stop: &Stop) -> Result<Reading, Failure> {
         let (action, opened, terms) = permit.spend();
-        let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
+        let opened = single(opened)?;
         let file = regular(&opened)?;
-        let seen = Seen::of(file).map_err(|errno| fault(errno, &opened.target, "read"))?;
-        if let Some(reading) = self.by_form(file, &seen, &opened, &action, &terms)? {
-            return Ok(reading);
+        let failed = |errno| fault(errno, &opened.target, "read");
+        let seen = Seen::of(file).map_err(failed)?;
+        let mut part = Err(None);
+        if is_partial(&action) && seen.size > STREAM_ABOVE && !is_notebook(opened.path()) {
+            let mut beginning = [0; 8];
+            let length = fill(file, &mut beginning, 0).map_err(failed)?;
+            if action.encoding == Encoding::Base64 || !is_pdf(beginning.get(..length).unwrap_or_default()) {
+                part = self.read_part(file, &seen, &opened, &action, &terms, stop).map_err(Some);
+            }
         }
-        match self.read_as_it_is(file, &seen, &opened, &action, &terms, stop) {
-            Err(failure) if failure.0.code == Code::NotText => self.by_encoding(file, &seen, &opened, &action, &terms)?.ok_or(failure),
-            read => read,
+        match part {
+            // The lines of a text in another encoding are found in the whole.
+            Err(Some(failure)) if failure.0.code == Code::NotText => {
+                self.read_all(file, &seen, &opened, &action, &terms).map_err(|_| failure)
+            }
+            Err(None) => self.read_all(file, &seen, &opened, &action, &terms),
+            Err(Some(failure)) => Err(failure),
+            Ok(reading) => Ok(reading),
         }
     }
 
-    fn read_as_it_is(
+    /// Reads a whole file, and shows of its text or bytes what the action asks for.
+    fn read_all(&self, file: &OwnedFd, seen: &Seen, opened: &Opened, action: &ReadFile, terms: &Terms) -> Result<Reading, Failure> {
+        let target = &opened.target;
+        let bytes = match read_whole(file, seen.size, terms.max_file_size).map_err(|errno| fault(errno, target, "read"))? {
+            Whole::Bytes(bytes) => bytes,
+            Whole::TooLarge => return Err(too_large(target, terms.max_file_size)),
+        };
+        let mut reading = Reading {
+            size: bytes.len() as u64,
+            sha256: Some(digest(&bytes)),
+            lines: Some(count_lines(&bytes)),
+            ..Reading::new(target, seen, action)
+        };
+        let is_text = action.encoding == Encoding::Utf8;
+        if is_text && is_pdf(&bytes) {
+            return Ok(Reading { content: Content::Pdf(bytes), form: Form::Pdf, ..reading });
+        }
+        let picture = if is_text && !is_partial(action) { picture(&bytes) } else { None };
+        let hides = terms.manifest.filters.hides_secrets();
+        if hides && (!is_text || picture.is_some()) {
+            // A secret that the strings of JSON hold in two parts is one in the cells of a notebook.
+            let cells = text_of(opened.path(), &bytes).filter(|(_, form)| *form == Form::Notebook);
+            let in_cells = cells.map(|(text, _)| secrets_in(text.as_bytes())).unwrap_or_default();
+            let names: Vec<_> = self.known.names(&bytes).into_iter().chain(in_cells.iter().map(|secret| secret.name)).collect();
+            if !names.is_empty() {
+                return Err(no_form(target, &names));
+            }
+        }
+        reading.masked = hides.then(Vec::new);
+        if let Some(mime_type) = picture {
+            if reading.size > PICTURE.0 {
+                let why = format!("`{target}` is a picture of {}, and {PICTURE} are the most that is shown", Bytes(reading.size));
+                let hint = "make a smaller one of it, or read it with encoding `base64` in parts, with `offset` and `limit`";
+                return Err(Failure::new(Code::FileTooLarge, why).hint(hint));
+            }
+            return Ok(Reading { content: Content::Image { data: bytes, mime_type }, ..reading });
+        }
+        if is_text && let Some((text, form)) = text_of(opened.path(), &bytes) {
+            return Reading { form, ..reading }.with_text(text, action, terms);
+        }
+        if is_text && is_binary(&bytes) {
+            return Err(no_text(target, &bytes));
+        }
+        let secrets = if hides && is_text { self.known.secrets(&bytes) } else { Vec::new() };
+        reading.with_window(Window::of_whole(bytes), action, &secrets, terms)
+    }
+
+    /// Reads some lines of a large file, masked by what stands within [`REACH`] of them.
+    fn read_part(
         &self,
         file: &OwnedFd,
         seen: &Seen,
@@ -77,85 +138,36 @@ impl Roots {
         terms: &Terms,
         stop: &Stop,
     ) -> Result<Reading, Failure> {
-        let partial = action.offset > 1 || action.limit.is_some() || action.column > 1;
-        let mut window = if partial && seen.size > STREAM_ABOVE {
-            stream(file, &opened.target, action, terms, stop)?
-        } else {
-            match read_whole(file, seen.size, terms.max_file_size).map_err(|errno| fault(errno, &opened.target, "read"))? {
-                Whole::Bytes(bytes) => Window { bytes, start: 1, whole: true, ..Window::default() },
-                Whole::TooLarge => return Err(too_large(&opened.target, terms.max_file_size)),
-            }
-        };
-        let facts = window.whole.then(|| self.known.facts(&window.bytes));
-        let mut reading = Reading {
-            target: opened.target.clone(),
-            content: Content::Text(String::new()),
-            size: if window.whole { window.bytes.len() as u64 } else { seen.size },
-            modified_ns: seen.identity.mtime_ns,
-            lines: facts.as_ref().map(|facts| facts.lines),
-            sha256: facts.map(|facts| facts.sha256),
-            first: action.offset,
-            shown: 0,
-            next: None,
-            next_column: None,
-            masked: None,
-            form: Form::Text,
-        };
-        let picture = if action.encoding == Encoding::Utf8 && !partial { picture(&window.bytes) } else { None };
-        let is_text = action.encoding == Encoding::Utf8 && picture.is_none();
-        if is_text && is_binary(&window.bytes) {
-            return Err(no_text(&opened.target, &window.bytes));
+        let target = &opened.target;
+        let window = stream(file, target, action, terms, stop)?;
+        let mut reading = Reading::new(target, seen, action);
+        if !terms.manifest.filters.hides_secrets() {
+            return reading.with_window(window, action, &[], terms);
         }
-        let secrets = if terms.manifest.filters.hides_secrets() {
-            reading.masked = Some(Vec::new());
-            self.secrets_of(file, &window, &reading, is_text)?
-        } else {
-            Vec::new()
-        };
-        if let Some(mime_type) = picture {
-            if reading.size > PICTURE.0 {
-                let why = format!("`{}` is a picture of {}, and {PICTURE} are the most that is shown", opened.target, Bytes(reading.size));
-                let hint = "make a smaller one of it, or read it with encoding `base64` in parts, with `offset` and `limit`";
-                return Err(Failure::new(Code::FileTooLarge, why).hint(hint));
-            }
-            reading.content = Content::Image { data: window.bytes, mime_type };
-            return Ok(reading);
+        reading.masked = Some(Vec::new());
+        let (around, part) = window.with_surroundings(file).map_err(|errno| fault(errno, target, "read"))?;
+        if action.encoding == Encoding::Utf8 {
+            return reading.with_window(window, action, &within(&self.known.secrets(&around), part), terms);
         }
-        reading.take(&mut window, action, &secrets)?;
-        reading.show(window, action, terms)?;
-        Ok(reading)
-    }
-
-    /// The secrets in a window, wherever in the file they begin and end. What is not sent as text can hold no masks, so it is not sent at all where
-    /// it would show one.
-    fn secrets_of(&self, file: impl AsFd, window: &Window, reading: &Reading, is_text: bool) -> Result<Vec<Secret>, Failure> {
-        let target = &reading.target;
-        let refused = |names: Vec<&'static str>| if names.is_empty() { Ok(Vec::new()) } else { Err(no_form(target, &names)) };
-        match &reading.sha256 {
-            Some(sha256) if is_text => Ok(self.known.secrets(&window.bytes, sha256)),
-            Some(sha256) => refused(self.known.names(&window.bytes, sha256)),
-            None => {
-                let (around, part) = window.with_surroundings(&file).map_err(|errno| fault(errno, target, "read"))?;
-                let secrets = secrets_in(&around);
-                if !is_text {
-                    let names = secrets.into_iter().map(|secret| secret.name);
-                    return refused(names.chain(secrets_in_any_encoding(&around)).collect());
-                }
-                Ok(within(&secrets, part))
-            }
-        }
+        let names = self.known.names(&around);
+        if names.is_empty() { reading.with_window(window, action, &[], terms) } else { Err(no_form(target, &names)) }
     }
 }
 
+/// Whether a part of a file is asked for.
+const fn is_partial(action: &ReadFile) -> bool {
+    action.offset > 1 || action.limit.is_some() || action.column > 1
+}
+
 impl Reading {
-    /// The facts of a whole file, before any of it is shown.
-    pub(super) fn of_whole(target: &Target, seen: &Seen, size: u64, sha256: String, action: &ReadFile) -> Self {
+    /// The facts of a file, before anything of it is shown.
+    fn new(target: &Target, seen: &Seen, action: &ReadFile) -> Self {
         Self {
             target: target.clone(),
             content: Content::Text(String::new()),
-            size,
+            size: seen.size,
             modified_ns: seen.identity.mtime_ns,
-            sha256: Some(sha256),
+            sha256: None,
             lines: None,
             first: action.offset,
             shown: 0,
@@ -166,9 +178,21 @@ impl Reading {
         }
     }
 
-    /// Lets a window begin where the answer does, with masks in the place of its secrets.
-    pub(super) fn take(&mut self, window: &mut Window, action: &ReadFile, secrets: &[Secret]) -> Result<(), Failure> {
-        let from = window.beginning(self, action)?;
+    /// Shows of a text that was made of the file what the action asks for.
+    ///
+    /// # Errors
+    /// `argument_invalid` (an offset or a column past the end).
+    pub fn with_text(mut self, text: String, action: &ReadFile, terms: &Terms) -> Result<Self, Failure> {
+        self.lines = Some(count_lines(text.as_bytes()));
+        let hides = terms.manifest.filters.hides_secrets();
+        self.masked = hides.then(Vec::new);
+        let secrets = if hides { secrets_in(text.as_bytes()) } else { Vec::new() };
+        self.with_window(Window::of_whole(text.into_bytes()), action, &secrets, terms)
+    }
+
+    /// Shows of a window what the action asks for, with masks in the place of its secrets.
+    fn with_window(mut self, mut window: Window, action: &ReadFile, secrets: &[Secret], terms: &Terms) -> Result<Self, Failure> {
+        let from = window.beginning(&self, action)?;
         if from > 0 {
             window.bytes.drain(..from);
             window.start = action.offset;
@@ -177,12 +201,14 @@ impl Reading {
             // The digest of a content that is known but for a short secret would tell the secret.
             self.sha256 = None;
             let shown = if from > 0 { within(secrets, from..from + window.bytes.len()) } else { secrets.to_vec() };
-            window.put_masks(&shown, action.encoding == Encoding::Utf8);
+            let masked = Masked::new(std::mem::take(&mut window.bytes), &shown);
+            (window.bytes, window.masks) = (masked.bytes, masked.masks);
         }
-        Ok(())
+        self.show(window, action, terms)?;
+        Ok(self)
     }
 
-    pub(super) fn show(&mut self, window: Window, action: &ReadFile, terms: &Terms) -> Result<(), Failure> {
+    fn show(&mut self, window: Window, action: &ReadFile, terms: &Terms) -> Result<(), Failure> {
         let Window { mut bytes, start, more, masks, .. } = window;
         let is_text = action.encoding == Encoding::Utf8;
         let room = Room {
@@ -217,7 +243,7 @@ impl Reading {
         }
         if (end < slice.len() || more) && !shown.ends_with(b"\n") {
             // An answer ends inside a line where not even its first line fits.
-            let hidden: u64 = shown_masks().map(|mask| mask.hides).sum();
+            let hidden: u64 = shown_masks().map(|mask| units(&mask.hidden, is_text)).sum();
             let masks: u64 = shown_masks().map(|mask| mask.at.len() as u64).sum();
             self.next_column = Some(action.column + units(shown, is_text) + hidden - masks);
             self.next = Some(action.offset);
@@ -262,7 +288,7 @@ pub(super) fn too_large(target: &Target, most: Bytes) -> Failure {
 
 /// Bytes of a file from the beginning of line `start` on.
 #[derive(Default)]
-pub(super) struct Window {
+struct Window {
     bytes: Vec<u8>,
     start: u64,
     /// Where in the file they begin.
@@ -275,21 +301,13 @@ pub(super) struct Window {
     masks: Vec<Mask>,
 }
 
-/// A mask in a window.
-struct Mask {
-    name: &'static str,
-    at: Range<usize>,
-    /// How many columns what it hides fills.
-    hides: u64,
-}
-
 /// Bytes that are kept for the number before each line.
 const PREFIX: usize = 8;
 
 impl Window {
-    /// A whole text.
-    pub(super) fn of_text(text: String) -> Self {
-        Self { bytes: text.into_bytes(), start: 1, whole: true, ..Self::default() }
+    /// A whole content.
+    fn of_whole(bytes: Vec<u8>) -> Self {
+        Self { bytes, start: 1, whole: true, ..Self::default() }
     }
 
     /// The same bytes with so many before and after them as decide what in them is a secret, and where the window is among
@@ -325,16 +343,6 @@ impl Window {
             Skipped::To(at) => Ok(line + at),
             Skipped::PastEnd | Skipped::Further => Err(past_line(&reading.target, action)),
         }
-    }
-
-    fn put_masks(&mut self, secrets: &[Secret], is_text: bool) {
-        let (bytes, places) = with_masks(&self.bytes, secrets);
-        let mask = |(secret, at): (&Secret, Range<usize>)| {
-            let hides = units(self.bytes.get(secret.at.clone()).unwrap_or_default(), is_text);
-            Mask { name: secret.name, at, hides }
-        };
-        self.masks = secrets.iter().zip(places).map(mask).collect();
-        self.bytes = bytes;
     }
 }
 
@@ -427,10 +435,6 @@ fn lines_of(bytes: &[u8], skip: u64, limit: Option<u64>) -> Range<usize> {
 fn no_text(target: &Target, bytes: &[u8]) -> Failure {
     let why = why_no_text(bytes).unwrap_or_else(|| "it is not UTF-8".to_owned());
     Failure::new(Code::NotText, format!("`{target}` is no text that can be read: {why}")).hint("read it with encoding `base64`")
-}
-
-fn is_binary(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || bytes.iter().take(8192).any(|byte| *byte == 0)
 }
 
 /// The largest picture that comes back as an image; it does not count against `max_answer`, which is of texts.

@@ -2,25 +2,23 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags, flock, fsync, openat, renameat, renameat_with, unlinkat};
+use rustix::fs::{AtFlags, fsync, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::above::Above;
 use super::below::{Below, usage, wipe};
-use super::carry::Ends;
 use super::fault::{changed, fault, missing};
 use super::leaks::Leak;
-use super::leftovers::temporary_name;
-use super::look::Guard;
-use super::replace::rename_to_new;
+use super::look::{Guard, pair, single};
+use super::quota::make_room;
+use super::replace::{Spot, USUAL, rename_to_new};
 use super::resolve::{open_folder, step};
-use super::room::make_room;
 use super::roots::Roots;
 use super::seen::Seen;
 use super::stop::Stop;
+use super::transfer::Transfer;
 use super::write::place;
 use crate::gate::Permit;
-use crate::model::{Code, DeleteFile, Failure, Kind, MoveFile, Opened, RelPath, Target};
+use crate::model::{Code, DeleteFile, Failure, Kind, MoveFile, Opened, Target};
 use crate::sandbox::tick;
 
 /// What was moved.
@@ -39,117 +37,118 @@ pub struct Moved {
 impl Roots {
     /// Moves what the permit names. A file in the new place is replaced only where it stood there when the move was judged, and
     /// only if it is still that file; a folder is moved only with the very entries that were judged. What is moved to another root or file
-    /// system is copied there and deleted here. Missing folders above the new place are made, and go again where nothing is moved.
+    /// system is copied there and deleted here. Missing folders above the new place are made, and stay where nothing is moved then.
     ///
     /// # Errors
     /// `not_found`, `already_exists`, `conflict`, `argument_invalid` (a folder into itself), `no_space`, `root_itself`, `cancelled`, `masked_content`
     /// (it holds masked secrets, and programs that do not see it would see it at its new place), `timeout` (looking for them).
     pub fn rename(&self, permit: Permit<MoveFile>, stop: &Stop) -> Result<Moved, Failure> {
         let (_, opened, terms) = permit.spend();
-        let mut opened = opened.into_iter();
-        let (Some(from), Some(to)) = (opened.next(), opened.next()) else {
-            return Err(Failure::new(Code::Internal, "the permit holds no two objects"));
-        };
-        let replaced = is_replacing(&from, &to)?;
+        let [from, to] = pair(opened)?;
+        let is_replacing = is_replacing(&from, &to)?;
         if let Some(leak) = Leak::between(&terms.manifest, &from, &to, &self.known) {
             leak.check(stop)?;
         }
         let (old_folder, old_name) = place(&from)?;
         let (old_root, new_root) = (self.find(&terms.session, &from.target.root)?, self.find(&terms.session, &to.target.root)?);
-        let (to, above) = Above::make(self, &new_root, &to)?;
-        let (new_folder, new_name) = place(&to)?;
-        let way = Way { from: &from, to: &to, old_folder, old_name: &old_name, new_folder, new_name: &new_name };
-        let (old_guard, new_guard) = (Guard::new(self, &old_root), Guard::new(self, &new_root));
-        way.is_unchanged(&old_guard)?;
+        let old_guard = Guard::new(self, &old_root);
         let is_elsewhere = from.target.root != to.target.root;
-        if is_elsewhere && new_root.quota.is_some() {
-            let (bytes, files) = way.amount();
+        unchanged(&from, &old_guard)?;
+        if is_elsewhere || to.fact.missing_folders > 0 {
+            let (bytes, files) = if is_elsewhere && new_root.quota.is_some() { amount(&from) } else { (0, 0) };
             make_room(&new_root, &to.target, bytes, files)?;
-        } else if to.fact.missing_folders > 0 {
-            make_room(&new_root, &to.target, 0, 0)?;
         }
-        self.leftovers.clean(&new_root, &to);
-        let renamed = match (is_elsewhere, replaced) {
-            (true, _) => Err(Stuck::Errno(Errno::XDEV)),
-            (false, true) => way.exchange(),
-            (false, false) => way.give_name(&new_guard),
+        let (new_folder, new_name, folders) = self.place(&new_root, &to)?;
+        let renamed = if is_elsewhere {
+            Err(Errno::XDEV)
+        } else if is_replacing {
+            if !Seen::at(&new_folder, new_name.as_str()).is_ok_and(|seen| seen.is_as_judged(&to.fact)) {
+                return Err(changed(&to.target));
+            }
+            renameat(old_folder, old_name.as_str(), &new_folder, new_name.as_str())
+        } else {
+            rename_to_new(old_folder, &old_name, &new_folder, &new_name)
         };
         match renamed {
             Ok(()) => {}
-            Err(Stuck::Errno(Errno::XDEV)) => {
-                let ends = Ends { old_root: &old_root, old_guard: &old_guard, new_root: &new_root, new_guard: &new_guard };
-                way.carry(&ends, stop)?;
+            Err(Errno::XDEV) => {
+                let spot = Spot { folder: &new_folder, name: &new_name, judged: &to.fact, mode: USUAL, durable: !new_root.scratch };
+                Transfer { from: &from, to: &to.target, spot, guard: &old_guard, stop }.run()?;
             }
-            Err(Stuck::Errno(Errno::INVAL)) => return Err(into_itself(&from.target)),
-            Err(Stuck::Errno(Errno::EXIST) | Stuck::Changed) => return Err(changed(&from.target)),
-            Err(Stuck::Errno(errno)) => return Err(fault(errno, &from.target, "moved")),
+            Err(Errno::INVAL) => return Err(into_itself(&from.target)),
+            Err(Errno::EXIST) => return Err(changed(&to.target)),
+            Err(errno) => return Err(fault(errno, &from.target, "moved")),
         }
         tick::touched();
-        for (root, folder) in [(&old_root, old_folder), (&new_root, new_folder)] {
+        for (root, folder) in [(&old_root, old_folder), (&new_root, &new_folder)] {
             if !root.scratch {
                 // The move has happened; that it is not on disk yet is no reason to report it as failed.
                 let _ = open_folder(folder).and_then(fsync);
             }
         }
-        let folders = above.keep(!new_root.scratch);
-        Ok(Moved { from: from.target.clone(), to: to.target.clone(), replaced, folders })
+        Ok(Moved { from: from.target, to: to.target, replaced: is_replacing, folders })
     }
 
-    /// Deletes what the permit names, with all below it where it says so, and gives the number of entries deleted. What is
-    /// deleted is first given a name that nobody knows, and looked at there: what was not judged goes back untouched.
+    /// Deletes what the permit names, with all below it where it says so, and gives the number of entries deleted.
     ///
     /// # Errors
     /// `not_found`, `directory_not_empty`, `conflict`, `root_itself`.
     pub fn delete(&self, permit: Permit<DeleteFile>) -> Result<u64, Failure> {
         let (action, opened, terms) = permit.spend();
-        let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
+        let opened = single(opened)?;
         let target = &opened.target;
+        if opened.fact.kind == Kind::Absent {
+            return Err(missing(target));
+        }
         let (folder, name) = place(&opened)?;
         let root = self.find(&terms.session, &target.root)?;
-        let is_folder = match opened.fact.kind {
-            Kind::Absent => return Err(missing(target)),
-            kind => kind == Kind::Directory,
-        };
-        let failed = |errno| fault(errno, target, "deleted");
-        if !Seen::at(folder, name.as_str()).is_ok_and(|seen| seen.is_as_judged(&opened.fact)) {
-            return Err(changed(target));
-        }
-        if is_folder && !action.recursive {
-            // The kernel itself refuses one that is not empty, and an empty folder is like every other.
-            unlinkat(folder, name.as_str(), AtFlags::REMOVEDIR)
-                .map_err(|errno| if errno == Errno::NOTEMPTY { not_empty(target) } else { failed(errno) })?;
-            return Ok(1);
-        }
-        self.leftovers.clean(&root, &opened);
-        let hidden = temporary_name().map_err(failed)?;
-        // Held while it is deleted, so that a server that cleans up leftovers sees that this one is at work.
-        let lock = lock(folder, &name, is_folder);
-        rename_to_new(folder, &name, folder, &hidden).map_err(failed)?;
-        let back = || rename_to_new(folder, &hidden, folder, &name).map_or_else(failed, |()| changed(target));
-        if !Seen::at(folder, hidden.as_str()).is_ok_and(|seen| seen.is_as_judged_renamed(&opened.fact)) {
-            return Err(back());
-        }
-        let mut deleted = 1;
-        if is_folder {
-            let inner = step(folder, hidden.as_str()).map_err(failed)?;
-            let path = opened.path().clone();
-            let now = Below::of(inner.as_fd(), &path, &Guard::new(self, &root));
-            if !now.is_ok_and(|now| now.is_same(&opened.fact.below, &path, &path) && !now.entries.iter().any(|entry| entry.protected)) {
-                return Err(back());
+        let deleted = if opened.fact.kind == Kind::Directory && !action.recursive {
+            if !Seen::at(folder, name.as_str()).is_ok_and(|seen| seen.is_as_judged(&opened.fact)) {
+                return Err(changed(target));
             }
-            deleted += wipe(&inner, None);
-        }
-        unlinkat(folder, hidden.as_str(), if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() }).map_err(|errno| {
-            // Something was put in while it was emptied, or could not be removed: what is left is shown again.
-            let _ = rename_to_new(folder, &hidden, folder, &name);
-            Failure::new(Code::Conflict, format!("`{target}` could not be deleted whole ({errno}); {} entries are gone", deleted - 1))
-        })?;
-        drop(lock);
+            // The kernel itself refuses one that is not empty, and an empty folder is like every other.
+            let failed = |errno| if errno == Errno::NOTEMPTY { not_empty(target) } else { fault(errno, target, "deleted") };
+            unlinkat(folder, name.as_str(), AtFlags::REMOVEDIR).map_err(failed)?;
+            1
+        } else {
+            remove(&opened, &Guard::new(self, &root))?
+        };
         if !root.scratch {
             let _ = open_folder(folder).and_then(fsync);
         }
         Ok(deleted)
     }
+}
+
+/// Whether what stands at a judged place is still what was judged, with the very entries below it and none that is protected; then its folder.
+pub(super) fn unchanged(opened: &Opened, guard: &Guard<'_>) -> Result<Option<OwnedFd>, Failure> {
+    let target = &opened.target;
+    let (folder, name) = place(opened)?;
+    if !Seen::at(folder, name.as_str()).is_ok_and(|seen| seen.is_as_judged(&opened.fact)) {
+        return Err(changed(target));
+    }
+    if opened.fact.kind != Kind::Directory {
+        return Ok(None);
+    }
+    let inner = step(folder, name.as_str()).map_err(|_| changed(target))?;
+    let below = Below::of(inner.as_fd(), opened.path(), guard).map_err(|_| changed(target))?;
+    let is_judged = below.is_same(&opened.fact.below) && !below.entries.iter().any(|entry| entry.protected);
+    if is_judged { Ok(Some(inner)) } else { Err(changed(target)) }
+}
+
+/// Deletes what was judged with all below it, and gives the number of entries. What another program puts in meanwhile goes as well.
+pub(super) fn remove(opened: &Opened, guard: &Guard<'_>) -> Result<u64, Failure> {
+    let (folder, name) = place(opened)?;
+    let inner = unchanged(opened, guard)?;
+    let deleted = inner.as_ref().map_or(0, |inner| wipe(inner, None));
+    unlinkat(folder, name.as_str(), if inner.is_some() { AtFlags::REMOVEDIR } else { AtFlags::empty() }).map_err(|errno| match inner {
+        Some(_) => {
+            let why = format!("`{}` could not be deleted whole ({errno}); {deleted} entries are gone", opened.target);
+            Failure::new(Code::Conflict, why)
+        }
+        None => fault(errno, &opened.target, "deleted"),
+    })?;
+    Ok(deleted + 1)
 }
 
 /// Whether the move replaces a file, by what was judged.
@@ -181,101 +180,13 @@ pub(super) fn not_empty(target: &Target) -> Failure {
     fault(Errno::NOTEMPTY, target, "deleted").hint("set recursive to delete it with all below it")
 }
 
-fn lock(folder: &OwnedFd, name: &str, is_folder: bool) -> Option<OwnedFd> {
-    if !is_folder {
-        return None;
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let lock = openat(folder, name, flags, Mode::empty()).ok()?;
-    flock(&lock, FlockOperation::NonBlockingLockExclusive).ok().map(|()| lock)
-}
-
-/// Why a name was not given. Everything is as it was.
-enum Stuck {
-    Changed,
-    Errno(Errno),
-}
-
-impl From<Errno> for Stuck {
-    fn from(errno: Errno) -> Self {
-        Self::Errno(errno)
-    }
-}
-
-/// A move from one held place to another.
-pub(super) struct Way<'a> {
-    pub from: &'a Opened,
-    pub to: &'a Opened,
-    pub old_folder: &'a OwnedFd,
-    pub old_name: &'a str,
-    pub new_folder: &'a OwnedFd,
-    pub new_name: &'a str,
-}
-
-impl Way<'_> {
-    /// Both ends are still what was judged.
-    fn is_unchanged(&self, guard: &Guard<'_>) -> Result<(), Failure> {
-        if !Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged(&self.from.fact)) {
-            return Err(changed(&self.from.target));
+/// Bytes and entries that a move brings along.
+fn amount(from: &Opened) -> (u64, u64) {
+    match (from.fact.kind, &from.object) {
+        (Kind::Directory, Some(folder)) => {
+            let (bytes, entries) = usage(folder, u64::MAX);
+            (bytes, entries + 1)
         }
-        let path = self.from.path();
-        if self.from.fact.kind == Kind::Directory && !self.holds_the_judged(self.old_folder, self.old_name, path, guard) {
-            return Err(changed(&self.from.target));
-        }
-        let there = Seen::at(self.new_folder, self.new_name);
-        let same = match self.to.fact.kind {
-            Kind::Absent => there == Err(Errno::NOENT),
-            _ => there.is_ok_and(|seen| seen.is_as_judged(&self.to.fact)),
-        };
-        if same { Ok(()) } else { Err(changed(&self.to.target)) }
-    }
-
-    /// Whether the folder of this name holds what was judged, and nothing protected.
-    pub(super) fn holds_the_judged(&self, folder: &OwnedFd, name: &str, path: &RelPath, guard: &Guard<'_>) -> bool {
-        let now = step(folder, name).and_then(|inner| Below::of(inner.as_fd(), path, guard));
-        now.is_ok_and(|now| now.is_same(&self.from.fact.below, self.from.path(), path) && !now.entries.iter().any(|entry| entry.protected))
-    }
-
-    /// Renames to a name that nothing has, looks at what came along, and goes back if it was not judged.
-    fn give_name(&self, guard: &Guard<'_>) -> Result<(), Stuck> {
-        rename_to_new(self.old_folder, self.old_name, self.new_folder, self.new_name)?;
-        let is_judged = Seen::at(self.new_folder, self.new_name).is_ok_and(|seen| seen.is_as_judged_renamed(&self.from.fact))
-            && (self.from.fact.kind != Kind::Directory || self.holds_the_judged(self.new_folder, self.new_name, self.to.path(), guard));
-        if is_judged {
-            return Ok(());
-        }
-        rename_to_new(self.new_folder, self.new_name, self.old_folder, self.old_name)?;
-        Err(Stuck::Changed)
-    }
-
-    /// Changes places with the file that is to be replaced, and removes that under the old name.
-    fn exchange(&self) -> Result<(), Stuck> {
-        let swap = || renameat_with(self.old_folder, self.old_name, self.new_folder, self.new_name, RenameFlags::EXCHANGE);
-        match swap() {
-            Ok(()) => {}
-            Err(Errno::NOENT) => return Err(Stuck::Changed),
-            // A file system without the exchange: both were looked at just before.
-            Err(Errno::INVAL | Errno::NOSYS) => return Ok(renameat(self.old_folder, self.old_name, self.new_folder, self.new_name)?),
-            Err(errno) => return Err(errno.into()),
-        }
-        let judged = Seen::at(self.new_folder, self.new_name).is_ok_and(|seen| seen.is_as_judged_renamed(&self.from.fact))
-            && Seen::at(self.old_folder, self.old_name).is_ok_and(|seen| seen.is_as_judged_renamed(&self.to.fact));
-        if !judged {
-            swap()?;
-            return Err(Stuck::Changed);
-        }
-        unlinkat(self.old_folder, self.old_name, AtFlags::empty())?;
-        Ok(())
-    }
-
-    /// Bytes and entries that the move brings along.
-    fn amount(&self) -> (u64, u64) {
-        match (self.from.fact.kind, &self.from.object) {
-            (Kind::Directory, Some(folder)) => {
-                let (bytes, entries) = usage(folder, u64::MAX);
-                (bytes, entries + 1)
-            }
-            _ => (self.from.fact.size, 1),
-        }
+        _ => (from.fact.size, 1),
     }
 }

@@ -4,11 +4,9 @@
 //! # Source
 //! `is_git_directory` of git's `setup.c`: `HEAD`, `objects` and `refs`.
 
-use std::os::fd::AsFd;
-
 use rustix::fs::{AtFlags, statat};
 
-use super::resolve::open_folder;
+use super::resolve::{open, open_folder};
 use super::roots::Root;
 use crate::model::RelPath;
 
@@ -27,10 +25,7 @@ pub(super) fn obeyed_as(root: &Root, path: &RelPath) -> Option<RelPath> {
             return None;
         }
         let place = path.ancestors().nth(depth)?;
-        let folder = match depth {
-            0 => open_folder(root.folder.as_fd()).ok()?,
-            _ => open_folder(root.resolver.open(root.folder.as_fd(), &place).ok()?).ok()?,
-        };
+        let folder = open_folder(open(&root.folder, &place).ok()?).ok()?;
         let is_there = |name: &str| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
         let made = MADE_OF.iter().all(|name| part == name || is_there(name));
         let inside = |rest: &RelPath| rest.rebased(&place, &place.join(".git"));

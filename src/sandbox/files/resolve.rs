@@ -1,76 +1,21 @@
-//! From a root's handle to an object below it, one name at a time or in one call of the kernel, never through a link.
+//! From a root's handle to an object below it, never through a link.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat, openat2, readlinkat};
+use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 
 use super::seen::Seen;
 use crate::model::{Kind, RelPath};
+use crate::sandbox::below;
 
-/// How names are resolved. Both answer alike; a test compares them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Resolver {
-    /// `openat2(2)`: the kernel itself refuses links and every way out.
-    Kernel,
-    /// One `openat(2)` for each name, for kernels before 5.6 and seccomp filters that do not know the call.
-    Steps,
-}
-
-impl Resolver {
-    /// The best that works here; found out once.
-    pub(super) fn detect(folder: impl AsFd) -> Self {
-        static MISSING: AtomicBool = AtomicBool::new(false);
-        if MISSING.load(Ordering::Relaxed) {
-            return Self::Steps;
-        }
-        match openat2(folder, c".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::BENEATH) {
-            Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => {
-                MISSING.store(true, Ordering::Relaxed);
-                Self::Steps
-            }
-            _ => Self::Kernel,
-        }
-    }
-
-    /// A handle (`O_PATH`: nothing is opened for reading, so a pipe or device notices nothing) on what stands at `path`.
-    /// The last name may be a link; the handle is then on the link itself.
-    ///
-    /// # Errors
-    /// `ENOENT`; `ENOTDIR`; `ELOOP` for a link on the way.
-    pub(super) fn open(self, root: BorrowedFd<'_>, path: &RelPath) -> Result<OwnedFd, Errno> {
-        if path.is_root() {
-            return openat(root, c".", HANDLE | OFlags::DIRECTORY, Mode::empty());
-        }
-        match self {
-            Self::Kernel => {
-                let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-                let text = path.to_string();
-                for _ in 0..8 {
-                    match openat2(root, text.as_str(), HANDLE, Mode::empty(), resolve) {
-                        // The kernel could not rule out a concurrent rename (openat2(2), EAGAIN).
-                        Err(Errno::AGAIN) => {}
-                        answer => return answer,
-                    }
-                }
-                Self::Steps.open(root, path)
-            }
-            Self::Steps => {
-                let Some((last, parents)) = path.segments().split_last() else { return Err(Errno::NOENT) };
-                let mut folder: Option<OwnedFd> = None;
-                for name in parents {
-                    let next = step(folder.as_ref().map_or(root, AsFd::as_fd), name)?;
-                    match Seen::of(&next)?.kind {
-                        Kind::Directory => folder = Some(next),
-                        Kind::Symlink => return Err(Errno::LOOP),
-                        _ => return Err(Errno::NOTDIR),
-                    }
-                }
-                step(folder.as_ref().map_or(root, AsFd::as_fd), last)
-            }
-        }
-    }
+/// A handle (`O_PATH`: nothing is opened for reading, so a pipe or device notices nothing) on what stands at `path`.
+/// The last name may be a link; the handle is then on the link itself.
+///
+/// # Errors
+/// `ENOENT`; `ENOTDIR`; `ELOOP` for a link on the way.
+pub(super) fn open(root: impl AsFd, path: &RelPath) -> Result<OwnedFd, Errno> {
+    if path.is_root() { step(root, c".") } else { below::open(root, &path.to_string(), OFlags::PATH) }
 }
 
 /// A handle on one name of a held folder; on the link itself where it is one.
@@ -84,16 +29,22 @@ pub(super) fn open_folder(folder: impl AsFd) -> Result<OwnedFd, Errno> {
 }
 
 /// The regular file that a handle is on, opened for reading: the same object, whatever its name leads to by now.
-pub(super) fn open_file(handle: impl AsFd, folder: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
+pub(super) fn open_file(handle: impl AsFd) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    match open(format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd()), flags, Mode::empty()) {
-        // Without /proc: by name in the held folder, and only if it is still the same object.
-        Err(Errno::NOENT | Errno::NOTDIR) => {
-            let file = openat(folder, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
-            if Seen::of(&file)?.object() == Seen::of(handle)?.object() { Ok(file) } else { Err(Errno::NOENT) }
-        }
-        answer => answer,
+    openat(CWD, format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd()), flags, Mode::empty())
+}
+
+/// The regular file at a path below a held folder, open for reading, with what it is.
+///
+/// # Errors
+/// As [`open`]; `ELOOP` also for what is no regular file.
+pub(super) fn open_below(folder: impl AsFd, path: &RelPath) -> Result<(OwnedFd, Seen), Errno> {
+    let handle = open(folder, path)?;
+    let seen = Seen::of(&handle)?;
+    if seen.kind != Kind::File {
+        return Err(Errno::LOOP);
     }
+    Ok((open_file(&handle)?, seen))
 }
 
 /// Where following links ends.

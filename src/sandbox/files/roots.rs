@@ -9,14 +9,14 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
 use super::known::Known;
-use super::leftovers::Leftovers;
 use super::protect::{Hidden, Protected};
-use super::resolve::Resolver;
-use super::room::Looks;
+use super::quota::Looks;
 use super::seen::Seen;
 use super::session::SessionFolders;
+use super::temporary::Cleaned;
 use crate::manifest::Quota;
 use crate::model::{Code, Failure, Target};
+use crate::sandbox::below;
 
 /// One root of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Roots {
     state: Option<PathBuf>,
     folders: OnceLock<SessionFolders>,
     protected: RwLock<Arc<Protected>>,
-    pub(super) leftovers: Leftovers,
+    pub(super) cleaned: Cleaned,
     pub(super) known: Known,
 }
 
@@ -62,7 +62,6 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct Root {
     pub folder: Arc<OwnedFd>,
-    pub resolver: Resolver,
     /// The names of its canonical path: text to read absolute links by.
     pub place: Vec<String>,
     pub mount: u64,
@@ -83,23 +82,16 @@ impl Roots {
     /// # Errors
     /// What the kernel said of the first root or protected place that cannot be opened, with its path: for the operator.
     pub fn open(places: &[Place], protected: &[PathBuf], state: Option<&Path>) -> Result<Self, (PathBuf, Errno)> {
-        let leftovers = Leftovers::open(state).map_err(|errno| (state.map(Path::to_owned).unwrap_or_default(), errno))?;
         let roots = Self {
             open: RwLock::default(),
             state: state.map(Path::to_owned),
             folders: OnceLock::new(),
             protected: RwLock::default(),
-            leftovers,
+            cleaned: Cleaned::default(),
             known: Known::default(),
         };
         roots.replace(places, protected)?;
-        drop(roots.sweep());
         Ok(roots)
-    }
-
-    /// Removes what servers that died left in the roots, beside everything else.
-    pub(super) fn sweep(&self) -> Option<std::thread::JoinHandle<()>> {
-        self.leftovers.sweep(self.open.read().unwrap_or_else(PoisonError::into_inner).fixed.values())
     }
 
     /// Opens the roots of another manifest in the place of these, and takes what it protects. Sessions keep their folders.
@@ -174,7 +166,7 @@ impl Roots {
             .map_err(|errno| super::fault::fault(errno, &Target { root: name.to_owned(), path: crate::model::RelPath::ROOT }, "made"))
     }
 
-    /// The same roots, changed for a test: nothing waits for the disk, or names are resolved one by one.
+    /// The same roots, changed for a test: nothing waits for the disk.
     #[cfg(test)]
     pub(super) fn change(&mut self, change: impl Fn(&mut Root)) {
         self.open.get_mut().unwrap_or_else(PoisonError::into_inner).fixed.values_mut().filter_map(Arc::get_mut).for_each(change);
@@ -187,9 +179,10 @@ fn root(path: &Path, quota: Option<Quota>, guard: &Protected) -> Result<Root, Er
         return Err(Errno::PERM);
     }
     let folder = open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    // Fails at the start where the kernel does not know openat2(2), and not at each call.
+    below::open(&folder, ".", OFlags::PATH)?;
     let place = path.to_string_lossy().split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
     Ok(Root {
-        resolver: Resolver::detect(&folder),
         place,
         mount: Seen::of(&folder)?.mount,
         protected: guard.inside(path),

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, statx};
 use rustix::io::Errno;
 
-use crate::model::{Identity, Kind, PathFact};
+use crate::model::{Entry, Identity, Kind, PathFact};
 
 /// Facts of one object, from one `statx(2)` on a descriptor or on a name in a held folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +72,11 @@ impl Seen {
         // A folder's times change with its entries, which are compared one by one.
         let same_inode = self.kind != Kind::File || fact.identity.is_some_and(|judged| judged.ctime_ns == self.identity.ctime_ns);
         same_inode && self.is_as_judged_renamed(fact)
+    }
+
+    /// Whether it is an entry below a judged folder, unchanged.
+    pub(super) fn is_entry(&self, entry: &Entry) -> bool {
+        self.kind == entry.kind && self.size == entry.size && Some(self.identity) == entry.identity
     }
 
     /// The same for an object that this server has renamed since, which changes the time of its inode.

@@ -1,11 +1,9 @@
 //! Private folders of sessions: made when first used, gone at the session's end, and after a crash at the next start. What was in them is wiped
 //! in the background: a program may have left more than can be wiped while somebody waits.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ffi::CString;
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,8 +11,8 @@ use rustix::fs::{Dir, FlockOperation, Mode, OFlags, fchmod, flock, mkdirat, open
 use rustix::io::Errno;
 
 use super::below::wipe;
-use super::resolve::{Resolver, open_folder};
-use super::room::Looks;
+use super::quota::Looks;
+use super::resolve::open_folder;
 use super::roots::Root;
 use super::seen::Seen;
 use crate::manifest::Quota;
@@ -26,9 +24,8 @@ pub struct SessionFolders {
     folder: OwnedFd,
     /// Where folders go that nobody uses any more.
     gone: OwnedFd,
-    resolver: Resolver,
-    /// Whether a thread wipes what is gone: one is enough, and several would hold each other up.
-    wipes: Arc<AtomicBool>,
+    /// Held by the thread that wipes what is gone: one is enough, and several would hold each other up.
+    wipes: Arc<Mutex<()>>,
     living: Mutex<HashMap<(String, String), Living>>,
 }
 
@@ -58,7 +55,7 @@ impl SessionFolders {
             Err(errno) => Err(errno),
         };
         let (folder, gone) = (open(PLACE)?, open(GONE)?);
-        let folders = Self { resolver: Resolver::detect(&folder), folder, gone, wipes: Arc::default(), living: Mutex::default() };
+        let folders = Self { folder, gone, wipes: Arc::default(), living: Mutex::default() };
         folders.sweep()?;
         folders.wipe_gone(STARTING);
         Ok(folders)
@@ -74,7 +71,6 @@ impl SessionFolders {
         let (name, lock) = self.make()?;
         let folder = openat(&lock, c".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let made = Arc::new(Root {
-            resolver: self.resolver,
             place: Vec::new(),
             mount: Seen::of(&folder)?.mount,
             protected: Vec::new(),
@@ -131,31 +127,25 @@ impl SessionFolders {
         }
     }
 
-    /// Wipes what is gone: as far as that is done in this time, and the rest on a thread of its own.
+    /// Wipes what is gone: as far as that is done in this time, and the rest on a thread of its own. What comes while that thread ends is wiped at
+    /// the end of the next session, or at the next start.
     fn wipe_gone(&self, at_once: Duration) {
-        if self.wipes.load(Ordering::Acquire) {
-            // It comes to what was put there since, as well.
-            return;
-        }
         let until = Instant::now() + at_once;
-        wipe(&self.gone, Some(until));
+        if let Ok(_alone) = self.wipes.try_lock() {
+            wipe(&self.gone, Some(until));
+        }
         if Instant::now() < until {
             return;
         }
         let Ok(gone) = self.gone.try_clone() else { return };
-        if self.wipes.swap(true, Ordering::AcqRel) {
-            return;
-        }
         let wipes = Arc::clone(&self.wipes);
         let wiping = std::thread::Builder::new().name("wipe".to_owned()).spawn(move || {
+            let Ok(_alone) = wipes.try_lock() else { return };
             // Everything else comes first (nice(2); a thread has its own).
             let _ = rustix::process::nice(LOW_PRIORITY);
-            wipe_all(&gone, &wipes, |gone| {
-                wipe(gone, None);
-            });
+            wipe(&gone, None);
         });
         if let Err(error) = wiping {
-            self.wipes.store(false, Ordering::Release);
             tracing::warn!(%error, "folders of sessions that ended are wiped at the next start");
         }
     }
@@ -188,34 +178,6 @@ impl Drop for SessionFolders {
     }
 }
 
-/// Wipes until nothing comes any more while it is done. `wipes` is set when this begins, and not when it ends, however that is.
-fn wipe_all(gone: &OwnedFd, wipes: &AtomicBool, wipe: impl Fn(&OwnedFd)) {
-    /// Says that nothing is wiped, when it is dropped.
-    struct Ends<'w>(&'w AtomicBool);
-    impl Drop for Ends<'_> {
-        fn drop(&mut self) {
-            self.0.store(false, Ordering::Release);
-        }
-    }
-    loop {
-        let ends = Ends(wipes);
-        let before = names(gone);
-        wipe(gone);
-        drop(ends);
-        // What was there before and still is cannot be wiped. What came since may have come when nothing looked any more, and was left to this.
-        let is_done = names(gone).is_subset(&before);
-        if is_done || wipes.swap(true, Ordering::AcqRel) {
-            return;
-        }
-    }
-}
-
-/// The names in a folder; none where it cannot be read.
-fn names(folder: &OwnedFd) -> BTreeSet<CString> {
-    let readable = open_folder(folder).and_then(Dir::read_from);
-    readable.into_iter().flat_map(Iterator::flatten).map(|entry| entry.file_name().to_owned()).collect()
-}
-
 /// 128 random bits in hexadecimal.
 pub(super) fn random_name() -> Result<String, Errno> {
     let mut bytes = [0u8; NAME_LENGTH / 2];
@@ -240,34 +202,3 @@ const LOW_PRIORITY: i32 = 10;
 /// The folder of Python environments there: many files, none of them secret.
 pub(super) const ENVIRONMENTS: &str = "python";
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_comes_while_the_last_of_the_rest_is_wiped_is_wiped_as_well_and_a_panic_lets_another_begin() {
-        let folder = tempfile::tempdir().unwrap();
-        let gone = open(folder.path(), FOLDER, Mode::empty()).unwrap();
-        let (wipes, rounds) = (AtomicBool::new(true), std::cell::Cell::new(0));
-        std::fs::create_dir(folder.path().join("first")).unwrap();
-        wipe_all(&gone, &wipes, |gone| {
-            wipe(gone, None);
-            rounds.set(rounds.get() + 1);
-            assert!(wipes.load(Ordering::Acquire));
-            if rounds.get() < 3 {
-                // As the end of a session does, which sees that something wipes and leaves it to that.
-                std::fs::create_dir(folder.path().join(rounds.get().to_string())).unwrap();
-            }
-        });
-        assert_eq!((rounds.get(), names(&gone).len(), wipes.load(Ordering::Acquire)), (3, 2, false), "`.` and `..` are left");
-        // What cannot be wiped is not tried for ever.
-        std::fs::create_dir(folder.path().join("stays")).unwrap();
-        wipes.store(true, Ordering::Release);
-        wipe_all(&gone, &wipes, |_| rounds.set(rounds.get() + 1));
-        assert_eq!((rounds.get(), wipes.load(Ordering::Acquire)), (4, false));
-        wipes.store(true, Ordering::Release);
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wipe_all(&gone, &wipes, |_| panic!("in the middle"))));
-        assert!(panicked.is_err() && !wipes.load(Ordering::Acquire));
-    }
-}

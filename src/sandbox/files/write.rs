@@ -2,16 +2,17 @@
 
 use rustix::io::Errno;
 
-use super::above::{Above, reachable};
 use super::content::{Whole, digest, read_whole};
 use super::fault::{changed, fault, missing};
-use super::masks::held;
+use super::folder::{reachable, root_itself};
+use super::look::single;
+use super::masks::{listed, masked_content, written_mask};
+use super::quota::make_room;
 use super::read::{regular, too_large};
-use super::replace::{self, USUAL, Unplaced, put};
-use super::room::make_room;
+use super::replace::{Spot, USUAL, Unplaced, put, write_all};
 use super::roots::Roots;
 use crate::filter::holds_secret_mask;
-use crate::filter::masked::{mentions, secrets_in};
+use crate::filter::masked::secrets_in;
 use crate::gate::{Permit, Terms};
 use crate::model::{Bytes, Code, Failure, Identity, Kind, Opened, Target, WriteFile, WriteMode};
 use std::os::fd::OwnedFd;
@@ -36,14 +37,14 @@ pub struct Written {
 
 impl Roots {
     /// Writes the file the permit names, atomically: old or new content, never half, also when this server or the machine dies. Missing folders
-    /// above it are made, and go again where it cannot be written; a kill in between leaves them, empty.
+    /// above it are made, and stay where it cannot be written then.
     ///
     /// # Errors
     /// `not_a_directory` (on the way), `is_a_directory`, `already_exists`, `conflict`, `file_too_large`, `no_space`, `masked_content` (a mask would
     /// take the place of a secret, a masked secret would be shown by what is appended to it, or a digest of one would be compared).
     pub fn write(&self, permit: Permit<WriteFile>) -> Result<Written, Failure> {
         let (action, opened, terms) = permit.spend();
-        let opened = opened.into_iter().next().ok_or_else(|| Failure::new(Code::Internal, "the permit holds no object"))?;
+        let opened = single(opened)?;
         let target = &opened.target;
         reachable(&opened)?;
         let exists = opened.fact.kind != Kind::Absent;
@@ -62,12 +63,11 @@ impl Roots {
             }
         }
         if let Some(expected) = &action.expected_sha256 {
-            let now = digest(&before);
-            let names = if hides { self.known.names(&before, &now) } else { Vec::new() };
+            let names = if hides { self.known.names(&before) } else { Vec::new() };
             if !names.is_empty() {
                 return Err(no_digest(target, &names));
             }
-            if !exists || now != *expected {
+            if !exists || digest(&before) != *expected {
                 return Err(unexpected(target, exists));
             }
         }
@@ -79,7 +79,7 @@ impl Roots {
         }
         before.extend_from_slice(&action.content);
         let mut written = self.put_judged(&opened, &terms, &before, USUAL)?;
-        written.sha256 = written.sha256.filter(|sha256| !hides || self.known.secrets(&before, sha256).is_empty());
+        written.sha256 = written.sha256.filter(|_| !hides || self.known.secrets(&before).is_empty());
         Ok(written)
     }
 
@@ -101,12 +101,10 @@ impl Roots {
         let root = self.find(&terms.session, &target.root)?;
         let entries = u64::from(!exists) + opened.fact.missing_folders as u64;
         make_room(&root, target, size.saturating_sub(opened.fact.size), entries)?;
-        let (opened, above) = Above::make(self, &root, opened)?;
-        let (folder, name) = place(&opened)?;
-        self.leftovers.clean(&root, &opened);
-        let whole = replace::Written { content, mode, durable: !root.scratch };
-        let identity = put(folder, &name, &opened.fact, whole).map_err(|why| unplaced(why, target))?;
-        let folders = above.keep(!root.scratch);
+        let (folder, name, folders) = self.place(&root, opened)?;
+        let durable = !root.scratch;
+        let spot = Spot { folder: &folder, name: &name, judged: &opened.fact, mode, durable };
+        let identity = put(spot, |file| write_all(file, content)).map_err(|why| unplaced(why, target))?;
         Ok(Written { target: target.clone(), created: !exists, size, sha256: Some(digest(content)), identity, folders })
     }
 }
@@ -114,23 +112,20 @@ impl Roots {
 /// Why a write of an existing file cannot be: its content holds the mask of a secret that the write would overwrite, or what it appends
 /// would make one of the rest unmasked. A mask that the file itself mentions may stay.
 pub(super) fn masks_in_the_way(action: &WriteFile, before: &[u8], target: &Target) -> Option<Failure> {
-    let failure = |why: String, hint: &str| Failure(Failure::new(Code::MaskedContent, why).hint(hint).0.rule("filters.secrets"));
     match action.mode {
         WriteMode::Append => {
             let after = secrets_in(&[before, &action.content].concat());
             let shows = secrets_in(before).iter().any(|secret| !after.contains(secret));
             shows.then(|| {
                 let why = format!("`{target}` ends with a masked secret, which the text would run into; nothing was changed");
-                failure(why, "begin the text with a line end")
+                masked_content(why, "begin the text with a line end")
             })
         }
         WriteMode::Overwrite | WriteMode::Create if brings_masks(action) => {
             let content = std::str::from_utf8(&action.content).unwrap_or_default();
-            let before_text = String::from_utf8_lossy(before);
-            let secrets = secrets_in(before);
-            let lost = secrets.iter().find(|secret| mentions(content, secret.name) > mentions(&before_text, secret.name))?;
-            let why = format!("the content holds `[SECRET:{}]`, the mask of a secret in `{target}` that it would overwrite", lost.name);
-            Some(failure(why, "change the file with edit_file, which leaves a secret alone where its mask stands in old_text and new_text"))
+            let name = written_mask(secrets_in(before).iter().map(|secret| secret.name), &String::from_utf8_lossy(before), content)?;
+            let why = format!("the content holds `[SECRET:{name}]`, the mask of a secret in `{target}` that it would overwrite");
+            Some(masked_content(why, "change the lines around the secret with edit_file, or leave the mask out"))
         }
         WriteMode::Overwrite | WriteMode::Create => None,
     }
@@ -143,10 +138,8 @@ fn brings_masks(action: &WriteFile) -> bool {
 
 /// The digest of a content that is known but for a short secret tells the secret: no answer gives one, and none confirms one.
 pub(super) fn no_digest(target: &Target, names: &[&'static str]) -> Failure {
-    let held = held(names);
-    let why = format!("`{target}` holds masked secrets ({held}), so no digest of it is compared; nothing was changed");
-    let hint = "change it with edit_file, which compares the passages, or write it without `expected_sha256`";
-    Failure(Failure::new(Code::MaskedContent, why).hint(hint).0.rule("filters.secrets"))
+    let why = format!("`{target}` holds masked secrets ({}), so no digest of it is compared; nothing was changed", listed(names));
+    masked_content(why, "change it with edit_file, which compares the passages, or write it without `expected_sha256`")
 }
 
 /// It is not what the caller says it read.
@@ -157,9 +150,7 @@ pub(super) fn unexpected(target: &Target, exists: bool) -> Failure {
 
 /// The held folder and the name in it, for verbs that give or take names.
 pub(super) fn place(opened: &Opened) -> Result<(&Arc<OwnedFd>, String), Failure> {
-    let Some((_, name)) = opened.path().split_last() else {
-        return Err(Failure::new(Code::RootItself, format!("`{}` is a root itself", opened.target)));
-    };
+    let Some((_, name)) = opened.path().split_last() else { return Err(root_itself(&opened.target)) };
     match &opened.folder {
         Some(folder) => Ok((folder, name.to_owned())),
         None => Err(missing(&opened.target)),

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::super::resolve::Resolver;
 use super::*;
 
 const CRASH: &str = "TOOLGATE_TEST_WRITE_UNTIL_KILLED";
@@ -53,67 +52,9 @@ fn a_kill_in_the_middle_of_a_write_leaves_the_old_or_the_new_file() {
         let content = std::fs::read(house.path("work/file")).unwrap();
         assert_eq!((content.len(), content.iter().all(|byte| *byte == content[0])), (200_000, true));
     }
-    // What the dead left behind goes with the next start, and so do their notes.
-    sweep_until(&house, || std::fs::read_dir(house.path("home/state/temporaries")).unwrap().count() == 0);
+    // What the dead left behind goes with the next change in the folder.
+    house.write("work/file", "new", WriteMode::Overwrite).unwrap();
     assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 1);
-}
-
-/// Sweeps as a start does. The sweep of this house's own start may hold the notes at the same moment.
-fn sweep_until(house: &House, is_done: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_mins(1);
-    while !is_done() && Instant::now() < until {
-        house.roots.sweep().unwrap().join().unwrap();
-    }
-}
-
-#[test]
-fn a_start_removes_what_dead_servers_left_and_nothing_else() {
-    let house = House::new();
-    let name = |server: &str, rest: &str| format!(".toolgate-{server}{rest}.tmp");
-    let (dead, other, rest) = ("0123456789abcdef", "fedcba9876543210", "00112233445566ff");
-    // Notes of a dead server: folders of this house's roots, one of them gone, and one of a root that this house does not have.
-    let note = |server: &str, folders: &[&str]| {
-        let folders: Vec<_> = folders.iter().map(|folder| house.path(folder).display().to_string()).collect();
-        house.put(&format!("home/{server}{rest}"), folders.join("\0"))
-    };
-    // The sweep of this house's own start may still run: notes come whole, and those of a live server locked.
-    let lay = |notes: &std::path::Path| {
-        let place = house.path("home/state/temporaries").join(notes.file_name().unwrap());
-        std::fs::rename(notes, &place).unwrap();
-        place
-    };
-    for folder in ["work", "work/sub", "work/unnoted", "outside"] {
-        house.put(&format!("{folder}/{}", name(dead, rest)), "left");
-        house.put(&format!("{folder}/{}", name(other, rest)), "alive");
-    }
-    house.put(&format!("work/{}/deep/file", name(dead, "ffffffffffffffff")), "left");
-    house.put("work/.toolgate-notes.tmp", "a user's own");
-    lay(&note(dead, &["work/sub", "work/gone", "work"]));
-    let kept = lay(&note("1111111111111111", &["work", "outside"]));
-    // A live server beside: its notes are locked.
-    let live = note(other, &["work"]);
-    let lock = std::fs::File::open(&live).unwrap();
-    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
-    let live = lay(&live);
-    sweep_until(&house, || !house.path(&format!("home/state/temporaries/{dead}{rest}")).exists());
-    let names = |folder: &str| {
-        let mut names: Vec<_> =
-            std::fs::read_dir(house.path(folder)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    };
-    assert_eq!(names("work"), [name(other, rest), ".toolgate-notes.tmp".into(), "sub".into(), "unnoted".into()]);
-    assert_eq!((names("work/sub"), names("outside").len(), names("work/unnoted").len()), (vec![name(other, rest)], 3, 2));
-    assert_eq!(names("home/state/temporaries"), [kept, live].map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()));
-    // When that one is dead as well, its file goes.
-    drop(lock);
-    sweep_until(&house, || !names("work").contains(&name(other, rest)));
-    assert!(!names("work").contains(&name(other, rest)));
-    // Notes are made with the first change in a folder, and go with the server.
-    house.write("work/a", "x", WriteMode::Create).unwrap();
-    assert_eq!(names("home/state/temporaries").len(), 2);
-    drop(house.roots);
-    assert_eq!(std::fs::read_dir(house.dir.path().join("home/state/temporaries")).unwrap().count(), 1);
 }
 
 #[test]
@@ -190,11 +131,7 @@ fn a_renamer_that_races_the_calls_leads_none_of_them_out() {
 /// The same roots without waiting for the disk, so that the race has many rounds.
 fn scratch_roots(house: &House) -> Roots {
     let mut roots = House::open(house.dir.path());
-    // Names are resolved one by one here, by the kernel in the reads.
-    roots.change(|root| {
-        root.scratch = true;
-        root.resolver = Resolver::Steps;
-    });
+    roots.change(|root| root.scratch = true);
     roots
 }
 

@@ -4,6 +4,7 @@ mod again;
 mod attacks;
 mod copying;
 mod crash;
+mod edit_files;
 mod folders;
 mod forms;
 mod links;
@@ -12,7 +13,6 @@ mod moving;
 mod reading;
 mod searching;
 mod sessions;
-mod several;
 mod spelling;
 mod writing;
 

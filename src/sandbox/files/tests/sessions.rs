@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 use crate::manifest::Quota;
-use crate::sandbox::files::room::When;
+use crate::sandbox::files::quota::When;
 
 fn scratch(dir: &Path, quota: Option<Quota>) -> Roots {
     Roots::open(&[Place { name: "scratch".to_owned(), at: Where::Session, quota }], &[], Some(dir)).unwrap()

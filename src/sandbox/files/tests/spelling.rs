@@ -1,6 +1,5 @@
 //! Names in other forms than normal form C, and with joiners: read and named by each of their spellings, and made anew under none.
 
-use super::super::resolve::Resolver;
 use super::*;
 use crate::model::Spelling;
 
@@ -16,23 +15,20 @@ fn own(path: &str) -> Spelling {
 
 #[test]
 fn an_entry_in_another_form_is_reached_by_each_spelling_and_spoken_of_by_its_own() {
-    let mut house = House::new();
+    let house = House::new();
     house.put(&format!("work/{DECOMPOSED}/{LETTERS}.txt"), "one\ntwo\n");
-    for resolver in [Resolver::Kernel, Resolver::Steps] {
-        house.roots.change(|root| root.resolver = resolver);
-        let entry = format!("{DECOMPOSED}/{LETTERS}.txt");
-        for folder in [COMPOSED, DECOMPOSED] {
-            for name in [SYLLABLE, LETTERS] {
-                let path = format!("work/{folder}/{name}.txt");
-                let seen = house.look(&path, Access::Read);
-                let expected = if path == format!("work/{entry}") { Spelling::AsWritten } else { own(&entry) };
-                assert_eq!(
-                    (seen.fact.kind, seen.fact.spelling, seen.target),
-                    (Kind::File, expected, target(&format!("work/{entry}"))),
-                    "{path:?}"
-                );
-                assert_eq!(text(house.read(&path)), "one\ntwo\n");
-            }
+    let entry = format!("{DECOMPOSED}/{LETTERS}.txt");
+    for folder in [COMPOSED, DECOMPOSED] {
+        for name in [SYLLABLE, LETTERS] {
+            let path = format!("work/{folder}/{name}.txt");
+            let seen = house.look(&path, Access::Read);
+            let expected = if path == format!("work/{entry}") { Spelling::AsWritten } else { own(&entry) };
+            assert_eq!(
+                (seen.fact.kind, seen.fact.spelling, seen.target),
+                (Kind::File, expected, target(&format!("work/{entry}"))),
+                "{path:?}"
+            );
+            assert_eq!(text(house.read(&path)), "one\ntwo\n");
         }
     }
     let path = format!("work/{COMPOSED}/{SYLLABLE}.txt");

@@ -1,19 +1,18 @@
-//! `edit_files`: exact passages of several files, all or none. Every new content is written and on disk before the first file is replaced, and what
-//! was replaced is kept until the last one is: a failure puts it back.
+//! `edit_files`: exact passages of several files, all or none. Every new content is written and on disk, and every file is looked at again, before
+//! the first one is replaced.
 //!
-//! A kill of the server between the first and the last replacement leaves some files new and others old, each of them whole; the next start
-//! removes what was kept beside them.
+//! A kill of the server between the first and the last replacement leaves some files new and others old, each of them whole.
 
 use std::collections::BTreeMap;
 
-use rustix::fs::{FlockOperation, flock, fsync};
+use rustix::fs::fsync;
 
 use super::edit::{Edited, apply};
 use super::fault::fault;
-use super::read::{regular, too_large};
-use super::replace::{Swap, Written};
+use super::quota::make_room;
+use super::read::too_large;
+use super::replace::{Prepared, Spot, USUAL, write_all};
 use super::resolve::open_folder;
-use super::room::make_room;
 use super::roots::Roots;
 use super::write::{place, unplaced};
 use crate::gate::{Permit, Terms};
@@ -28,7 +27,7 @@ impl Roots {
     ///
     /// # Errors
     /// As `edit`, for the first file that says no; `argument_invalid` where two paths name one file; `file_too_large` also for all together. No
-    /// file is changed then, except where another program replaced one meanwhile, which the failure tells.
+    /// file is changed then, except where another program changed one between two replacements, which the failure tells.
     pub fn edit_files(&self, permit: Permit<EditFiles>) -> Result<Vec<Edited>, Failure> {
         let (action, opened, terms) = permit.spend();
         let files = action.files();
@@ -68,62 +67,36 @@ impl Roots {
         for (root, (old, new, target)) in growth {
             make_room(&*self.find(&terms.session, root)?, target, new.saturating_sub(old), 0)?;
         }
-        let mut places = Vec::with_capacity(opened.len());
-        for opened in opened {
-            let root = self.find(&terms.session, &opened.target.root)?;
-            self.leftovers.clean(&root, opened);
-            let (folder, name) = place(opened)?;
-            // While it has a temporary name, no server that cleans up must take it for a leftover. A lock that another program has does as well.
-            let _ = flock(regular(opened)?, FlockOperation::NonBlockingLockExclusive);
-            places.push((folder, name, !root.scratch));
+        let places = opened.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let mut prepared = Vec::with_capacity(opened.len());
+        for (((folder, name), opened), (_, content)) in places.iter().zip(opened).zip(&*edited) {
+            let durable = !self.find(&terms.session, &opened.target.root)?.scratch;
+            self.cleaned.clean(folder);
+            let spot = Spot { folder, name, judged: &opened.fact, mode: USUAL, durable };
+            let fill = Prepared::new(spot, |file| write_all(file, content.as_bytes()));
+            prepared.push((fill.map_err(|why| unplaced(why, &opened.target))?, opened));
         }
-        let mut swaps = Vec::with_capacity(opened.len());
-        for (((folder, name, durable), opened), (_, content)) in places.iter().zip(opened).zip(&*edited) {
-            let content = Written::usual(content.as_bytes(), *durable);
-            let swap = Swap::prepare(folder, name, &opened.fact, content).map_err(|why| unplaced(why, &opened.target))?;
-            swaps.push(swap);
+        for (prepared, opened) in &prepared {
+            prepared.judged().map_err(|why| unplaced(why, &opened.target))?;
         }
-        for at in 0..swaps.len() {
-            let Some((swap, opened, (file, _))) = swaps.get_mut(at).zip(opened.get(at)).zip(edited.get_mut(at)).map(flat) else { continue };
-            match swap.place() {
-                Ok(identity) => file.identity = Some(identity),
-                Err(why) => {
-                    let failure = unplaced(why, &opened.target);
-                    return Err(restored(&mut swaps, opened_names(at, edited), failure));
-                }
-            }
+        for (count, ((prepared, opened), (file, _))) in prepared.into_iter().zip(edited).enumerate() {
+            let failed = |why| if count == 0 { unplaced(why, &opened.target) } else { half_done(&opened.target, count) };
+            file.identity = Some(prepared.place().map_err(failed)?);
         }
-        for (folder, _, durable) in &places {
-            if *durable {
-                open_folder(folder).and_then(fsync).map_err(|errno| fault(errno, &first(opened), "written"))?;
+        for ((folder, _), opened) in places.iter().zip(opened) {
+            if !self.find(&terms.session, &opened.target.root)?.scratch {
+                open_folder(folder).and_then(fsync).map_err(|errno| fault(errno, &opened.target, "written"))?;
             }
         }
         Ok(())
     }
 }
 
-fn flat<A, B, C>(((a, b), c): ((A, B), C)) -> (A, B, C) {
-    (a, b, c)
-}
-
-/// The first target, which stands for all in a failure of the disk.
-fn first(opened: &[Opened]) -> Target {
-    opened.first().map_or_else(|| Target { root: String::new(), path: crate::model::RelPath::ROOT }, |opened| opened.target.clone())
-}
-
-fn opened_names(count: usize, edited: &[(Edited, String)]) -> Vec<Target> {
-    edited.iter().take(count).map(|(file, _)| file.target.clone()).collect()
-}
-
-/// Puts the first files back, the last one first, and gives the failure, with those that could not be put back.
-fn restored(swaps: &mut [Swap<'_>], targets: Vec<Target>, failure: Failure) -> Failure {
-    let stuck: Vec<String> =
-        swaps.iter_mut().zip(targets).rev().filter_map(|(swap, target)| (!swap.restore()).then(|| format!("`{target}`"))).collect();
-    if stuck.is_empty() {
-        return failure;
-    }
-    let what = format!("{}; meanwhile another program changed {}, which were not put back", failure.0.message, stuck.join(", "));
-    Failure::new(Code::Conflict, what).hint("read all files of the call again")
+/// A failure after the first files of a call were changed.
+fn half_done(target: &Target, count: usize) -> Failure {
+    let why =
+        format!("`{target}` could not be replaced after {count} files of the call were changed; it and those after it are as they were");
+    Failure::new(Code::Conflict, why).hint("read all files of the call again")
 }
 
 /// Whether these files can be changed by one call: no two are one, and together they are not too large.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use super::*;
 
 const CRASH: &str = "TOOLGATE_TEST_EDIT_UNTIL_KILLED";
-const HALF: &str = "TOOLGATE_TEST_REPLACE_HALF_AND_DIE";
 const STATE: &str = "TOOLGATE_TEST_STATE";
 
 fn action(edits: &[(&str, &str, &str)], dry_run: bool) -> EditFiles {
@@ -90,35 +89,6 @@ fn one_file_that_says_no_keeps_all_files_as_they_are() {
 }
 
 #[test]
-fn what_was_replaced_before_a_file_that_changed_is_put_back() {
-    let house = House::new();
-    three(&house);
-    // All were prepared on what was judged; the third is replaced by another program between the first and the last replacement.
-    let opened: Vec<Opened> = ["a", "b", "c"].iter().map(|name| house.look(&format!("work/{name}"), Access::Edit)).collect();
-    let before = all(&house);
-    let folder = opened[0].folder.clone().unwrap();
-    {
-        use super::super::replace::{Swap, Written as Content};
-        let content = Content::usual(b"new", true);
-        let mut swaps: Vec<Swap<'_>> = ["a", "b", "c"]
-            .iter()
-            .zip(&opened)
-            .map(|(name, opened)| Swap::prepare(&folder, name, &opened.fact, content).unwrap())
-            .collect();
-        assert_eq!(all(&house), before);
-        swaps[0].place().unwrap();
-        swaps[1].place().unwrap();
-        assert_eq!(house.text("work/a"), "new");
-        std::fs::write(house.path("work/theirs"), "theirs").unwrap();
-        std::fs::rename(house.path("work/theirs"), house.path("work/c")).unwrap();
-        swaps[2].place().unwrap_err();
-        assert!(swaps.iter_mut().take(2).rev().all(Swap::restore));
-    }
-    assert_eq!(all(&house), "a one\na two\nb one\nb two\ntheirs");
-    assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 3);
-}
-
-#[test]
 fn two_names_of_one_file_and_too_much_together_are_refused_before_anything_is_written() {
     let mut house = House::new();
     house.links = Symlinks::Inside;
@@ -163,87 +133,17 @@ fn a_quota_that_the_third_file_would_pass_leaves_all_three() {
 }
 
 #[test]
-fn masks_of_each_file_stand_for_its_own_secrets_alone() {
-    const KEY: &str = "AKIAQ7ZT3N5WXK2VPLMR";
-    const OTHER: &str = "AKIAZ4XW9R2QTN7VBKDF";
+fn a_masked_line_in_one_file_keeps_all_files_as_they_are() {
     let house = House::new();
-    house.put("work/a", format!("id = {KEY}\nport = 1\n"));
-    house.put("work/b", format!("id = {OTHER}\nport = 1\n"));
-    let mask = "id = [SECRET:aws-access-key]\nport = ";
-    let [old, new] = [1, 2].map(|port| format!("{mask}{port}"));
-    let edited = edit(&house, &[("work/a", &old, &new), ("work/b", &old, &new)]).unwrap();
-    assert_eq!([house.text("work/a"), house.text("work/b")], [KEY, OTHER].map(|key| format!("id = {key}\nport = 2\n")));
+    let content = "id = AKIAQ7ZT3N5WXK2VPLMR\nport = 1\n";
+    house.put("work/a", content);
+    house.put("work/b", content);
+    let edited = edit(&house, &[("work/a", "port = 1", "port = 2"), ("work/b", "port = 1", "port = 2")]).unwrap();
+    assert_eq!([house.text("work/a"), house.text("work/b")], [content, content].map(|text| text.replace("port = 1", "port = 2")));
     assert!(edited.iter().all(|file| file.sha256.is_none() && !file.diff.contains("AKIA")));
-    // A mask carries no secret from one file to the other.
-    house.put("work/c", "none\n");
-    let moved = edit(&house, &[("work/a", "port = 2", "port = 3"), ("work/c", "none", "id = [SECRET:aws-access-key]")]).unwrap();
-    assert_eq!((moved.len(), house.text("work/c")), (2, "id = [SECRET:aws-access-key]\n".to_owned()));
-    assert_eq!(
-        code(edit(
-            &house,
-            &[
-                ("work/a", "id = ", "aws_id = "),
-                ("work/b", "= [SECRET:aws-access-key]", "= x [SECRET:aws-access-key] [SECRET:aws-access-key]")
-            ]
-        )),
-        Code::MaskedContent
-    );
-    assert_eq!(house.text("work/a"), format!("id = {KEY}\nport = 3\n"));
-}
-
-/// Run by the test below in a process of its own; without its variable it does nothing.
-#[test]
-fn replaces_three_of_six_and_is_killed() {
-    use super::super::replace::{Swap, Written as Content};
-    let Some(dir) = std::env::var_os(HALF) else { return };
-    let place = Place { name: "work".to_owned(), at: Where::Folder(dir.into()), quota: None };
-    let roots = Roots::open(&[place], &[], std::env::var_os(STATE).map(PathBuf::from).as_deref()).unwrap();
-    let names: Vec<String> = (0..6).map(|at| format!("f{at}")).collect();
-    let targets: Vec<Target> = names.iter().map(|name| target(&format!("work/{name}"))).collect();
-    let opened = roots.look("s", &targets, &[Access::Edit; 6], Symlinks::Deny).unwrap();
-    roots.leftovers.clean(&roots.find("s", "work").unwrap(), &opened[0]);
-    let folder = opened[0].folder.clone().unwrap();
-    let mut swaps = Vec::new();
-    for (name, opened) in names.iter().zip(&opened) {
-        swaps.push(Swap::prepare(&folder, name, &opened.fact, Content::usual(b"new", true)).unwrap());
-    }
-    for swap in swaps.iter_mut().take(3) {
-        swap.place().unwrap();
-    }
-    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
-}
-
-#[test]
-fn after_a_kill_between_two_files_each_is_old_or_new_and_a_start_removes_what_was_kept() {
-    let house = House::new();
-    for at in 0..6 {
-        house.put(&format!("work/f{at}"), "old");
-    }
-    let ended = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "sandbox::files::tests::several::replaces_three_of_six_and_is_killed", "--test-threads=1"])
-        .env(HALF, house.path("work"))
-        .env(STATE, house.path("home/state"))
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .status()
-        .unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(9));
-    let texts = || (0..6).map(|at| house.text(&format!("work/f{at}"))).collect::<Vec<_>>();
-    assert_eq!(texts(), ["new", "new", "new", "old", "old", "old"]);
-    assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 12, "the other contents are beside them");
-    sweep(&house);
-    assert_eq!((texts(), std::fs::read_dir(house.path("work")).unwrap().count()), (texts(), 6));
-    // The files are changed as any.
-    edit(&house, &[("work/f0", "new", "newer"), ("work/f5", "old", "older")]).unwrap();
-    assert_eq!([house.text("work/f0"), house.text("work/f5")], ["newer", "older"]);
-}
-
-/// Sweeps as a start does, until nothing is left beside the six files.
-fn sweep(house: &House) {
-    let until = Instant::now() + Duration::from_mins(1);
-    while std::fs::read_dir(house.path("work")).unwrap().count() > 6 && Instant::now() < until {
-        house.roots.sweep().unwrap().join().unwrap();
-    }
+    let before = house.text("work/a");
+    assert_eq!(code(edit(&house, &[("work/a", "port = 2", "port = 3"), ("work/b", "id = ", "x = ")])), Code::MaskedContent);
+    assert_eq!([house.text("work/a"), house.text("work/b")], [before.clone(), before]);
 }
 
 /// Run by the test below in a process of its own; without its variable it does nothing.
@@ -273,7 +173,7 @@ fn a_kill_at_any_moment_loses_neither_content_of_any() {
             house.put(&format!("work/f{at}"), format!("version 0;{body}"));
         }
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "sandbox::files::tests::several::edits_until_it_is_killed", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "sandbox::files::tests::edit_files::edits_until_it_is_killed", "--nocapture", "--test-threads=1"])
             .env(CRASH, house.path("work"))
             .env(STATE, house.path("home/state"))
             .stdout(std::process::Stdio::piped())
@@ -300,6 +200,6 @@ fn a_kill_at_any_moment_loses_neither_content_of_any() {
         let (least, most) = (versions.iter().min().unwrap(), versions.iter().max().unwrap());
         assert!(most - least <= 1 && versions.is_sorted_by(|one, next| one >= next), "{versions:?}");
     }
-    sweep(&house);
-    assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 6, "what was kept beside them is gone");
+    house.write("work/f0", "new", WriteMode::Overwrite).unwrap();
+    assert_eq!(std::fs::read_dir(house.path("work")).unwrap().count(), 6, "what was prepared beside them is gone");
 }
