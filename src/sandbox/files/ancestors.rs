@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, openat};
 
 use super::resolve::open;
-use super::seen::Seen;
+use super::stat::Stat;
 use crate::model::{Ancestor, Kind, Opened};
 
 /// The folders that exist on the way to what was opened, the one below the root first and the root left out; what was opened as well, where it is
@@ -23,7 +23,7 @@ pub(super) fn ancestors(opened: &Opened) -> Vec<Ancestor> {
     let mut steps = Vec::with_capacity(count + 1);
     let mut at: Option<Arc<OwnedFd>> = folder;
     for _ in 0..count {
-        let seen = at.as_ref().and_then(|at| Seen::of(at.as_fd()).ok());
+        let seen = at.as_ref().and_then(|at| Stat::of(at.as_fd()).ok());
         steps.push(seen.map_or(Ancestor::UNKNOWN, |seen| Ancestor::new(seen.object(), seen.ctime_ns)));
         at = at.and_then(|at| openat(&*at, c"..", FOLDER, Mode::empty()).ok()).map(Arc::new);
     }

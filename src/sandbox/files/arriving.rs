@@ -1,6 +1,6 @@
 //! What is copied or moved to where another program runs it later: it is shown before, as what is written there is. No effect.
 
-use super::content::{Whole, digest, read_whole};
+use super::content::{digest, read_whole};
 use super::resolve::open_below;
 use super::stop::Stop;
 use crate::gate::Arriving;
@@ -47,10 +47,7 @@ fn content(from: &Opened, entry: &Entry) -> Option<Vec<u8>> {
     if seen.names != 1 || Some(seen.identity) != entry.identity {
         return None;
     }
-    match read_whole(&file, seen.size, EACH).ok()? {
-        Whole::Bytes(bytes) => Some(bytes),
-        Whole::TooLarge => None,
-    }
+    read_whole(&file, seen.size, EACH).ok()?
 }
 
 /// The longest file of a folder that is shown, and the most that is read of all of them.

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::look::Guard;
 use super::resolve::{open_folder, step};
-use super::seen::Seen;
+use super::stat::Stat;
 use super::temporary::temporary_name;
 use crate::model::{Entry, Kind, RelPath};
 
@@ -62,7 +62,7 @@ impl Below {
 }
 
 /// The entries of one folder with what they are, in the folder's own order; at most `most`, and whether there are more.
-pub(super) fn entries(folder: impl AsFd, most: usize) -> Result<(Vec<(OsString, Seen)>, bool), Errno> {
+pub(super) fn entries(folder: impl AsFd, most: usize) -> Result<(Vec<(OsString, Stat)>, bool), Errno> {
     let readable = open_folder(folder)?;
     let mut found = Vec::new();
     for entry in Dir::read_from(&readable)? {
@@ -74,7 +74,7 @@ pub(super) fn entries(folder: impl AsFd, most: usize) -> Result<(Vec<(OsString, 
         if found.len() >= most {
             return Ok((found, true));
         }
-        match Seen::at(&readable, name) {
+        match Stat::at(&readable, name) {
             Ok(seen) => found.push((OsStr::from_bytes(name.to_bytes()).to_owned(), seen)),
             // It went away between the two calls.
             Err(Errno::NOENT) => {}
@@ -124,7 +124,7 @@ fn add_usage(folder: BorrowedFd<'_>, most: u64, depth: usize, bytes: &mut u64, c
 }
 
 /// The entries of a folder that was closed, once it is open. The handle is on the folder itself: a link put in its place is not followed.
-fn open_up(folder: BorrowedFd<'_>, room: usize) -> Result<(Vec<(OsString, Seen)>, bool), Errno> {
+fn open_up(folder: BorrowedFd<'_>, room: usize) -> Result<(Vec<(OsString, Stat)>, bool), Errno> {
     rustix::fs::chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), Mode::RWXU)?;
     entries(folder, room)
 }

@@ -38,7 +38,7 @@ pub(super) fn units(bytes: &[u8], is_text: bool) -> u64 {
 
 /// How an answer is bounded.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct Bound {
     /// Bytes of it.
     pub bytes: usize,
     /// Bytes that are put before each line.
@@ -47,10 +47,10 @@ pub(super) struct Room {
     pub is_text: bool,
 }
 
-/// How many bytes fit into the room: up to the end of a line where one fits, else up to the end of a character that no mask stands over. A mask
+/// How many bytes fit into the bound: up to the end of a line where one fits, else up to the end of a character that no mask stands over. A mask
 /// that fits in no answer comes whole.
-pub(super) fn cut<'m>(bytes: &[u8], room: Room, mut masks: impl Iterator<Item = &'m Range<usize>>) -> usize {
-    let fitting = fitting(bytes, room);
+pub(super) fn cut<'m>(bytes: &[u8], bound: Bound, mut masks: impl Iterator<Item = &'m Range<usize>>) -> usize {
+    let fitting = fitting(bytes, bound);
     if fitting == bytes.len() || bytes.get(..fitting).is_some_and(|fitting| fitting.ends_with(b"\n")) {
         return fitting;
     }
@@ -61,21 +61,21 @@ pub(super) fn cut<'m>(bytes: &[u8], room: Room, mut masks: impl Iterator<Item = 
     }
 }
 
-fn fitting(bytes: &[u8], room: Room) -> usize {
-    let within = if room.per_line == 0 { room.bytes } else { numbered(bytes, room) };
+fn fitting(bytes: &[u8], bound: Bound) -> usize {
+    let within = if bound.per_line == 0 { bound.bytes } else { numbered(bytes, bound) };
     let Some(fitting) = bytes.get(..within).filter(|_| bytes.len() > within) else { return bytes.len() };
     match fitting.iter().rposition(|byte| *byte == b'\n') {
         Some(end) => end + 1,
-        None if room.is_text => (0..=within).rev().find(|at| bytes.get(*at).is_none_or(|byte| !is_inside(*byte))).unwrap_or(within),
+        None if bound.is_text => (0..=within).rev().find(|at| bytes.get(*at).is_none_or(|byte| !is_inside(*byte))).unwrap_or(within),
         None => within,
     }
 }
 
 /// How many bytes fit where something stands before each line.
-fn numbered(bytes: &[u8], room: Room) -> usize {
-    let (mut at, mut left) = (0, room.bytes);
+fn numbered(bytes: &[u8], bound: Bound) -> usize {
+    let (mut at, mut left) = (0, bound.bytes);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let Some(rest) = left.checked_sub(room.per_line) else { break };
+        let Some(rest) = left.checked_sub(bound.per_line) else { break };
         at += line.len().min(rest);
         match rest.checked_sub(line.len()) {
             Some(rest) => left = rest,
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn a_cut_is_between_lines_else_between_characters_and_through_no_mask() {
-        let plain = |bytes, per_line| Room { bytes, per_line, is_text: true };
-        let at = |text: &str, room, masks: &[Range<usize>]| cut(text.as_bytes(), room, masks.iter());
+        let plain = |bytes, per_line| Bound { bytes, per_line, is_text: true };
+        let at = |text: &str, bound, masks: &[Range<usize>]| cut(text.as_bytes(), bound, masks.iter());
         assert_eq!(at("ab\ncd\nef", plain(7, 0), &[]), 6);
         assert_eq!(at("ab\ncd\nef", plain(8, 0), &[]), 8);
         assert_eq!(at("ab\ncd\nef", plain(13, 4), &[]), 3);

@@ -44,27 +44,21 @@ pub enum Content {
     },
 }
 
-/// A content, or the news that there is more than the cap.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Whole {
-    Bytes(Vec<u8>),
-    TooLarge,
-}
-
-/// Reads a whole file of about `size` bytes in one buffer. A file that grows, or tells no size, is read until the cap is passed.
-pub(super) fn read_whole(file: impl AsFd, size: u64, cap: Bytes) -> Result<Whole, Errno> {
+/// Reads a whole file of about `size` bytes in one buffer; none where it is larger than the cap. A file that grows, or tells no size, is read until
+/// the cap is passed.
+pub(super) fn read_whole(file: impl AsFd, size: u64, cap: Bytes) -> Result<Option<Vec<u8>>, Errno> {
     let cap = cap.as_usize();
     let told = usize::try_from(size).unwrap_or(usize::MAX);
     if told > cap {
-        return Ok(Whole::TooLarge);
+        return Ok(None);
     }
     // One byte more than told: the read that finds it empty is the end of the file.
     let mut bytes = Vec::with_capacity(told.saturating_add(1));
     loop {
         let before = bytes.len();
         match pread(&file, spare_capacity(&mut bytes), before as u64) {
-            Ok(0) => return Ok(Whole::Bytes(bytes)),
-            Ok(_) if bytes.len() > cap => return Ok(Whole::TooLarge),
+            Ok(0) => return Ok(Some(bytes)),
+            Ok(_) if bytes.len() > cap => return Ok(None),
             Ok(_) if bytes.len() == bytes.capacity() => bytes.reserve(64 * 1024),
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
@@ -127,9 +121,6 @@ pub(super) fn picture(bytes: &[u8]) -> Option<&'static str> {
 
 /// Why bytes are no text, as a clause with the byte where it shows; nothing for text.
 pub(super) fn why_no_text(bytes: &[u8]) -> Option<String> {
-    if bytes.starts_with(b"\xff\xfe\0\0") || bytes.starts_with(b"\0\0\xfe\xff") {
-        return Some("it is UTF-32 with places that are no character".to_owned());
-    }
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Some("it is UTF-16".to_owned());
     }

@@ -1,12 +1,11 @@
 //! `copy`: the bytes of one judged file at another judged place.
 
-use super::content::{Whole, read_whole};
 use super::fault::{changed, fault};
 use super::leaks::Leak;
 use super::look::pair;
-use super::read::{regular, too_large};
+use super::read::{read_judged, regular};
 use super::roots::Roots;
-use super::seen::Seen;
+use super::stat::Stat;
 use super::write::Written;
 use crate::gate::Permit;
 use crate::model::{Code, CopyFile, Failure, Opened, Target};
@@ -22,13 +21,8 @@ impl Roots {
         let (_, opened, terms) = permit.spend();
         let [from, to] = &pair(opened)?;
         copyable(from, to)?;
-        let file = regular(from)?;
-        let read = |errno| fault(errno, &from.target, "read");
-        let bytes = match read_whole(file, from.fact.size, terms.max_file_size).map_err(read)? {
-            Whole::Bytes(bytes) => bytes,
-            Whole::TooLarge => return Err(too_large(&from.target, terms.max_file_size)),
-        };
-        let seen = Seen::of(file).map_err(read)?;
+        let bytes = read_judged(from, terms.max_file_size)?;
+        let seen = Stat::of(regular(from)?).map_err(|errno| fault(errno, &from.target, "read"))?;
         if !seen.is_as_judged(&from.fact) {
             return Err(changed(&from.target));
         }

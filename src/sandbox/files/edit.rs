@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use similar::{Algorithm, TextDiff};
 
-use super::content::{Whole, digest, read_whole, why_no_text};
+use super::content::{digest, why_no_text};
 use super::encoding;
-use super::fault::fault;
 use super::masks::{Masked, listed, masked_content, written_mask};
 use super::passages::{Mismatch, Passages};
-use super::read::{regular, too_large};
+use super::read::{read_judged, too_large};
 use super::replace::USUAL;
 use super::roots::Roots;
 use crate::filter::masked::secrets_in;
@@ -66,12 +65,7 @@ pub(super) fn apply(
     max_diff: Bytes,
     hides: bool,
 ) -> Result<(Edited, String), Failure> {
-    let target = &opened.target;
-    let bytes = match read_whole(regular(opened)?, opened.fact.size, max_file_size).map_err(|errno| fault(errno, target, "read"))? {
-        Whole::Bytes(bytes) => bytes,
-        Whole::TooLarge => return Err(too_large(target, max_file_size)),
-    };
-    apply_to(edits, target, bytes, max_file_size, max_diff, hides)
+    apply_to(edits, &opened.target, read_judged(opened, max_file_size)?, max_file_size, max_diff, hides)
 }
 
 /// The edits applied to a content of the target.

@@ -13,15 +13,9 @@ pub(super) struct Decoded {
     pub broken: usize,
 }
 
-/// Decodes what is no UTF-8: UTF-32 by its byte order mark, UTF-16 by its own or by the zero bytes of its ASCII characters, UTF-8 with a few broken places, else the
+/// Decodes what is no UTF-8: UTF-16 by its byte order mark or by the zero bytes of its ASCII characters, UTF-8 with a few broken places, else the
 /// encoding that its letters speak for. None for what is no text: what the encoding does not know, or a control character that texts do not hold.
 pub(super) fn decoded(bytes: &[u8]) -> Option<Decoded> {
-    // The mark of UTF-32 begins with the one of UTF-16, which knows no character 0 after it.
-    for (mark, encoding, unit) in MARKS_OF_32 {
-        if let Some(rest) = bytes.strip_prefix(mark.as_slice()) {
-            return wide(rest, unit).filter(|text| is_text(text)).map(|text| Decoded { text, encoding, broken: 0 });
-        }
-    }
     if let Some((encoding, mark)) = Encoding::for_bom(bytes).filter(|(encoding, _)| [UTF_16LE, UTF_16BE].contains(encoding)) {
         return whole(encoding, bytes.get(mark..).unwrap_or_default());
     }
@@ -39,22 +33,10 @@ pub(super) fn decoded(bytes: &[u8]) -> Option<Decoded> {
     whole(if broken < FEW { WINDOWS_1252 } else { guessed(bytes) }, bytes)
 }
 
-type Unit = fn([u8; 4]) -> u32;
-
-/// The byte order marks of UTF-32 (Unicode, section 23.8).
-const MARKS_OF_32: [(&[u8; 4], &str, Unit); 2] =
-    [(b"\xff\xfe\0\0", "utf-32le", u32::from_le_bytes), (b"\0\0\xfe\xff", "utf-32be", u32::from_be_bytes)];
-
-/// A text of UTF-32; none where a unit is no character or the last one is cut.
-fn wide(bytes: &[u8], unit: Unit) -> Option<String> {
-    let (units, rest) = bytes.as_chunks::<4>();
-    rest.is_empty().then(|| units.iter().map(|bytes| char::from_u32(unit(*bytes))).collect())?
-}
-
 /// Whether what begins with these bytes, a zero among them, may be a text of wide characters.
 pub(super) fn may_be_wide(beginning: &[u8]) -> bool {
     let is_marked = Encoding::for_bom(beginning).is_some_and(|(encoding, _)| [UTF_16LE, UTF_16BE].contains(&encoding));
-    is_marked || MARKS_OF_32.iter().any(|(mark, ..)| beginning.starts_with(mark.as_slice())) || unmarked(beginning).is_some()
+    is_marked || unmarked(beginning).is_some()
 }
 
 /// Fewer letters beyond ASCII say nothing of an encoding.
@@ -121,9 +103,6 @@ mod tests {
             assert_eq!(of(&[mark.as_slice(), &wide].concat()), Some((text.to_owned(), name, 0)));
             assert_eq!(of(&wide), Some((text.to_owned(), name, 0)), "without a mark");
         }
-        let wide = |unit: fn(u32) -> [u8; 4]| -> Vec<u8> { format!("\u{feff}{text}").chars().flat_map(|c| unit(c.into())).collect() };
-        assert_eq!(of(&wide(u32::to_le_bytes)), Some((text.to_owned(), "utf-32le", 0)));
-        assert_eq!(of(&wide(u32::to_be_bytes)), Some((text.to_owned(), "utf-32be", 0)));
         assert_eq!(of(b"caf\xe9 \x80 5\n"), Some(("café € 5\n".to_owned(), "windows-1252", 0)));
         let russian = "Быстрая коричневая лиса прыгает через ленивую собаку";
         let (bytes, ..) = encoding_rs::KOI8_R.encode(russian);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use rustix::fs::{Mode, fsync, mkdirat};
 use rustix::io::Errno;
 
-use super::content::{Whole, count_lines, digest, is_binary, picture, read_whole};
+use super::content::{count_lines, digest, is_binary, picture, read_whole};
 use super::fault::{changed, fault, missing};
 use super::look::{Guard, single};
 use super::quota::make_room;
 use super::resolve::{open_folder, step};
 use super::roots::{Root, Roots};
-use super::seen::Seen;
+use super::stat::Stat;
 use crate::gate::Permit;
 use crate::model::{Code, CreateDirectory, Failure, FileInfo, Kind, Opened, RelPath, Target};
 
@@ -53,22 +53,18 @@ impl Roots {
         let (_, opened, terms) = permit.spend();
         let opened = single(opened)?;
         let object = opened.object.as_ref().ok_or_else(|| missing(&opened.target))?;
-        let seen = Seen::of(object).map_err(|errno| fault(errno, &opened.target, "looked at"))?;
+        let seen = Stat::of(object).map_err(|errno| fault(errno, &opened.target, "looked at"))?;
         let readable = seen.kind == Kind::File && seen.names == 1 && !opened.fact.protected;
-        let content = if readable { read_whole(object, seen.size, terms.max_file_size).ok() } else { None };
+        let bytes = if readable { read_whole(object, seen.size, terms.max_file_size).ok().flatten() } else { None };
+        let hides = terms.manifest.filters.hides_secrets();
+        let content = bytes.map(|bytes| ContentInfo::of(&bytes, !hides || self.known.names(&bytes).is_empty()));
         Ok(Info {
             target: opened.target,
             kind: seen.kind,
             size: seen.size,
             modified_ns: seen.identity.mtime_ns,
             mode: seen.mode & 0o777,
-            content: content.and_then(|whole| match whole {
-                Whole::Bytes(bytes) => {
-                    let hides = terms.manifest.filters.hides_secrets();
-                    Some(ContentInfo::of(&bytes, !hides || self.known.names(&bytes).is_empty()))
-                }
-                Whole::TooLarge => None,
-            }),
+            content,
         })
     }
 
@@ -148,7 +144,7 @@ fn make_folders(root: &Root, guard: &Guard<'_>, target: &Target, path: &RelPath)
             next = step(&folder, name);
         }
         let next = next.map_err(failed)?;
-        let seen = Seen::of(&next).map_err(failed)?;
+        let seen = Stat::of(&next).map_err(failed)?;
         match seen.kind {
             Kind::Directory if !guard.holds(&path, &seen) => folder = Arc::new(next),
             Kind::Directory | Kind::Symlink => return Err(changed(target)),

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::content::{Whole, read_whole};
+use super::content::read_whole;
 use super::resolve::{open, open_file, step};
 use super::roots::Root;
-use super::seen::Seen;
+use super::stat::Stat;
 use crate::model::{Bytes, Kind, RelPath};
 
 /// The ignore files from the root down to one folder, the innermost first. A clone shares them.
@@ -58,11 +58,11 @@ impl Ignored {
 
 fn rules(folder: &OwnedFd) -> Option<Gitignore> {
     let handle = step(folder.as_fd(), c".gitignore").ok()?;
-    let seen = Seen::of(&handle).ok()?;
+    let seen = Stat::of(&handle).ok()?;
     if seen.kind != Kind::File {
         return None;
     }
-    let Whole::Bytes(bytes) = read_whole(open_file(&handle).ok()?, seen.size, Bytes::kib(256)).ok()? else { return None };
+    let bytes = read_whole(open_file(&handle).ok()?, seen.size, Bytes::kib(256)).ok()??;
     let mut builder = GitignoreBuilder::new("");
     for line in String::from_utf8_lossy(&bytes).lines().take(5000) {
         // A line that is no pattern ignores nothing, as in git.

@@ -1,11 +1,11 @@
 //! Masked secrets on their way to where programs read files as they are: one rule for copies and moves.
 
-use super::content::{Whole, read_whole};
+use super::content::read_whole;
 use super::fault::{changed, fault};
 use super::known::Known;
 use super::masks::{LOOKED_THROUGH, listed, masked_content};
 use super::resolve::{open_below, open_file};
-use super::seen::Seen;
+use super::stat::Stat;
 use super::stop::Stop;
 use crate::manifest::Manifest;
 use crate::model::{Code, Failure, Kind, Opened, RelPath, Target};
@@ -37,7 +37,7 @@ impl<'a> Leak<'a> {
         let from = self.from;
         let Some(object) = &from.object else { return Ok(()) };
         if from.fact.kind == Kind::File {
-            let opened = open_file(object).and_then(|file| Ok((Seen::of(&file)?, file))).map(|(seen, file)| (file, seen));
+            let opened = open_file(object).and_then(|file| Ok((Stat::of(&file)?, file))).map(|(seen, file)| (file, seen));
             return self.file(&from.target, opened, |seen| seen.is_as_judged(&from.fact));
         }
         for entry in from.fact.below.iter().filter(|entry| entry.kind == Kind::File) {
@@ -53,20 +53,18 @@ impl<'a> Leak<'a> {
         Ok(())
     }
 
-    fn file(&self, target: &Target, opened: Result<(OwnedFd, Seen), Errno>, is_judged: impl Fn(&Seen) -> bool) -> Result<(), Failure> {
+    fn file(&self, target: &Target, opened: Result<(OwnedFd, Stat), Errno>, is_judged: impl Fn(&Stat) -> bool) -> Result<(), Failure> {
         let failed = |errno| match errno {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP => changed(target),
             errno => fault(errno, target, "read"),
         };
         let (file, seen) = opened.map_err(failed)?;
-        let names = match read_whole(&file, seen.size, LOOKED_THROUGH).map_err(failed)? {
-            Whole::Bytes(bytes) => self.known.names(&bytes),
-            Whole::TooLarge => {
-                let why = format!("`{target}` is larger than {LOOKED_THROUGH}, too large to be looked through for masked secrets");
-                return Err(masked_content(why, "keep it in its own root, or bring it over in parts"));
-            }
+        let Some(bytes) = read_whole(&file, seen.size, LOOKED_THROUGH).map_err(failed)? else {
+            let why = format!("`{target}` is larger than {LOOKED_THROUGH}, too large to be looked through for masked secrets");
+            return Err(masked_content(why, "keep it in its own root, or bring it over in parts"));
         };
-        if !is_judged(&seen) || !is_judged(&Seen::of(&file).map_err(failed)?) {
+        let names = self.known.names(&bytes);
+        if !is_judged(&seen) || !is_judged(&Stat::of(&file).map_err(failed)?) {
             return Err(changed(target));
         }
         if names.is_empty() { Ok(()) } else { Err(self.refused(target, &names)) }

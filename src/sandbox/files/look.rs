@@ -15,8 +15,8 @@ use super::protect::{Nearness, Objects, nearness};
 use super::repository::obeyed_as;
 use super::resolve::{Led, follow, open, open_file, open_folder, step};
 use super::roots::{Root, Roots};
-use super::seen::Seen;
 use super::session::{ENVIRONMENTS, GONE, PLACE};
+use super::stat::Stat;
 use crate::manifest::Symlinks;
 use crate::model::name::{self, Found};
 use crate::model::{Access, Code, Failure, Kind, Link, Opened, PathFact, RelPath, Spelling, Target};
@@ -114,7 +114,7 @@ fn look_at(root: &Root, guard: &Guard<'_>, target: &Target, access: Access, link
 fn missing_folders(root: &Root, path: &RelPath) -> usize {
     let folders = path.segments().len().saturating_sub(1);
     for (depth, folder) in path.ancestors().enumerate().skip(1).take(folders) {
-        match open(&root.folder, &folder).and_then(Seen::of) {
+        match open(&root.folder, &folder).and_then(Stat::of) {
             Ok(seen) if seen.kind == Kind::Directory => {}
             Err(Errno::NOENT) => return folders + 1 - depth,
             _ => return 0,
@@ -143,7 +143,7 @@ fn in_folder(root: &Root, folder: &RelPath, name: &str) -> Result<Found, Errno> 
         Err(Errno::LOOP) => return Ok(Found::Beyond),
         answer => answer?,
     };
-    match Seen::of(&handle)?.kind {
+    match Stat::of(&handle)?.kind {
         Kind::Directory => {}
         Kind::Symlink => return Ok(Found::Beyond),
         _ => return Ok(Found::Nothing),
@@ -162,7 +162,7 @@ fn in_folder(root: &Root, folder: &RelPath, name: &str) -> Result<Found, Errno> 
 struct Held {
     folder: Option<Arc<OwnedFd>>,
     object: Option<OwnedFd>,
-    seen: Option<Seen>,
+    seen: Option<Stat>,
     /// The mount of the object, or of its folder where there is no object; unknown where there is no folder.
     mount: Option<u64>,
     /// A link lay on the way to the folder.
@@ -175,7 +175,7 @@ impl Held {
         let Some((parent, name)) = path.split_last() else {
             let object = open(&root.folder, path)?;
             held.mount = Some(root.mount);
-            held.seen = Some(Seen::of(&object)?);
+            held.seen = Some(Stat::of(&object)?);
             held.object = Some(object);
             return Ok(held);
         };
@@ -188,7 +188,7 @@ impl Held {
                 Err(Errno::LOOP) => return Ok(Self { way: true, ..held }),
                 answer => answer?,
             };
-            let seen = Seen::of(&folder)?;
+            let seen = Stat::of(&folder)?;
             match seen.kind {
                 Kind::Directory => held.mount = Some(seen.mount),
                 Kind::Symlink => return Ok(Self { way: true, ..held }),
@@ -198,7 +198,7 @@ impl Held {
         };
         match step(&folder, name) {
             Ok(object) => {
-                let seen = Seen::of(&object)?;
+                let seen = Stat::of(&object)?;
                 (held.mount, held.seen, held.object) = (Some(seen.mount), Some(seen), Some(object));
             }
             Err(Errno::NOENT) => {}
@@ -246,7 +246,7 @@ impl<'a> Guard<'a> {
     }
 
     /// Whether the object at this path is protected or lies in something protected.
-    pub(super) fn holds(&self, path: &RelPath, seen: &Seen) -> bool {
+    pub(super) fn holds(&self, path: &RelPath, seen: &Stat) -> bool {
         self.objects.hold(seen.object())
             || nearness(&self.root.protected, path) == Nearness::Within
             || (seen.mount != self.root.mount && self.holds_elsewhere(seen.object()))
@@ -271,7 +271,7 @@ impl<'a> Guard<'a> {
         }
         path.ancestors().skip(1).any(|folder| {
             let handle = open(&self.root.folder, &folder);
-            let Ok(seen) = handle.and_then(Seen::of) else { return false };
+            let Ok(seen) = handle.and_then(Stat::of) else { return false };
             self.objects.hold(seen.object()) || (seen.mount != self.root.mount && self.holds_elsewhere(seen.object()))
         })
     }

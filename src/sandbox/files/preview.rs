@@ -3,9 +3,9 @@
 use rustix::fs::Dir;
 
 use super::arriving::{arriving, is_arriving};
-use super::content::{Whole, digest, digest_whole, read_whole};
+use super::content::{digest, digest_whole, read_whole};
 use super::copy::copyable;
-use super::edit::{apply, apply_to};
+use super::edit::apply_to;
 use super::edit_files::several;
 use super::fault::missing;
 use super::folder::reachable;
@@ -19,7 +19,7 @@ use super::write::{masks_in_the_way, no_digest, unexpected};
 use crate::filter::masked::secrets_in_any_encoding;
 use crate::gate::{Preview, Texts};
 use crate::manifest::Manifest;
-use crate::model::{Action, Bytes, Code, Edit, EditFiles, Failure, Kind, Opened, WriteMode};
+use crate::model::{Action, Bytes, Code, Edit, Failure, Kind, Opened, WriteMode};
 
 /// Contents above this are not shown.
 const SHOWN: Bytes = Bytes::mib(4);
@@ -27,86 +27,79 @@ const SHOWN: Bytes = Bytes::mib(4);
 /// The preview of an action on what was opened. Contents are read whole, however long they are; one that cannot be read in time dooms the call,
 /// for nobody could say what was approved.
 pub(in crate::sandbox) fn preview(roots: &Roots, action: &Action, opened: &[Opened], stop: &Stop, manifest: &Manifest) -> Preview {
-    let hides = manifest.filters.hides_secrets();
-    if let (Action::EditFiles(_), Err(failure)) = (action, several(opened)) {
-        return Preview { doomed: Some(failure), ..Preview::default() };
-    }
     let mut contents = Vec::new();
+    let made = make(roots, action, opened, stop, manifest, &mut contents);
+    let preview = made.unwrap_or_else(|failure| Preview { doomed: Some(failure), ..Preview::default() });
+    Preview { contents, ..preview }
+}
+
+/// All of it but the digests, which `contents` takes as they are made.
+fn make(
+    roots: &Roots,
+    action: &Action,
+    opened: &[Opened],
+    stop: &Stop,
+    manifest: &Manifest,
+    contents: &mut Vec<Option<String>>,
+) -> Result<Preview, Failure> {
+    let hides = manifest.filters.hides_secrets();
+    if let Action::EditFiles(_) = action {
+        several(opened)?;
+    }
     let mut shown = Vec::new();
     for one in opened {
-        match present(one, stop) {
-            Ok(Some(content)) => {
-                shown.push(content.shown);
-                contents.push(Some(content.sha256));
-            }
-            Ok(None) => {
-                shown.push(None);
-                contents.push(None);
-            }
+        let content = match present(one, stop) {
             // What is only renamed or removed is bound by which object it is, and when it changed last.
-            Err(failure) if failure.0.code == Code::Timeout && is_by_name_alone(action, opened, manifest) => {
-                shown.push(None);
-                contents.push(None);
-            }
-            Err(failure) => return Preview { doomed: Some(failure), ..Preview::default() },
-        }
+            Err(failure) if failure.0.code == Code::Timeout && is_by_name_alone(action, opened, manifest) => Content::default(),
+            content => content?,
+        };
+        contents.push(content.sha256);
+        shown.push(content.shown);
+    }
+    if let Action::EditFiles(edit) = action {
+        let files = edit.files().into_iter().zip(opened).zip(shown);
+        let files = files.map(|(((_, edits), opened), bytes)| texts(&edits, opened, bytes, hides)).collect::<Result<_, _>>()?;
+        return Ok(Preview { files, ..Preview::default() });
     }
     let mut shown = shown.into_iter();
-    if let Action::EditFiles(edit) = action {
-        return match files(edit, opened, shown, hides) {
-            Ok(files) => Preview { contents, files, ..Preview::default() },
-            Err(failure) => Preview { contents, doomed: Some(failure), ..Preview::default() },
-        };
-    }
     let (first, second) = (shown.next().flatten(), shown.next().flatten());
     let leaks = |from: &Opened, to: &Opened| Leak::between(manifest, from, to, &roots.known).and_then(|leak| leak.check(stop).err());
-    let mut doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref(), hides, leaks);
-    if let Action::CopyFile(_) | Action::MoveFile(_) = action {
-        let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-        let (arriving, digests) = arriving(manifest, opened, stop);
-        contents.extend(digests);
-        return Preview { contents, before: text(second), after: text(first), arriving, doomed, ..Preview::default() };
+    let doomed = doomed(action, opened, contents.first().and_then(Option::as_deref), first.as_deref(), hides, leaks);
+    let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(match action {
+        Action::CopyFile(_) | Action::MoveFile(_) => {
+            let (arriving, digests) = arriving(manifest, opened, stop);
+            contents.extend(digests);
+            Preview { before: text(second), after: text(first), arriving, doomed, ..Preview::default() }
+        }
+        Action::WriteFile(write) => {
+            let before = text(first);
+            let after = String::from_utf8(write.content.clone()).ok().map(|new| match write.mode {
+                WriteMode::Append => before.clone().unwrap_or_default() + &new,
+                WriteMode::Overwrite | WriteMode::Create => new,
+            });
+            Preview { before, after, doomed, ..Preview::default() }
+        }
+        Action::EditFile(edit) => {
+            let edits: Vec<(usize, &Edit)> = edit.edits.iter().enumerate().collect();
+            let texts = opened.first().map_or(Ok(None), |opened| texts(&edits, opened, first, hides))?;
+            let (before, after) = texts.map(|texts| (texts.before, texts.after)).unzip();
+            Preview { before, after, ..Preview::default() }
+        }
+        _ => Preview { before: text(first), doomed, ..Preview::default() },
+    })
+}
+
+/// The texts before and after the edits of a file; none for one that is too long to be shown, and edited by its own limit.
+fn texts(edits: &[(usize, &Edit)], opened: &Opened, bytes: Option<Vec<u8>>, hides: bool) -> Result<Option<Texts>, Failure> {
+    regular(opened)?;
+    let Some(bytes) = bytes else { return Ok(None) };
+    let before = String::from_utf8_lossy(&bytes).into_owned();
+    match apply_to(edits, &opened.target, bytes, SHOWN, Bytes(0), hides) {
+        Ok((_, after)) => Ok(Some(Texts { before, after })),
+        Err(failure) if failure.0.code == Code::FileTooLarge => Ok(None),
+        Err(failure) => Err(failure),
     }
-    let text = first.and_then(|bytes| String::from_utf8(bytes).ok());
-    let after = match action {
-        Action::WriteFile(write) => String::from_utf8(write.content.clone()).ok().map(|new| match write.mode {
-            WriteMode::Append => text.clone().unwrap_or_default() + &new,
-            WriteMode::Overwrite | WriteMode::Create => new,
-        }),
-        Action::EditFile(edit) => match opened.first().map(|opened| apply(&numbered(&edit.edits), opened, SHOWN, Bytes(0), hides)) {
-            Some(Ok((_, new))) => Some(new),
-            // A larger file is edited by its own limit, and not shown.
-            Some(Err(failure)) if failure.0.code != Code::FileTooLarge => {
-                doomed = Some(failure);
-                None
-            }
-            _ => None,
-        },
-        _ => None,
-    };
-    Preview { contents, before: text, after, doomed, ..Preview::default() }
-}
-
-/// The texts before and after the edits of each file; none for one that is too long to be shown, and edited by its own limit.
-fn files(
-    action: &EditFiles,
-    opened: &[Opened],
-    shown: impl Iterator<Item = Option<Vec<u8>>>,
-    hides: bool,
-) -> Result<Vec<Option<Texts>>, Failure> {
-    let files = action.files().into_iter().zip(opened).zip(shown);
-    let texts = files.map(|(((_, edits), opened), bytes)| {
-        regular(opened)?;
-        let Some(bytes) = bytes else { return Ok(None) };
-        let before = String::from_utf8(bytes.clone()).unwrap_or_default();
-        let (_, after) = apply_to(&edits, &opened.target, bytes, SHOWN, Bytes(0), hides)?;
-        Ok(Some(Texts { before, after }))
-    });
-    texts.collect()
-}
-
-fn numbered(edits: &[Edit]) -> Vec<(usize, &Edit)> {
-    edits.iter().enumerate().collect()
 }
 
 /// How an action will fail on what was opened: no approval is asked for what cannot be done. `content`: the present one, where it is not too
@@ -160,9 +153,10 @@ fn is_empty(folder: &Opened) -> bool {
     entries.is_none_or(|entries| entries.flatten().all(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")))
 }
 
-/// The content of one target.
+/// The content of one target, where it is a file that may be read.
+#[derive(Default)]
 struct Content {
-    sha256: String,
+    sha256: Option<String>,
     /// All of it, where it is not too long to be shown.
     shown: Option<Vec<u8>>,
 }
@@ -174,29 +168,24 @@ fn is_by_name_alone(action: &Action, opened: &[Opened], manifest: &Manifest) -> 
     is_renamed || matches!(action, Action::DeleteFile(_))
 }
 
-/// The present content of a file; none for what is no file or may not be read.
+/// The present content of what was opened.
 ///
 /// # Errors
 /// `timeout`, `cancelled`
-fn present(opened: &Opened, stop: &Stop) -> Result<Option<Content>, Failure> {
+fn present(opened: &Opened, stop: &Stop) -> Result<Content, Failure> {
     // A second name may be one that is denied; what is protected is shown to nobody.
-    if opened.fact.kind != Kind::File || opened.fact.names != 1 || opened.fact.protected {
-        return Ok(None);
+    let is_readable = opened.fact.kind == Kind::File && opened.fact.names == 1 && !opened.fact.protected;
+    let Some(Ok(file)) = opened.object.as_ref().filter(|_| is_readable).map(open_file) else { return Ok(Content::default()) };
+    if let Some(shown) = read_whole(&file, opened.fact.size, SHOWN).ok().flatten() {
+        return Ok(Content { sha256: Some(digest(&shown)), shown: Some(shown) });
     }
-    let Some(Ok(file)) = opened.object.as_ref().map(open_file) else { return Ok(None) };
-    match read_whole(&file, opened.fact.size, SHOWN) {
-        Ok(Whole::Bytes(bytes)) => Ok(Some(Content { sha256: digest(&bytes), shown: Some(bytes) })),
-        Ok(Whole::TooLarge) => {
-            let sha256 = digest_whole(&file, || {
-                stop.check()?;
-                if !stop.is_late() {
-                    return Ok(());
-                }
-                let what = format!("`{}` could not be read whole in the time of a call, so nobody could be asked about it", opened.target);
-                Err(Failure::new(Code::Timeout, what).hint("split it, or ask the operator for a longer `timeout`"))
-            })?;
-            Ok(sha256.map(|sha256| Content { sha256, shown: None }))
+    let sha256 = digest_whole(&file, || {
+        stop.check()?;
+        if !stop.is_late() {
+            return Ok(());
         }
-        Err(_) => Ok(None),
-    }
+        let what = format!("`{}` could not be read whole in the time of a call, so nobody could be asked about it", opened.target);
+        Err(Failure::new(Code::Timeout, what).hint("split it, or ask the operator for a longer `timeout`"))
+    })?;
+    Ok(Content { sha256, shown: None })
 }

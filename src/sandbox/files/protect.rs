@@ -5,11 +5,12 @@ use std::ffi::{CStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
-use super::resolve::{open_folder, step};
-use super::seen::Seen;
+use super::below::{DEEPEST, entries};
+use super::resolve::step;
+use super::stat::Stat;
 use crate::model::{Kind, RelPath};
 
 /// The protected places. They need not exist: a manifest that is made later is protected as well.
@@ -52,7 +53,7 @@ impl Protected {
                 _ => None,
             };
             let mut place = Place { path: path.clone(), folder, first: None };
-            place.first = place.now();
+            place.first = place.seen().map(|seen| seen.object());
             Ok(place)
         });
         Ok(Self { places: places.collect::<Result<_, _>>()? })
@@ -60,7 +61,7 @@ impl Protected {
 
     /// The protected objects as they are now.
     pub(super) fn objects(&self) -> Objects {
-        let ids = self.places.iter().flat_map(|place| [place.first, place.now()]).flatten().collect();
+        let ids = self.places.iter().flat_map(|place| [place.first, place.seen().map(|seen| seen.object())]).flatten().collect();
         Objects { ids }
     }
 
@@ -72,20 +73,13 @@ impl Protected {
 
     /// Whether a protected file has more names than one.
     pub(super) fn is_linked(&self) -> bool {
-        let linked = |place: &Place| {
-            let (folder, name) = place.folder.as_ref()?;
-            Seen::at(folder, name.as_os_str()).ok().map(|seen| seen.kind == Kind::File && seen.names > 1)
-        };
-        self.places.iter().any(|place| linked(place).unwrap_or(false))
+        self.places.iter().filter_map(Place::seen).any(|seen| seen.kind == Kind::File && seen.names > 1)
     }
 
     /// Whether a protected folder lies in the root at `root`, so that what lies below it has to be looked for on the way.
     pub(super) fn has_folder_inside(&self, root: &Path) -> bool {
-        let is_folder = |place: &Place| {
-            let (folder, name) = place.folder.as_ref()?;
-            Seen::at(folder, name.as_os_str()).ok().map(|seen| seen.kind == Kind::Directory)
-        };
-        self.places.iter().any(|place| place.path.starts_with(root) && is_folder(place).unwrap_or(false))
+        let is_folder = |place: &&Place| place.seen().is_some_and(|seen| seen.kind == Kind::Directory);
+        self.places.iter().filter(is_folder).any(|place| place.path.starts_with(root))
     }
 
     /// Whether a folder is a protected place or lies in one, so that it can be no root.
@@ -97,8 +91,7 @@ impl Protected {
     pub(super) fn everything(&self, except: &[&str]) -> Option<HashSet<(u64, u64)>> {
         let mut found: HashSet<(u64, u64)> = self.objects().ids.into_iter().collect();
         for (folder, name) in self.places.iter().filter_map(|place| place.folder.as_ref()) {
-            let Ok(handle) = step(folder, name.as_os_str()) else { continue };
-            if Seen::of(&handle).is_ok_and(|seen| seen.kind == Kind::Directory) {
+            if let Ok(handle) = step(folder, name.as_os_str()) {
                 collect(handle.as_fd(), except, 0, &mut found)?;
             }
         }
@@ -107,9 +100,10 @@ impl Protected {
 }
 
 impl Place {
-    fn now(&self) -> Option<(u64, u64)> {
+    /// What stands there now.
+    fn seen(&self) -> Option<Stat> {
         let (folder, name) = self.folder.as_ref()?;
-        Seen::at(folder, name.as_os_str()).ok().map(|seen| seen.object())
+        Stat::at(folder, name.as_os_str()).ok()
     }
 }
 
@@ -151,7 +145,7 @@ impl Hidden {
     /// Whether the entry `name` of `folder` is a protected object, whatever it is called.
     pub(in crate::sandbox) fn is(&self, folder: impl AsFd, name: &CStr, inode: u64) -> bool {
         let is_object = self.objects.ids.iter().any(|(_, known)| *known == inode);
-        is_object && Seen::at(folder, name).is_ok_and(|seen| self.objects.hold(seen.object()))
+        is_object && Stat::at(folder, name).is_ok_and(|seen| self.objects.hold(seen.object()))
     }
 }
 
@@ -187,20 +181,19 @@ fn fold(name: &str) -> String {
 }
 
 fn collect(folder: BorrowedFd<'_>, except: &[&str], depth: usize, found: &mut HashSet<(u64, u64)>) -> Option<()> {
-    let Ok(readable) = open_folder(folder) else { return Some(()) };
-    let Ok(entries) = Dir::read_from(&readable) else { return Some(()) };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if matches!(name.to_bytes(), b"." | b"..") || (depth == 0 && except.iter().any(|except| name.to_bytes() == except.as_bytes())) {
+    // What is no folder, or cannot be read, shows nothing.
+    let Ok((inside, more)) = entries(folder, MOST_OBJECTS.saturating_sub(found.len())) else { return Some(()) };
+    if more || depth > DEEPEST {
+        return None;
+    }
+    for (name, seen) in inside {
+        if depth == 0 && except.iter().any(|except| name == *except) {
             continue;
         }
-        if found.len() > MOST_OBJECTS || depth > 64 {
-            return None;
-        }
-        let Ok(handle) = step(&readable, name) else { continue };
-        let Ok(seen) = Seen::of(&handle) else { continue };
         found.insert(seen.object());
-        if seen.kind == Kind::Directory {
+        if seen.kind == Kind::Directory
+            && let Ok(handle) = step(folder, name.as_os_str())
+        {
             collect(handle.as_fd(), except, depth + 1, found)?;
         }
     }

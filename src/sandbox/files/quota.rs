@@ -6,25 +6,29 @@ use std::time::{Duration, Instant};
 use super::below::usage;
 use super::roots::{Root, Roots};
 use crate::manifest::Quota;
-use crate::model::{Bytes, Code, Failure, RelPath, Target};
+use crate::model::{Bytes, Code, Failure, Target};
 
 /// Whether a root takes this much more.
 pub(super) fn make_room(root: &Root, target: &Target, more_bytes: u64, more_files: u64) -> Result<(), Failure> {
     let Some(quota) = root.quota else { return Ok(()) };
-    let (bytes, files) = usage(&*root.folder, most_entries(quota));
-    judge(quota, target, bytes.saturating_add(more_bytes), files.saturating_add(more_files))
-}
-
-fn judge(quota: Quota, target: &Target, bytes: u64, files: u64) -> Result<(), Failure> {
     let most = most_entries(quota);
-    if bytes <= quota.bytes.unwrap_or(Bytes(u64::MAX)).0 && files <= most {
+    let (bytes, files) = usage(&*root.folder, most);
+    let files = files.saturating_add(more_files);
+    if fits(quota, bytes.saturating_add(more_bytes), files) {
         return Ok(());
     }
     let has_files = quota.files.is_some() || files > most;
     let bounds = [quota.bytes.map(|bytes| bytes.to_string()), has_files.then(|| format!("{most} files"))];
     let bounds = bounds.into_iter().flatten().collect::<Vec<_>>().join(" and ");
-    let full = format!("`{target}` does not fit: the root `{}` may hold {bounds}", target.root);
-    Err(Failure::new(Code::NoSpace, full).hint("delete what is not needed any more"))
+    Err(full(format!("`{target}` does not fit: the root `{}` may hold {bounds}", target.root)))
+}
+
+fn fits(quota: Quota, bytes: u64, files: u64) -> bool {
+    bytes <= quota.bytes.unwrap_or(Bytes(u64::MAX)).0 && files <= most_entries(quota)
+}
+
+fn full(why: String) -> Failure {
+    Failure::new(Code::NoSpace, why).hint("delete what is not needed any more")
 }
 
 /// How many entries a root may have. Where its quota bounds bytes alone, that is as many as small files would be: an empty file takes room too,
@@ -44,7 +48,7 @@ pub(super) struct Looks(tokio::sync::Mutex<Option<Look>>);
 struct Look {
     began: Instant,
     ended: Instant,
-    verdict: Result<(), Failure>,
+    fits: bool,
 }
 
 /// How new the answer of a look must be.
@@ -64,8 +68,11 @@ impl Roots {
     pub(in crate::sandbox) async fn room(&self, session: &str, name: &str, when: When) -> Result<(), Failure> {
         const IDLE: u32 = 9;
         let root = self.find(session, name)?;
-        if let Some(verdict) = at_once(&root, name) {
-            return verdict;
+        let Some(quota) = root.quota else { return Ok(()) };
+        let over = || full(format!("the root `{name}` holds more than its quota"));
+        let (bytes, files) = usage(&*root.folder, FEW.min(most_entries(quota)));
+        if files <= FEW {
+            return if fits(quota, bytes, files) { Ok(()) } else { Err(over()) };
         }
         let asked = Instant::now();
         let mut last = root.looks.0.lock().await;
@@ -74,35 +81,18 @@ impl Roots {
             look.began >= asked || when == When::Lately && look.ended.elapsed() < took * IDLE
         };
         if let Some(look) = last.as_ref().filter(|look| is_enough(look)) {
-            return look.verdict.clone();
+            return if look.fits { Ok(()) } else { Err(over()) };
         }
-        let (walked, name, began) = (Arc::clone(&root), name.to_owned(), Instant::now());
-        let verdict = tokio::task::spawn_blocking(move || has_room(&walked, &name)).await;
-        let verdict = verdict.unwrap_or_else(|fault| Err(Failure::new(Code::Internal, format!("a root could not be looked at: {fault}"))));
-        *last = Some(Look { began, ended: Instant::now(), verdict: verdict.clone() });
-        verdict
+        let (walked, began) = (Arc::clone(&root), Instant::now());
+        let walk = move || {
+            let (bytes, files) = usage(&*walked.folder, most_entries(quota));
+            fits(quota, bytes, files)
+        };
+        let fits = tokio::task::spawn_blocking(walk).await;
+        let fits = fits.map_err(|fault| Failure::new(Code::Internal, format!("a root could not be looked at: {fault}")))?;
+        *last = Some(Look { began, ended: Instant::now(), fits });
+        if fits { Ok(()) } else { Err(over()) }
     }
-}
-
-/// What stands against more in a root.
-fn has_room(root: &Root, name: &str) -> Result<(), Failure> {
-    make_room(root, &Target { root: name.to_owned(), path: RelPath::ROOT }, 0, 0).map_err(|full| over(full, name))
-}
-
-fn over(mut full: Failure, name: &str) -> Failure {
-    if full.0.code == Code::NoSpace {
-        full.0.message = format!("the root `{name}` holds more than its quota");
-    }
-    full
-}
-
-/// The same where it has no quota, or few entries; nothing where more would have to be looked at.
-fn at_once(root: &Root, name: &str) -> Option<Result<(), Failure>> {
-    let Some(quota) = root.quota else { return Some(Ok(())) };
-    let few = FEW.min(most_entries(quota));
-    let (bytes, files) = usage(&*root.folder, few);
-    let target = Target { root: name.to_owned(), path: RelPath::ROOT };
-    (files <= FEW).then(|| judge(quota, &target, bytes, files).map_err(|full| over(full, name)))
 }
 
 /// Entries that are looked at without leaving the thread, which takes about as long as another one needs to wake up.
@@ -115,6 +105,7 @@ pub(in crate::sandbox) const LOOK: Duration = Duration::from_millis(100);
 mod tests {
     use super::super::roots::{Place, Where};
     use super::*;
+    use crate::model::RelPath;
 
     fn roots(state: &std::path::Path, bytes: u64) -> Roots {
         let quota = Some(Quota { bytes: Some(Bytes(bytes)), files: None });
@@ -138,7 +129,6 @@ mod tests {
         assert_eq!(roots.room("s", "r", When::Now).await, Ok(()));
         assert!(root.looks.0.lock().await.is_none(), "few entries need no other thread");
         fill(&roots, FEW, FEW_FILES);
-        assert!(at_once(&root, "r").is_none());
         assert_eq!(roots.room("s", "r", When::Now).await, Ok(()));
         let first = root.looks.0.lock().await.as_ref().unwrap().began;
         // As if it had taken long.

@@ -7,14 +7,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::io::{Errno, pread};
 
-use super::column::{Room, Skipped, cut, skip, units};
-use super::content::{Content, Form, Whole, count_lines, digest, is_binary, picture, read_whole, why_no_text};
+use super::column::{Bound, Skipped, cut, skip, units};
+use super::content::{Content, Form, count_lines, digest, is_binary, picture, read_whole, why_no_text};
 use super::fault::{fault, missing};
 use super::form::{is_notebook, is_pdf, text_of};
 use super::look::single;
-use super::masks::{Mask, Masked, no_form};
+use super::masks::{Masked, no_form};
 use super::roots::Roots;
-use super::seen::Seen;
+use super::stat::Stat;
 use super::stop::Stop;
 use crate::filter::masked::{REACH, Secret, secrets_in, within};
 use crate::gate::{Permit, Terms};
@@ -61,7 +61,7 @@ impl Roots {
         let opened = single(opened)?;
         let file = regular(&opened)?;
         let failed = |errno| fault(errno, &opened.target, "read");
-        let seen = Seen::of(file).map_err(failed)?;
+        let seen = Stat::of(file).map_err(failed)?;
         let mut part = Err(None);
         if is_partial(&action) && seen.size > STREAM_ABOVE && !is_notebook(opened.path()) {
             let mut beginning = [0; 8];
@@ -82,12 +82,10 @@ impl Roots {
     }
 
     /// Reads a whole file, and shows of its text or bytes what the action asks for.
-    fn read_all(&self, file: &OwnedFd, seen: &Seen, opened: &Opened, action: &ReadFile, terms: &Terms) -> Result<Reading, Failure> {
+    fn read_all(&self, file: &OwnedFd, seen: &Stat, opened: &Opened, action: &ReadFile, terms: &Terms) -> Result<Reading, Failure> {
         let target = &opened.target;
-        let bytes = match read_whole(file, seen.size, terms.max_file_size).map_err(|errno| fault(errno, target, "read"))? {
-            Whole::Bytes(bytes) => bytes,
-            Whole::TooLarge => return Err(too_large(target, terms.max_file_size)),
-        };
+        let bytes = read_whole(file, seen.size, terms.max_file_size).map_err(|errno| fault(errno, target, "read"))?;
+        let bytes = bytes.ok_or_else(|| too_large(target, terms.max_file_size))?;
         let mut reading = Reading {
             size: bytes.len() as u64,
             sha256: Some(digest(&bytes)),
@@ -125,14 +123,14 @@ impl Roots {
             return Err(no_text(target, &bytes));
         }
         let secrets = if hides && is_text { self.known.secrets(&bytes) } else { Vec::new() };
-        reading.with_window(Window::of_whole(bytes), action, &secrets, terms)
+        reading.of_content(&bytes, &secrets, action, terms)
     }
 
     /// Reads some lines of a large file, masked by what stands within [`REACH`] of them.
     fn read_part(
         &self,
         file: &OwnedFd,
-        seen: &Seen,
+        seen: &Stat,
         opened: &Opened,
         action: &ReadFile,
         terms: &Terms,
@@ -142,15 +140,15 @@ impl Roots {
         let window = stream(file, target, action, terms, stop)?;
         let mut reading = Reading::new(target, seen, action);
         if !terms.manifest.filters.hides_secrets() {
-            return reading.with_window(window, action, &[], terms);
+            return reading.show(window, &[], action, terms);
         }
         reading.masked = Some(Vec::new());
         let (around, part) = window.with_surroundings(file).map_err(|errno| fault(errno, target, "read"))?;
         if action.encoding == Encoding::Utf8 {
-            return reading.with_window(window, action, &within(&self.known.secrets(&around), part), terms);
+            return reading.show(window, &within(&self.known.secrets(&around), part), action, terms);
         }
         let names = self.known.names(&around);
-        if names.is_empty() { reading.with_window(window, action, &[], terms) } else { Err(no_form(target, &names)) }
+        if names.is_empty() { reading.show(window, &[], action, terms) } else { Err(no_form(target, &names)) }
     }
 }
 
@@ -161,7 +159,7 @@ const fn is_partial(action: &ReadFile) -> bool {
 
 impl Reading {
     /// The facts of a file, before anything of it is shown.
-    fn new(target: &Target, seen: &Seen, action: &ReadFile) -> Self {
+    fn new(target: &Target, seen: &Stat, action: &ReadFile) -> Self {
         Self {
             target: target.clone(),
             content: Content::Text(String::new()),
@@ -187,31 +185,29 @@ impl Reading {
         let hides = terms.manifest.filters.hides_secrets();
         self.masked = hides.then(Vec::new);
         let secrets = if hides { secrets_in(text.as_bytes()) } else { Vec::new() };
-        self.with_window(Window::of_whole(text.into_bytes()), action, &secrets, terms)
+        self.of_content(text.as_bytes(), &secrets, action, terms)
     }
 
-    /// Shows of a window what the action asks for, with masks in the place of its secrets.
-    fn with_window(mut self, mut window: Window, action: &ReadFile, secrets: &[Secret], terms: &Terms) -> Result<Self, Failure> {
-        let from = window.beginning(&self, action)?;
-        if from > 0 {
-            window.bytes.drain(..from);
-            window.start = action.offset;
-        }
+    /// Shows of a whole content what the action asks for.
+    fn of_content(mut self, content: &[u8], secrets: &[Secret], action: &ReadFile, terms: &Terms) -> Result<Self, Failure> {
+        let mut cutter = Cutter::new(&self.target, action, terms);
+        cutter.feed(content)?;
+        let window = cutter.end()?;
         if !secrets.is_empty() {
             // The digest of a content that is known but for a short secret would tell the secret.
             self.sha256 = None;
-            let shown = if from > 0 { within(secrets, from..from + window.bytes.len()) } else { secrets.to_vec() };
-            let masked = Masked::new(std::mem::take(&mut window.bytes), &shown);
-            (window.bytes, window.masks) = (masked.bytes, masked.masks);
         }
-        self.show(window, action, terms)?;
-        Ok(self)
+        let at = usize::try_from(window.at).unwrap_or(usize::MAX);
+        let secrets = within(secrets, at..at + window.bytes.len());
+        self.show(window, &secrets, action, terms)
     }
 
-    fn show(&mut self, window: Window, action: &ReadFile, terms: &Terms) -> Result<(), Failure> {
-        let Window { mut bytes, start, more, masks, .. } = window;
+    /// Shows a window as far as an answer holds it, with masks in the place of its secrets.
+    fn show(mut self, window: Window, secrets: &[Secret], action: &ReadFile, terms: &Terms) -> Result<Self, Failure> {
+        let Window { bytes, start, more, .. } = window;
+        let Masked { mut bytes, masks } = Masked::new(bytes, secrets);
         let is_text = action.encoding == Encoding::Utf8;
-        let room = Room {
+        let bound = Bound {
             // Base64 is a third longer than what it holds.
             bytes: if is_text { terms.max_answer.as_usize() } else { terms.max_answer.as_usize() / 4 * 3 },
             per_line: if action.line_numbers { PREFIX } else { 0 },
@@ -229,19 +225,14 @@ impl Reading {
             // Its last line goes on after it, also where masks made it so short that all of it fits.
             bytes.truncate(last + 1);
         }
-        let asked = lines_of(&bytes, 0, action.limit).end;
-        let slice = bytes.get(..asked).unwrap_or_default();
-        let end = cut(slice, room, masks.iter().map(|mask| &mask.at));
-        let shown = slice.get(..end).unwrap_or_default();
-        self.shown = match self.lines {
-            Some(lines) if action.offset == 1 && action.column == 1 && end == bytes.len() => lines,
-            _ => count_lines(shown),
-        };
+        let end = cut(&bytes, bound, masks.iter().map(|mask| &mask.at));
+        let shown = bytes.get(..end).unwrap_or_default();
+        self.shown = count_lines(shown);
         let shown_masks = || masks.iter().filter(|mask| mask.at.start < end);
         if let Some(masked) = &mut self.masked {
             masked.extend(shown_masks().map(|mask| mask.name));
         }
-        if (end < slice.len() || more) && !shown.ends_with(b"\n") {
+        if (end < bytes.len() || more) && !shown.ends_with(b"\n") {
             // An answer ends inside a line where not even its first line fits.
             let hidden: u64 = shown_masks().map(|mask| units(&mask.hidden, is_text)).sum();
             let masks: u64 = shown_masks().map(|mask| mask.at.len() as u64).sum();
@@ -257,7 +248,7 @@ impl Reading {
         } else {
             Content::Text(std::str::from_utf8(shown).map_err(|_| no_text(&self.target, shown))?.to_owned())
         };
-        Ok(())
+        Ok(self)
     }
 }
 
@@ -281,35 +272,37 @@ pub(super) fn regular(opened: &Opened) -> Result<&OwnedFd, Failure> {
     }
 }
 
+/// The content of the judged regular file.
+///
+/// # Errors
+/// `file_too_large` above `most`, and as [`regular`].
+pub(super) fn read_judged(opened: &Opened, most: Bytes) -> Result<Vec<u8>, Failure> {
+    let target = &opened.target;
+    let bytes = read_whole(regular(opened)?, opened.fact.size, most).map_err(|errno| fault(errno, target, "read"))?;
+    bytes.ok_or_else(|| too_large(target, most))
+}
+
 pub(super) fn too_large(target: &Target, most: Bytes) -> Failure {
     let refusal = Refusal::new(Code::FileTooLarge, format!("`{target}` is larger than {most}"));
     Failure(refusal.rule("files.max_file_size"))
 }
 
-/// Bytes of a file from the beginning of line `start` on.
+/// Bytes of a content from the asked line and column on.
 #[derive(Default)]
 struct Window {
     bytes: Vec<u8>,
+    /// The line that they begin in, from 1.
     start: u64,
-    /// Where in the file they begin.
+    /// Where in the content they begin.
     at: u64,
-    /// They are the whole file.
-    whole: bool,
-    /// The file goes on after them.
+    /// The content goes on after them.
     more: bool,
-    /// The masks among them.
-    masks: Vec<Mask>,
 }
 
 /// Bytes that are kept for the number before each line.
 const PREFIX: usize = 8;
 
 impl Window {
-    /// A whole content.
-    fn of_whole(bytes: Vec<u8>) -> Self {
-        Self { bytes, start: 1, whole: true, ..Self::default() }
-    }
-
     /// The same bytes with so many before and after them as decide what in them is a secret, and where the window is among
     /// them.
     fn with_surroundings(&self, file: impl AsFd) -> Result<(Vec<u8>, Range<usize>), Errno> {
@@ -324,25 +317,6 @@ impl Window {
         let read = fill(&file, &mut after, self.at + self.bytes.len() as u64)?;
         around.extend_from_slice(after.get(..read).unwrap_or_default());
         Ok((around, part))
-    }
-
-    /// Where in a whole file the asked line and column begin. A part of a file was read from there on.
-    fn beginning(&self, reading: &Reading, action: &ReadFile) -> Result<usize, Failure> {
-        if !self.whole {
-            return Ok(0);
-        }
-        let line = lines_of(&self.bytes, action.offset - 1, None).start;
-        if line == self.bytes.len() && action.offset > 1 {
-            return Err(past_end(&reading.target, reading.lines.unwrap_or_default(), action.offset));
-        }
-        if action.column == 1 {
-            return Ok(line);
-        }
-        let mut left = action.column - 1;
-        match skip(self.bytes.get(line..).unwrap_or_default(), &mut left, action.encoding == Encoding::Utf8) {
-            Skipped::To(at) => Ok(line + at),
-            Skipped::PastEnd | Skipped::Further => Err(past_line(&reading.target, action)),
-        }
     }
 }
 
@@ -360,76 +334,86 @@ fn fill(file: impl AsFd, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
     Ok(filled)
 }
 
+/// Cuts a window out of a content that comes in pieces: as many lines as are asked for, and not much more than an answer holds.
+struct Cutter<'a> {
+    target: &'a Target,
+    action: &'a ReadFile,
+    most: usize,
+    window: Window,
+    /// Bytes that came.
+    read: u64,
+    lines: u64,
+    /// Columns of the first line that are still to be skipped.
+    left: Option<u64>,
+}
+
+impl<'a> Cutter<'a> {
+    fn new(target: &'a Target, action: &'a ReadFile, terms: &Terms) -> Self {
+        let window = Window { start: 1, ..Window::default() };
+        let left = Some(action.column - 1).filter(|left| *left > 0);
+        Self { target, action, most: terms.max_answer.as_usize().saturating_add(4), window, read: 0, lines: 0, left }
+    }
+
+    /// Takes the next piece, and says whether the window is full.
+    fn feed(&mut self, piece: &[u8]) -> Result<bool, Failure> {
+        let (window, mut rest) = (&mut self.window, piece);
+        self.read += piece.len() as u64;
+        while window.start < self.action.offset {
+            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { return Ok(false) };
+            window.start += 1;
+            rest = rest.get(end + 1..).unwrap_or_default();
+        }
+        if let Some(left) = &mut self.left {
+            match skip(rest, left, self.action.encoding == Encoding::Utf8) {
+                Skipped::To(at) => rest = rest.get(at..).unwrap_or_default(),
+                Skipped::PastEnd => return Err(past_line(self.target, self.action)),
+                Skipped::Further => return Ok(false),
+            }
+            self.left = None;
+        }
+        if window.bytes.is_empty() {
+            window.at = self.read - rest.len() as u64;
+        }
+        for line in rest.split_inclusive(|byte| *byte == b'\n') {
+            if self.action.limit.is_some_and(|limit| self.lines >= limit) || window.bytes.len() > self.most {
+                window.more = true;
+                return Ok(true);
+            }
+            let fitting = line.len().min(self.most.saturating_add(1).saturating_sub(window.bytes.len()));
+            window.more = fitting < line.len();
+            window.bytes.extend_from_slice(line.get(..fitting).unwrap_or_default());
+            self.lines += u64::from(line.ends_with(b"\n"));
+        }
+        Ok(window.more)
+    }
+
+    /// The window, after the last piece.
+    fn end(self) -> Result<Window, Failure> {
+        let is_short = self.left.is_some() && self.window.start == self.action.offset;
+        if is_short { Err(past_line(self.target, self.action)) } else { Ok(self.window) }
+    }
+}
+
 /// Reads a window of lines without what is before and after it in memory.
 fn stream(file: impl AsFd, target: &Target, action: &ReadFile, terms: &Terms, stop: &Stop) -> Result<Window, Failure> {
-    let room = terms.max_answer.as_usize().saturating_add(4);
+    let mut cutter = Cutter::new(target, action, terms);
     let (mut buffer, mut at) = (vec![0u8; 256 * 1024], 0u64);
-    let mut window = Window { start: 1, ..Window::default() };
-    let (mut lines, mut left) = (0, Some(action.column - 1).filter(|left| *left > 0));
     loop {
         stop.check()?;
         if stop.is_late() {
             let failure = Failure::new(Code::Timeout, format!("the time was up before line {} of `{target}` was found", action.offset));
             return Err(failure.hint("use search_files to find the place"));
         }
-        let count = match pread(&file, &mut buffer[..], at) {
-            Ok(0) if left.is_some() && window.start == action.offset => return Err(past_line(target, action)),
-            Ok(0) => return Ok(window),
-            Err(Errno::INTR) => continue,
-            answer => answer.map_err(|errno| fault(errno, target, "read"))?,
-        };
-        let mut rest = buffer.get(..count).unwrap_or_default();
-        if at == 0 && action.encoding == Encoding::Utf8 && is_binary(rest) {
-            return Err(no_text(target, rest));
+        let count = fill(&file, &mut buffer, at).map_err(|errno| fault(errno, target, "read"))?;
+        let piece = buffer.get(..count).unwrap_or_default();
+        if at == 0 && action.encoding == Encoding::Utf8 && is_binary(piece) {
+            return Err(no_text(target, piece));
         }
         at += count as u64;
-        while window.start < action.offset {
-            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
-                rest = &[];
-                break;
-            };
-            window.start += 1;
-            rest = rest.get(end + 1..).unwrap_or_default();
-        }
-        if let Some(skipped) = left.as_mut().filter(|_| window.start == action.offset) {
-            match skip(rest, skipped, action.encoding == Encoding::Utf8) {
-                Skipped::To(at) => {
-                    rest = rest.get(at..).unwrap_or_default();
-                    left = None;
-                }
-                Skipped::PastEnd => return Err(past_line(target, action)),
-                Skipped::Further => rest = &[],
-            }
-        }
-        if window.bytes.is_empty() {
-            window.at = at - rest.len() as u64;
-        }
-        for line in rest.split_inclusive(|byte| *byte == b'\n') {
-            if action.limit.is_some_and(|limit| lines >= limit) || window.bytes.len() > room {
-                window.more = true;
-                return Ok(window);
-            }
-            let fitting = line.len().min(room.saturating_add(1).saturating_sub(window.bytes.len()));
-            window.bytes.extend_from_slice(line.get(..fitting).unwrap_or_default());
-            lines += u64::from(line.ends_with(b"\n"));
+        if piece.is_empty() || cutter.feed(piece)? {
+            return cutter.end();
         }
     }
-}
-
-/// The bytes of `limit` lines after `skip` lines.
-fn lines_of(bytes: &[u8], skip: u64, limit: Option<u64>) -> Range<usize> {
-    let end_of = |from: usize, count: u64| {
-        let mut at = from;
-        for _ in 0..count {
-            match bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n')) {
-                Some(end) => at += end + 1,
-                None => return bytes.len(),
-            }
-        }
-        at
-    };
-    let start = end_of(0, skip);
-    start..limit.map_or(bytes.len(), |limit| end_of(start, limit))
 }
 
 fn no_text(target: &Target, bytes: &[u8]) -> Failure {

@@ -13,7 +13,7 @@ use super::quota::make_room;
 use super::replace::{Spot, USUAL, rename_to_new};
 use super::resolve::{open_folder, step};
 use super::roots::Roots;
-use super::seen::Seen;
+use super::stat::Stat;
 use super::stop::Stop;
 use super::transfer::Transfer;
 use super::write::place;
@@ -62,7 +62,7 @@ impl Roots {
         let renamed = if is_elsewhere {
             Err(Errno::XDEV)
         } else if is_replacing {
-            if !Seen::at(&new_folder, new_name.as_str()).is_ok_and(|seen| seen.is_as_judged(&to.fact)) {
+            if !Stat::at(&new_folder, new_name.as_str()).is_ok_and(|seen| seen.is_as_judged(&to.fact)) {
                 return Err(changed(&to.target));
             }
             renameat(old_folder, old_name.as_str(), &new_folder, new_name.as_str())
@@ -103,7 +103,7 @@ impl Roots {
         let (folder, name) = place(&opened)?;
         let root = self.find(&terms.session, &target.root)?;
         let deleted = if opened.fact.kind == Kind::Directory && !action.recursive {
-            if !Seen::at(folder, name.as_str()).is_ok_and(|seen| seen.is_as_judged(&opened.fact)) {
+            if !Stat::at(folder, name.as_str()).is_ok_and(|seen| seen.is_as_judged(&opened.fact)) {
                 return Err(changed(target));
             }
             // The kernel itself refuses one that is not empty, and an empty folder is like every other.
@@ -124,7 +124,7 @@ impl Roots {
 pub(super) fn unchanged(opened: &Opened, guard: &Guard<'_>) -> Result<Option<OwnedFd>, Failure> {
     let target = &opened.target;
     let (folder, name) = place(opened)?;
-    if !Seen::at(folder, name.as_str()).is_ok_and(|seen| seen.is_as_judged(&opened.fact)) {
+    if !Stat::at(folder, name.as_str()).is_ok_and(|seen| seen.is_as_judged(&opened.fact)) {
         return Err(changed(target));
     }
     if opened.fact.kind != Kind::Directory {

@@ -9,7 +9,7 @@ use rustix::fs::{
 use rustix::io::{Errno, write};
 
 use super::resolve::open_folder;
-use super::seen::Seen;
+use super::stat::Stat;
 use super::temporary::temporary_name;
 use crate::model::{Identity, Kind, PathFact};
 use crate::sandbox::tick;
@@ -77,7 +77,7 @@ impl<'a> Prepared<'a> {
         fill(&prepared.file)?;
         if is_replacing {
             let before = prepared.judged()?;
-            if Seen::of(&prepared.file)?.owner != before.owner {
+            if Stat::of(&prepared.file)?.owner != before.owner {
                 // Without the right to give files away the new file is ours; its mode is what matters then.
                 let _ = fchown(&prepared.file, Some(Uid::from_raw(before.owner.0)), Some(Gid::from_raw(before.owner.1)));
             }
@@ -91,8 +91,8 @@ impl<'a> Prepared<'a> {
     }
 
     /// The file that is replaced, where it is still what was judged.
-    pub(super) fn judged(&self) -> Result<Seen, Unplaced> {
-        let seen = Seen::at(self.spot.folder, self.spot.name);
+    pub(super) fn judged(&self) -> Result<Stat, Unplaced> {
+        let seen = Stat::at(self.spot.folder, self.spot.name);
         seen.ok().filter(|seen| seen.is_as_judged(self.spot.judged)).ok_or(Unplaced::Changed)
     }
 
@@ -108,7 +108,7 @@ impl<'a> Prepared<'a> {
         }
         self.temporary = None;
         tick::touched();
-        Ok(Seen::of(&self.file)?.identity)
+        Ok(Stat::of(&self.file)?.identity)
     }
 }
 
@@ -127,11 +127,11 @@ pub(super) fn rename_to_new(from: &OwnedFd, old: &str, to: &OwnedFd, new: &str) 
         Err(Errno::INVAL | Errno::NOSYS) => {}
         answer => return answer,
     }
-    if Seen::at(from, old)?.kind == Kind::File {
+    if Stat::at(from, old)?.kind == Kind::File {
         linkat(from, old, to, new, AtFlags::empty())?;
         return unlinkat(from, old, AtFlags::empty());
     }
-    match Seen::at(to, new) {
+    match Stat::at(to, new) {
         Err(Errno::NOENT) => renameat(from, old, to, new),
         Ok(_) => Err(Errno::EXIST),
         Err(errno) => Err(errno),

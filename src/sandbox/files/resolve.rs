@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 
-use super::seen::Seen;
+use super::stat::Stat;
 use crate::model::{Kind, RelPath};
 use crate::sandbox::below;
 
@@ -38,9 +38,9 @@ pub(super) fn open_file(handle: impl AsFd) -> Result<OwnedFd, Errno> {
 ///
 /// # Errors
 /// As [`open`]; `ELOOP` also for what is no regular file.
-pub(super) fn open_below(folder: impl AsFd, path: &RelPath) -> Result<(OwnedFd, Seen), Errno> {
+pub(super) fn open_below(folder: impl AsFd, path: &RelPath) -> Result<(OwnedFd, Stat), Errno> {
     let handle = open(folder, path)?;
-    let seen = Seen::of(&handle)?;
+    let seen = Stat::of(&handle)?;
     if seen.kind != Kind::File {
         return Err(Errno::LOOP);
     }
@@ -87,7 +87,7 @@ pub(super) fn follow(root: BorrowedFd<'_>, place: &[String], path: &RelPath, las
             }
             Err(errno) => return Err(errno),
         };
-        if Seen::of(&handle)?.kind == Kind::Symlink && (last || !left.is_empty()) {
+        if Stat::of(&handle)?.kind == Kind::Symlink && (last || !left.is_empty()) {
             links += 1;
             let Ok(target) = readlinkat(&handle, c"", Vec::new())?.into_string() else { return Ok(Led::Out) };
             if links > MOST_LINKS || target.is_empty() {

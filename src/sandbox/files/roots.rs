@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use super::known::Known;
 use super::protect::{Hidden, Protected};
 use super::quota::Looks;
-use super::seen::Seen;
 use super::session::SessionFolders;
+use super::stat::Stat;
 use super::temporary::Cleaned;
 use crate::manifest::Quota;
 use crate::model::{Code, Failure, Target};
@@ -184,7 +184,7 @@ fn root(path: &Path, quota: Option<Quota>, guard: &Protected) -> Result<Root, Er
     let place = path.to_string_lossy().split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
     Ok(Root {
         place,
-        mount: Seen::of(&folder)?.mount,
+        mount: Stat::of(&folder)?.mount,
         protected: guard.inside(path),
         protected_folder: guard.has_folder_inside(path),
         quota,

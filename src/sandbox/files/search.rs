@@ -10,7 +10,7 @@ use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKin
 use rustix::buffer::spare_capacity;
 use rustix::io::pread;
 
-use super::content::{Whole, read_whole};
+use super::content::read_whole;
 use super::encoding::may_be_wide;
 use super::form::text_of;
 use super::look::{Guard, single};
@@ -18,7 +18,7 @@ use super::masks::{LOOKED_THROUGH, Masked};
 use super::pattern::line_matcher;
 use super::resolve::{open_file, step};
 use super::roots::Roots;
-use super::seen::Seen;
+use super::stat::Stat;
 use super::stop::Stop;
 use super::walk::{Judge, Next, Walk, glob, matches};
 use crate::filter::masked::secrets_in;
@@ -157,7 +157,7 @@ impl Search<'_> {
             self.found.files += 1;
             return self.add(Match { path: path.clone(), line: None });
         };
-        let Ok(seen) = Seen::of(handle) else { return Next::Pass };
+        let Ok(seen) = Stat::of(handle) else { return Next::Pass };
         // What stands there now decides: a regular file with one name that is not protected.
         if seen.kind != Kind::File || seen.names != 1 || self.guard.holds(path, &seen) {
             self.found.left_out += 1;
@@ -197,7 +197,7 @@ impl Search<'_> {
         if beginning.contains(&0) && !may_be_wide(&beginning) {
             return None;
         }
-        let Whole::Bytes(bytes) = read_whole(file, size, LOOKED_THROUGH).ok()? else { return None };
+        let bytes = read_whole(file, size, LOOKED_THROUGH).ok()??;
         let hides = self.found.masked.is_some();
         if let Some((text, _)) = text_of(path, &bytes) {
             let secrets = if hides { secrets_in(text.as_bytes()) } else { Vec::new() };

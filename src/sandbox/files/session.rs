@@ -14,7 +14,7 @@ use super::below::wipe;
 use super::quota::Looks;
 use super::resolve::open_folder;
 use super::roots::Root;
-use super::seen::Seen;
+use super::stat::Stat;
 use crate::manifest::Quota;
 use crate::model::Bytes;
 
@@ -72,7 +72,7 @@ impl SessionFolders {
         let folder = openat(&lock, c".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let made = Arc::new(Root {
             place: Vec::new(),
-            mount: Seen::of(&folder)?.mount,
+            mount: Stat::of(&folder)?.mount,
             protected: Vec::new(),
             protected_folder: false,
             quota,
@@ -94,7 +94,7 @@ impl SessionFolders {
             let Ok(lock) = openat(&self.folder, name.as_str(), FOLDER, Mode::empty()) else { continue };
             let locked = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
             if locked
-                && Seen::at(&self.folder, name.as_str()).ok().map(|seen| seen.object()) == Seen::of(&lock).ok().map(|seen| seen.object())
+                && Stat::at(&self.folder, name.as_str()).ok().map(|seen| seen.object()) == Stat::of(&lock).ok().map(|seen| seen.object())
             {
                 return Ok((name, lock));
             }

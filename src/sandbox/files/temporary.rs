@@ -11,8 +11,8 @@ use rustix::io::Errno;
 
 use super::below::wipe;
 use super::resolve::open_folder;
-use super::seen::Seen;
 use super::session::random_name;
+use super::stat::Stat;
 use crate::model::Kind;
 use crate::model::name::{TEMPORARY, is_temporary};
 
@@ -23,7 +23,7 @@ pub(super) struct Cleaned(Mutex<HashSet<(u64, u64)>>);
 impl Cleaned {
     /// Removes the temporary files of a folder whose lock no server holds; once for each folder.
     pub(super) fn clean(&self, folder: &OwnedFd) {
-        let Ok(seen) = Seen::of(folder) else { return };
+        let Ok(seen) = Stat::of(folder) else { return };
         let mut cleaned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if cleaned.len() > 10_000 {
             cleaned.clear();
@@ -43,7 +43,7 @@ impl Cleaned {
 
 /// Removes a regular file, or a folder with all below it, whose lock nobody holds.
 fn remove_dead(folder: &OwnedFd, name: &CStr) {
-    let kind = Seen::at(folder, name).map(|seen| seen.kind);
+    let kind = Stat::at(folder, name).map(|seen| seen.kind);
     if !matches!(kind, Ok(Kind::File | Kind::Directory)) {
         return;
     }

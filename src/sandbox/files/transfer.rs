@@ -17,7 +17,7 @@ use super::look::Guard;
 use super::rename::{remove, unchanged};
 use super::replace::{Spot, USUAL, Unplaced, put, rename_to_new, taken};
 use super::resolve::{open, open_file, open_folder, step};
-use super::seen::Seen;
+use super::stat::Stat;
 use super::stop::Stop;
 use super::temporary::temporary_name;
 use super::write::unplaced;
@@ -45,7 +45,7 @@ impl Transfer<'_> {
             Kind::File => {
                 let read = |errno| fault(errno, from, "read");
                 let file = open_file(object).map_err(read)?;
-                let before = Seen::of(&file).map_err(read)?;
+                let before = Stat::of(&file).map_err(read)?;
                 if !before.is_as_judged(&self.from.fact) {
                     return Err(changed(from));
                 }
@@ -110,7 +110,7 @@ impl<'a> Copy<'a> {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP => Unplaced::Changed,
             errno => Unplaced::Errno(errno),
         })?;
-        let seen = Seen::of(&source)?;
+        let seen = Stat::of(&source)?;
         if !seen.is_entry(entry) {
             return Err(Unplaced::Changed);
         }
@@ -150,7 +150,7 @@ impl Drop for Copy<'_> {
 }
 
 /// Copies content, mode and time of the last change. A file that changes meanwhile is not what was judged.
-fn copy_file(file: &OwnedFd, before: &Seen, copy: &OwnedFd, stop: &Stop) -> Result<(), Unplaced> {
+fn copy_file(file: &OwnedFd, before: &Stat, copy: &OwnedFd, stop: &Stop) -> Result<(), Unplaced> {
     let broken = |fault: io::Error| Unplaced::Errno(Errno::from_io_error(&fault).unwrap_or(Errno::IO));
     let (mut source, mut target) = (File::from(file.try_clone().map_err(broken)?), File::from(copy.try_clone().map_err(broken)?));
     loop {
@@ -161,11 +161,11 @@ fn copy_file(file: &OwnedFd, before: &Seen, copy: &OwnedFd, stop: &Stop) -> Resu
             break;
         }
     }
-    if Seen::of(file)? != *before {
+    if Stat::of(file)? != *before {
         return Err(Unplaced::Changed);
     }
     // The rights that the umask leaves, less those that the old file does not give; the right to run it where the old file gives that.
-    let left = Seen::of(copy)?.mode;
+    let left = Stat::of(copy)?.mode;
     fchmod(copy, Mode::from_raw_mode((left | (left & 0o444) >> 2) & before.mode & 0o777))?;
     let changed = Timespec {
         tv_sec: i64::try_from(before.identity.mtime_ns.div_euclid(1_000_000_000)).unwrap_or_default(),
@@ -177,7 +177,7 @@ fn copy_file(file: &OwnedFd, before: &Seen, copy: &OwnedFd, stop: &Stop) -> Resu
 
 /// The mode of a folder's copy. Its owner may work in it.
 fn folder_mode(like: &OwnedFd) -> Result<Mode, Errno> {
-    Ok(Mode::from_raw_mode(Seen::of(like)?.mode & 0o755 | 0o700))
+    Ok(Mode::from_raw_mode(Stat::of(like)?.mode & 0o755 | 0o700))
 }
 
 fn not_copied(target: &Target) -> Failure {

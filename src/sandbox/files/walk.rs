@@ -11,7 +11,7 @@ use super::look::Guard;
 use super::pattern::Pattern;
 use super::resolve::open;
 use super::roots::Root;
-use super::seen::Seen;
+use super::stat::Stat;
 use super::stop::Stop;
 use crate::model::name::is_temporary;
 use crate::model::{Code, Failure, Kind, Opened, RelPath};
@@ -78,7 +78,7 @@ impl<'a> Walk<'a> {
     pub(super) fn run(
         &mut self,
         opened: &Opened,
-        mut visit: impl FnMut(&OwnedFd, &RelPath, &Seen) -> Result<Next, Failure>,
+        mut visit: impl FnMut(&OwnedFd, &RelPath, &Stat) -> Result<Next, Failure>,
     ) -> Result<(), Failure> {
         let (folder, top) = directory(opened)?;
         let ignored = if self.meets_ignored { Ignored::default() } else { Ignored::above(self.root, &top) };
@@ -125,7 +125,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The path of an entry that may be seen; every other one is counted.
-    fn shown(&mut self, folder: &RelPath, name: &std::ffi::OsStr, seen: &Seen, ignored: &Ignored) -> Option<RelPath> {
+    fn shown(&mut self, folder: &RelPath, name: &std::ffi::OsStr, seen: &Stat, ignored: &Ignored) -> Option<RelPath> {
         if is_temporary(name.as_encoded_bytes()) {
             return None;
         }

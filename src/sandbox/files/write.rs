@@ -2,13 +2,13 @@
 
 use rustix::io::Errno;
 
-use super::content::{Whole, digest, read_whole};
+use super::content::digest;
 use super::fault::{changed, fault, missing};
 use super::folder::{reachable, root_itself};
 use super::look::single;
 use super::masks::{listed, masked_content, written_mask};
 use super::quota::make_room;
-use super::read::{regular, too_large};
+use super::read::{read_judged, regular, too_large};
 use super::replace::{Spot, USUAL, Unplaced, put, write_all};
 use super::roots::Roots;
 use crate::filter::holds_secret_mask;
@@ -55,12 +55,7 @@ impl Roots {
         let hides = exists && terms.manifest.filters.hides_secrets();
         let compares = action.mode == WriteMode::Append || action.expected_sha256.is_some() || (hides && brings_masks(&action));
         if exists && compares {
-            let read =
-                read_whole(regular(&opened)?, opened.fact.size, terms.max_file_size).map_err(|errno| fault(errno, target, "read"))?;
-            match read {
-                Whole::Bytes(bytes) => before = bytes,
-                Whole::TooLarge => return Err(too_large(target, terms.max_file_size)),
-            }
+            before = read_judged(&opened, terms.max_file_size)?;
         }
         if let Some(expected) = &action.expected_sha256 {
             let names = if hides { self.known.names(&before) } else { Vec::new() };

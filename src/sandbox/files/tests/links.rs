@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rustix::io::Errno;
 
 use super::super::resolve::open;
-use super::super::seen::Seen;
+use super::super::stat::Stat;
 use super::*;
 use crate::model::Link;
 
@@ -98,7 +98,7 @@ fn a_path_is_resolved_as_by_a_slow_walk() {
         .collect();
     for path in paths {
         let rel = RelPath::parse(&path).unwrap();
-        let answer = open(&root, &rel).and_then(Seen::of).map(|seen| (seen.kind, seen.object()));
+        let answer = open(&root, &rel).and_then(Stat::of).map(|seen| (seen.kind, seen.object()));
         assert_eq!(answer, slow(&house.path("work"), &rel), "{path}");
     }
 }
@@ -149,7 +149,7 @@ proptest! {
         let root = house.roots.folder("s", "work").unwrap();
         for ask in asks {
             let rel = RelPath::parse(&ask).unwrap();
-            let answer = open(&root, &rel).and_then(Seen::of).map(|seen| (seen.kind, seen.object()));
+            let answer = open(&root, &rel).and_then(Stat::of).map(|seen| (seen.kind, seen.object()));
             prop_assert_eq!(answer, slow(&house.path("work"), &rel));
             if let Ok(opened) = house.roots.look("s", &[Target { root: "work".into(), path: rel }], &[Access::Read], Symlinks::Inside)
                 && let Some(object) = &opened[0].object

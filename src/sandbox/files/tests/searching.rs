@@ -48,12 +48,11 @@ fn a_text_in_another_encoding_is_searched_as_it_is_read_and_what_is_no_text_is_t
     house.put("work/be", wide(u16::to_be_bytes));
     house.put("work/latin1", b"la cl\xe9\n");
     house.put("work/le", wide(u16::to_le_bytes));
-    house.put("work/le32", "\u{feff}la clé\n".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect::<Vec<u8>>());
     house.put("work/program", b"\x7fELF\x02\x01\x01\0\0\0\0cl\xe9");
     house.put("work/utf8", "la clé\n");
     let found = search(&house, Some("clé$"), None, &all_visible);
-    assert_eq!(hits(&found), ["be:1:la clé", "latin1:1:la clé", "le:1:la clé", "le32:1:la clé", "utf8:1:la clé"]);
-    assert_eq!((found.files, found.not_text, found.left_out), (5, 1, 0));
+    assert_eq!(hits(&found), ["be:1:la clé", "latin1:1:la clé", "le:1:la clé", "utf8:1:la clé"]);
+    assert_eq!((found.files, found.not_text, found.left_out), (4, 1, 0));
     // What is masked there when it is read is masked here.
     let secret = "key AKIAQ7ZT3N5WXK2VPLMR clé\n";
     house.put("work/latin1", secret.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect::<Vec<u8>>());

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::look::Guard;
 use super::resolve::open;
 use super::roots::Roots;
-use super::seen::Seen;
+use super::stat::Stat;
 use super::stop::Stop;
 use super::walk::{Judge, Next, Walk};
 use crate::model::{Kind, Opened, RelPath, is_alike, nearest};
@@ -47,7 +47,7 @@ impl Roots {
         let near = shown.into_iter().find(|near| last(near) == meant)?;
         let whole = rest.iter().fold(near.path.clone(), |path, name| path.join(name));
         let below = open(&root.folder, &whole)
-            .and_then(Seen::of)
+            .and_then(Stat::of)
             .ok()
             .filter(|seen| is_reachable(seen) && judge(&whole, seen.kind == Kind::Directory) != Visible::No && !guard.holds(&whole, seen));
         Some(below.map_or(near, |seen| Near { path: whole, is_folder: seen.kind == Kind::Directory }))
@@ -73,7 +73,7 @@ impl Roots {
 }
 
 /// Whether a call could go to the entry: a file with one name, or a folder.
-fn is_reachable(seen: &Seen) -> bool {
+fn is_reachable(seen: &Stat) -> bool {
     seen.kind == Kind::Directory || seen.kind == Kind::File && seen.names == 1
 }
 

@@ -9,7 +9,7 @@ use crate::model::{Entry, Identity, Kind, PathFact};
 
 /// Facts of one object, from one `statx(2)` on a descriptor or on a name in a held folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct Stat {
     pub kind: Kind,
     pub size: u64,
     /// The bytes it takes on the disk: fewer than its size where it has holes, more where room was set aside for it (`fallocate(2)`).
@@ -25,7 +25,7 @@ pub(super) struct Seen {
     pub mount: u64,
 }
 
-impl Seen {
+impl Stat {
     /// The object that the descriptor holds.
     pub(super) fn of(object: impl AsFd) -> Result<Self, Errno> {
         statx(object, c"", AtFlags::EMPTY_PATH, WANTED).map(|facts| Self::from_statx(&facts))
