@@ -13,15 +13,10 @@ use crate::model::{Ancestor, Kind, Opened};
 /// a folder. Read upwards from the handle that the call acts on, or from the last folder that is there.
 pub(super) fn ancestors(opened: &Opened) -> Vec<Ancestor> {
     let above = opened.path().segments().len().saturating_sub(1);
-    let (folder, count) = match &opened.folder {
-        Some(folder) => (Some(Arc::clone(folder)), above),
-        None => {
-            let there = above.saturating_sub(opened.fact.missing_folders);
-            (opened.path().ancestors().nth(there).and_then(|path| open(&opened.root, &path).ok()).map(Arc::new), there)
-        }
-    };
+    let count = if opened.folder.is_some() { above } else { above.saturating_sub(opened.fact.missing_folders) };
+    let last = || opened.path().ancestors().nth(count).and_then(|path| open(&opened.root, &path).ok()).map(Arc::new);
+    let mut at: Option<Arc<OwnedFd>> = opened.folder.clone().or_else(last);
     let mut steps = Vec::with_capacity(count + 1);
-    let mut at: Option<Arc<OwnedFd>> = folder;
     for _ in 0..count {
         let seen = at.as_ref().and_then(|at| Stat::of(at.as_fd()).ok());
         steps.push(seen.map_or(Ancestor::UNKNOWN, |seen| Ancestor::new(seen.object(), seen.ctime_ns)));

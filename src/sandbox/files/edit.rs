@@ -4,7 +4,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
-use similar::{Algorithm, TextDiff};
+use similar::{Algorithm, DiffOp, TextDiff};
 
 use super::content::{digest, why_no_text};
 use super::encoding;
@@ -93,7 +93,7 @@ pub(super) fn apply_to(
         if Bytes(passages.size_with(&edit.new_text)) > max_file_size {
             return Err(too_large(target, max_file_size));
         }
-        if let Some(name) = written_mask(held.iter().map(|secret| secret.name), &edit.old_text, &edit.new_text) {
+        if let Some(name) = written_mask(&held, &edit.old_text, &edit.new_text) {
             return Err(writes_mask(target, index, name));
         }
         new = replaced(&new, &passages, &edit.new_text).map_err(|(line, names)| on_masked_line(target, index, line, &names))?;
@@ -101,7 +101,10 @@ pub(super) fn apply_to(
     let (content, kept) = new.unmasked();
     let holds = secrets(&content);
     // The name before a secret may stand on another line: without it the secret would be shown.
-    let is_masked = |kept: &Range<usize>| holds.iter().any(|secret| secret.at == *kept);
+    let is_masked = |kept: &Range<usize>| {
+        let at = holds.binary_search_by_key(&kept.start, |secret| secret.at.start);
+        at.is_ok_and(|at| holds.get(at).is_some_and(|secret| secret.at == *kept))
+    };
     if !kept.iter().all(is_masked) {
         return Err(shows_secret(target));
     }
@@ -117,25 +120,19 @@ pub(super) fn apply_to(
 /// # Errors
 /// The number of a line of a passage and the secrets that are masked on its lines.
 fn replaced(old: &Masked, passages: &Passages<'_>, by: &str) -> Result<Masked, (usize, Vec<&'static str>)> {
-    let shown = old.text();
-    let mut new = Masked::default();
-    let mut from = 0;
+    let lines = old.masked_lines();
+    let (mut new, mut from) = (Masked::default(), 0);
     for range in passages.ranges() {
-        let start = shown.get(..range.start).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
-        let is_whole = shown.get(range.clone()).is_some_and(|passage| passage.ends_with('\n'));
-        let rest = shown.get(range.end..).and_then(|rest| rest.find('\n')).map_or(shown.len(), |end| range.end + end);
-        let end = if is_whole { range.end } else { rest };
-        let first = old.masks.partition_point(|mask| mask.at.end <= start);
-        let masks: Vec<_> = old.masks.iter().skip(first).take_while(|mask| mask.at.start < end).collect();
-        if let Some(mask) = masks.first() {
-            let line = shown.get(..mask.at.start.max(start)).unwrap_or_default().matches('\n').count() + 1;
-            return Err((line, masks.iter().map(|mask| mask.name).collect()));
+        let first = lines.partition_point(|(_, line)| line.end <= range.start);
+        if let Some((number, line)) = lines.get(first).filter(|(_, line)| line.start < range.end) {
+            let masks = old.masks.iter().filter(|mask| mask.at.start < line.end && line.start < mask.at.end);
+            return Err((*number, masks.map(|mask| mask.name).collect()));
         }
         new.push(old, from..range.start);
         new.bytes.extend_from_slice(passages.written(range, by).as_bytes());
         from = range.end;
     }
-    new.push(old, from..shown.len());
+    new.push(old, from..old.bytes.len());
     Ok(new)
 }
 
@@ -200,7 +197,7 @@ fn unified_diff(target: &Target, old: &Masked, new: &Masked, most: Bytes) -> (St
     let timeout = Duration::from_millis(500);
     let diff = TextDiff::configure().algorithm(Algorithm::Myers).timeout(timeout).diff_lines(old.text(), new.text());
     let shown: Vec<Range<usize>> =
-        if new.masks.is_empty() { Vec::new() } else { diff.grouped_ops(CONTEXT).iter().flatten().map(|op| op.new_range()).collect() };
+        if new.masks.is_empty() { Vec::new() } else { diff.grouped_ops(CONTEXT).iter().flatten().map(DiffOp::new_range).collect() };
     let is_shown = |lines: &RangeInclusive<usize>| shown.iter().any(|range| *lines.start() < range.end && range.start <= *lines.end());
     let masked = new.lines().filter(|(_, lines)| is_shown(lines)).map(|(name, _)| name).collect();
     let mut text = diff.unified_diff().context_radius(CONTEXT).header(&format!("a/{target}"), &format!("b/{target}")).to_string();

@@ -1,5 +1,6 @@
 //! Contents as they are shown: with a mask in the place of each secret, where the manifest masks them.
 
+use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
 use super::content::line_ends;
@@ -58,6 +59,20 @@ impl Masked {
         })
     }
 
+    /// The lines that masks stand on: their numbers, from 1, and where they are.
+    pub(super) fn masked_lines(&self) -> Vec<(usize, Range<usize>)> {
+        let mut at = 0;
+        let lines = self.bytes.split_inclusive(|byte| *byte == b'\n').map(|line| {
+            at += line.len();
+            at - line.len()..at
+        });
+        let is_masked = |line: &Range<usize>| {
+            let first = self.masks.partition_point(|mask| mask.at.end <= line.start);
+            self.masks.get(first).is_some_and(|mask| mask.at.start < line.end)
+        };
+        (1..).zip(lines).filter(|(_, line)| is_masked(line)).collect()
+    }
+
     /// Adds a part of another content, with the masks that are whole in it.
     pub(super) fn push(&mut self, other: &Self, part: Range<usize>) {
         let first = other.masks.partition_point(|mask| mask.at.start < part.start);
@@ -83,8 +98,9 @@ impl Masked {
 }
 
 /// The name of a secret whose mask a new text holds more often than the one in whose place it is put: the mask would be written as it stands.
-pub(super) fn written_mask(secrets: impl IntoIterator<Item = &'static str>, before: &str, after: &str) -> Option<&'static str> {
-    secrets.into_iter().find(|name| mentions(after, name) > mentions(before, name))
+pub(super) fn written_mask(secrets: &[Secret], before: &str, after: &str) -> Option<&'static str> {
+    let names: BTreeSet<&'static str> = secrets.iter().map(|secret| secret.name).collect();
+    names.into_iter().find(|name| mentions(after, name) > mentions(before, name))
 }
 
 /// What is refused because a secret is masked.

@@ -117,7 +117,7 @@ impl Roots {
             return Ok(Reading { content: Content::Image { data: bytes, mime_type }, ..reading });
         }
         if is_text && let Some((text, form)) = text_of(opened.path(), &bytes) {
-            return Reading { form, ..reading }.with_text(text, action, terms);
+            return Reading { form, ..reading }.with_text(&text, action, terms);
         }
         if is_text && is_binary(&bytes) {
             return Err(no_text(target, &bytes));
@@ -180,7 +180,7 @@ impl Reading {
     ///
     /// # Errors
     /// `argument_invalid` (an offset or a column past the end).
-    pub fn with_text(mut self, text: String, action: &ReadFile, terms: &Terms) -> Result<Self, Failure> {
+    pub fn with_text(mut self, text: &str, action: &ReadFile, terms: &Terms) -> Result<Self, Failure> {
         self.lines = Some(count_lines(text.as_bytes()));
         let hides = terms.manifest.filters.hides_secrets();
         self.masked = hides.then(Vec::new);

@@ -45,9 +45,9 @@ pub(super) struct Spot<'a> {
     pub durable: bool,
 }
 
-/// Puts what `fill` writes into an empty file in its place.
-pub(super) fn put(spot: Spot<'_>, fill: impl FnOnce(&OwnedFd) -> Result<(), Unplaced>) -> Result<Identity, Unplaced> {
-    let identity = Prepared::new(spot, fill)?.place()?;
+/// Puts what `write` writes into an empty file in its place.
+pub(super) fn put(spot: Spot<'_>, write: impl FnOnce(&OwnedFd) -> Result<(), Unplaced>) -> Result<Identity, Unplaced> {
+    let identity = Prepared::new(spot, write)?.place()?;
     if spot.durable {
         fsync(open_folder(spot.folder)?)?;
     }
@@ -64,7 +64,7 @@ pub(super) struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     /// Writes the content; what stands in its place is untouched.
-    pub(super) fn new(spot: Spot<'a>, fill: impl FnOnce(&OwnedFd) -> Result<(), Unplaced>) -> Result<Self, Unplaced> {
+    pub(super) fn new(spot: Spot<'a>, write: impl FnOnce(&OwnedFd) -> Result<(), Unplaced>) -> Result<Self, Unplaced> {
         let is_replacing = spot.judged.kind == Kind::File;
         let temporary = temporary_name()?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -74,7 +74,7 @@ impl<'a> Prepared<'a> {
         let prepared = Self { spot, file, temporary: Some(temporary) };
         // Says to others that this temporary file is alive.
         flock(&prepared.file, FlockOperation::NonBlockingLockExclusive)?;
-        fill(&prepared.file)?;
+        write(&prepared.file)?;
         if is_replacing {
             let before = prepared.judged()?;
             if Stat::of(&prepared.file)?.owner != before.owner {

@@ -118,7 +118,7 @@ pub(super) fn masks_in_the_way(action: &WriteFile, before: &[u8], target: &Targe
         }
         WriteMode::Overwrite | WriteMode::Create if brings_masks(action) => {
             let content = std::str::from_utf8(&action.content).unwrap_or_default();
-            let name = written_mask(secrets_in(before).iter().map(|secret| secret.name), &String::from_utf8_lossy(before), content)?;
+            let name = written_mask(&secrets_in(before), &String::from_utf8_lossy(before), content)?;
             let why = format!("the content holds `[SECRET:{name}]`, the mask of a secret in `{target}` that it would overwrite");
             Some(masked_content(why, "change the lines around the secret with edit_file, or leave the mask out"))
         }
