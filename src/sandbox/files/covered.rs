@@ -14,20 +14,11 @@ use crate::policy::later::pattern_of;
 use crate::policy::paths::visible;
 
 /// Entries that are looked at for one count; beyond that it says "more than".
-pub(in crate::sandbox) const MOST: usize = 10_000;
-/// Entries that are looked at faster than a thread for them begins.
-pub(in crate::sandbox) const FEW: usize = 256;
+const MOST: usize = 10_000;
 
-/// Counts what a yes for the folder, and for the root, of an opened file covers, looking at `most` entries for each. None where nothing can be
+/// Counts what a yes for the folder, and for the root, of an opened file covers, looking at [`MOST`] entries for each. None where nothing can be
 /// counted. Where `stop` ends it first, it says "more than" as well.
-pub(in crate::sandbox) fn covered(
-    roots: &Roots,
-    session: &str,
-    opened: &Opened,
-    manifest: &Manifest,
-    most: usize,
-    stop: &Stop,
-) -> Option<Covered> {
+pub(in crate::sandbox) fn covered(roots: &Roots, session: &str, opened: &Opened, manifest: &Manifest, stop: &Stop) -> Option<Covered> {
     let name = &opened.target.root;
     let root = roots.find(session, name).ok()?;
     let guard = Guard::new(roots, &root);
@@ -35,7 +26,7 @@ pub(in crate::sandbox) fn covered(
     let mut folders = Vec::new();
     let mut count = |handle: &Arc<OwnedFd>, path: &RelPath| {
         let mut counted = Counted::default();
-        let mut walk = Walk { meets_ignored: true, most, ..Walk::new(&root, &guard, &judge, stop) };
+        let mut walk = Walk { meets_ignored: true, most: MOST, ..Walk::new(&root, &guard, &judge, stop) };
         let folder = Opened {
             target: Target { root: name.clone(), path: path.clone() },
             fact: PathFact::of(Kind::Directory),

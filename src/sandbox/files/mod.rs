@@ -1,5 +1,9 @@
 //! Files: roots held as directory handles, and everything below them reached through descriptors, never through a path
 //! that was judged before.
+//!
+//! `roots` opens the roots, and `look` opens what a call names before it is judged. Each verb spends a permit on what was opened: `read`, `list`,
+//! `search`, `write`, `edit`, `edit_files`, `copy`, `rename` (move and delete), `folder` (create and info). Below them: `resolve` goes from a handle to an
+//! object, `walk` through what may be seen below a folder, `replace` puts a content in its place, `transfer` moves to another root, `masks` hides secrets.
 
 mod ancestors;
 mod arriving;
@@ -7,7 +11,7 @@ mod below;
 mod column;
 mod content;
 mod copy;
-pub(in crate::sandbox) mod covered;
+mod covered;
 mod edit;
 mod edit_files;
 mod encoding;
@@ -24,7 +28,7 @@ mod modules;
 mod notebook;
 mod passages;
 mod pattern;
-pub(super) mod preview;
+mod preview;
 mod protect;
 mod quota;
 mod read;
@@ -47,10 +51,12 @@ mod write;
 mod tests;
 
 pub use content::{Content, Form};
+pub(super) use covered::covered;
 pub use edit::Edited;
 pub use folder::{ContentInfo, Info};
 pub use list::{Listed, Listing};
 pub use pattern::{Pattern, line_matcher};
+pub(super) use preview::preview;
 pub(super) use protect::Hidden;
 pub(super) use quota::{LOOK, When};
 pub use read::Reading;
@@ -58,6 +64,7 @@ pub use rename::Moved;
 pub use roots::{Place, Roots, Where};
 pub use search::{Ended, Found, Match, MatchedLine};
 pub use session::{SessionFolders, disk_of_sessions};
+pub(super) use stat::{Stat, kind_of};
 pub use stop::Stop;
 pub use suggest::Near;
 pub use walk::Judge;

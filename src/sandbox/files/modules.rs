@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use rustix::fs::{Dir, FileType, OFlags, Stat};
+use rustix::fs::Dir;
 
 use super::protect::Hidden;
+use super::resolve::{open, open_folder};
 use super::roots::{Root, Roots};
+use super::stat::Stat;
 use crate::manifest::Manifest;
-use crate::model::RelPath;
+use crate::model::{Kind, RelPath};
 use crate::policy::paths::{Visible, visible};
 use crate::policy::python_roots;
-use crate::sandbox::below;
 
 /// The folders of a root in which modules are looked for.
 const FOLDERS: [&str; 2] = ["", "src"];
@@ -46,27 +47,25 @@ impl Place<'_> {
     /// Whether the module `name` lies in this folder.
     fn has(&self, folder: &str, name: &str) -> bool {
         let folder = RelPath::ROOT.join(folder);
-        if !folder.is_root() && !self.shows(&folder, FileType::Directory) {
+        if !folder.is_root() && !self.shows(&folder, Kind::Directory) {
             return false;
         }
         let package = folder.join(name);
-        self.shows(&folder.join(&format!("{name}.py")), FileType::RegularFile)
-            || self.shows(&package, FileType::Directory) && self.has_source(&package)
+        self.shows(&folder.join(&format!("{name}.py")), Kind::File) || self.shows(&package, Kind::Directory) && self.has_source(&package)
     }
 
     /// Whether something of this kind lies there, and a program may see it.
-    fn shows(&self, path: &RelPath, kind: FileType) -> bool {
-        let is_kind = |facts: &Stat| FileType::from_raw_mode(facts.st_mode) == kind && !self.hidden.is_object(below::object(facts));
-        visible(self.manifest, self.name, path, kind == FileType::Directory) != Visible::No
+    fn shows(&self, path: &RelPath, kind: Kind) -> bool {
+        visible(self.manifest, self.name, path, kind == Kind::Directory) != Visible::No
             && !self.hidden.holds(path)
-            && below::look(&self.root.folder, &path.to_string()).is_ok_and(|facts| is_kind(&facts))
+            && open(&self.root.folder, path).and_then(Stat::of).is_ok_and(|seen| seen.kind == kind && !self.hidden.is_object(seen.object()))
     }
 
     /// Whether a folder holds a file whose name ends in `.py`, among its first entries.
     fn has_source(&self, folder: &RelPath) -> bool {
-        let Ok(opened) = below::open(&self.root.folder, &folder.to_string(), OFlags::RDONLY | OFlags::DIRECTORY) else { return false };
-        let Ok(entries) = Dir::read_from(&opened) else { return false };
-        let is_source = |name: &str| name.strip_suffix(".py").is_some() && self.shows(&folder.join(name), FileType::RegularFile);
+        let opened = open(&self.root.folder, folder).and_then(open_folder);
+        let Ok(entries) = opened.and_then(Dir::read_from) else { return false };
+        let is_source = |name: &str| name.strip_suffix(".py").is_some() && self.shows(&folder.join(name), Kind::File);
         entries.flatten().take(MOST).any(|entry| entry.file_name().to_str().is_ok_and(is_source))
     }
 }

@@ -9,7 +9,7 @@ use crate::model::{Entry, Identity, Kind, PathFact};
 
 /// Facts of one object, from one `statx(2)` on a descriptor or on a name in a held folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(in crate::sandbox) struct Stat {
     pub kind: Kind,
     pub size: u64,
     /// The bytes it takes on the disk: fewer than its size where it has holes, more where room was set aside for it (`fallocate(2)`).
@@ -27,25 +27,19 @@ pub(super) struct Stat {
 
 impl Stat {
     /// The object that the descriptor holds.
-    pub(super) fn of(object: impl AsFd) -> Result<Self, Errno> {
+    pub(in crate::sandbox) fn of(object: impl AsFd) -> Result<Self, Errno> {
         statx(object, c"", AtFlags::EMPTY_PATH, WANTED).map(|facts| Self::from_statx(&facts))
     }
 
     /// The object of this name in a held folder; a link is seen as a link.
-    pub(super) fn at(folder: impl AsFd, name: impl rustix::path::Arg) -> Result<Self, Errno> {
+    pub(in crate::sandbox) fn at(folder: impl AsFd, name: impl rustix::path::Arg) -> Result<Self, Errno> {
         statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, WANTED).map(|facts| Self::from_statx(&facts))
     }
 
     fn from_statx(facts: &Statx) -> Self {
-        let kind = match FileType::from_raw_mode(facts.stx_mode.into()) {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Directory,
-            FileType::Symlink => Kind::Symlink,
-            _ => Kind::Other,
-        };
         let told = facts.stx_mask & StatxFlags::MNT_ID.bits() != 0;
         Self {
-            kind,
+            kind: kind_of(FileType::from_raw_mode(facts.stx_mode.into())),
             size: facts.stx_size,
             taken: facts.stx_blocks.saturating_mul(512),
             names: u64::from(facts.stx_nlink),
@@ -63,29 +57,39 @@ impl Stat {
     }
 
     /// Device and inode: the object, whatever its content.
-    pub(super) fn object(&self) -> (u64, u64) {
+    pub(in crate::sandbox) fn object(&self) -> (u64, u64) {
         (self.identity.device, self.identity.inode)
     }
 
     /// Whether it is the very object, unchanged, that was judged.
-    pub(super) fn is_as_judged(&self, fact: &PathFact) -> bool {
+    pub(in crate::sandbox) fn is_as_judged(&self, fact: &PathFact) -> bool {
         // A folder's times change with its entries, which are compared one by one.
         let same_inode = self.kind != Kind::File || fact.identity.is_some_and(|judged| judged.ctime_ns == self.identity.ctime_ns);
         same_inode && self.is_as_judged_renamed(fact)
     }
 
     /// Whether it is an entry below a judged folder, unchanged.
-    pub(super) fn is_entry(&self, entry: &Entry) -> bool {
+    pub(in crate::sandbox) fn is_entry(&self, entry: &Entry) -> bool {
         self.kind == entry.kind && self.size == entry.size && Some(self.identity) == entry.identity
     }
 
     /// The same for an object that this server has renamed since, which changes the time of its inode.
-    pub(super) fn is_as_judged_renamed(&self, fact: &PathFact) -> bool {
+    pub(in crate::sandbox) fn is_as_judged_renamed(&self, fact: &PathFact) -> bool {
         let same_content = self.kind != Kind::File || (self.size == fact.size && self.names == fact.names);
         let same = |judged: Identity| {
             (judged.device, judged.inode) == self.object() && (self.kind != Kind::File || judged.mtime_ns == self.identity.mtime_ns)
         };
         self.kind == fact.kind && same_content && fact.identity.is_some_and(same)
+    }
+}
+
+/// What a type of the kernel is for the judge.
+pub(in crate::sandbox) const fn kind_of(file_type: FileType) -> Kind {
+    match file_type {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Symlink,
+        _ => Kind::Other,
     }
 }
 
